@@ -1,11 +1,11 @@
-"""Torch's structured logs (TORCH_TRACE), from which the modules of compiled kernels are taken.
+"""Read torch's structured logs (TORCH_TRACE) for the modules of compiled kernels.
 
-Weaker evidence than a sidecar of --compile-provenance, for programs that ran without it. Nodes have
-no modules there. But the graph that Dynamo printed calls parameters by their modules
-(`l_self_modules_fc_parameters_weight_`), and Inductor writes above each call in its generated code
+This is weaker evidence than a sidecar of --compile-provenance, for programs that ran without one.
+Nodes in a log have no modules. But the graph that Dynamo printed names parameters by their modules
+(`l_self_modules_fc_parameters_weight_`). And above each call in Inductor's generated code stands
 from which of Dynamo's nodes it came. A node without parameters gets the module of the node whose
-result it takes. Logs also hold paths, source lines and settings: nothing but names of nodes,
-operators, kernels and modules is taken from them.
+result it takes. Logs also hold paths, source lines and settings. Of all that, only names of nodes,
+operators, kernels and modules are read.
 """
 
 import re
@@ -68,8 +68,8 @@ class _Node:
 class _Log:
     """What a log holds about compiled graphs.
 
-    For each compilation: the graph that Dynamo printed, the last lowered graph, and generated code
-    whose key is not known yet. `graphs` has all three for each graph with a key.
+    For each compilation, it holds the graph that Dynamo printed, the last lowered graph, and
+    generated code whose key is not known yet. `graphs` holds all three for each graph with a key.
     """
 
     dynamo: dict[_CompileId, str] = field(default_factory=dict)
@@ -186,9 +186,9 @@ def _take(log: _Log, about: dict[str, Any], payload: str) -> None:
 
 
 def _inputs(graph: str) -> dict[str, str | None]:
-    """Return the inputs of a graph that Dynamo printed, in order.
+    """Return the inputs of a graph that Dynamo printed, in order, each with its module.
 
-    Each comes with the module whose parameter it is.
+    The module is the one whose parameter the input is.
     """
     aliases = (_ALIAS.match(line) for line in graph.splitlines())
     return {alias[1]: _module_of_parameter(alias[2]) for alias in aliases if alias}
@@ -197,7 +197,7 @@ def _inputs(graph: str) -> dict[str, str | None]:
 def _nodes(graph: str, inputs: dict[str, str | None]) -> dict[str, _Node]:
     """Return the nodes of a printed graph, each with its module.
 
-    It is the module whose parameters it uses, or a neighbour's.
+    The module is the one whose parameters the node uses, else a neighbour's.
     """
     order = list(inputs.values())
     nodes: dict[str, _Node] = {}
@@ -233,7 +233,7 @@ def _nodes(graph: str, inputs: dict[str, str | None]) -> dict[str, _Node]:
 def _module_by_number(word: str, order: list[str | None]) -> str | None:
     """Return the module of an input of a graph that AOTAutograd made.
 
-    It numbers Dynamo's inputs in order.
+    AOTAutograd numbers Dynamo's inputs in order.
     """
     match = _NUMBERED.match(word)
     place = int(match[2]) - 1 if match and match[2] else int(match[1]) if match else -1
@@ -241,7 +241,7 @@ def _module_by_number(word: str, order: list[str | None]) -> str | None:
 
 
 def _module_of_parameter(name: str) -> str | None:
-    """Return the module of a parameter's name.
+    """Return the module that a parameter's name names.
 
     It is layer1.0 for `L_self_modules_layer1_modules_0_parameters_weight_`.
     """
@@ -250,9 +250,9 @@ def _module_of_parameter(name: str) -> str | None:
 
 
 def _bytes(kind: str) -> int:
-    """Return bytes of a tensor by its annotation, `f32[2, 8][8, 1]cpu`.
+    """Return the size in bytes of a tensor from its annotation, `f32[2, 8][8, 1]cpu`.
 
-    0 for symbolic sizes, and above 64 bits.
+    Return 0 for symbolic sizes, and above 64 bits.
     """
     match = _TYPE.match(kind)
     if match is None:
@@ -266,9 +266,9 @@ def _bytes(kind: str) -> int:
 
 
 def _calls(source: str) -> Iterator[tuple[str, bool, list[str]]]:
-    """Return kernel calls of generated code in order.
+    """Return the kernel calls of generated code, in order.
 
-    Each has a name, whether it is a library's, and the nodes named above it.
+    Each has a name, whether it calls a library, and the nodes named above it.
     """
     made_of: dict[str, list[str]] = {}
     named: list[str] = []

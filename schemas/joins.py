@@ -21,12 +21,12 @@ class Join(NamedTuple):
 
 
 def key_of(table: str) -> list[str]:
-    """Return the columns that name a row of the table; [] where none do."""
+    """Return the columns that identify a row of the table; [] where none do."""
     return ["rank", _KEYS[table]] if table in _KEYS else []
 
 
 def joins_of(table: str) -> list[Join]:
-    """Return the columns of a table that lead to a row of another; each joins with rank beside."""
+    """Return the joins from a table's rows to rows of others; each needs the rank as well."""
     tables = {key: name for name, key in _KEYS.items()}
     joins = []
     for name in TABLES[table].names:

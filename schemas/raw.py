@@ -1,7 +1,7 @@
-"""The columns that a collector gives to `tracelens.derive.assemble.assemble`, table by table.
+"""The columns that a collector gives to `tracelens.derive.assemble.assemble`, by table.
 
-They are a trace's own columns without those that `assemble` derives, and a few that only it reads.
-A column that may be None may also be missing.
+They are a trace's columns without those that `assemble` derives, and a few that only `assemble`
+reads. A column that may be None may also be missing.
 """
 
 from __future__ import annotations
@@ -74,10 +74,7 @@ _GRAPH_NODES = Table(
 
 
 def _raw(name: str) -> Table:
-    """Make the raw twin of a table.
-
-    It lacks derived columns, and has those that only `assemble` reads.
-    """
+    """Make the raw twin of a table: no derived columns, and those that only `assemble` reads."""
     is_work = name in {"kernels", "memcpys", "memsets", "synchronizations"}
     own_columns = [
         replace(column, nullable=column.nullable or (is_work and column.name in _OPTIONAL))

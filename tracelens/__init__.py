@@ -1,7 +1,7 @@
 """Trace analysis for PyTorch performance work: what abstraction costs, from traces and stacks.
 
-The modules are imported with the first name that is asked for. That takes a second, in which the
-command line shall answer Ctrl-C, and Python imports this module before any other of the package.
+Modules are imported with the first name that is used. That takes a second, and Python imports this
+module first. Until then the command line can answer Ctrl-C.
 """
 
 import sys
@@ -74,7 +74,7 @@ def _import_all() -> dict[str, Any]:
 
 
 def _report_view(*arguments: Any) -> Any:
-    """Build what `trace.report()` returns."""
+    """Return a view of `trace.report()`."""
     return import_module("tracelens.views.notebook").ReportView.of(*arguments)
 
 

@@ -17,10 +17,10 @@ Tried with 1.1 to 2 GB; most of it is reserved and never used.
 
 
 def main() -> NoReturn:
-    """Run the command line and exit; interrupted while it is imported or reads its words, at once.
+    """Run the command line and exit.
 
-    Where something is at work that must be cleaned up, the command line has Ctrl-C raise
-    KeyboardInterrupt again.
+    Ctrl-C ends it at once, while modules are imported and while words are parsed. A command that
+    has something to clean up has Ctrl-C raise KeyboardInterrupt again.
     """
     if (
         signal.getsignal(signal.SIGINT) is signal.default_int_handler

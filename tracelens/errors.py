@@ -28,7 +28,7 @@ class ReplacedError(SourceError):
 class NoTraceError(SourceError):
     """A file is not a trace.
 
-    Files of a folder are then left out, a file named by itself is an error.
+    In a folder, such a file is left out; named by itself, it is an error.
     """
 
 
@@ -64,7 +64,7 @@ def near(word: str, known: Iterable[str]) -> str:
 
 
 def printable(text: str) -> str:
-    """Write every control, escape, bidirectional or otherwise invisible character as an escape."""
+    """Return the text with control, bidirectional and invalid characters written as escapes."""
     if text.isprintable():
         return text
     return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)

@@ -1,7 +1,7 @@
-"""What lower floors ask of higher ones, filled in from above, so that no import points upwards.
+"""Functions of higher floors that lower floors call, so that no import points upwards.
 
-`tracelens/__init__` fills it in, which Python imports before any other module of the package. What
-is filled in imports its module when it is called.
+`tracelens/__init__` fills them in, which Python imports before any other module of the package. A
+function imports its module when it is called.
 """
 
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""How far something that takes long has come, as records of the log that the command line draws."""
+"""Log how far a long step has come; the command line draws it."""
 
 import logging
 from typing import NamedTuple
@@ -18,6 +18,6 @@ def log_share(log: logging.Logger, share: Share, text: str) -> None:
 
 
 def share_of(record: logging.LogRecord) -> Share | None:
-    """Return the share of work done that a record of the log holds; None where it holds none."""
+    """Return the share of work done that a log record holds; None where it holds none."""
     found = getattr(record, "share", None)
     return found if isinstance(found, Share) else None

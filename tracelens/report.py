@@ -1,4 +1,4 @@
-"""Running analyses over a trace into a report that the views draw."""
+"""Run analyses over a trace into a report that the views draw."""
 
 import logging
 from collections import deque
@@ -37,8 +37,8 @@ _LOG = logging.getLogger(__name__)
 class Section:
     """One analysis's result; `missing` says why there is none (the frame is then typed and empty).
 
-    `is_query`: the columns were asked for one by one, so that all are drawn. `charts` are to be
-    drawn of it; moments in them count from the trace's first event.
+    `is_query`: the columns were asked for one by one, so all are drawn. `charts` are drawn from the
+    result; moments in them count from the trace's first event.
     """
 
     analysis: Analysis
@@ -60,10 +60,10 @@ class Section:
 class Report:
     """The input of every view: a trace, its base if compared, sections in the order of analyses.
 
-    `is_asked`: the sections were asked for by name, so that each is drawn, with an answer or
-    without. `refused` says why the two are not compared, where they are of two programs. `gate` is
-    what was asked with --fail-on. `answer` is the answer to the whole; a report of sections that
-    were asked for has none.
+    `is_asked`: the sections were asked for by name, so each is drawn, with an answer or without.
+    `refused` says why two traces are not compared, as they are of two programs. `gate` is what was
+    asked with --fail-on. `answer` is the answer to the whole report; a report of chosen sections
+    has none.
     """
 
     trace: Trace
@@ -90,7 +90,7 @@ class Report:
     def sources(self) -> str:
         """The files that the trace was read from, with their kinds.
 
-        Of many, how many there are of which ranks.
+        For many files, it is their number and their ranks.
         """
         sources, ranks = self.trace.manifest.sources, self.trace.manifest.ranks
         if len(sources) > MANY and len(ranks) > 1:
@@ -116,9 +116,9 @@ class Report:
 
     @property
     def headline(self) -> str | None:
-        """The verdict on the job in one line, with the rank that is waited for.
+        """The verdict on the job in one line, with the rank that others wait for.
 
-        Return None for one rank.
+        None for a trace of one rank.
         """
         job = self.frames.get("job")
         if job is None or job.is_empty():
@@ -143,7 +143,7 @@ class Report:
     def unanswered(self) -> list[str]:
         """Return one line per reason why sections have no answer, with their names.
 
-        Sections that were asked for are left out.
+        Sections that were asked for by name are left out.
         """
         by_reason: dict[str, list[str]] = {}
         for section in self.sections:
@@ -169,7 +169,7 @@ def check_sections(names: Sequence[str], *, has_base: bool) -> None:
 
 
 def chosen_analyses(trace: Trace, base: Trace | None, names: Sequence[str]) -> list[Analysis]:
-    """Return the named analyses, or all that apply where none is named."""
+    """Return the named analyses; without names, all that apply."""
     if names:
         return [ANALYSES[name] for name in ANALYSES if name in names]
     return [analysis for analysis in ANALYSES.values() if _applies(analysis, trace, base)]
@@ -186,10 +186,9 @@ def build_report(  # noqa: PLR0913 - one parameter an input
 ) -> Report:
     """Run the named analyses over the trace; without names, all that apply.
 
-    `peaks` are a device's own peaks, if given.
-    Analyses whose `frames` were made elsewhere are not run again. Of very many names the report has
-    those with the most time, see `Trace.with_listed_names`. Raises UsageError as `check_sections`
-    does.
+    `peaks` are a device's own peaks, if given. Analyses whose `frames` are given are not run again.
+    Where a table has very many names, those with the most time are reported, see
+    `Trace.with_listed_names`. Raises UsageError as `check_sections` does.
     """
     check_sections(names, has_base=base is not None)
     trace, base = trace.with_listed_names(), base and base.with_listed_names()
@@ -224,9 +223,9 @@ def _in_two_threads(
 ) -> list[Section]:
     """Return each analysis's section, run in two threads.
 
-    This one begins with the first, another with the last, until they meet.
-    Analyses leave half of two cores idle. Those that use the same intermediate results stand near
-    each other.
+    One thread begins with the first analysis, the other with the last, until they meet, as one
+    analysis leaves half of two cores idle. Analyses that use the same intermediate results stand
+    near each other.
     """
     left, made = deque(chosen), dict[str, Section]()
 
@@ -252,11 +251,10 @@ def _in_two_threads(
 
 
 def build_query(trace: Trace, sql: str) -> Report:
-    """Run the query and report on its rows, as one section.
+    """Run the query and report its rows as one section.
 
-    Raises UsageError as `Trace.sql` does.
-
-    Columns named as those of a table have their meaning and unit.
+    Columns with the name of a table's column get its meaning and unit. Raises UsageError as
+    `Trace.sql` does.
     """
     frame = trace.sql(sql)
     known = {column.name: column for table in TABLES.values() for column in table}
@@ -294,9 +292,9 @@ def run_section(  # noqa: PLR0913 - one parameter an input
     *,
     frame: pl.DataFrame | None = None,
 ) -> Section:
-    """Run one analysis; a table that is missing becomes the section's `missing` text, not an error.
+    """Run one analysis; for a missing table, the section's `missing` says so.
 
-    It is not run where its `frame` is given.
+    An analysis whose `frame` is given is not run.
     """
     _LOG.debug("%s", analysis.name)
     traces = (base, trace) if analysis.is_pair else (trace,)
@@ -324,7 +322,7 @@ def _charts(analysis: Analysis, trace: Trace, frame: pl.DataFrame) -> Sequence[C
 
 
 def _given(*traces: Trace | None) -> list[Trace]:
-    """Return the traces that there are."""
+    """Return those of the traces that are not None."""
     return [trace for trace in traces if trace is not None]
 
 

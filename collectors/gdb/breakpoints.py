@@ -93,8 +93,8 @@ class Breakpoint:
 class Breakpoints:
     """All breakpoints of a run, by gdb's number.
 
-    Where only cuDNN's older interface is wanted, a disabled breakpoint shows whether the newer one
-    is loaded.
+    A program may be asked for cuDNN's older interface only. A disabled breakpoint on the newer one
+    then shows whether that is loaded.
     """
 
     symbols: tuple[str, ...]

@@ -227,7 +227,7 @@ class _Log:
         return True
 
     def _last_level(self) -> int | None:
-        """Return level of the newest frame; None before the first."""
+        """Return the level of the newest frame; None before the first."""
         if self._parts:
             return self._head[0]
         return self.stops[-1].frames[-1].level if self.stops else None
@@ -282,9 +282,9 @@ class _Log:
             self._thread = thread[1]
 
     def _backtraces(self) -> list[Stop]:
-        """Return the stops without single frames that gdb printed on its own.
+        """Return the stops, without the single frames that gdb prints on its own.
 
-        It prints them on attaching, on `frame`, `up` and `down`.
+        gdb prints those on attaching, and on `frame`, `up` and `down`.
         """
         kept = []
         for stop, following in zip_longest(self.stops, self.stops[1:]):

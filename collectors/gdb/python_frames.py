@@ -56,10 +56,10 @@ class PythonStacks:
     _n_failures: int = 0
 
     def read(self, process_id: int) -> dict[int, list[PythonFrame]] | None:
-        """Return frames from the innermost by the system's thread id.
+        """Return each thread's Python frames, innermost first, by the system's thread id.
 
-        Return None where they could not be read. Python before 3.11 does not know that id: then by
-        pthread's, which is an address.
+        Return None where they could not be read. Python before 3.11 does not know the system's id:
+        then the key is the address that pthread uses.
         """
         if self.program is None:
             self._fail("py-spy is absent: Python's frames are missing; pip install pygdbmi py-spy")
@@ -128,10 +128,10 @@ def _is_trampoline(frame: dict[str, object]) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Loops:
-    """Indices of native frames that run Python frames, or may.
+    """Native frames that run Python frames, or may run some, as indices.
 
-    `named` are certainly activations of the interpreter's loop; each of `unnamed`, the
-    interpreter's frames without a name, may be one.
+    `named` are calls of the interpreter's loop. `unnamed` are frames of the interpreter without a
+    name: each may be such a call.
     """
 
     named: tuple[int, ...]
@@ -140,11 +140,10 @@ class Loops:
 
 @dataclass(frozen=True, slots=True)
 class Placing:
-    """Python's frames by activation of the interpreter's loop, from the innermost.
+    """Python's frames, grouped by the call of the interpreter's loop that runs them.
 
-    With them come the native frames that each activation may be. `least` and `most` are the
-    innermost and outermost possible native frame, by activation. Where they are equal, the merge is
-    exact.
+    The innermost group comes first. A group's call is one of several native frames: `least` is the
+    innermost that it may be, `most` the outermost. Where both are equal, the merge is exact.
     """
 
     groups: tuple[tuple[PythonFrame, ...], ...]
@@ -171,9 +170,9 @@ class Placing:
 
 
 def has_interpreter(native: Sequence[StackFrame], *, is_python: bool) -> bool:
-    """Return whether the stack has an interpreter's frames.
+    """Return whether the stack has a frame of the interpreter.
 
-    With `is_python`, unnamed frames of the program are such.
+    With `is_python`, the program is Python itself: then its unnamed frames count, too.
     """
     return any(
         _is_interpreter(frame)
@@ -187,11 +186,11 @@ def has_interpreter(native: Sequence[StackFrame], *, is_python: bool) -> bool:
 
 
 def find_loops(native: Sequence[StackFrame]) -> Loops:
-    """Return the activations of the interpreter's loop.
+    """Return the calls of the interpreter's loop, and the frames that may be one.
 
-    Also return frames that may be some where its symbols were stripped. The symbol itself is
-    exported and outlives stripping, but not those of the parts that a compiler splits off: code in
-    `_PyEval_EvalFrameDefault.cold` has no name then.
+    A stripped interpreter still exports the loop's symbol. It has no names for parts that the
+    compiler split off, such as `_PyEval_EvalFrameDefault.cold`: their frames may be calls of the
+    loop.
     """
     named, unnamed = [], []
     for i, frame in enumerate(native):
@@ -209,12 +208,12 @@ def find_loops(native: Sequence[StackFrame]) -> Loops:
 
 
 def place(loops: Loops, python: Sequence[PythonFrame], *, truncated: bool) -> Placing | None:
-    """Return the native frames that may run each Python frame.
+    """Return the native frames that may run each Python frame; None if the two do not fit.
 
-    Return None where the two kinds do not fit together. An activation of the loop runs the Python
-    frames up to the one it was entered with. Each named loop is one; further activations are
-    among the frames without a name. In a stack that was cut, the outer Python frames are left
-    out, if every loop in it has a name.
+    One call of the loop runs the Python frames up to the one that it was entered with. Each named
+    loop is one call. Where there are more groups of Python frames, their calls are among the frames
+    without a name. A stack that was cut lacks its outer frames: if every loop in it has a name, the
+    outer Python frames are left out, too.
     """
     groups = _by_entry(python)
     named = loops.named
@@ -256,7 +255,7 @@ def merge(native: Sequence[StackFrame], placing: Placing) -> list[StackFrame]:
 
 
 def _by_entry(python: Sequence[PythonFrame]) -> list[tuple[PythonFrame, ...]]:
-    """Return the frames of each activation of the interpreter's loop."""
+    """Group Python frames by the call of the interpreter's loop that runs them."""
     groups: list[list[PythonFrame]] = [[]]
     for frame in python:
         groups[-1].append(frame)

@@ -68,7 +68,7 @@ class Libraries:
     def at(self, address: str | None) -> str | None:
         """Return the library whose code contains the address.
 
-        Return None for the program itself and for generated code.
+        Return None for the program's own code, and for code that was generated at run time.
         """
         number = int(address, 16) if address is not None else -1
         spans = (span for spans in self._ranges.values() for span in spans)
@@ -77,8 +77,8 @@ class Libraries:
     def look_up(self, session: Session, libraries: Iterable[str | None]) -> None:
         """Ask gdb which object files have debug information.
 
-        It is not asked where all of these libraries are known already. This takes some tenths of a
-        second, as gdb lists a thousand source files. gdb before 12 has no such command.
+        The question takes tenths of a second, so it is asked only if one of the libraries is new.
+        gdb before 12 cannot answer it.
         """
         unknown = {library for library in libraries if library is not None} - self.debug.keys()
         if not unknown:
@@ -125,11 +125,11 @@ class StopReader:
         self.python = PythonStacks(find_py_spy(), self.diagnostics)
 
     def is_forwarded(self, session: Session, stop: Record) -> bool:
-        """Return whether the stop is in a call that was counted already.
+        """Return whether the stop belongs to a call that was counted already.
 
-        cuDNN 9 forwards its functions between libraries. Either the other library's function of the
-        same name called this one, or it jumped here: then the thread's last stop was there, and the
-        call returns to the same place with the same stack.
+        cuDNN 9 forwards a function to the function of the same name in another library, by a call
+        or by a jump. After a jump, the stop has the same stack and returns to the same place as the
+        thread's last stop.
         """
         frame, thread = stop.get("frame", {}), str(stop.get("thread-id", ""))
         function, library = str(frame.get("func", UNKNOWN_FUNCTION)), self._library(frame)
@@ -251,7 +251,10 @@ class StopReader:
         ]
 
     def _library(self, record: Record) -> str | None:
-        """Return the record's library, which MI leaves out where it has debug information."""
+        """Return the library of a frame.
+
+        gdb leaves the library out of a frame that has debug information.
+        """
         return file_name(str(record.get("from", ""))) or self.libraries.at(record.get("addr"))
 
     def _depth(self, session: Session, at_least: int) -> int:

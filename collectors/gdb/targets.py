@@ -50,11 +50,11 @@ def find_cuda_gdb() -> str | None:
 
 
 def resolve(command: Sequence[str]) -> list[str]:
-    """Return the command with the real program in front.
+    """Return the command with the program that really runs in front.
 
-    It is a script's interpreter, or what a version manager's shim runs. A `python` that is itself a
-    script is asked for its interpreter; any other script is given to the interpreter that its first
-    line names. Raises ToolError when there is no such program.
+    For a script that is its interpreter: `python` may be a version manager's shim, which is asked;
+    any other script names its interpreter in the first line. Raises ToolError when there is no such
+    program.
     """
     words = [
         os.path.abspath(find_program(command[0])),  # noqa: PTH100

@@ -119,9 +119,9 @@ def by_process(
 def _rank_of(
     name: str, frame: pl.DataFrame, processes: pl.Series, owners: pl.DataFrame
 ) -> pl.Series:
-    """Return the rank of each row, by its process or, for a sample, by its GPU.
+    """Return each row's rank, by its process or, for a sample, by its GPU.
 
-    It is -1 where there is none, and _EVERY for a device without a process.
+    The rank is -1 for a row of neither, and _EVERY for a device without a process.
     """
     numbers = pl.Series(range(len(processes)), dtype=pl.Int64)
     if name == "counters":
@@ -304,9 +304,9 @@ def _last_moment(raw: dict[str, pl.DataFrame]) -> int | None:
 def _one_numbering(
     raw: dict[str, pl.DataFrame], devices: pl.DataFrame, diagnostics: Diagnostics
 ) -> pl.DataFrame:
-    """Return devices by device_id.
+    """Return the devices, numbered so that each GPU has one device_id.
 
-    Where processes use one ordinal for two GPUs, work is renumbered by the GPU's id.
+    Two processes may use one ordinal for different GPUs; their work then gets the GPU's own id.
     """
     clash = (
         devices.group_by("device_id").agg(pl.col("gpu_id").n_unique()).filter(pl.col("gpu_id") > 1)

@@ -56,9 +56,9 @@ NONE_U32 = 2**32 - 1
 
 
 def word(code: pl.Expr, words: dict[int, str], default: str | None = "unknown") -> pl.Expr:
-    """Return the word for a code, as Categorical.
+    """Return the words for codes, as Categorical.
 
-    The default for a code that is absent or not listed.
+    A code that is absent or not listed becomes `default`.
     """
     categories = pl.Series(list(words.values()), dtype=pl.Categorical)
     named = code.replace_strict(list(words), categories, default=None, return_dtype=pl.Categorical)

@@ -68,12 +68,10 @@ def _calls(session: Session, table: str, raw: pl.DataFrame) -> pl.DataFrame:
 
 
 def kernels(session: Session) -> pl.DataFrame:
-    """Return kernel executions, as `with_process` takes them.
+    """Return kernel executions, in the form that `with_process` takes.
 
-    Cluster launches are recorded from schema 3.24 on, None before.
-
-    The replay of a CUDA graph that was recorded whole is one kernel, named `CUDA graph N`, without
-    grid and block.
+    The replay of a CUDA graph that was recorded as a whole is one kernel, named `CUDA graph N`,
+    without grid and block. Cluster launches are recorded from schema 3.24 on.
     """
     table = f"{_ACTIVITY}KERNEL"
     needed = ["start", "end", "deviceId", "demangledName"]
@@ -98,7 +96,7 @@ def _kernel_names(session: Session, raw: pl.DataFrame) -> pl.Series:
 def _as_launches(graphs: pl.DataFrame) -> pl.DataFrame:
     """Return replays of whole graphs with the columns of kernels.
 
-    Each is named by the graph that it was instantiated from.
+    A replay is named after the graph that was instantiated.
     """
     name = pl.concat_str(
         pl.lit("CUDA graph"),
@@ -133,9 +131,9 @@ def _kernels(session: Session, table: str, raw: pl.DataFrame) -> pl.DataFrame:
 
 
 def graph_nodes(session: Session) -> pl.DataFrame:
-    """Return the time and thread at which each node of a CUDA graph was made.
+    """Return when and by which thread each node of a CUDA graph was made.
 
-    Also return the node that it is a copy of.
+    Also return the node that it was copied from.
     """
     integers = ["globalTid", "graphNodeId", "originalGraphNodeId"]
     return together(
@@ -152,7 +150,7 @@ def graph_nodes(session: Session) -> pl.DataFrame:
 
 
 def memcpys(session: Session) -> pl.DataFrame:
-    """Return copies, and migrations of managed memory, as `with_process` takes them."""
+    """Return copies and migrations of managed memory, in the form that `with_process` takes."""
     table = f"{_ACTIVITY}MEMCPY"
     needed = ["start", "end", "deviceId", "bytes", "copyKind"]
     parts = (
@@ -169,7 +167,7 @@ def memcpys(session: Session) -> pl.DataFrame:
 
 
 def _end_of_copy(column: str) -> pl.Expr:
-    """Return the memory at one end of a copy.
+    """Return the kind of memory at one end of a copy.
 
     A migration moves managed memory to managed memory.
     """
@@ -182,7 +180,7 @@ def _end_of_copy(column: str) -> pl.Expr:
 
 
 def memsets(session: Session) -> pl.DataFrame:
-    """Return fills of device memory, as `with_process` takes them."""
+    """Return fills of device memory, in the form that `with_process` takes."""
     table = f"{_ACTIVITY}MEMSET"
     has_kind = pl.col("memKind").is_not_null()
     parts = (
@@ -200,7 +198,7 @@ def memsets(session: Session) -> pl.DataFrame:
 
 
 def synchronizations(session: Session) -> pl.DataFrame:
-    """Return the waits that the driver recorded, as `with_process` takes them."""
+    """Return the waits that the driver recorded, in the form that `with_process` takes."""
     table = f"{_ACTIVITY}SYNCHRONIZATION"
     integers = [*_WORK[:-1], "syncType", "deprecatedSyncType", "eventId"]
     parts = (
@@ -248,9 +246,9 @@ def _work(
 
 
 def with_process(session: Session, frame: pl.DataFrame, calls: pl.DataFrame) -> pl.DataFrame:
-    """Fill in processes missing in exports before globalPid.
+    """Fill in the process of each row; exports before the column globalPid lack it.
 
-    It is that of the only call with the correlation id.
+    The process is that of the call with the same correlation id, if only one call has it.
     """
     if not frame["process_id"].null_count():
         return frame

@@ -238,8 +238,7 @@ def _parquet_tables(file: Path, columns: list[str]) -> Iterator[pa.Table]:
 def _spread(file: Path, table: pa.Table) -> pa.Table:
     """Return the table with texts in place of dictionaries.
 
-    A few bytes of these may become many.
-    Raises SourceError.
+    Raises SourceError if the texts would be far larger than the file.
     """
     import pyarrow.compute as pc  # noqa: PLC0415 - takes 0.04 s, which others need not wait
 
@@ -262,9 +261,9 @@ def _spread(file: Path, table: pa.Table) -> pa.Table:
 
 
 def _check_types(schema: pa.Schema, columns: list[str] | None) -> None:
-    """Raise ValueError for a column of a type whose rows may take any room.
+    """Raise ValueError for a column type whose rows have no bounded size.
 
-    Types whose rows share room count too.
+    Types whose rows share memory count as such.
     """
     for field in schema:
         if (columns is None or field.name in columns) and not any(
@@ -274,10 +273,7 @@ def _check_types(schema: pa.Schema, columns: list[str] | None) -> None:
 
 
 def _check_size(file: Path, size_bytes: int) -> None:
-    """Raise SourceError for a file that would become far larger than any export.
-
-    A few bytes can claim many rows.
-    """
+    """Raise SourceError for a file that claims far more rows than an export has."""
     given = file.stat().st_size
     if size_bytes > ANY_EXPANSION_BYTES and size_bytes > given * EXPANSION.value:
         raise SourceError(
@@ -328,12 +324,12 @@ def _checked(column: pa.ChunkedArray) -> pa.ChunkedArray:
 
 
 def batch_bytes(stream: pa.NativeFile) -> Iterator[int]:
-    """Yield the bytes that each batch of rows becomes, by its header.
+    """Yield how many bytes each batch of rows takes in memory, from its header.
 
-    They are those of its buffers, and eight for each of its values. Arrow would inflate any size in
-    one piece. A message's header is a FlatBuffers table, which Arrow has verified: Message and
-    RecordBatch of Message.fbs. Raises ValueError for a header that cannot be read, and for a
-    dictionary, of which a few bytes become many.
+    That is the size of its buffers, and eight bytes for each value. Arrow would inflate a buffer of
+    any size in one piece, so the sizes are read first. The header is a FlatBuffers table, which
+    Arrow has verified: see Message and RecordBatch in Message.fbs. Raises ValueError for a header
+    that cannot be read, and for a dictionary, which may be far larger in memory than in the file.
     """
     for message in ipc.MessageReader.open_stream(stream):
         if message.type == "dictionary":

@@ -1,7 +1,7 @@
-"""Run by nsys around the user's program: writes its exit code to a file.
+"""Run the user's program, and write its exit code to a file.
 
-nsys may exit with its own. `python -I -S export_warnings.py FILE COMMAND...`; uses only the
-standard library, as it stands between nsys and the program.
+nsys runs this in place of the program, as nsys may exit with a code of its own. Called as `python
+-I -S export_warnings.py FILE COMMAND...`; only the standard library is used.
 """
 
 import signal

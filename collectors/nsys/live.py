@@ -39,11 +39,11 @@ class Options:
     more: tuple[str, ...] = ()
 
     def own(self) -> list[str]:
-        """Return options for nsys profile.
+        """Return the options for nsys profile, without `more`.
 
-        They come without `more`, which may contain secrets and stays out of the trace. Graphs are
-        recorded by node, as their kernels are hidden otherwise; the CPU is not sampled, as
-        gigabytes of samples would not be read here.
+        `more` may contain secrets and stays out of the trace. Graphs are recorded node by node, as
+        their kernels are hidden otherwise. The CPU is not sampled: its samples take gigabytes and
+        are not read here.
         """
         words = [f"--trace={self.trace}", "--sample=none", "--cpuctxsw=none"]
         if "cuda" in self.trace.split(","):
@@ -63,10 +63,10 @@ def run(
 ) -> Run:
     """Run the command under nsys and read what was recorded.
 
-    The report is copied to `keep`, if given; a report that cannot be read is kept beside `raw`, and
-    a raw capture that cannot be made a report here, as `raw`. The program has this process's
-    standard streams. Raises ToolError when nsys is absent, unsuitable, or fails, and when nothing
-    was recorded.
+    The report is copied to `keep`, if that is given. A report that cannot be read is kept beside
+    `raw`. A raw capture that cannot be turned into a report is kept as `raw`. The program uses this
+    process's standard streams. Raises ToolError when nsys is absent, unsuitable or fails, and when
+    nothing was recorded.
     """
     options = options or Options()
     find_program(command[0])

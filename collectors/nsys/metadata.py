@@ -84,9 +84,10 @@ def versions(export: Export, diagnostics: Diagnostics) -> dict[str, str]:
 
 
 def clock(export: Export, diagnostics: Diagnostics) -> tuple[int, str]:
-    """Return the offset to add to the export's times, and the manifest's word for the result.
+    """Return the offset that turns the export's times into the trace's, and a word for it.
 
-    Times count from the start of the session, unless the export was made with --ts-normalize.
+    The word stands in the manifest. Times count from the start of the session, unless the export
+    was made with --ts-normalize.
     """
     if (
         _values(export, "EXPORT_META_DATA", "META_DATA_EXPORT").get("EXPORT_PARAM_TIME_NORMALIZE")
@@ -104,9 +105,9 @@ def clock(export: Export, diagnostics: Diagnostics) -> tuple[int, str]:
 
 
 def settings(export: Export) -> dict[str, Any]:
-    """Return the capture's settings that readers of its numbers must know.
+    """Return those settings of the capture that readers of its numbers must know.
 
-    They are the APIs that were traced, and how graphs were.
+    They are the traced APIs, and whether graphs were recorded as a whole or by node.
     """
     rows = export.frame("META_DATA_CAPTURE", wanted(texts=["name", "value"])).drop_nulls()
     traced = rows.filter(pl.col("name") == "CAPTURE_EVENT_TYPE")["value"].to_list()
@@ -260,7 +261,7 @@ def owners(export: Export) -> frozenset[str]:
 
 
 def host(export: Export) -> str | None:
-    """Return the name of the machine, to tell captures of one host; it is never written."""
+    """Return the machine's name, which tells captures of one host apart; it is never written."""
     environment = _values(export, *_ENVIRONMENT)
     return next(
         (

@@ -157,9 +157,9 @@ def _with_domains(ranges: pl.DataFrame, created: pl.DataFrame) -> pl.DataFrame:
 def _find_layers(ranges: pl.DataFrame) -> pl.Series:
     """Return the path of each raw span that is a TensorRT layer, None for the others.
 
-    In its domain, TensorRT marks calls of its own (`ExecutionContext::enqueue`), and directly in a
-    call that runs an engine each layer by name; ranges within a layer, or in a call that builds or
-    loads an engine, are no layers.
+    In TensorRT's domain, a layer is a range directly inside a call that runs an engine. The calls
+    themselves (`ExecutionContext::enqueue`) are no layers, nor are ranges inside a layer or inside
+    a call that builds or loads an engine.
     """
     nothing = pl.repeat(None, ranges.height, dtype=pl.String, eager=True).alias("exact_path")
     rows = each_once(

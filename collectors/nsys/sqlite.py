@@ -64,12 +64,10 @@ class SqliteExport(Export):
             yield from self._row_chunks(table, columns, n_read)
 
     def _arrow_chunks(self, table: str, columns: Mapping[str, DataType]) -> Iterator[pl.DataFrame]:
-        """Yield columns read through ADBC, five times faster than Python rows.
+        """Yield columns through ADBC, five times faster than Python rows.
 
-        Raises OSError for values of mixed types.
-
-        ADBC takes a column's first values for its type; one that begins with None values counts as
-        integers.
+        ADBC takes a column's type from its first values, so a column that begins with None counts
+        as integers. Raises OSError for values of another type.
         """
         adbc = importlib.import_module("adbc_driver_sqlite.dbapi")
         rows = {"adbc.sqlite.query.batch_rows": str(chunk_rows(columns))}
@@ -110,12 +108,12 @@ class SqliteExport(Export):
 
 
 def _address(path: Path) -> tuple[str, OwnFolder | None]:
-    """Return the URI by which SQLite shall open the file.
+    """Return the URI by which SQLite opens the file, and a temporary folder or None.
 
-    Also return the folder of a temporary copy, if one was made. SQLite writes two files beside a
-    file in WAL mode even to read it, and of two readers one may find it locked. So it is opened as
-    immutable; where its log still has pages, a copy of both is opened. Raises ValueError when the
-    file is shorter than its header says; SQLite accepts half a last page.
+    Even to read a file in WAL mode, SQLite writes two files beside it, and a second reader may find
+    it locked. So the file is opened as immutable. If its log still has pages, a copy of both is
+    opened, which lies in the folder. Raises ValueError when the file is shorter than its header
+    says; SQLite itself would accept half a last page.
     """
     with path.open("rb") as stream:
         head = stream.read(100)

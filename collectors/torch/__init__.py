@@ -175,7 +175,7 @@ def _read_file(path: Path, folder: Path | None, parts: Iterator[int]) -> list[Ca
 
 
 def _refuse_other_json(path: Path, read: ReadEvents, notes: Diagnostics) -> None:
-    """Raise NoTraceError for a list of objects without any event. An event has a phase, `ph`."""
+    """Raise NoTraceError for a list of objects none of which is an event (has `ph`)."""
     n_strange = sum(n for (_, code), n in notes.counts.items() if code.endswith(_WITHOUT_PHASE))
     if read.n_events and read.n_events == n_strange and not read.frames:
         raise NoTraceError(
@@ -186,7 +186,7 @@ def _refuse_other_json(path: Path, read: ReadEvents, notes: Diagnostics) -> None
 
 
 def _as_one_of(capture: Capture, number: int, n_traces: int) -> None:
-    """Mark a capture as one of several in its file.
+    """Number a capture whose file holds several traces.
 
     The file's name then says nothing about its rank.
     """
@@ -202,7 +202,7 @@ def _as_one_of(capture: Capture, number: int, n_traces: int) -> None:
 
 
 def _with_lines(activities: pl.DataFrame, spans: object, beside: dict[str, Any]) -> pl.DataFrame:
-    """Say whether a place's lines ran or are definitions'; add the lines that were sampled."""
+    """Add the sampled lines to places; say whether lines are those that ran or definitions."""
     recorded = spans if isinstance(spans, pl.DataFrame) else None
     earlier = frozenset() if recorded is None else frames_entered_earlier(recorded)
     activities = activities.with_columns(mark_lines(activities["what"], earlier))

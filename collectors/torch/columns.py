@@ -165,9 +165,9 @@ class RawEvents:
             self._unplaced[f"{_word(category)} (ph {_word(phase)})", False] += n
 
     def _placed(self, event: Event) -> list[tuple[str, Event]]:
-        """Return the event with its table, or one for each series of a counter.
+        """Return the event with its table; for a counter, one event per series.
 
-        None, and counted, if it fits no table.
+        Return None for an event that fits no table, which is counted.
         """
         name = fields.table_of(event.ph, event.cat, event.name)
         if not name:
@@ -266,7 +266,7 @@ def _column(of: fields.Column, values: dict[str, list[Any]]) -> pl.Series:
 def _read(key: str, axis: int, of_keys: dict[str, list[Any]]) -> pl.Series:
     """Return the values of a key, None where one has the wrong type.
 
-    For a triple, those on one axis.
+    For a triple, return those on one axis.
     """
     values = of_keys[key]
     match fields.KEYS[key]:

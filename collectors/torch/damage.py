@@ -1,8 +1,8 @@
-"""Continuing after text that is not JSON: the event is repaired or lost, and the next one is found.
+"""Continue reading after text that is not JSON.
 
-There is one way: what stands before the next event's start is an event, after repair, or it is
-lost. The decisions depend only on the text that follows, never on where a buffer ends, so that
-every reader of a trace finds the same events, however it divides the text.
+What stands before the start of the next event is an event, repaired if need be, or it is lost. This
+depends only on the text that follows, never on where a buffer ends. So every reader of a trace
+finds the same events, however it divides the text.
 """
 
 import json
@@ -105,7 +105,7 @@ class Recovery:
     def _json_end(self) -> int:
         """Return the length of the JSON object that starts here, 0 for none.
 
-        It is looked for near by first, and farther on while the text may be JSON.
+        Its end is looked for close by first, then farther on while the text may still be JSON.
         """
         text = self._text
         if text.data[text.at : text.at + 1] != b"{":
@@ -127,7 +127,8 @@ class Recovery:
     def _next_stop(self) -> int | None:
         """Return where the next event starts, or where the list or the text ends.
 
-        Where more lies before that place than one event may have, move there and return None.
+        An event has a largest size. If the next one starts later than that, move ahead and return
+        None.
         """
         text, limit = self._text, EVENT_MIB.value << 20
         is_too_long = False

@@ -1,7 +1,4 @@
-"""Facts of a trace on the job that it is one rank of.
-
-They are its collectives' groups, and the rank's place in the job.
-"""
+"""Facts of a trace on the distributed job that it is one rank of."""
 
 import json
 import re

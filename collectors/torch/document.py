@@ -197,7 +197,7 @@ class Document:
             size = max(_FEWEST_AT_ONCE, min(size, cut[0] - text.at) // 8)
 
     def _sound_lines(self) -> list[Event]:
-        """Return the next events that are on lines of their own, without a list around them."""
+        """Return the next events of a text that has one event per line and no list."""
         text, size = self.text, self._at_once
         size = size if self._end is None else min(size, self._end - text.offset)
         while size > 0:
@@ -218,7 +218,7 @@ class Document:
     def _closes(self) -> bool:
         """Return whether the bracket at `at` closes the list.
 
-        After a stray one another event follows.
+        A bracket that another event follows does not.
         """
         text = self.text
         for size in (_OVERLAP, 1 << 20):
@@ -271,10 +271,7 @@ def what_follows(text: Text) -> bytes:
 def last_boundary(
     data: bytes | bytearray, begin: int = 0, upto: int | None = None
 ) -> tuple[int, int] | None:
-    """Return the last boundary between two events in `data[begin:upto]`.
-
-    That is the end of one and the start of the next.
-    """
+    """Return the last place in `data[begin:upto]` where one event ends and the next begins."""
     stop = len(data) if upto is None else min(upto, len(data))
     window = _SEARCH_BACK
     while True:
@@ -289,9 +286,9 @@ def last_boundary(
 
 
 def read_facts(head: bytes, tail: bytes, diagnostics: Diagnostics) -> dict[str, Any]:
-    """Return the known top-level keys of the document around its events.
+    """Return the known top-level facts of the document, from the text around its events.
 
-    Read one by one where it is not valid JSON.
+    Keys are read one by one where that text is not valid JSON.
     """
     decoded = (head + b"[]" + tail).decode("utf-8", "replace")
     try:

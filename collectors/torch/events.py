@@ -68,9 +68,9 @@ class CounterEvent(Event):
     def series(self) -> list[Event]:
         """Return one event per series of a counter, or the event itself if it has none.
 
-        A series is named by counter and number, one called `value` by the counter alone. A range of
-        CUPTI's profiler gives one series per number, named by the number alone; the range's own
-        name is that of the kernel, and its process id that of the device.
+        A series is named by the counter and its own name; a series called `value` by the counter
+        alone. A range of CUPTI's profiler has one series per number, named by the number. Its own
+        name is the kernel's, and its process id the device's.
         """
         is_range = self.cat == PROFILER_RANGE and self.ph == "X"
         about = {"kernel": self.name, "device": self.pid} if is_range else {}
@@ -179,9 +179,9 @@ def is_json(piece: bytes) -> bool:
 
 
 def flattened(piece: bytes) -> tuple[bytes | None, int]:
-    """Return the piece with None for every value nested deeper than tables need, and its depth.
+    """Return the piece with None for values nested deeper than tables need, and its depth.
 
-    The piece is None where its brackets do not match, or nothing is that deep.
+    The piece is None where its brackets do not match, or where nothing is that deep.
     """
     parts: list[bytes] = []
     depth = deepest = done = 0

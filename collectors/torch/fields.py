@@ -273,10 +273,10 @@ TRACK_BASE = 1 << 61
 def plan() -> tuple[bytes, bytes, bytes, bytes]:
     """Return keys, tables and columns in the form that the parser in C takes.
 
-    They are the keys' text, and words of 64 bits. For each key: where its text begins, its length,
-    level (2: a category), kind or table, and field. For each table: its required fields, those that
-    matter to it, its first column and the one after its last. For each column: the way it is
-    filled, its field, and the substitute's.
+    The form is the text of all keys, and words of 64 bits. For each key: where its text begins, its
+    length, its level (2: a category), its kind or table, and its field. For each table: its
+    required fields, its other fields, its first column, and the column after its last. For each
+    column: how it is filled, its field, and the field to use if that is absent.
     """
     places = fields()
     text, keys, tables, columns = b"", array("q"), array("q"), array("q")

@@ -1,4 +1,4 @@
-"""Steps of two windows of a program that do the same, and their events that are the same."""
+"""Match the steps of two windows that do the same work, and the events in them."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ EDGES = ("row", "start_ns", "end_ns")
 
 
 def is_module_mark() -> pl.Expr:
-    """Tell the calls of modules that a live capture marks one by one."""
+    """Return an expression for the calls of modules that a live capture marks one by one."""
     return pl.col("name").cast(pl.String).str.starts_with(_MARK)
 
 
@@ -34,7 +34,7 @@ def steps_of(spans: pl.DataFrame) -> pl.DataFrame:
 
 
 def _placed(events: pl.DataFrame, marks: pl.DataFrame) -> pl.DataFrame:
-    """Return the events that begin in a step, with its place."""
+    """Return the events that begin in a step, with the step's place."""
     if marks.is_empty():
         return events.clear().with_columns(step=pl.lit(None, pl.Int64))
     place = marks["start_ns"].search_sorted(events["start_ns"], "right").cast(pl.Int64) - 1
@@ -57,7 +57,7 @@ def _named(events: pl.DataFrame, marks: pl.DataFrame, chosen: pl.Expr) -> pl.Dat
 
 
 def ops_in_steps(spans: pl.DataFrame, marks: pl.DataFrame) -> pl.DataFrame:
-    """Return the ops in steps, but for calls of modules."""
+    """Return the ops in steps, calls of modules left out."""
     return _named(spans, marks, (pl.col("kind") == "op") & ~is_module_mark())
 
 
@@ -71,7 +71,7 @@ def waits_in_steps(calls: pl.DataFrame | None, marks: pl.DataFrame) -> pl.DataFr
 
 
 def work_of_steps(tables: Mapping[str, pl.DataFrame], marks: pl.DataFrame) -> list[Work]:
-    """Return for each step the names of its kernels, and of its ops, by start of their launch."""
+    """Return for each step the names of its kernels and of its ops, in order of launch."""
     kernels, ops = (
         dict(frame.group_by("step", maintain_order=True).agg("name").iter_rows())
         for frame in (_launched(tables, marks), ops_in_steps(tables["spans"], marks))
@@ -80,7 +80,7 @@ def work_of_steps(tables: Mapping[str, pl.DataFrame], marks: pl.DataFrame) -> li
 
 
 def _launched(tables: Mapping[str, pl.DataFrame], marks: pl.DataFrame) -> pl.DataFrame:
-    """Return the names of kernels whose call began in a step, with its place."""
+    """Return the names of kernels whose call began in a step, with the step's place."""
     key = "correlation_id"
     kernels, calls = tables.get("kernels"), tables.get("api_calls")
     if kernels is None or calls is None or not {key} <= {*kernels.columns} & {*calls.columns}:
@@ -91,9 +91,10 @@ def _launched(tables: Mapping[str, pl.DataFrame], marks: pl.DataFrame) -> pl.Dat
 
 
 def partners_of(deep: Sequence[Work], light: Sequence[Work]) -> list[int]:
-    """Return for each light step the deep one that does the same; empty where one has none.
+    """Return for each light step the deep step that does the same; empty where none does.
 
-    Of several, it is the one after the step before's, else the one at the same place.
+    Of several, it is the one that follows the partner of the light step before, else the one at the
+    same place.
     """
     partners: list[int] = []
     for place, work in enumerate(light):
@@ -110,9 +111,9 @@ def partners_of(deep: Sequence[Work], light: Sequence[Work]) -> list[int]:
 
 
 def _common(first: Work, second: Work) -> float:
-    """Return the share of ops that two steps have in common, of the longer one's.
+    """Return the share of ops that two steps have in common, of the longer step's ops.
 
-    Of steps without ops, it is the share of kernels.
+    For steps without ops, it is the share of kernels.
     """
     names, others = first[1] or first[0], second[1] or second[0]
     n_common = (Counter(names) & Counter(others)).total()
@@ -120,9 +121,10 @@ def _common(first: Work, second: Work) -> float:
 
 
 def matched(deep: pl.DataFrame, light: pl.DataFrame, partner: int, place: int) -> pl.DataFrame:
-    """Return the events of a light step that a deep one has too: thread, and row and edges of both.
+    """Return the events of a light step that its deep step has, too.
 
-    They are the same where a thread calls the same names in the same order.
+    Columns are the thread, and row and edges in both. Events are the same where a thread calls the
+    same names in the same order.
     """
     of_deep = deep.filter(pl.col("step") == partner).partition_by(THREAD, as_dict=True)
     of_light = light.filter(pl.col("step") == place).partition_by(THREAD, as_dict=True)

@@ -49,7 +49,7 @@ def raw_spans(spans: pl.DataFrame) -> pl.DataFrame:
 
 
 def _plain(written: str) -> str | None:
-    """Return the JSON list with numbers, booleans and lists of them, and None for anything else.
+    """Return the JSON list with what is no number, truth value or list as None.
 
     Return None where it is no list. Inputs that are no tensors are written as Python spells them,
     in strings.
@@ -117,7 +117,7 @@ def _without_folders(name: pl.Expr) -> pl.Expr:
 def _callers(spans: pl.DataFrame) -> pl.Series:
     """Return the row of the Python call that each call names as its parent.
 
-    It is the first with that number in its process.
+    It is the first call with that number in the process.
     """
     spans = spans.select(
         "process_id", pl.col("python_id", "python_parent_id").cast(pl.Int64)

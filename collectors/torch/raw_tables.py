@@ -68,10 +68,11 @@ def raw_tables(
 
 
 def _set_mtia_apart(frames: dict[str, pl.DataFrame], diagnostics: Diagnostics) -> None:
-    """Move what is no work out of an MTIA's kernels: all of its device events have one category.
+    """Move out of an MTIA's kernels what is no work, as all its events have one category.
 
-    `event_wait` is a stream's wait for another one, a row of `synchronizations`. `merge` and
-    `remote` last as long as the events that they enclose, which are the work; they are counted.
+    `event_wait` is a stream's wait for another one: it becomes a row of `synchronizations`. `merge`
+    and `remote` last as long as the events inside them, which are the work: they are dropped and
+    counted.
     """
     kernels, calls = frames.get("kernels"), frames.get("api_calls")
     if kernels is None or calls is None or not (calls["category"] == "mtia_runtime").any():
@@ -120,7 +121,7 @@ def _fitting(name: str, frame: pl.DataFrame) -> pl.DataFrame:
 
 
 def _api_calls(calls: pl.DataFrame) -> pl.DataFrame:
-    """Return calls with the kind of interface that they belong to."""
+    """Return calls with the kind of their interface (runtime or driver)."""
     source = each_once(
         calls["category"],
         lambda category: (
@@ -245,9 +246,9 @@ def devices(
 ) -> pl.DataFrame:
     """Return devices from deviceProperties.
 
-    Devices that only kernels name are listed without properties. Where one GPU is visible,
-    deviceProperties numbers it 0, and kernels may carry its number in the machine (ROCm with
-    HIP_VISIBLE_DEVICES). One description then belongs to the one device.
+    Devices that only kernels name are listed without properties. If one GPU is visible,
+    deviceProperties numbers it 0, while kernels may have its number in the machine (ROCm with
+    HIP_VISIBLE_DEVICES). Then the one description is that of the one device.
     """
     entries = (
         [entry for entry in properties if isinstance(entry, dict)]

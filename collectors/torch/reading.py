@@ -163,7 +163,7 @@ def read_native(
 
 @dataclass(slots=True)
 class _Parsed:
-    """The parsed part of a block, in file order.
+    """What the parser made of a block, in file order.
 
     It ends with the list, at invalid JSON, or after too many refused events.
     """
@@ -388,8 +388,8 @@ class _Parser:
 def _extended(known: pl.Series, written: list[bytes], *, is_json: bool) -> pl.Series:
     """Append the new strings to the known ones.
 
-    `written` are the new strings as they stand in the file: each is JSON, or with `is_json` false
-    the content of a JSON string.
+    `written` holds them as in the file. With `is_json`, each is JSON, else the content of a JSON
+    string.
     """
     if not written:
         return known

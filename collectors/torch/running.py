@@ -145,10 +145,7 @@ def _read(folder: Path, settings: Settings) -> tuple[list[Capture], list[str]]:
 def _one_a_rank(
     read: Iterable[tuple[dict[str, Any], Capture]],
 ) -> list[tuple[dict[str, Any], Capture]]:
-    """Return for each rank the process with most recorded steps.
-
-    Of several, it is the one that ran longest.
-    """
+    """Return for each rank one process: the one with most steps, else the one that ran longest."""
     chosen: dict[int, tuple[dict[str, Any], Capture]] = {}
     for report, capture in sorted(
         read, key=lambda pair: (pair[0].get("n_active", 0), pair[1].source.size_bytes)
@@ -181,9 +178,9 @@ def _why_nothing(reports: Sequence[Mapping[str, Any]]) -> str:
 
 
 def _of_steps(report: Mapping[str, Any], settings: Settings, *, is_light: bool) -> list[str]:
-    """Return sentences on the recorded steps and the cost of recording them.
+    """Return sentences on the recorded steps, and on what recording them cost.
 
-    `is_light` says that the trace has the times of the light window.
+    `is_light` says that the trace has the light window's times.
     """
     is_kept = not report.get("is_opening")
     steps = [n for n, kind, _ in report.get("step_ns", ()) if kind.startswith("active") and is_kept]

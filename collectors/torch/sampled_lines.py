@@ -1,4 +1,4 @@
-"""The lines that a live capture sampled, in the places of what the host did."""
+"""Add the lines that a live capture sampled to the places of the host's activities."""
 
 import re
 from bisect import bisect_left
@@ -17,9 +17,9 @@ from tracelens.derive.time.frame_lines import FRAME
 
 @dataclass(frozen=True, slots=True)
 class LineSamples:
-    """Samples of a thread by time: its frames, the innermost first.
+    """Samples of a thread by time, each with its frames, innermost first.
 
-    A frame is its file, function, line, and whether it is of the program itself.
+    A frame has its file, function and line, and whether it is the program's own.
     """
 
     times: list[int]
@@ -52,12 +52,12 @@ class LineSamples:
 def with_sampled_lines(
     activities: pl.DataFrame, samples: LineSamples, spans: pl.DataFrame | None = None
 ) -> pl.DataFrame:
-    """Add to each place the line that most samples found in each of its frames.
+    """Add to each frame of a place the line that most samples found there.
 
     A place without a Python frame gets the innermost frame of the program's own code. A stretch
-    that was not sampled gets the lines that the same place had elsewhere. Launching keeps its place
-    unless the process has no device: then it is also cut where the sampled line changes, which
-    takes `spans`.
+    that was not sampled gets the lines that the same place had elsewhere. Launching keeps its
+    place, unless the process has no device: then it is cut where the sampled line changes, for
+    which `spans` are needed.
     """
     if spans is not None and "op_ns" in activities.columns:
         activities = _cut_where_lines_change(activities, samples, spans)
@@ -110,7 +110,7 @@ def _cut_where_lines_change(
 
 
 def _with_lines(what: str | None, stacks: list[list[tuple[str, str, int, bool]]]) -> str | None:
-    """Return the place with the line of each of its frames that most stacks have."""
+    """Return the place; each frame has the line that most stacks have for it."""
     lines: dict[tuple[str, str], Counter[int]] = {}
     program_lines: Counter[tuple[str, str, int]] = Counter()
     for stack in stacks:

@@ -155,8 +155,7 @@ def _are_times(times: Any) -> bool:
 def light_step_times(facts: dict[str, Any]) -> dict[str, Any]:
     """Return the settings on step times for the trace of the light window.
 
-    In them, `profiled_step_ns` are the light window's own steps, `deep_step_ns` those of the first
-    window.
+    `profiled_step_ns` are the light window's own steps, `deep_step_ns` those of the first window.
     """
     settings: dict[str, Any] = {LIGHT: True}
     if step_times(facts) and _are_times(facts.get("light_step_ns")):

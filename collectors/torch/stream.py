@@ -60,7 +60,7 @@ class ByteSource:
             ) from error
 
     def describe(self, kind: str) -> SourceFile:
-        """Return the file's name, size and hash, for the manifest."""
+        """Return the file's name, size and hash for the manifest."""
         return SourceFile(self.name, kind, self._size, self._digest.hexdigest())
 
     def _raw(self, stream: BinaryIO, size: int) -> Iterator[bytes]:
@@ -73,7 +73,7 @@ class ByteSource:
         """Yield the stream's content; of damaged or cut gzip, all that comes before the damage.
 
         isal inflates where it is installed, in a third of zlib's time. Only zlib reports how much
-        of a damaged stream is good, so from the damage on it reads the file again.
+        of a damaged stream is good, so after damage zlib reads the file again.
         """
         raw = self._raw(stream, READ_BYTES)
         first = next(raw, b"")
@@ -106,10 +106,10 @@ class ByteSource:
             self.diagnostics.add("loss", failure.code, str(failure))
 
     def _check_expansion(self, given: int) -> None:
-        """Raise SourceError for a file made to fill the machine.
+        """Raise SourceError for a file that expands so far that it must be made to fill memory.
 
-        Traces shrink to a tenth, bombs to 1/1000. The ratio is checked from some size on, because a
-        small file of one repeated event may well shrink more.
+        Traces shrink to a tenth, such bombs to 1/1000. The ratio is checked from some size on only,
+        because a small file with one repeated event may shrink as far.
         """
         if given > ANY_EXPANSION_BYTES and given > self._size * EXPANSION.value:
             self.failed = True

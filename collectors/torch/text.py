@@ -75,7 +75,7 @@ class Text:
 
 
 class Finder:
-    """Finds the next match of a pattern that begins with a certain byte and has no other of it.
+    """Find the next match of a pattern whose first byte occurs only at its start.
 
     No text is searched twice.
     """

@@ -1,9 +1,9 @@
-"""One trace of a program's two windows: the times of a light one, all else of a deep one.
+"""One trace from a program's two windows: times of the light one, all else of the deep one.
 
-The deep window recorded Python calls, modules and shapes, which slows the host several times; the
-light one recorded ops, API calls and kernels only. Steps are matched by their kernels and ops. What
-the light window recorded stays as it is. Ops get the shapes of the ops that they are matched with,
-and the deep window's Python calls are moved to where the ops around them ran.
+The deep window recorded Python calls, modules and shapes, which slows the host several times. The
+light one recorded ops, API calls and kernels only. Steps are matched by their kernels and ops. The
+light window's events stay as they are. Its ops get the shapes of the ops that they match. The deep
+window's Python calls are moved to where the ops around them ran.
 """
 
 from __future__ import annotations
@@ -33,10 +33,11 @@ _END = pl.col("start_ns") + pl.col("duration_ns")
 
 @dataclass(frozen=True, slots=True)
 class Stretch:
-    """Steps of the deep window that follow each other, and those of the light one matched to them.
+    """Successive steps of the deep window, and the successive light steps that match them.
 
-    `begin` and `end` limit the stretch on the deep window's clock. `anchors` has moments of the
-    deep window, and the same ones of the light window, by thread; None is for any other thread.
+    `begin` and `end` limit the stretch on the deep window's clock. `anchors` lists moments of the
+    deep window and the same moments of the light one, by thread; the key None is for any other
+    thread.
     """
 
     begin: int
@@ -44,9 +45,10 @@ class Stretch:
     anchors: dict[Thread | None, tuple[pl.Series, pl.Series]]
 
     def moved(self, thread: Thread | None, moments: pl.Series) -> pl.Series:
-        """Return moments of the deep window on the light one's clock, in proportion to anchors.
+        """Return moments of the deep window on the light one's clock.
 
-        Before the first anchor and after the last one the clocks run alike.
+        Between two anchors they are in proportion. Before the first and after the last, the clocks
+        run alike.
         """
         deep, light = self.anchors.get(thread, self.anchors[None])
         last = deep.len() - 1
@@ -74,7 +76,7 @@ class Windows:
     stretches: list[Stretch]
 
     def lines(self, facts: dict[str, Any]) -> dict[str, Any]:
-        """Return a sidecar's facts with the sampled lines at the light window's times."""
+        """Return a sidecar's facts; its sampled lines are at the light window's times."""
         recorded = facts.get("lines")
         if not isinstance(recorded, dict) or not isinstance(recorded.get("samples"), list):
             return facts
@@ -125,7 +127,7 @@ def match_windows(deep: Tables, light: Tables) -> Windows | None:
 
 
 def _in_a_row(partners: list[int]) -> list[list[int]]:
-    """Group the places of light steps whose deep steps follow each other."""
+    """Group places of light steps whose deep steps follow each other."""
     groups = [[0]]
     for before, place in pairwise(range(len(partners))):
         if partners[place] == partners[before] + 1:
@@ -160,14 +162,14 @@ def _stretch(
 
 
 def _in_order(moments: list[tuple[int, int]]) -> tuple[pl.Series, pl.Series]:
-    """Return moments of the deep window, each once and in order, and those of the light one."""
+    """Return moments of the deep window in order, each once, and those of the light one."""
     pairs = pl.DataFrame(moments, {"deep": pl.Int64, "light": pl.Int64}, orient="row")
     once = pairs.sort("deep", "light").unique("deep", keep="first", maintain_order=True)
     return once["deep"], once["light"].cum_max()
 
 
 def _with_shapes(deep: pl.DataFrame, light: pl.DataFrame, same_ops: pl.DataFrame) -> pl.DataFrame:
-    """Return the light window's spans with the shapes of the ops that they are matched with."""
+    """Return the light window's spans with the shapes of the ops that they match."""
     shapes = [name for name in _SHAPES if name in deep.columns]
     known = same_ops.select("row").with_columns(
         deep[name].gather(same_ops["row_deep"]).alias(name) for name in shapes
@@ -177,7 +179,7 @@ def _with_shapes(deep: pl.DataFrame, light: pl.DataFrame, same_ops: pl.DataFrame
 
 
 def _with_python(deep: pl.DataFrame, light: pl.DataFrame, stretches: list[Stretch]) -> pl.DataFrame:
-    """Return the light window's spans and the deep one's calls of Python and modules, moved."""
+    """Return the light window's spans, and the deep one's Python and module calls, moved."""
     is_module = (pl.col("kind") == "op") & is_module_mark()
     rows = deep.with_row_index("row").filter(pl.col("kind").is_in(["python", "module"]) | is_module)
     parts, n_before = [light], light.height
@@ -207,7 +209,7 @@ def _moved(spans: pl.DataFrame, stretch: Stretch) -> pl.DataFrame:
 
 
 def _moved_column(events: pl.DataFrame, name: str, stretch: Stretch) -> pl.Series:
-    """Return a column of moments on the light window's clock, each by the clock of its thread."""
+    """Return a column of moments on the light window's clock, converted thread by thread."""
     rows = events.select(pl.col(*THREAD).cast(pl.Int64), moment=name).with_row_index("row")
     parts = [
         part.select("row", stretch.moved((thread[0], thread[1]), part["moment"]).alias(name))

@@ -51,7 +51,7 @@ COMPARE_SETUP = Table(
 
 
 def _both(name: str, doc: str, unit: str | None = None) -> tuple[Column, Column]:
-    """Return a number of base and of other."""
+    """Return two columns: a number of base, and the same of other."""
     return (
         Column(f"base_{name}", F64, f"{doc}, in base.", unit, nullable=True),
         Column(f"other_{name}", F64, f"{doc}, in other.", unit, nullable=True),

@@ -13,7 +13,7 @@ _PRIMITIVE = Column("primitive", STR, "Kind of computation.", values=PRIMITIVES)
 
 
 def _shape(prefix: str = "", of: str = "") -> tuple[Column, ...]:
-    """Return grid and block size along each axis."""
+    """Return columns for grid and block size along each axis."""
     return tuple(
         Column(
             f"{prefix}{what}_{axis}",

@@ -14,7 +14,7 @@ DIRECTIONS = ("h2d", "d2h", "d2d", "p2p", "h2h", "unknown")
 
 
 def _spread(name: str, doc: str, unit: str) -> tuple[Column, Column]:
-    """Return median and maximum of a depth."""
+    """Return columns for median and maximum of a depth."""
     return (
         Column(f"{name}_median", pl.Float64, f"Median of {doc}", unit, nullable=True),
         Column(f"{name}_max", pl.Int64, f"Largest of {doc}", unit, nullable=True),

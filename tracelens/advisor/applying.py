@@ -29,11 +29,11 @@ def apply_calls(
 ) -> Any:
     """Return a module that computes what the model does by the calls of the plan.
 
-    It has weights of its own. The model itself stays as it is. `inputs` is an example of what it is
-    called with; by default it is made up, in the shapes that the plan names. Raises UsageError for
-    a model in training mode, a plan that was guessed, and one of another model; ToolError where the
-    outputs on the example differ by more than `tolerance` of the largest (by default 1e-3, without
-    TF32 1e-5), or a call fails.
+    It has weights of its own; the model stays as it is. `inputs` is an example of what the model is
+    called with. By default it is made up, in the shapes that the plan names. Raises UsageError for
+    a model in training mode, for a guessed plan, and for a plan of another model. Raises ToolError
+    where a call fails, or where the outputs on the example differ by more than `tolerance` times
+    the largest output (by default 1e-3, without TF32 1e-5).
     """
     torch = load_torch("apply_calls")
     chosen = plan if isinstance(plan, CallPlan) else CallPlan.read(plan)
@@ -103,7 +103,7 @@ def _tensors(torch: Any, output: Any) -> list[Any]:
 
 
 class _Rewriting:
-    """A new graph of the plan's calls, beside the exported one."""
+    """A new graph with the plan's calls, beside the exported one."""
 
     def __init__(self, torch: Any, program: Any, plan: CallPlan) -> None:
         self.torch, self.program, self.plan = torch, program, plan
@@ -199,7 +199,7 @@ class _Rewriting:
         return self.graph.call_function(operator.getitem, (result, 0))
 
     def _attention(self, nodes: Sequence[Any]) -> Any:
-        """Return the fused call: the scores' factor and mask are arguments of it."""
+        """Return the fused attention call; the scores' factor and mask are its arguments."""
         query, turned = (self._any(_name(own)) for own in nodes[0].args[:2])
         key = self.graph.call_function(self.torch.transpose, (turned, -2, -1))
         value = self._any(_name(nodes[-1].args[1]))
@@ -217,9 +217,9 @@ class _Rewriting:
         )
 
     def _product(self, call: PlannedCall, nodes: Sequence[Any], covers: Sequence[str]) -> Any:
-        """Return a convolution or matrix product with what it covers.
+        """Return a convolution or matrix product, fused with what it covers.
 
-        Its weights are folded and laid out now, once.
+        Its weights are folded and laid out once, here.
         """
         first = nodes[0]
         values = _with_defaults(first)
@@ -251,7 +251,7 @@ def _name(node: Any) -> str:
 
 
 def _with_defaults(node: Any) -> list[Any]:
-    """Return the arguments of a call, with those that were left out."""
+    """Return the arguments of a call, defaults included."""
     left = node.target._schema.arguments[len(node.args) :]  # noqa: SLF001 - how torch tells an operator's arguments
     defaults = {
         parameter.name: parameter.default_value if parameter.has_default_value() else None

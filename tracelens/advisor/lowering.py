@@ -15,8 +15,8 @@ Lowering: TypeAlias = Callable[..., Any]
 def lowerings() -> dict[str, Lowering]:
     """Return by name each function that is a call of its own.
 
-    Those on a convolution take input, weight, bias, the summand, stride, padding, dilation and
-    groups. On a CPU, where there is no cuDNN, the parts of a fused call run one after the other.
+    A function on a convolution takes input, weight, bias, summand, stride, padding, dilation and
+    groups. A CPU has no cuDNN: there the parts of a fused call run one after another.
     """
     torch = load_torch("realising calls")
 

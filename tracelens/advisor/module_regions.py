@@ -1,4 +1,4 @@
-"""The submodules to compile as wholes so that exactly the chosen layers are compiled."""
+"""Choose submodules to compile as wholes, so that exactly the chosen layers are compiled."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -21,10 +21,10 @@ class Regions:
 def regions(is_compiled: Mapping[str, bool]) -> Regions:
     """Return the fewest submodules to compile that give each layer its choice.
 
-    Submodules to disable within them are returned, too. `is_compiled` has the choice of each layer
-    by its path; `layer1.0` beside `layer1.0.conv1` is what that module does itself, outside its
-    children. A module without a choice of its own (a container, a layer without time) goes along
-    when all layers below it agree, and otherwise with what is around it.
+    Also return the submodules to disable within them. `is_compiled` maps a layer's path to its
+    choice. Where both `layer1.0` and `layer1.0.conv1` are layers, `layer1.0` stands for what that
+    module does itself, outside its children. A module without a choice (a container, a layer
+    without time) follows the layers below it if they agree, else the module around it.
     """
     below: dict[str, dict[str, None]] = {}
     for path in is_compiled:

@@ -36,9 +36,9 @@ _P = TypeVar("_P")
 class Plan:
     """The modules of a model to compile, by their paths in named_modules.
 
-    The empty path is the model itself.
-    `compile` and `disable` are whole submodules: each layer runs as the innermost of them around it
-    says. `layers` is the choice for each layer, `made_from` the origin of these choices.
+    The empty path is the model itself. `compile` and `disable` list whole submodules; the innermost
+    one around a layer decides for it. `layers` is the choice for each layer, `made_from` the origin
+    of the choices.
     """
 
     compile: tuple[str, ...]
@@ -128,12 +128,11 @@ def make_plan(
 ) -> Plan:
     """Plan what to compile by an oracle's path through an eager run (base) and a compiled one.
 
-    The plan is for the lowest rank.
-    As in layer_oracle with `beyond_spread`: a layer that is not certainly faster is neither
-    compiled for its speed nor counted in the prediction. A layer with different choices for its
-    operations goes with its faster run as a whole. Raises UsageError for an unknown oracle, and
-    without evidence that base ran eager and other compiled; MissingTableError where the runs lack
-    its path.
+    The plan is for the lowest rank. `beyond_spread` works as in layer_oracle: a layer that is not
+    certainly faster is neither compiled for its speed nor counted in the prediction. A layer with
+    different choices for its operations goes as a whole with its faster run. Raises UsageError for
+    an unknown oracle, and without evidence that base ran eager and other compiled. Raises
+    MissingTableError where the runs lack the oracle's path.
     """
     if oracle not in ORACLES:
         raise UsageError(f"no oracle is called {oracle}; the oracles are {', '.join(ORACLES)}")
@@ -233,10 +232,10 @@ def _check_paths(plan: Plan, modules: Mapping[str, Any]) -> None:
 def compile_module(module: Any, **options: Any) -> None:
     """Compile one module's forward as a region of its own, in place.
 
-    Unlike `module.compile()` it compiles torch's own layers and containers too, whose frames Dynamo
-    skips when they are outermost, and gives every region code of its own: Dynamo counts
-    recompilations by code object, and falls back to eager without a word after eight, which the
-    ninth convolution would meet (seen with torch 2.13).
+    `module.compile()` differs in two ways. Dynamo skips the frames of torch's own layers and
+    containers when they are outermost, so these would stay eager. And it counts recompilations by
+    code object, and falls back to eager without a word after eight: the ninth convolution would
+    meet that (seen with torch 2.13). Here every region has code of its own.
     """
     torch = load_torch("compile_module")
     config = torch._dynamo.config  # noqa: SLF001 - the documented place of these settings
@@ -251,7 +250,7 @@ _MANY = 4096
 
 
 def _region(forward: Callable[..., Any]) -> Callable[..., Any]:
-    """Return the same function, called from a frame whose code object no other region shares."""
+    """Return the same function, called from a frame with a code object of its own."""
 
     def region(*args: Any, **kwargs: Any) -> Any:
         return forward(*args, **kwargs)

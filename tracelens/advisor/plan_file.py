@@ -11,10 +11,7 @@ from tracelens.advisor.plan import read_plan
 
 @dataclass(frozen=True, slots=True)
 class PlannedCall:
-    """A call: the nodes that it covers, and what it reads and gives.
-
-    Each has a layout.
-    """
+    """One call of the plan: the nodes that it covers, the tensors it reads and returns, layouts."""
 
     function: str
     realisation: str

@@ -31,12 +31,12 @@ def time_calls(
     *,
     flush: bool = True,
 ) -> Trace:
-    """Return a trace whose table call_costs has one row per candidate.
+    """Time library calls alone: return a trace whose table call_costs has one row per candidate.
 
-    Columns are function, call, dtype and layout, as a plan names them. On a GPU, calls are timed by
-    CUDA events, less the time that two events take by themselves; on a CPU by the clock. The GPU's
-    cache is flushed before each call; without `flush` it holds what the call before left in it. A
-    call that fails has the problem in place of times.
+    Columns are function, call, dtype and layout, as a plan names them. On a GPU, CUDA events time a
+    call, less the time that two events take by themselves; on a CPU the clock does. The GPU's cache
+    is flushed before each call; without `flush` it holds what the call before left in it. A call
+    that fails has the problem in place of times.
     """
     torch = load_torch("timing calls")
     device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
@@ -83,7 +83,7 @@ def _clock(call: Callable[[], Any], n: int) -> list[float]:
 def _events(torch: Any, *, flush: bool) -> Callable[[Callable[[], Any], int], list[float]]:
     """Return a timer by CUDA events.
 
-    The device is kept busy meanwhile, so that the host is ahead when a call begins.
+    Other work keeps the device busy first, so that the host is ahead when a call begins.
     """
     many = torch.empty(_FLUSH_BYTES, dtype=torch.int8, device="cuda")
     is_busy: Callable[[], Any] = many.zero_ if flush else partial(torch.cuda._sleep, _BUSY_CYCLES)  # noqa: SLF001

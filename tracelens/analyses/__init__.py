@@ -1,7 +1,7 @@
-"""Every analysis: a pure function from a Trace (or a base and an other one) to a DataFrame.
+"""Every analysis: a pure function from a Trace (or from base and other) to a DataFrame.
 
 A new analysis is its module, which ends with `ANALYSIS`, its test, and one line in `__init__.pyi`.
-Its module is imported when it is asked for: a verdict needs few of them.
+A module is imported when its analysis is used: a verdict needs few of them.
 """
 
 import re
@@ -49,10 +49,10 @@ __all__ += list(ANALYSES)
 
 
 class _Package(ModuleType):
-    """The package, in which the name of an analysis stands for its function, not for its module."""
+    """The package itself: the name of an analysis stands for its function, not for its module."""
 
     def __setattr__(self, name: str, value: object) -> None:
-        """Set the function where Python sets a module that it has imported."""
+        """Keep the analysis's function where Python would set its module after the import."""
         if isinstance(value, ModuleType) and name in ANALYSES:
             value = _taking_paths(value.ANALYSIS.run)
         super().__setattr__(name, value)
@@ -62,7 +62,7 @@ sys.modules[__name__].__class__ = _Package
 
 
 def __getattr__(name: str) -> object:
-    """Import an analysis; say which are near a name that is none."""
+    """Import an analysis by name; for a name that is none, suggest similar ones."""
     if name not in ANALYSES:
         raise AttributeError(f"no analysis is called {name!r}; {_near(name, ANALYSES)}")
     import_module(f"{__name__}.{name}")

@@ -107,10 +107,10 @@ def advise(trace: Trace, costs: Sequence[Trace] = (), *, z3: bool | None = False
 
     A training run has no row.
 
-    `costs` are traces whose times of the same calls count too: captures of the same model in
-    another layout, or `tracelens collect calls`. Layouts are tried one by one, or solved for with
-    Z3 (`z3` true; None: where it is installed), with the same result. Raises MissingTableError
-    without kernels or ops.
+    `costs` are traces with times of the same calls, which count, too: captures of the model in
+    another layout, or from `tracelens collect calls`. With `z3` true, Z3 solves for layouts; false,
+    they are tried one by one; None uses Z3 where it is installed. The result is the same. Raises
+    MissingTableError without kernels or ops.
     """
     return frame_of(advised_ranks(trace, costs, z3=z3))
 
@@ -174,9 +174,9 @@ def _rows(rank: int, advice: Advice) -> list[dict[str, Any]]:
 
 
 def _launching(advice: Advice, whole: dict[str, Any]) -> dict[str, Any]:
-    """Return host times of a trace that launches limit.
+    """Return a trace's host times where launches limit it.
 
-    What is saved is then of the longer of host and device time.
+    A change then saves of the longer of host and device time.
     """
     now, then = advice.host_now, advice.host_then
     judged = advice.now - advice.calls.unjudged_ns
@@ -326,10 +326,10 @@ def _advice(row: dict[str, Any], costs: Sequence[Trace]) -> list[str]:
 
 
 def _launches(row: dict[str, Any]) -> str:
-    """Return what launches limit, of a rank that waits for its host.
+    """Return the launch time that limits a rank that waits for its host.
 
-    A sequence takes the longer of its launches and its kernels, so launches that are shorter than
-    the kernels limit nothing: what the device waits for then is the rest of the host's work.
+    A sequence takes the longer of its launches and its kernels. Launches shorter than the kernels
+    limit nothing: then the device waits for the rest of the host's work.
     """
     now, then = row["host_now_ns"], row["host_then_ns"]
     longest = max(row["device_ns"] - row["unjudged_ns"], now)

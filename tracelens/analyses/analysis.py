@@ -21,7 +21,7 @@ TOP = 20
 class Bars:
     """One bar per row for the largest values of `measure`, coloured by the column `color`.
 
-    `names` are columns, or expressions that only the rows drawn are asked for.
+    `names` are columns, or expressions that are evaluated for the drawn rows only.
     """
 
     title: str
@@ -48,10 +48,10 @@ class SplitBars:
 
 @dataclass(frozen=True, slots=True)
 class Points:
-    """One point a row, the first of the axes logarithmic, as large as its total duration.
+    """One point per row, as large as its total duration; the x axis is logarithmic.
 
-    With `roofs`, by colour the largest y and the most that y may be for each x, both axes are, and
-    these are lines.
+    `roofs` gives, by colour, the largest y and the most that y may be at each x. They are drawn as
+    lines, and then both axes are logarithmic.
     """
 
     title: str
@@ -64,7 +64,7 @@ class Points:
 
 @dataclass(frozen=True, slots=True)
 class Lines:
-    """The columns of `parts` (column: word) over time `x`, each value until the next one."""
+    """The columns of `parts` (column: word) over time `x`, as steps."""
 
     title: str
     frame: pl.DataFrame
@@ -86,19 +86,13 @@ Chart: TypeAlias = Bars | SplitBars | Points | Lines | Density
 
 
 def named(frame: pl.DataFrame, *names: str) -> list[str]:
-    """Return the columns that name a row: `names`.
-
-    Before them come rank and device where there are several of these.
-    """
+    """Return the columns of `names`, preceded by rank and device where there are several."""
     several = [c for c in ("rank", "device_id") if c in frame.columns and frame[c].n_unique() > 1]
     return [*several, *names]
 
 
 class Scope(Enum):
-    """The traces whose report has an analysis.
-
-    A report that is asked for an analysis by name has it of any trace.
-    """
+    """The traces whose report has an analysis; asked for by name, every report has it."""
 
     ANY = "any"
     HOST = "those without kernels, as it reads all spans"
@@ -119,14 +113,15 @@ class Parallel(Enum):
 class Analysis:
     """An analysis, as the report, the views, the documentation and the tests use it.
 
-    `run` takes one trace, or base and other. It may also take `base` (the trace compared with,
-    where there is one; `notes` then takes it after the frame), `rules` of judging a comparison, and
-    a device's `peaks`: what its signature names is passed. `notes` takes the same traces and the
-    resulting frame, and gives the finding in words, plus whatever the reader must know to trust it;
-    plain text, one sentence or two an entry. `shown`: the columns that people need first, all where
-    there is none; a narrow terminal drops the last ones, HTML has the others after them, CSV and
-    JSON have all as they are declared. `charts` takes the resulting frame. `of_one_program`: it
-    matches what two runs of one program have in common, and is not run on others.
+    `run` takes one trace, or base and other. Its signature may name more: `base` (the trace
+    compared with, if any), `rules` (how to judge a comparison), `peaks` (a device's). `notes` takes
+    the same traces and the resulting frame, and `base` after it. It returns the finding in words,
+    plus whatever the reader must know to trust it: plain text, one or two sentences in an entry.
+
+    `shown` lists the columns that people need first; empty means all. A narrow terminal drops the
+    last of them. HTML has the other columns after them. CSV and JSON have all, as declared.
+    `charts` takes the resulting frame. `of_one_program`: the analysis matches what two runs of one
+    program have in common, and is not run on other pairs.
     """
 
     question: str
@@ -154,7 +149,7 @@ class Analysis:
 
     @property
     def takes_base(self) -> bool:
-        """Whether it takes one trace, and the one that it is compared with where there is one."""
+        """Whether it takes one trace, and the trace that it is compared with, if any."""
         return "base" in _parameters(self.run)[1:]
 
     @property

@@ -38,10 +38,10 @@ _OTHERS, _BELOW, _SHOWN = "(other calls)", " > ", 32
 def call_tree(trace: Trace, *, smallest_frac: float = SMALLEST_FRAC) -> pl.DataFrame:
     """Sum the time of spans and API calls by the chain of calls around them.
 
-    Most own time comes first. Own time is what no call within covers, so that it sums to the total
-    of the outermost chains. Chains that take less than `smallest_frac` of their rank's time are one
-    row for each parent, `(other calls)`. Steps are one, whatever their number. Raises
-    MissingTableError without spans and API calls.
+    The chain with most own time comes first. Own time is the time that no inner call covers, so it
+    sums to the total of the outermost chains. Chains that take less than `smallest_frac` of their
+    rank's time become one row per parent, `(other calls)`. All steps count as one call, whatever
+    their number. Raises MissingTableError without spans and API calls.
     """
     if not trace.has("spans") and not trace.has("api_calls"):
         raise MissingTableError(
@@ -88,7 +88,7 @@ def _of_rank(
 
 
 def _with_calls(tree: pl.DataFrame, calls: pl.DataFrame) -> pl.DataFrame:
-    """Return a rank's spans, and below them its API calls, whose time is no longer the spans'."""
+    """Return a rank's spans with its API calls below them; spans lose the calls' time."""
     timed = with_own_time(of_rank(calls, tree) if tree.height else calls)
     within = attribute(timed["span_id"], timed["own_ns"], tree.height)
     tree = tree.with_columns(self_ns=(pl.col("self_ns") - within).clip(0))
@@ -104,7 +104,7 @@ def _with_calls(tree: pl.DataFrame, calls: pl.DataFrame) -> pl.DataFrame:
 
 
 def _nodes(tree: pl.DataFrame) -> pl.DataFrame:
-    """Return one row per chain, in order of node_id, those around it first."""
+    """Return one row per chain in order of node_id; parents come first."""
     path, parents, names = call_paths(tree.with_columns(each_once(tree["name"], without_step)))
     in_step = pl.when(pl.col("step").is_not_null()).then("self_ns")
     sums = tree.group_by(node_id=path).agg(
@@ -122,7 +122,7 @@ def _nodes(tree: pl.DataFrame) -> pl.DataFrame:
 
 
 def _paths(rows: pl.DataFrame) -> pl.Series:
-    """Return the names from the outermost call to each row's, of deep ones the innermost."""
+    """Return the path of names to each row, from the outermost call; deep paths are cut there."""
     known = dict(rows.select("node_id", pl.struct("parent_node_id", "name")).iter_rows())
     paths = []
     for node in rows["node_id"]:

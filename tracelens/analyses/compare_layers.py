@@ -37,12 +37,12 @@ _NAMED_LOSERS = 3
 def compare_layers(base: Trace, other: Trace, *, rules: Rules = DEFAULT) -> pl.DataFrame:
     """Compare layers: one row per layer, phase and way of timing.
 
-    Rows are sorted by way, then by time in base, longest first.
-    Layers of one side come last. Work of no layer has times, and no speedup. Kernel times are a
-    step's (the whole trace's where no step is marked), measured ones an execution's. Each way's
-    rows are judged together, see `judge`; a layer whose fused kernels may be split so that it is
-    faster, or else slower, is unclear. Raises MissingTableError where the two have no way of timing
-    in common: neither kernels nor layers measured by the same method.
+    Rows are sorted by way, then by time in base, longest first; layers that one run lacks come
+    last. The row for work outside of layers has times and no speedup. Kernel times are those of a
+    step, or of the whole trace where no step is marked; measured times are those of an execution.
+    Each way's rows are judged together, see `judge`. A layer that shares fused kernels is unclear
+    if it is faster by one split of them and slower by another. Raises MissingTableError where no
+    way of timing is common to both: neither kernels, nor layers measured by the same method.
     """
     pairs = layer_pairs(base, other, both_kernel_times(base, other))
     if pairs.is_empty():

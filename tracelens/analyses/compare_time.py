@@ -21,9 +21,9 @@ def compare_time(base: Trace, other: Trace, *, rules: Rules = DEFAULT) -> pl.Dat
 
     Raises MissingTableError as time_breakdown does.
 
-    A part is judged by how much it changes the step: half of a copy that takes 0.2 % of it is no
-    effect. Causes of idle time are shown and not judged, as what no longer waits for one thing may
-    wait for another.
+    A part is judged by how much it changes the step: half of a copy that takes 0.2 % of a step is
+    no effect. Causes of idle time are shown and not judged: a device that waits less for one thing
+    may wait more for another.
     """
     for trace in (base, other):
         require_time(trace, "compare_time")

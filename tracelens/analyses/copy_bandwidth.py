@@ -23,9 +23,9 @@ _KEY = ("rank", "direction")
 
 
 def copy_bandwidth(trace: Trace) -> pl.DataFrame:
-    """Follow the bandwidth of copies, each with its size over its duration while it runs.
+    """Follow the bandwidth of copies: a copy's size over its duration, while it runs.
 
-    As HTA's memory bandwidth. Raises MissingTableError without copies.
+    This is HTA's memory bandwidth. Raises MissingTableError without copies.
     """
     trace.require("copy_bandwidth", "memcpys")
     copies = trace.select("memcpys", *_KEY, "size_bytes", "start_ns", "duration_ns")

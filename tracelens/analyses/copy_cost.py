@@ -83,7 +83,7 @@ def copy_cost(trace: Trace, base: Trace | None = None) -> pl.DataFrame:
 
 
 def _with_casts(trace: Trace) -> pl.DataFrame:
-    """Add the cast that follows a copy, if any.
+    """Add the dtype cast that follows a copy, if any.
 
     Columns: read_bytes, written_bytes, wasted, dtype and is_recorded.
     """

@@ -29,9 +29,8 @@ _WORDS = {
 def critical_path(trace: Trace) -> pl.DataFrame:
     """List the stretches of each rank's median step that the step waited for, in order of time.
 
-    There is one row per stretch.
-    Shortening anything else leaves the step as it is. The durations add up to the step, as
-    replayed. Raises MissingTableError without kernels and ops.
+    There is one row per stretch. Shortening anything else leaves the step as long as it is. The
+    durations add up to the replayed step. Raises MissingTableError without kernels and ops.
     """
     require_time(trace, "critical_path")
     parts = [critical_path_of(trace, replay) for replay in replays(trace).values()]

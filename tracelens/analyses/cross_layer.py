@@ -59,14 +59,14 @@ def cross_layer(trace: Trace) -> pl.DataFrame:
     """Sum kernel time: one row per rank, framework op, library and primitive, most time first.
 
     Rows sum to the kernel total exactly. The op is the outermost operator around the launch
-    (aten::conv2d), else the outermost op. Fused kernels of a compiled graph are split among the
-    operators that they were made of where provenance was recorded, in proportion to the bytes that
-    these put out (low_ns and high_ns: what other splits give); else they stay `fused`. The columns
-    what_if_twice and what_if_limit say what the whole would gain were the row's primitive faster
-    everywhere.
+    (aten::conv2d), else the outermost op. Where provenance was recorded, a fused kernel of a
+    compiled graph is split among the operators that it was made of, in proportion to the bytes that
+    they write. Other splits give low_ns and high_ns. Without provenance it stays `fused`. The
+    columns what_if_twice and what_if_limit say what the whole would gain if the row's primitive
+    were faster everywhere.
 
-    A trace without kernels is answered from the ops' self time on the host; libraries are then
-    known by the ops' names. Raises MissingTableError where there are neither kernels nor ops.
+    A trace without kernels is answered from the ops' self time on the host; the ops' names then
+    tell the libraries. Raises MissingTableError where there are neither kernels nor ops.
     """
     parts = _of_kernels(trace) if trace.has("kernels") else _of_host(trace)
     total, of_primitive = (
@@ -96,14 +96,14 @@ def _of_kernels(trace: Trace) -> pl.DataFrame:
 
 
 def _op_parts(trace: Trace) -> pl.DataFrame:
-    """Split kernels among ops: one row per kernel, or per op that a fused kernel was made of.
+    """Split kernels among ops: one row per kernel, or one per op that a fused kernel was made of.
 
-    Columns: rank, op, op_id, library, primitive, duration_ns, low_ns and high_ns. op is the
-    outermost operator around the launch (aten::conv2d, a node of autograd), or, where there is
-    none, the outermost op (a compiled region), and op_id its span; both are None where no op is. A
-    fused kernel of a compiled graph with recorded provenance has one row per op that it was made of
-    instead, without op_id: its time is split as `layer_attribution` splits it among modules, by the
-    bytes that the ops put out.
+    Columns: rank, op, op_id, library, primitive, duration_ns, low_ns and high_ns. `op` is the
+    outermost operator around the launch (aten::conv2d, a node of autograd), else the outermost op
+    (a compiled region). `op_id` is its span. Both are None where no op is around. A fused kernel of
+    a compiled graph with recorded provenance has one row per op that it was made of, without op_id.
+    Its time is split by the bytes that the ops write, as `layer_attribution` splits it among
+    modules.
     """
     kernels = _with_ops(trace).with_columns(low_ns="duration_ns", high_ns="duration_ns")
     parts = _split_fused(trace) if trace.has("provenance") else None
@@ -117,7 +117,7 @@ def _op_parts(trace: Trace) -> pl.DataFrame:
 def _with_ops(trace: Trace) -> pl.DataFrame:
     """Return every kernel with op and op_id.
 
-    They come from the table of sites where its ops are all operators, else from the spans.
+    They come from the table of sites where all of a site's ops are operators, else from the spans.
     """
     if trace.has("sites"):
         sites = trace.select("sites", "rank", "site_id", "op")
@@ -144,7 +144,7 @@ def _of_sites(trace: Trace, sites: pl.DataFrame) -> pl.DataFrame:
 
 
 def _top_op(tree: pl.DataFrame, rows: pl.Series) -> pl.Series:
-    """Return the outermost operator around the spans at `rows`, else the outermost op.
+    """Return the outermost operator around each span at `rows`, else the outermost op.
 
     The span itself may be it.
     """
@@ -175,9 +175,9 @@ def _split_fused(trace: Trace) -> pl.DataFrame:
 
 
 def _computing_nodes(provenance: pl.DataFrame) -> pl.DataFrame:
-    """Return the nodes whose work a generated kernel does, with op and primitive.
+    """Return the nodes whose work a generated kernel does itself, with op and primitive.
 
-    An op reads `aten::add`. Views are none of them, nor is a library's work.
+    An op reads `aten::add`. Views are left out, and so are nodes that a library computes.
     """
     name = pl.col("aten_op").str.extract_groups(r"^(?<space>\w+)\.(?<word>\w+)")
     space, word = name.struct.field("space"), name.struct.field("word")

@@ -41,10 +41,10 @@ def data_quality(trace: Trace) -> pl.DataFrame:
 
 @dataclass(frozen=True, slots=True)
 class _Known:
-    """The inputs of all checks, by rank.
+    """What the checks read, by rank.
 
-    They are sums of kernels by link and primitive, of kernels by step, and of spans; whether a
-    rank's sources are complete; which ranks recorded shapes, and limits of their devices.
+    It holds the kernels' sums by link and primitive, and by step; the spans' sums; whether the
+    sources are complete; whether shapes were recorded; and the limits of devices.
     """
 
     kernels: dict[int, pl.DataFrame]

@@ -89,7 +89,7 @@ def _span_rows(trace: Trace, launches: pl.DataFrame) -> pl.DataFrame:
 
 
 def _stored_sites(trace: Trace, launches: pl.DataFrame) -> pl.DataFrame:
-    """Return each launch with its site, in a trace that stores sites."""
+    """Return each launch with its site, for a trace that stores sites."""
     sites = trace.select(
         "sites", "rank", "site_id", "op", "module_path", "phase", "op_depth", "python_depth"
     )

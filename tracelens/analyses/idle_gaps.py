@@ -49,7 +49,7 @@ def idle_gaps(trace: Trace) -> pl.DataFrame:
 
 
 def notes(trace: Trace, frame: pl.DataFrame) -> list[str]:
-    """Say what no launch is known of, and which API calls take much of the steps."""
+    """Say how much idle time has no known launch, and which API calls take much of the steps."""
     sentences = []
     unknown = int(frame.filter(pl.col("cause") == "unknown")["idle_ns"].sum())
     if unknown:

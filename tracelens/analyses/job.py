@@ -53,10 +53,10 @@ _ALL_OTHERS = "another rank each step"
 def job(trace: Trace) -> pl.DataFrame:
     """Return one row per culprit, the most costly first; one row where nobody is to blame.
 
-    A culprit is a rank, or ranks that one name describes, whose own time in a step (the step
-    without waiting for others) exceeds the median rank's by 5 % of a step, and of whose delay the
-    job loses at least half. Cost is what replaying the job's collectives gains without that delay.
-    Raises MissingTableError with one rank, and without kernels and ops.
+    A culprit is a rank, or several ranks with one name, to which two things apply. Its own time in
+    a step (the step without waiting for others) exceeds the median rank's by 5 % of a step. And the
+    job loses at least half of this delay. The cost is what the job gains when its collectives are
+    replayed without the delay. Raises MissingTableError with one rank, and without kernels and ops.
     """
     return trace.derived(_judge)
 
@@ -155,7 +155,7 @@ def _sentence(trace: Trace, culprit: Culprit) -> str:
 
 
 def _cost(culprit: Culprit) -> str:
-    """Say what the culprit costs, of a step in which it is late, or of all that was recorded."""
+    """Say what the culprit costs: a share of the steps in which it is late, or of all steps."""
     share = _percent(culprit.cost_frac)
     if not culprit.when:
         return f"{share} of the {_ms(culprit.step_ns)} that were recorded"
@@ -164,7 +164,7 @@ def _cost(culprit: Culprit) -> str:
 
 
 def _why(culprit: Culprit, peer: str) -> str:
-    """Say what the culprit has more of than its peer, a step."""
+    """Say what takes the culprit longer in a step than its peer."""
     each = " a step" if culprit.when else ""
     if culprit.cause is None:
         usual = f"{culprit.usual_ns / 1e6:.2f}"

@@ -106,11 +106,12 @@ def notes(trace: Trace, frame: pl.DataFrame) -> list[str]:
 
 
 def _partitions(trace: Trace, frame: pl.DataFrame) -> pl.DataFrame:
-    """Return rank, device_id, n_blocks, low and high of grids by which streams share a device.
+    """Find grids of two streams that share a device by its SMs.
 
-    In two streams most time is in grids of so many blocks that they add up to the device's SMs, and
-    at least half of the smaller one's time lies within the other stream's kernels. Of the streams
-    with one main grid the busiest is looked at, so that there are no more pairs than grids.
+    Columns: rank, device_id, n_blocks, low and high. A pair qualifies if most time of both streams
+    is in grids whose blocks add up to the device's SMs, and if at least half of the smaller grid's
+    time lies within the other stream's kernels. For one main grid only its busiest stream is looked
+    at, so that there are no more pairs than grids.
     """
     key = ["rank", "device_id"]
     blocks = pl.col("grid_x").cast(pl.Int64) * pl.col("grid_y") * pl.col("grid_z")
@@ -163,13 +164,14 @@ def occupancy(launches: pl.DataFrame, devices: pl.DataFrame) -> pl.DataFrame:
     """Return the launches, in order, with the blocks and warps that an SM holds of each.
 
     `launches` has rank, device_id, threads_per_block, registers_per_thread, shared_bytes (static
-    plus dynamic, a block) and is_cluster_launch. Added are sm_count, blocks_per_sm,
-    occupancy_limiter, theoretical_occupancy_frac (resident warps over the most an SM can hold) and
-    occupancy_reason, set exactly where the others but sm_count are None.
+    plus dynamic, per block) and is_cluster_launch. Added columns are sm_count, blocks_per_sm,
+    occupancy_limiter, theoretical_occupancy_frac (resident warps over the most that an SM holds)
+    and occupancy_reason. A launch has either the reason or the other values; sm_count may stand
+    beside both.
 
     The rules are those of cudaOccupancyMaxActiveBlocksPerMultiprocessor (cuda_occupancy.h, CUDA
-    13.0), with all the shared memory that an SM can give to blocks. A trace does not record how
-    many barriers a kernel uses: one with many named barriers may hold fewer blocks than stated
+    13.0), with all shared memory that an SM can give to blocks. A trace does not record how many
+    barriers a kernel uses: a kernel with many named barriers may hold fewer blocks than stated
     here.
     """
     frame = launches.join(
@@ -241,7 +243,7 @@ def _by_warps() -> pl.Expr:
 def _by_registers() -> pl.Expr:
     """Return the blocks that fit into the register file.
 
-    Registers go to warps, in units, separately in each partition.
+    Each partition of the SM allocates registers in units, warp by warp.
     """
     registers, parts = pl.col("registers_per_thread").cast(pl.Int64), pl.col("_partitions")
     a_warp = _round_up(registers * _WARP, _REGISTER_UNIT)

@@ -98,9 +98,9 @@ def notes(trace: Trace, frame: pl.DataFrame) -> list[str]:
 
 
 def _queues(trace: Trace) -> list[str]:
-    """Say of each rank how many launches wait on average until their first kernel starts.
+    """Say how many launches wait on average on each rank until their first kernel starts.
 
-    By Little's law that is the sum of their waits over the time from the first launch to the last
+    By Little's law, that is the sum of their waits over the time from the first launch to the last
     start.
     """
     kernels = trace.select("kernels", "rank", "api_call_id", "start_ns").drop_nulls("api_call_id")

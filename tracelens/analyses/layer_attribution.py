@@ -21,25 +21,25 @@ def layer_attribution(
 ) -> pl.DataFrame:
     """Attribute kernel time: one row per rank, layer and phase, most time first.
 
-    The rows sum to the kernel total exactly. `(unattributed)`, work without a layer, and
-    `(pre-window)`, work launched before the trace began, always have a row, even without time.
+    Rows sum to the kernel total exactly. `(unattributed)`, work without a layer, and
+    `(pre-window)`, work launched before the trace began, always have a row.
 
-    A kernel belongs to the innermost module around its launch; in the backward pass to the module
+    A kernel belongs to the innermost module around its launch; in the backward pass, to the module
     of the forward op that made the autograd node. Where compile provenance was recorded, a kernel
-    of a compiled graph belongs to the modules that it was made from: its time is split by the bytes
-    that they write (estimate_ns), and an equal split and the whole for the module with most bytes
-    give low_ns and high_ns. Work that only a model's root encloses counts as unattributed.
+    of a compiled graph belongs to the modules that it was made from. Its time is split by the bytes
+    that they write (estimate_ns). The range low_ns to high_ns covers an equal split, and all time
+    for the module with most bytes. Work that only a model's root encloses counts as unattributed.
 
-    A kernel of a replayed CUDA graph belongs to the module around the call that made its node,
-    where the source records nodes. Otherwise the launches that were recorded while the graph was
-    captured, in this trace or in `base`, stand for its kernels in order (evidence: graph capture).
-    A capture with another number of launches, or whose kernels, grids or shapes do not fit, as
-    those of another batch size, is refused. The rest is placed by `base`, a capture of the same
-    program without graphs: the sequences of both runs' kernels are aligned by name, and a replayed
-    kernel gets the layer of the one that it is aligned with (evidence: base capture). Unaligned
-    kernels stay as they were, and all do where less than half are aligned.
+    A kernel of a replayed CUDA graph is placed by the first of three that applies. The source may
+    record the graph's nodes: then it belongs to the module around the call that made its node. The
+    capture of the graph may be recorded, in this trace or in `base`: then the captured launches
+    stand for the kernels in order (evidence: graph capture), unless their number, kernels, grids or
+    shapes do not fit. Else `base` may be a run of the same program without graphs: both sequences
+    of kernels are aligned by name, and a kernel gets the layer of its partner (evidence: base
+    capture). Kernels that are not aligned stay as they were; if fewer than half are aligned, all
+    do.
 
-    With `by_step` a row is of a layer, phase and step (column `step`, None outside of steps).
+    With `by_step`, a row is of a layer, phase and step (column `step`, None outside of steps).
     Raises MissingTableError without kernels.
     """
     if not trace.has("kernels") and process_ranks(trace):

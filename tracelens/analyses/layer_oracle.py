@@ -1,4 +1,4 @@
-"""The speed the model could have if each layer ran eager or compiled, whichever suits the whole."""
+"""How fast the model could be with the better of eager and compiled for each layer."""
 
 from typing import Any
 
@@ -41,19 +41,19 @@ def layer_oracle(
 ) -> pl.DataFrame:
     """List the layers on each oracle's path, in the order of first calls, after the row (total).
 
-    Base is meant to be the eager run and other the compiled one; without evidence for that, the
-    choices are called base and other. `method` selects the times as compare_layers names them; by
-    default they are kernels', else those of the first method that measured both.
+    Base is meant to be the eager run, and other the compiled one; without evidence for that, the
+    choices are called base and other. `method` selects the times as compare_layers names them. By
+    default they are the kernels' times, else those of the first method that measured both runs.
 
     `switch_cost_ns` is the cost of each change between eager and compiled; the model's caller is
-    eager. By default it is half of the measured cost of calling a compiled region (in timings), or
-    0 where that was not measured, which is the thesis's recurrence.
+    eager. By default it is half of the measured cost of calling a compiled region (in timings).
+    Where that was not measured, it is 0, as in the thesis.
 
-    A layer that has a time in one run only keeps that run's choice and counts in no speedup. Rows
-    of compare_layers that stand in brackets are left out. With `beyond_spread`, a layer whose
-    ranges in the two runs overlap counts with its time in base on either side, so that neither
-    choice nor speedup depends on it. Raises MissingTableError where no layer is matched, UsageError
-    for an unknown method or an invalid cost.
+    A layer with a time in one run only keeps that run's choice and counts in no speedup. Rows of
+    compare_layers in brackets are left out. With `beyond_spread`, a layer whose ranges in the two
+    runs overlap counts with its time in base on both sides: it changes neither choice nor speedup.
+    Raises MissingTableError where no layer is matched, UsageError for an unknown method or an
+    invalid cost.
     """
     if method is not None and method not in _METHODS:
         raise UsageError(f"no method is called {method}; the methods are {', '.join(_METHODS)}")
@@ -103,7 +103,7 @@ def layer_oracle(
 
 
 def _chosen_way(pairs: pl.DataFrame, method: str | None) -> dict[str, Any]:
-    """Choose the way of timing: the preferred method with a layer on both sides.
+    """Choose the preferred way of timing among those with a layer on both sides.
 
     Whole models come before custom ones.
     """

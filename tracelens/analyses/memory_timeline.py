@@ -204,9 +204,9 @@ def _alive(events: pl.DataFrame, peak: dict[str, int]) -> pl.DataFrame:
 
 
 def _moments(events: pl.DataFrame, n_moments: int) -> pl.DataFrame:
-    """Return the largest values within each of `n_moments` parts of the time.
+    """Return the largest value in each of `n_moments` parts of the time.
 
-    With fewer events it is each event's value.
+    With fewer events, return each event's value.
     """
     columns = (*DEVICE, "step", "offset_ns", "allocated_bytes", "reserved_bytes")
     if events.height <= n_moments:

@@ -12,9 +12,10 @@ from tracelens.trace import Trace
 
 
 def taking_paths(analysis: Callable[..., pl.DataFrame]) -> Callable[..., pl.DataFrame]:
-    """Wrap the analysis so that it opens each trace given as a path, or reads the source there.
+    """Wrap an analysis so that it accepts a path wherever it takes a trace.
 
-    It has no row for each of very many names, see `Trace.with_listed_names`.
+    A trace is opened, a source is read. Where there are very many names, not each has a row: see
+    `Trace.with_listed_names`.
     """
 
     def opened(value: Any, open_path: Callable[[Any], Any] | None = None) -> Any:

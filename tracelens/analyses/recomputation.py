@@ -1,4 +1,4 @@
-"""Forward ops that ran again within the backward pass: activation checkpointing, and its cost."""
+"""Find forward ops that ran again in the backward pass: the cost of activation checkpointing."""
 
 import polars as pl
 
@@ -31,8 +31,8 @@ def recomputation(trace: Trace) -> pl.DataFrame:
 
     Autograd numbers the ops that it records. Within the backward pass it records none, unless
     torch.utils.checkpoint runs a forward pass there again. With create_graph=True it records the
-    backward pass itself: only ops that ran outside of it, too, count. Empty where nothing ran
-    again. Raises MissingTableError without spans.
+    backward pass itself: then only ops count that ran outside of it, too. The result is empty where
+    nothing ran again. Raises MissingTableError without spans.
     """
     trace.require("recomputation", "spans")
     spans = trace.select("spans", *_COLUMNS, "duration_ns")

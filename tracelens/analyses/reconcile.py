@@ -1,4 +1,4 @@
-"""Two captures of one run by different profilers: layers and ops of one, given to the other."""
+"""Align two captures of one run by different profilers: one gets the other's layers and ops."""
 
 import polars as pl
 
@@ -131,12 +131,11 @@ def _charts(frame: pl.DataFrame) -> list[Chart]:
 def aligned_kernels(base: Trace, other: Trace) -> pl.DataFrame:
     """Return pairs of kernels that correspond: rank, base_id, other_id.
 
-    Each kernel is in one pair at most.
-
-    Within a rank and step, in launch order, kernels with equal grid, block, registers and name are
-    matched; names of two profilers without template arguments and parameters. Steps are taken in
-    order, whatever their numbers; where one capture has none, each rank is one sequence. Equal
-    sequences take time in proportion to their length.
+    Each kernel is in one pair at most. Kernels are matched within a rank and step, in launch order:
+    grid, block, registers and name must be equal. For two profilers, names are compared without
+    template arguments and parameters. The nth step is matched with the nth, whatever their numbers.
+    Where one capture marks no steps, each rank is one sequence. Equal sequences take time in
+    proportion to their length.
     """
     sides = [_sequence(trace, is_bare=tools(base) != tools(other)) for trace in (base, other)]
     if any(not side["step"].count() for side in sides):
@@ -171,7 +170,7 @@ def aligned_kernels(base: Trace, other: Trace) -> pl.DataFrame:
 def _sequence(trace: Trace, *, is_bare: bool) -> pl.DataFrame:
     """Return kernels in launch order.
 
-    `unit` is the place of their step among the rank's, -1 outside of steps.
+    `unit` is the place of the kernel's step among the rank's steps, -1 outside of steps.
     """
     name = BARE_NAME if is_bare else pl.col("name").cast(pl.String)
     unit = pl.col("step").rank("dense").over("rank").cast(pl.Int64).fill_null(-1)

@@ -31,11 +31,11 @@ def roofline(
 ) -> pl.DataFrame:
     """Rate ops against the roofline: one row per op, shapes and element types.
 
-    The longest come first, then `(step)` rows, and always `(not modelled)`. Kernels that graphs
-    replayed belong to the ops recorded while the graphs were captured, in the trace or in `base`,
-    or to those of a base without graphs. Peaks are the given ones where they are the device's own,
-    else its datasheet's. Raises MissingTableError without kernels or without shapes, SourceError
-    where the given peaks are of no device of the trace.
+    The longest come first, then the rows `(step)`, and always `(not modelled)`. Kernels of replayed
+    graphs belong to the ops that were recorded while the graphs were captured, in the trace or in
+    `base`; without such a record, to the ops of a base without graphs. Given peaks count for their
+    own device, else the device's datasheet. Raises MissingTableError without kernels or without
+    shapes, SourceError where the given peaks are of no device of the trace.
     """
     found = modelled(trace, base)
     limits = device_peaks(trace, peaks)
@@ -77,7 +77,7 @@ def roofline(
 
 
 def _reasons(rest: pl.DataFrame) -> pl.DataFrame:
-    """Return each device's largest reasons why kernels are not modelled, with their shares."""
+    """Return, for each device, the main reasons why kernels are not modelled, with shares."""
     total = pl.col("duration_ns").sum().over(_DEVICE)
     shares = (
         rest.with_columns(share=over(pl.col("duration_ns"), total))
@@ -287,7 +287,7 @@ def _in_float32(trace: Trace, rows: pl.DataFrame, total: int) -> list[str]:
 
 
 def _moving(rows: pl.DataFrame, total: int) -> list[str]:
-    """Say what ops cost that read and write memory for little arithmetic, one after the other."""
+    """Say what ops cost that read and write memory for little arithmetic, one after another."""
     families = {op: family for op, (family, _) in signatures().items()}
     family = pl.col("op").replace_strict(families, default=None, return_dtype=pl.String)
     moving = rows.filter(family.is_in(_FUSED_FAMILIES), pl.col("bound") == "memory")

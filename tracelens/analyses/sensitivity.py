@@ -22,11 +22,11 @@ _MOST = 12
 
 
 def sensitivity(trace: Trace) -> pl.DataFrame:
-    """List the ops, layers and causes that take most of a step, and what a tenth less would give.
+    """List the ops, layers and causes that take most of a step, and what a tenth less would save.
 
     There is one row per rank and op, layer or cause. Steps around the median one are replayed
-    without the profiler. What the step does not wait for saves nothing. Raises MissingTableError
-    without kernels and ops.
+    without the profiler. Shortening something that the step does not wait for saves nothing. Raises
+    MissingTableError without kernels and ops.
     """
     require_time(trace, "sensitivity")
     steps = unprofiled_steps(trace)
@@ -81,7 +81,7 @@ def sensitivity_of(trace: Trace, replay: Replay, step: UnprofiledStep | None) ->
 
 
 def _outer(layers: list[str | None]) -> list[str | None]:
-    """Cut module paths after the third part."""
+    """Shorten module paths to their first three parts."""
     return [None if path is None else ".".join(path.split(".")[:3]) for path in layers]
 
 

@@ -79,8 +79,8 @@ SERVING = Table(
 def serving(trace: Trace, *, peaks: Peaks | None = None, base: Trace | None = None) -> pl.DataFrame:
     """Sum an inference server's steps by phase: one row per rank and phase.
 
-    What replays of graphs move is that of the graphs' capture, in the trace or in `base`. Raises
-    MissingTableError where no step's mark names its requests, as vLLM's and SGLang's do.
+    Bytes of replayed graphs are those of the graph's capture, in the trace or in `base`. Raises
+    MissingTableError where no step's mark names its requests, as vLLM's and SGLang's marks do.
     """
     trace.require("serving", "steps")
     steps = steps_of(trace).drop_nulls("phase")
@@ -118,7 +118,7 @@ def serving(trace: Trace, *, peaks: Peaks | None = None, base: Trace | None = No
 def _bytes_of_steps(trace: Trace, base: Trace | None) -> pl.DataFrame:
     """Return the least bytes of each rank's steps; no rows where no sizes were recorded.
 
-    A step of which a tenth of the kernels' time is not modelled has none.
+    A step has None where over a tenth of its kernels' time is not modelled.
     """
     try:
         found = modelled(trace, base)
@@ -139,7 +139,7 @@ def _bytes_of_steps(trace: Trace, base: Trace | None) -> pl.DataFrame:
 
 
 def _bandwidths(trace: Trace, given: Peaks | None) -> pl.DataFrame:
-    """Return each rank's device's bytes a second; None where unknown."""
+    """Return the memory bandwidth of each rank's device in bytes per second; None if unknown."""
     devices = trace.devices.select("rank", "name").unique("rank", keep="first", maintain_order=True)
     known = [peaks_of(name, given) for name in devices["name"]]
     rates = [None if peaks is None else peaks.bandwidth_bytes_per_s for peaks in known]
@@ -158,7 +158,7 @@ def notes(
 ) -> list[str]:
     """Return a sentence for each phase: its share, tokens a second, and nearness to its limit.
 
-    And what the host does between replays of graphs.
+    Add what the host does between replays of graphs.
     """
     sentences = []
     for row in frame.iter_rows(named=True):
@@ -179,9 +179,10 @@ def notes(
 
 @dataclass(frozen=True, slots=True)
 class _ReplayGaps:
-    """`by_step`: rank, step and between_ns, the host's time before the step's replays.
+    """Time that the host takes between replays of graphs.
 
-    `sentences` say how long the host takes between replays, and where.
+    `by_step` has rank, step and between_ns, the time before the step's replays. `sentences` say how
+    long that is, and where it goes.
     """
 
     by_step: pl.DataFrame
@@ -239,7 +240,10 @@ def _places(trace: Trace, rank: int, gaps: pl.DataFrame) -> list[tuple[str, floa
 
 
 def _kind_of(name: pl.Expr) -> pl.Expr:
-    """Return what a Python call does for a server by its file, else the file; `other` of none."""
+    """Return what a Python call does for a server, by its file.
+
+    Return the file where its purpose is unknown, `other` where there is no file.
+    """
     kinds = (pl.when(name.str.contains(words)).then(pl.lit(kind)) for words, kind in _KINDS)
     return pl.coalesce(*kinds, name.str.extract(r"([^/()\s]+\.py)\("), pl.lit("other"))
 

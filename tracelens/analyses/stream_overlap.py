@@ -1,4 +1,4 @@
-"""How long streams of a device work at the same time: each with each."""
+"""How long each two streams of a device work at the same time."""
 
 from itertools import combinations
 
@@ -47,7 +47,7 @@ def stream_overlap(trace: Trace) -> pl.DataFrame:
 
 
 def _of_device(work: pl.DataFrame) -> list[tuple[int, int, int, float]]:
-    """Return stream, other stream, overlap and share of each pair; none for one stream."""
+    """Return stream, other stream, overlap and share of each pair; no row for one stream."""
     busiest = work.group_by("stream_id").agg(pl.col("duration_ns").sum())
     streams = busiest.sort("duration_ns", descending=True)["stream_id"].head(_MOST_STREAMS).sort()
     if len(streams) < 2:

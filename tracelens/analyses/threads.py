@@ -72,7 +72,7 @@ def _charts(frame: pl.DataFrame) -> list[Chart]:
 
 @dataclass(slots=True)
 class _Thread:
-    """One thread: the pieces of time that its events cover, by part and batch, and how many ops."""
+    """One thread: the stretches of time that its events cover, by part and batch, and its ops."""
 
     rank: int
     process_id: int | None
@@ -109,9 +109,8 @@ _Threads: TypeAlias = dict[tuple[int, int | None, int | None], _Thread]
 def thread_times(trace: Trace) -> pl.DataFrame:
     """List each rank's threads: window_ns, the parts that tile it, and n_ops.
 
-    The parts are wait, op, api, python and unrecorded. Spans and calls are read some rows at a
-    time, those of either table thread by thread. Only the pieces of time that they cover are kept:
-    see `Trace.chunks`.
+    The parts are wait, op, api, python and unrecorded. Rows of spans and calls are read in batches,
+    thread by thread, and only the stretches of time that they cover are kept: see `Trace.chunks`.
     """
     threads: _Threads = {}
     with ThreadPoolExecutor(2) as pool:
@@ -165,7 +164,7 @@ def _take(threads: _Threads, rank: int, events: pl.DataFrame) -> None:
 def _alike(frame: pl.DataFrame, keys: Sequence[str]) -> Iterator[pl.DataFrame]:
     """Yield one frame per distinct key.
 
-    Columns are split one after another, as most have one value in all rows.
+    Columns are split one after another, since most have one value in all rows.
     """
     if not keys or not frame.height:
         yield from [frame] * bool(frame.height)

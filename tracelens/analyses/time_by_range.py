@@ -31,11 +31,10 @@ _KEY = [*LANE, "domain", "path"]
 def time_by_range(trace: Trace) -> pl.DataFrame:
     """Sum device work by thread, domain and path of ranges on each rank.
 
-    Most device time comes first, rows of single steps last.
-    Device work counts for the ranges that were open on the launching thread when the call began, as
-    in nsys's nvtx_kern_sum and nvtx_gpu_proj_sum. Work launched outside of any range has one row
-    per thread, in brackets. Raises MissingTableError when the trace has neither annotations nor
-    NVTX ranges.
+    Most device time comes first, rows of single steps last. Device work counts for the ranges that
+    were open on the launching thread when the call began, as in nsys's nvtx_kern_sum and
+    nvtx_gpu_proj_sum. Work launched outside of ranges has one row per thread, in brackets. Raises
+    MissingTableError when the trace has neither annotations nor NVTX ranges.
     """
     trace.require("time_by_range", "spans")
     with ThreadPoolExecutor(1) as pool:  # each decodes columns, mostly on one core
@@ -67,7 +66,7 @@ def time_by_range(trace: Trace) -> pl.DataFrame:
 def _rows_of_ranges(ranges: Ranges, work: pl.DataFrame) -> pl.DataFrame:
     """Return one row per path: its ranges' time, the work they launched, the time without work.
 
-    The latter is their rank's.
+    The time without work is the rank's.
     """
     pieces, calls = (frame.select("start_ns", end_ns=END) for frame in (work, ranges.tree))
     idle = ranges.tree["duration_ns"] - covered_by(union(pieces), calls)

@@ -50,7 +50,7 @@ def top_kernels(trace: Trace, *, base: Trace | None = None) -> pl.DataFrame:
 
 
 def _shares(origins: pl.DataFrame, origin: str) -> pl.DataFrame:
-    """Return rank, name and text: the largest origins of each kernel with their shares."""
+    """Return rank, name and text: each kernel's largest origins, with their shares."""
     key = ["rank", "name"]
     sums = origins.group_by(*key, origin).agg(pl.col("duration_ns").sum())
     share = 100 * pl.col("duration_ns") / pl.col("duration_ns").sum().over(key)

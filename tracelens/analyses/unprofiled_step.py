@@ -15,10 +15,10 @@ _FIRST_RANKS = 4
 def unprofiled_step(trace: Trace) -> pl.DataFrame:
     """Give the step of each rank that marks steps, as recorded and without the profiler.
 
-    The latter has a range.
-    What the profiler adds to ops, Python calls and API calls is taken off each, and the step is
-    replayed as a graph of what waits for what. Where the capture timed steps without the profiler,
-    that is the answer. Raises MissingTableError without kernels and ops.
+    The step without the profiler has a range. It is replayed as a graph of what waits for what, and
+    each op, Python call and API call is shorter by what the profiler adds to it. Where the capture
+    timed steps without the profiler, their time is the answer. Raises MissingTableError without
+    kernels and ops.
     """
     require_time(trace, "unprofiled_step")
     steps = unprofiled_steps(trace).values()

@@ -53,12 +53,12 @@ _PARTS_OF_PROCESS = {
 def verdict(trace: Trace) -> pl.DataFrame:
     """Say of each rank what limits it: one row per rank.
 
-    Judged over the program: its steps, or on a rank that marks none the time in which the device
-    works steadily, without start-up and tear-down, see time_breakdown. The bound is the largest
-    part of that time: computing, exposed communication or copies, waiting in collectives for other
-    ranks, or a cause of idle time; the second is the next one. The time that the profiler is known
-    to add does not count. A trace whose launches were all captured into a graph is too little to
-    judge. Raises MissingTableError without kernels and ops.
+    The time that is judged is the rank's steps. A rank that marks none is judged over the time in
+    which its device works steadily, without start-up and tear-down: see time_breakdown. The bound
+    is the largest part of that time; the second is the next one. Parts are computing, exposed
+    communication or copies, waiting in collectives for other ranks, and causes of idle time. The
+    time that the profiler is known to add does not count. A trace whose launches were all captured
+    into a graph is too little to judge. Raises MissingTableError without kernels and ops.
     """
     return trace.derived(_judge)
 
@@ -93,7 +93,7 @@ def _row(
 
 
 def _inconclusive(rank: RankTime) -> dict[str, object]:
-    """Make the row of a rank whose steps the profiler made so long that they tell nothing."""
+    """Make the row of a rank whose steps are mostly the profiler's work: they tell nothing."""
     plain, recorded = rank.unprofiled_ns or 0, rank.step_ns or 0
     return {
         "rank": rank.rank,
@@ -129,7 +129,7 @@ def _captures(trace: Trace) -> list[dict[str, object]]:
 def _is_too_little(rank: RankTime) -> bool:
     """Return whether there are too few kernels, or too little device time, to judge.
 
-    Several steps need less.
+    A rank with several steps needs less of both.
     """
     scarce = 1 - sum(rank.shares[name] for name in IDLE_PARTS) < _SCARCE
     few = rank.n_work < _HANDFUL
@@ -139,7 +139,7 @@ def _is_too_little(rank: RankTime) -> bool:
 
 
 def longest_kernel(trace: Trace, rank: int) -> str | None:
-    """Say what the kernel name with most time ran: calls, blocks and time; None without kernels."""
+    """Say for the kernel name with most time: calls, blocks and time; None without kernels."""
     grid = ("grid_x", "grid_y", "grid_z")
     kernels = trace.select("kernels", "name", "duration_ns", *grid, rank=rank)
     if kernels.is_empty():
@@ -165,7 +165,7 @@ def _time(ns: int) -> str:
 
 
 def _caveat(rank: RankTime) -> str | None:
-    """Say what one rank of a larger job leaves open, where it communicates."""
+    """Say what one rank of a larger job cannot tell, if it communicates."""
     if not {rank.bound, rank.second} & {"communication", "waiting"}:
         return None
     return (
@@ -194,7 +194,7 @@ def _too_little(rank: RankTime, longest: str | None) -> dict[str, object]:
 
 
 def _judgement(rank: RankTime, places: Places, awaited: int | None) -> dict[str, object]:
-    """Make the row of a rank, which waits most for the awaited one."""
+    """Make a rank's row; `awaited` is the rank that it waits for most."""
     bound, second = rank.bound, rank.second
     return {
         "rank": rank.rank,
@@ -289,7 +289,7 @@ def _of_either_end(trace: Trace, ranks: list[RankTime]) -> list[str]:
 
 
 def _capture_only(trace: Trace) -> list[str]:
-    """Say that a trace is the capture of CUDA graphs, which it records none of the replays of."""
+    """Say that a trace holds the capture of CUDA graphs, and none of their replays."""
     if graph_use(trace) != GraphUse.CAPTURED:
         return []
     return ["This is a capture of CUDA graphs, not a run: no replay of them was recorded."]

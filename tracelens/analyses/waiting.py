@@ -45,7 +45,7 @@ def waiting(trace: Trace) -> pl.DataFrame:
 
 
 def notes(trace: Trace, frame: pl.DataFrame) -> list[str]:
-    """Say which rank the others lose most time by, and that beginning last is no loss by itself."""
+    """Say which rank costs the others most time, and that beginning last is no loss by itself."""
     by_rank = time_model(trace).waits.group_by("awaited_rank")
     pairs = by_rank.agg(pl.col("exposed_ns").sum(), n=pl.len())
     pairs = pairs.sort("exposed_ns", "awaited_rank", descending=[True, False])

@@ -66,8 +66,8 @@ def work_kinds(
 ) -> pl.DataFrame:
     """Sum kernel time by kind of work: one row per rank, phase and kind, most time first.
 
-    Kernels of replays have what their graph's capture recorded, in the trace or in `base`. Raises
-    MissingTableError without kernels.
+    Kernels of replayed graphs get what was recorded as the graph was captured, in the trace or in
+    `base`. Raises MissingTableError without kernels.
     """
     trace.require("work_kinds", "kernels")
     columns = ("rank", "kernel_id", "device_id", "name", "primitive", "is_communication")
@@ -95,7 +95,7 @@ def work_kinds(
 
 
 def _roofs(trace: Trace, peaks: Peaks | None, base: Trace | None) -> pl.DataFrame:
-    """Return the share of its roof that each kernel's call reaches, at most 1."""
+    """Return how near each kernel's call comes to its roof, as a share of at most 1."""
     try:
         found = modelled(trace, base)
     except MissingTableError:
@@ -155,7 +155,7 @@ def _exchange_sentences(trace: Trace) -> list[str]:
 def _unevenness(exchanges: pl.DataFrame) -> list[str]:
     """Say which rank's experts receive most tokens, by bytes.
 
-    Tokens travel to experts and back in turn, in the backward pass too: every other exchange goes
+    Tokens travel to experts and back in turn, in the backward pass, too: every other exchange goes
     to experts.
     """
     tokens = exchanges.filter(~pl.col("dtype").cast(pl.String).is_in(_COUNT_DTYPES))

@@ -44,10 +44,10 @@ WORST_RANKS = Table(
 
 
 def worst_ranks(trace: Trace) -> pl.DataFrame:
-    """Return one row per rank: the culprits of `job` in its order, then by what others lose.
+    """Return one row per rank: first the culprits of `job` in its order, then by what others lose.
 
-    Ranks that nobody waits for come last, the busiest of them first.
-    Raises MissingTableError with one rank, or without kernels and ops.
+    Ranks that nobody waits for come last, the busiest of them first. Raises MissingTableError with
+    one rank, or without kernels and ops.
     """
     require_ranks(trace, "worst_ranks")
     require_time(trace, "worst_ranks")
@@ -69,7 +69,7 @@ def worst_ranks(trace: Trace) -> pl.DataFrame:
 
 
 def _blamed(model: TimeModel) -> pl.DataFrame:
-    """Return one row per rank that `job` names: its culprit's place among all, and the cause."""
+    """Return one row per rank that `job` names: its culprit's position, and the cause."""
     culprits = find_culprits(model).each
     rows = [
         (rank, place, culprit.cause)

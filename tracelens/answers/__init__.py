@@ -49,7 +49,7 @@ def _two(base: Trace, other: Trace, rules: Rules) -> Answer:
 
 
 def _by(module: str, function: str, *inputs: Trace | Rules) -> Answer:
-    """Answer by a function of a module here, which is imported now: most answers need one."""
+    """Answer by a function of a module here, imported now: most answers need one module."""
     answer: Answer = getattr(import_module(f"{__name__}.{module}"), function)(*inputs)
     return answer
 
@@ -60,7 +60,7 @@ def has_time(trace: Trace) -> bool:
 
 
 def _holds(trace: Trace) -> str:
-    """Say what a trace holds that does not tell what limits a program."""
+    """Say what a trace holds that cannot tell what limits a program."""
     rows = trace.summary().filter(~trace.summary()["table"].is_in(_NO_EVENTS))
     held = [
         f"{counted(n, name.removesuffix('s').replace('_', ' '))}"

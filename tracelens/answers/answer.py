@@ -27,8 +27,7 @@ class Part:
 class Bar:
     """A step as a bar, or one of two that are compared.
 
-    `length` is relative to the longest bar; `text` says what the whole bar stands for, as "14.1
-    ms".
+    `length` is relative to the longest bar. `text` says how long the whole bar is, as "14.1 ms".
     """
 
     label: str
@@ -41,11 +40,10 @@ class Bar:
 class Change:
     """A change that would help, and how long a step would take with it.
 
-    `after_ns` is the least that a step may take then, or, where something predicted it, what it
-    takes; `low_ns` and `high_ns` are a range. All are None where no step is known; then
-    `saved_frac`, the share of the time that it saves at most, is all, and where the trace does not
-    tell how much it saves, that is None too. `section` shows the
-    evidence, `place` where the time goes.
+    `after_ns` is the predicted step; without a prediction, the least that a step may take. `low_ns`
+    and `high_ns` are its range. All three are None where no step is known. Then there is only
+    `saved_frac`, the largest share of the time that the change may save, or None where that is
+    unknown as well. `section` shows the evidence, `place` where the time goes.
     """
 
     text: str
@@ -104,8 +102,8 @@ def rounded_percents(shares: Sequence[float]) -> list[int]:
 def parts_of(shares: Mapping[str, float], kinds: Mapping[str, str]) -> tuple[Part, ...]:
     """Return a bar's parts: work first, then waiting, the largest first.
 
-    Small ones are summed as `other`.
-    `shares` has them by label and sums to 1, `kinds` their kinds.
+    `shares` maps labels to shares that sum to 1, `kinds` maps them to kinds. Small parts are summed
+    as `other`.
     """
     largest = sorted(shares, key=lambda label: -shares[label])
     named = [label for label in largest if shares[label] >= _SMALL][:_MOST_PARTS]

@@ -171,7 +171,7 @@ def _changed_layers(base: Trace, other: Trace, rules: Rules) -> tuple[str, ...]:
 def _advice(other: Trace) -> str | None:
     """Say what the new run could do next.
 
-    A compiled one that waits for launches could record its graphs.
+    A compiled run that waits for launches could record its graphs.
     """
     ranks = rank_times(time_model(other))
     if not ranks or ranks[0].is_process or not shows_compilation(other) or has_replays(other):

@@ -116,7 +116,7 @@ def _inconclusive(trace: Trace, judged: Sequence[RankTime], row: dict[str, Any])
 
 
 def _of_all(trace: Trace, judged: Sequence[RankTime], row: dict[str, Any]) -> Answer:
-    """Return the bound that most ranks share, and their mean step."""
+    """Return the answer for a job without culprit: the most common bound, and the mean step."""
     bound = str(row["bound"])
     rows = verdict(trace).filter(pl.col("bound") == bound).sort("rank")
     ranks = [rank for rank in judged if rank.rank in {*rows["rank"]}] or [*judged]

@@ -137,7 +137,7 @@ def _kinds(trace: Trace, rank: RankTime) -> tuple[str, ...]:
 def _slowed_beyond_judging(
     model: TimeModel, rank: RankTime, row: Mapping[str, Any], doubts: tuple[str, ...]
 ) -> Answer:
-    """Say that nearly all of a step is the profiler's, what was recorded most, and what to do."""
+    """Say that the profiler takes nearly all of a step, what it recorded most, and what to do."""
     trace = model.trace
     reads = reads_of(_called_places(model, rank))
     most = _place(trace, rank, reads[0][0], "launch", reads=True) if reads else None
@@ -177,7 +177,7 @@ def _where(model: TimeModel, row: Mapping[str, Any]) -> str | None:
 
 
 def _read_place(model: TimeModel, rank: RankTime) -> str | None:
-    """Say where a process reads single values, if that is nearly all of its calling of ops."""
+    """Say where a process reads single values, if most of its time in ops is that."""
     times = _called_places(model, rank)
     reads = reads_of(times)
     read_ns, all_ns = (sum(ns for _, ns in part) for part in (reads, times))
@@ -215,7 +215,7 @@ def no_change(rank: RankTime) -> str:
 def special_words(
     model: TimeModel, rank: RankTime, bound: str, where: str | None, *, reads: bool = False
 ) -> str | None:
-    """Say what a program does that nearly only reads single values, or only waits, else None."""
+    """Say what a program does that only reads single values or only waits; None for others."""
     if reads:
         return "The program reads single values back"
     if bound != "host" or where is None or not is_wait(where):
@@ -284,7 +284,7 @@ def _profiler_cost(rank: RankTime) -> str | None:
 
 
 def _profiler_work(rank: RankTime) -> str | None:
-    """Give the recorded step, where the profiler's own work, which is left out, made it longer."""
+    """Give the recorded step where the profiler's own work, which is left out, is much of it."""
     recorded_ns, judged_ns = rank.recorded_step_ns, rank.judged_step_ns
     if recorded_ns is None or judged_ns is None or not is_another_time(recorded_ns, judged_ns):
         return None
@@ -310,7 +310,7 @@ def _replayed_step(trace: Trace, rank: RankTime) -> str | None:
 
 
 def _beside_mark(model: TimeModel, rank: RankTime) -> str | None:
-    """Say how long a step's mark is on the host, where that is another time than the step takes."""
+    """Say how long a step's mark is on the host where the step itself takes another time."""
     marks = mark_times(model)
     if rank.rank not in marks or rank.step_ns is None:
         return None

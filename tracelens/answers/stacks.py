@@ -183,7 +183,7 @@ def _parting(base: CallPath, other: CallPath) -> str:
 
 
 def _differing_rows(base: CallPath, other: CallPath) -> Iterator[str]:
-    """Yield the frames below the last that both share, level by level, side by side."""
+    """Yield the frames below the last common one, both stacks side by side, level by level."""
     outer = _same(base, other)
     rest = [*zip_longest(base.frames[outer:], other.frames[outer:])]
     if not rest:
@@ -201,7 +201,7 @@ def _differing_rows(base: CallPath, other: CallPath) -> Iterator[str]:
 
 
 def _cell(frame: _Frame | None) -> str:
-    """Return a frame's function, its middle cut where it is too long to stand beside another."""
+    """Return a frame's function, its middle cut out where it is too long for a column."""
     text = "" if frame is None else _frame_text(frame)
     return text if len(text) <= _SIDE else f"{text[: _SIDE // 2]}…{text[-(_SIDE // 2 - 2) :]}"
 

@@ -58,7 +58,7 @@ def kind_of(part: str) -> str:
 def place_text(what: str | None, *, is_busy: bool = False) -> str | None:
     """Write a place as the second line of an answer: file:line, at most three frames of a path.
 
-    `is_busy`: it is a kernel or an op, the largest of those that ran.
+    `is_busy`: it is a kernel or an op, the longest of those that ran.
     """
     if not what:
         return None

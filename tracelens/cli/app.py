@@ -125,9 +125,9 @@ class _Commands(TyperGroup):
 
 @contextmanager
 def _blaming_rows() -> Iterator[None]:
-    """Turn an error caused by impossible rows of a stored trace into a SourceError.
+    """Raise SourceError in place of an error that a stored trace's impossible rows caused.
 
-    Others go on unchanged.
+    Other errors go on unchanged.
     """
     OPENED.clear()
     try:
@@ -214,11 +214,10 @@ def _terminate(number: int, _frame: FrameType | None) -> NoReturn:
 
 
 def split_command(arguments: Sequence[str]) -> tuple[list[str], list[str]]:
-    """Split the arguments at the first `--` of a collect command.
+    """Split the arguments of a collect command at the first `--`, where the program to run begins.
 
-    The program to run stands after it.
     This is done before typer parses, which would take the program for FILES. Other commands keep
-    `--` as end of options.
+    `--` as the end of options.
     """
     words = list(arguments)
     if "--" not in words:

@@ -120,9 +120,9 @@ def _opened(paths: Sequence[Path], ranks: Sequence[int]) -> Trace:
 
 
 def default_target(paths: Sequence[Path]) -> Path:
-    """Return the trace's path where --out is not given: the source's stem, or the shared folder.
+    """Return the trace's path where --out is not given.
 
-    The folder is that which several sources share.
+    It is the source's stem; for several sources, the folder that they share.
     """
     if paths[0] == STANDARD_INPUT:
         return Path("stdin.tracelens")
@@ -242,7 +242,7 @@ def keep_sources(sources: Sequence[Path], targets: Sequence[Path | None]) -> Non
 
 
 def _real(path: Path) -> Path:
-    """Resolve the path's symbolic links. Those that lead in a circle stay: opening them says so."""
+    """Resolve the path's symbolic links; a circle of links stays, and opening it says so."""
     return Path(os.path.realpath(path))
 
 
@@ -279,9 +279,9 @@ class _Said(logging.Handler):
 def progress(text: str, *, late: bool = False) -> Iterator[None]:
     """Show on standard error, while the body runs, what is being done.
 
-    Where it logs shares, that is a bar with the share, the size and the time left. `late`: from the
-    first thing that is logged on; until then a program has the terminal. Where that is no terminal,
-    only what takes minutes is said, a line each.
+    Where the body logs shares, it is a bar with the share, the size and the time left. With `late`,
+    it shows from the first log record on: until then, a program has the terminal. Without a
+    terminal, only what takes minutes is said, one line each.
     """
     console, log = Console(stderr=True), logging.getLogger("tracelens")
     with ExitStack() as ends:

@@ -13,7 +13,7 @@ _NAME = "tracelens"
 
 
 def suggest(command: str, *more: str) -> None:
-    """Write the next command to standard error, with options that lead elsewhere after it."""
+    """Write the next command to standard error; options that lead elsewhere follow."""
     begin, typed = f"{_NAME} ", f"{_typed_name()} "
     words = [
         f"{typed}{one.removeprefix(begin)}" if one.startswith(begin) else one
@@ -54,7 +54,7 @@ def suggest_report(sources: Sequence[Path]) -> None:
 def suggest_sections(
     sources: Sequence[Path], against: Sequence[Path], sections: Sequence[str]
 ) -> None:
-    """Suggest after an answer the sections that show more, all of them, and the page."""
+    """Suggest after an answer how to see the sections that show more, all of them, and the page."""
     chosen = more_of(sections)
     page = f"--html {Path(sources[0].name).stem.split('.')[0] or 'report'}.html"
     suggest(report_command(sources, against, *chosen), *(["or"] if chosen else []), "--all", page)

@@ -1,4 +1,4 @@
-"""What every command writes with, and what it leaves to its end; nothing here imports a trace."""
+"""Write a command's output, and what it says at its end; no trace is imported here."""
 
 import os
 import sys
@@ -53,6 +53,6 @@ def emit(result: str | bytes, out: Path | None = None) -> None:
 
 
 def drop_output() -> None:
-    """Discard what standard output still buffers. Python's exit would fail on it again."""
+    """Discard what standard output still buffers; writing it at exit would fail again."""
     with suppress(OSError, AttributeError, ValueError):
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

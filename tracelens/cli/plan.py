@@ -90,7 +90,7 @@ def plan(  # noqa: PLR0913 - one parameter an option
 
 
 def _beside_oracle(made: Plan, totals: pl.DataFrame) -> str:
-    """Say why the plan promises less than the sections of the same two runs."""
+    """Say why the plan promises less than the report's sections on the same two runs."""
     gain = totals.sort("rank")["speedup_over_base"][0]
     unclear = (
         f"{counted(made.made_from['n_unclear'], 'layer')} may be no faster in either run, as times"

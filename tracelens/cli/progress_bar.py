@@ -1,4 +1,4 @@
-"""A bar on a terminal: what is being done, and of what is known the share, size and time left."""
+"""Draw a bar on a terminal: what is being done, with share, size and time left if known."""
 
 import logging
 

@@ -246,7 +246,7 @@ def report(  # noqa: PLR0913 - one parameter an option
 
 
 def _refused(trace: Trace, base: Trace | None, names: Sequence[str], rules: Rules) -> str | None:
-    """Return why nothing is shown of a comparison: it is of two programs.
+    """Return why a comparison of two programs is refused; None where it is shown.
 
     Named sections that do not need one program are shown.
     """
@@ -286,7 +286,7 @@ def _suggest(
 def _write_summary(built: Report, rules: Rules, target: Path) -> None:
     """Write the comparison as Markdown.
 
-    A report of chosen sections only gets those that a summary has.
+    A report of chosen sections keeps those that a summary has.
     """
     assert built.base is not None
     with progress("summarising"):

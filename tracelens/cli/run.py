@@ -92,8 +92,7 @@ def run(  # noqa: PLR0913 - one parameter an option
 def as_command(command: list[str], *, is_module: bool) -> list[str]:
     """Return the command as the system takes it: with Python before a module or a plain script.
 
-    A script that is a program stays as it is.
-    Raises UsageError for an empty one.
+    A script that can be run as a program stays as it is. Raises UsageError for an empty command.
     """
     if not command:
         raise UsageError("nothing to run; give a command: tracelens run python train.py")

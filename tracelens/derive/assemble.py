@@ -1,4 +1,4 @@
-"""Assembling one rank's raw frames, from any profiler, into the tables of a trace."""
+"""Assemble one rank's raw frames, from any profiler, into the tables of a trace."""
 
 from dataclasses import dataclass, field
 
@@ -38,15 +38,18 @@ def assemble(
 ) -> dict[str, pl.DataFrame]:
     """Return a rank's tables, sorted, with everything that is derived from its events.
 
-    Those are ids, nesting, links, steps, phases, modules and kernel classes. There is no rank
-    column. `raw` holds the source's rows by table name, in any order. Spans may have parent_hint
-    (row number of the recorded caller), backend and exact_path (a module call's own path); device
-    work may lack process_id; graph_nodes, as `spans_of_nodes` takes them, give the place where each
-    node of a replayed graph was made. Tables that the source did not fill are left out. Each frame
-    is removed from `raw` as it is processed, so that no table is in memory twice. Results are as
-    `Table.conform` takes them: integers may be narrower than declared, strings Categorical. With a
-    store, spans, calls and device work are written there as they are finished, and only the other
-    tables are returned.
+    Derived are ids, nesting, links, steps, phases, modules and kernel classes. There is no rank
+    column.
+
+    `raw` holds the source's rows by table name, in any order. Spans may have parent_hint (the row
+    number of the recorded caller), backend, and exact_path (a module call's own path). Device work
+    may lack process_id. graph_nodes, in the form of `spans_of_nodes`, says where each node of a
+    replayed graph was made. Tables that the source did not fill are left out.
+
+    Each frame is removed from `raw` as it is processed, so that no table is in memory twice.
+    Results have the form that `Table.conform` takes: integers may be narrower than declared,
+    strings are Categorical. With a store, spans, calls and device work are written there as they
+    are finished, and only the other tables are returned.
     """
     rank = _Rank(raw, diagnostics, store)
     for stage in _STAGES:
@@ -99,10 +102,10 @@ def _order(rank: _Rank) -> None:
 
 
 def _nest(rank: _Rank) -> None:
-    """Add what nesting tells to spans, calls and allocations.
+    """Add nesting to spans, calls and allocations.
 
-    Spans get ids, parents, depth and self time, calls ids and the span around each, allocations
-    that span.
+    Spans get ids, parents, depth and self time. Calls get ids and the span around each. Allocations
+    get the span around each.
     """
     calls = _times(rank.calls)
     moments = rank.raw.get("allocations", _NOTHING)
@@ -159,7 +162,7 @@ def _step(rank: _Rank) -> None:
 
 
 def _list(rank: _Rank) -> None:
-    """Make the tables of modules, of sites that calls are made at, and of what threads do."""
+    """Make the tables of modules, of the sites where calls are made, and of threads' activities."""
     sites, columns_of_sites = find_sites(rank.spans, rank.calls["span_id"], rank.calls["start_ns"])
     rank.calls = rank.calls.with_columns(columns_of_sites)
     rank.tables["layers"] = list_layers(rank.spans)
@@ -224,9 +227,9 @@ _STAGES = (_order, _nest, _mark_spans, _name_calls, _step, _list, _leave_spans, 
 
 
 def _in_order(spans: pl.DataFrame) -> pl.DataFrame:
-    """Return spans by start, those that start together longest first.
+    """Return spans by start; of those that start together, the longest comes first.
 
-    Columns are copied one by one, so never all twice.
+    Columns are copied one by one, so that never all are in memory twice.
     """
     if not spans.width:
         return spans
@@ -250,9 +253,9 @@ def _declared(name: str, frame: pl.DataFrame) -> pl.DataFrame:
 
 
 def _filled(frame: pl.DataFrame, name: str, columns: tuple[str, ...]) -> pl.DataFrame:
-    """Return the raw frame, or an empty one, with those of `columns` that it lacks.
+    """Return the raw frame, or an empty one, with every one of `columns`.
 
-    They are added as None values.
+    Columns that it lacks are added as None values.
     """
     if not frame.width:
         frame = (
@@ -272,9 +275,9 @@ def _filled(frame: pl.DataFrame, name: str, columns: tuple[str, ...]) -> pl.Data
 
 
 def _most_frequent(processes: pl.Series) -> int:
-    """Return the process of most rows, 0 where unknown.
+    """Return the process that most rows have, 0 where unknown.
 
-    Mostly there is one, which needs no counting.
+    Mostly there is one process, and then nothing is counted.
     """
     process = processes.min()
     if process != processes.max():
@@ -295,9 +298,9 @@ def _times(frame: pl.DataFrame) -> pl.DataFrame:
 
 
 def _ops_around(spans: pl.DataFrame) -> pl.Series:
-    """Return the name of the innermost op around each span or of itself.
+    """Return the name of the innermost op around each span; an op's own name for an op.
 
-    `triton` where it is marked as a Triton launch.
+    It is `triton` where the op is marked as a Triton launch.
     """
     ops = spans.select(
         pl.when(pl.col("kind") == "op").then(

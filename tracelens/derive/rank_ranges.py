@@ -1,4 +1,4 @@
-"""Ranks in text: ranges, and one sentence for all ranks that it holds for."""
+"""Write ranks in text as ranges, and one sentence for all ranks that it holds for."""
 
 import re
 from collections.abc import Iterable, Sequence
@@ -86,7 +86,7 @@ def list_ranks(ranks: Iterable[int]) -> str:
 
 
 def _subject(ranks: Sequence[int], following: str) -> str:
-    """Begin a sentence on the ranks, before a colon, a comma or a verb in the singular."""
+    """Begin a sentence on the ranks; a colon, a comma or a verb in the singular follows."""
     phrase = list_ranks(ranks)
     each = following == " " and phrase.startswith("ranks")
     return f"Each of {phrase}" if each else phrase.capitalize()

@@ -1,4 +1,4 @@
-"""The arrows of a timeline: from calls to what they launched, from forward ops to backward ops."""
+"""Draw a timeline's arrows: from calls to what they launched, from forward to backward ops."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ _OF_OPS = 1 << 31
 class Arrows:
     """Numbers of a rank's arrows.
 
-    `n_of_call` is how much device work each API call launched, `first_of_call` the number of the
-    first arrow from there, `n_drawn` how many of them have an end already. `pairs` has span_id,
+    `n_of_call` is how much device work each API call launched, `first_of_call` the number of its
+    first arrow, and `n_drawn` how many of its arrows have an end already. `pairs` has span_id,
     first_flow, n_flows and ends_flow of forward and backward ops.
     """
 
@@ -53,7 +53,7 @@ class Arrows:
         )
 
     def of_work(self, work: pl.DataFrame) -> pl.DataFrame:
-        """Add first_flow and n_flows to device work: the next arrow from its call."""
+        """Add first_flow and n_flows to device work: the next arrow from the launching call."""
         number_within_call = pl.col("api_call_id").cum_count().over("api_call_id") - 1
         within = number_within_call.cast(pl.Int64)
         call = work["api_call_id"]
@@ -77,7 +77,7 @@ class Arrows:
 
 
 def _pairs(selection: Selection, rank: int) -> pl.DataFrame:
-    """Return a row for each end of an arrow between ops; of an op with several the first."""
+    """Return a row for each end of an arrow between ops; of an op's several arrows, the first."""
     columns = ("span_id", *NODE, "thread_id", "start_ns")
     has_number = pl.col("sequence_number").is_not_null()
     numbered = selection.rows("spans", rank, *columns, where=has_number)

@@ -1,4 +1,4 @@
-"""Counters of a timeline that no profiler recorded: queues of work, bandwidth of copies."""
+"""Compute counters of a timeline that no profiler recorded: work in queues, copies' bandwidth."""
 
 from collections.abc import Iterator
 
@@ -14,8 +14,8 @@ _Series = tuple[tuple[object, str], pl.DataFrame]
 def queue_lengths(selection: Selection, rank: int) -> Iterator[_Series]:
     """Yield, for each stream, how much work was launched that had not begun.
 
-    It grows where a call begins and falls where its kernel, copy or fill begins, as in Holistic
-    Trace Analysis.
+    The number grows where a call begins, and falls where its kernel, copy or fill begins, as in
+    Holistic Trace Analysis.
     """
     columns = ("device_id", "stream_id", "start_ns", "api_call_id")
     work = pl.concat([selection.rows(table, rank, *columns) for table in DEVICE_WORK])
@@ -33,7 +33,7 @@ def queue_lengths(selection: Selection, rank: int) -> Iterator[_Series]:
 
 
 def bandwidths(selection: Selection, rank: int) -> Iterator[_Series]:
-    """Yield, for each direction, the bytes that copies under way move in a nanosecond."""
+    """Yield, for each direction, the bytes per nanosecond that the copies under way move."""
     columns = ("device_id", "direction", "start_ns", "duration_ns", "size_bytes")
     duration_ns = pl.col("duration_ns")
     size_bytes = pl.col("size_bytes")

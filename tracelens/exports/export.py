@@ -24,7 +24,7 @@ _LARGE = ("spans", "api_calls", "kernels")
 class Selection:
     """The ranks and steps of a trace that are exported.
 
-    With `steps` None, all time is exported, also that outside of steps.
+    With `steps` None, all time is exported, including time outside of steps.
     """
 
     trace: Trace
@@ -77,9 +77,9 @@ class Selection:
     def rows(
         self, table: str, rank: int, *columns: str, where: pl.Expr | None = None
     ) -> pl.DataFrame:
-        """Return columns of a rank's chosen rows of a table with a step, strings as Categorical.
+        """Return columns of a rank's chosen rows of a table that has steps, strings as Categorical.
 
-        With `where`, only those of them that it holds for.
+        `where` is a further condition on the rows.
         """
         chosen = pl.lit(value=True) if self.steps is None else pl.col("step").is_in(self.steps)
         both = chosen if where is None else where & chosen
@@ -88,7 +88,7 @@ class Selection:
     def windows_of_rows(self, rank: int) -> Iterator[pl.Expr]:
         """Yield conditions on start_ns that cut a rank's time into windows, in order.
 
-        Of the table with most rows, a window has about ROWS_AT_ONCE.
+        In each window, the table with most rows has about ROWS_AT_ONCE of them.
         """
         sizes = {table: self.trace.heights(table).get(rank, 0) for table in _LARGE}
         largest = max(sizes, key=lambda table: sizes[table])
@@ -105,7 +105,7 @@ class Selection:
     def in_time(self, frame: pl.DataFrame, rank: int, at: str = "start_ns") -> pl.DataFrame:
         """Return the rank's rows whose moment `at` lies in a chosen step.
 
-        Steps are no column of the frame.
+        This is for frames without a column of steps.
         """
         own = frame.filter(pl.col("rank") == rank)
         if self.steps is None:
@@ -121,7 +121,7 @@ class Export:
     """A format of another program.
 
     `name` is the word after `--to`, `ending` that of its files. `write` puts the selection into a
-    binary stream as it reads it, and returns in words what was written; it raises TracelensError.
+    binary stream as it reads it, and returns a text on what was written; it raises TracelensError.
     """
 
     name: str

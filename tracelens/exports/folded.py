@@ -1,7 +1,7 @@
-"""Time by call stack in Brendan Gregg's folded format.
+"""Write time by call stack in Brendan Gregg's folded format.
 
-flamegraph.pl, inferno and speedscope read it. It has one line per stack: its frames from the
-outermost on between semicolons, a space, and what it took.
+flamegraph.pl, inferno and speedscope read it. It has one line per stack: the frames from the
+outermost on, with semicolons between them, then a space and the time.
 """
 
 from collections.abc import Callable
@@ -17,10 +17,10 @@ _VIEWERS = "flamegraph.pl, inferno or https://www.speedscope.app"
 
 
 def write(selection: Selection, stream: BinaryIO) -> str:
-    """Write the kernels' time by stack, rank by rank; returns how many stacks.
+    """Write the kernels' time by stack, rank by rank; return how many stacks.
 
-    Where no kernel was recorded, it is the host's own time, and of a debugger's log how often each
-    stack was met. Raises MissingTableError where there is none of these.
+    Without kernels, the host's own time is written; for a debugger's log, how often each stack was
+    met. Raises MissingTableError where there is none of these.
 
     Weights sum to the kernels' total time. A semicolon in a name becomes a colon.
     """
@@ -35,7 +35,7 @@ def write(selection: Selection, stream: BinaryIO) -> str:
 
 
 def write_host(selection: Selection, stream: BinaryIO) -> str:
-    """Write the time that spans and API calls of each thread took themselves, by stack.
+    """Write the own time of each thread's spans and API calls, by stack.
 
     Returns how many stacks. Raises MissingTableError without any.
     """

@@ -1,4 +1,4 @@
-"""Numbers of processes and threads for a viewer that knows them by number only."""
+"""Number processes and threads for a viewer that knows them by number only."""
 
 from dataclasses import dataclass, field
 
@@ -10,8 +10,8 @@ _FIRST_MADE_UP, _LAST = 1 << 23, (1 << 31) - 1
 class Identities:
     """The numbers given so far.
 
-    They are the recorded ones, where these are free and can be held, else made up: ranks on two
-    machines may have processes of one number.
+    A recorded number is kept if it is free and the viewer can hold it; else a new one is made up.
+    Ranks on two machines may have processes of one number.
     """
 
     given: dict[tuple[int, ...], int] = field(default_factory=dict)
@@ -22,7 +22,7 @@ class Identities:
         return self._number((rank, process), 0, process)
 
     def thread(self, rank: int, thread: tuple[int, int]) -> int:
-        """Return the number of a thread (its process and number), which no other of them has."""
+        """Return the number of a thread (its process and number), which no other thread has."""
         process, number = thread
         process_number = self.process(rank, process)
         return self._number((rank, process, number), process_number, number)

@@ -1,4 +1,4 @@
-"""Lanes of a track: slices that overlap without lying in each other are drawn beside each other."""
+"""Lay slices of a track in lanes: slices that overlap without nesting stand beside each other."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -16,9 +16,9 @@ _Events = tuple[int, pl.Series, pl.Series]
 class Lanes:
     """The slices of a track that are still open, lane by lane, as (end, row).
 
-    A slice goes to the first lane where it overlaps none, or where `is_nested` lies wholly within
-    what is open. Events of a lane are in an order in which slices open and close like brackets,
-    also those without a duration. Rows are counted from the first slice added.
+    A slice goes to the first lane where it overlaps none. With `is_nested`, it may also lie wholly
+    within what is open there. In the order of a lane's events, slices open and close like brackets,
+    even those without a duration. Rows are counted from the first slice added.
     """
 
     is_nested: bool

@@ -1,4 +1,4 @@
-"""Perfetto's packets of one sequence, as a stream.
+"""Write Perfetto's packets of one sequence into a stream.
 
 Numbers of fields are those of Perfetto's protos/perfetto/trace/perfetto_trace.proto.
 """
@@ -45,9 +45,9 @@ _SHAPES = {word: tuple(f"{word}_{axis}" for axis in "xyz") for word in ("grid", 
 
 @dataclass(slots=True)
 class PacketWriter:
-    """A stream of packets.
+    """Write packets into a stream.
 
-    It knows what was interned, which tracks are there, what is open, and what was written.
+    The writer knows what was interned, which tracks exist, what is open, and what was written.
     """
 
     stream: BinaryIO
@@ -70,7 +70,7 @@ class PacketWriter:
         self.stream.write(wire.text(1, packet))
 
     def word(self, kind: int, text: str) -> int:
-        """Return the number of a text, which is written where it is new."""
+        """Return the number of a text; a new text is written first."""
         if (kind, text) not in self.words:
             number = len(self.words) + 1
             entry = wire.integer(1, number) + wire.text(2, printable(text))
@@ -93,7 +93,8 @@ class PacketWriter:
     def track(self, path: tuple[str, ...], about: bytes = b"", *, has_name: bool = True) -> int:
         """Return the number of a track.
 
-        A new one is described, with those it lies in. `about` says what kind of track it is.
+        A new track is described first, and so are those it lies in. `about` says what kind of track
+        it is.
         """
         if path not in self.tracks:
             parent = self.track(path[:-1]) if len(path) > 1 else None
@@ -116,7 +117,10 @@ class PacketWriter:
         self.tracks[path] = number
 
     def _lane(self, rank: int, track: Track, lane: int) -> int:
-        """Return the number of a lane of a track: Perfetto's own of a thread for the first one."""
+        """Return the number of a lane of a track.
+
+        The first lane of a thread is Perfetto's own track of the thread.
+        """
         name = track.path[-1]
         beside = f"{name}, lane {lane + 1}"
         if track.thread is None:
@@ -170,7 +174,10 @@ class PacketWriter:
     def _write(
         self, track: int, begins: pa.Array, rows: pl.Series, is_begin: pl.Series, times: pl.Series
     ) -> None:
-        """Write events of a lane. `begins` has a beginning slice's bytes up to its track."""
+        """Write events of a lane.
+
+        `begins` has the bytes of each beginning slice up to its track.
+        """
         first_begin = rows.zip_with(is_begin, rows * 0)
         heads = begins.take(first_begin.to_arrow())
         end_head = wire.packet_head(_END_OF_SLICE, wire.TRACK_BYTES)
@@ -181,7 +188,7 @@ class PacketWriter:
         self.n_slices += int(is_begin.sum())
 
     def _heads(self, frame: pl.DataFrame) -> list[pa.Array]:
-        """Return the bytes of slices up to their flows: what they share, then arguments of each."""
+        """Return the bytes of slices up to their flows: shared bytes, then each one's arguments."""
         each = [name for name in _OF_EACH if name in frame.columns and frame[name].count()]
         shared = [name for name in frame.columns if name not in _NOT_SHARED]
         keyed = frame.select(
@@ -271,13 +278,13 @@ class PacketWriter:
 
 
 def _parts(events: pl.Series, times: pl.Series) -> Iterator[tuple[pl.Series, pl.Series]]:
-    """Yield some events and their times at once."""
+    """Yield events and their times in batches."""
     for start in range(0, len(events), _EVENTS_AT_ONCE):
         yield events[start : start + _EVENTS_AT_ONCE], times[start : start + _EVENTS_AT_ONCE]
 
 
 def _arguments(row: Mapping[str, Any]) -> Iterator[tuple[str, object]]:
-    """Yield the known arguments of a slice; the sizes of a grid and of a block as one each."""
+    """Yield the known arguments of a slice; the three sizes of a grid or block are one argument."""
     sizes = {name for names in _SHAPES.values() for name in names}
     for name, value in row.items():
         if value is not None and name not in (*sizes, "name", "category"):

@@ -1,8 +1,7 @@
-"""A trace for ui.perfetto.dev: protobuf packets of tracks, slices, flows and counters.
+"""Write a trace for ui.perfetto.dev: protobuf packets of tracks, slices, flows and counters.
 
-Perfetto drops a slice that overlaps another of its track without lying in it, and does not say
-which: such slices get tracks of their own here. Format:
-perfetto.dev/docs/reference/synthetic-track-event.
+Perfetto silently drops a slice that overlaps another one of its track without lying in it. Such
+slices get tracks of their own here. Format: perfetto.dev/docs/reference/synthetic-track-event.
 """
 
 from __future__ import annotations
@@ -44,7 +43,10 @@ def write(selection: Selection, stream: BinaryIO) -> str:
 
 
 def _processes(selection: Selection, rank: int) -> list[int]:
-    """Return the processes of a rank's host threads; what is in none is in process 0, the last."""
+    """Return the processes of a rank's host threads.
+
+    Events without a process belong to process 0, which comes last.
+    """
     ids = [
         selection.rows(table, rank, "process_id")["process_id"].unique()
         for table in ("spans", "api_calls")
@@ -79,7 +81,7 @@ def _place(device: object) -> str:
 
 
 def _losses(writer: PacketWriter, selection: Selection, rank: int) -> None:
-    """Write the losses and damage on the way here, as an event at the beginning of the trace."""
+    """Write losses and damage of collecting as events at the beginning of the trace."""
     is_of_rank = pl.col("rank") == rank
     is_loss = pl.col("severity").is_in(["loss", "error"])
     lost = selection.trace.frame("diagnostics").filter(is_of_rank & is_loss)

@@ -1,4 +1,4 @@
-"""Kernels and host time by call stack, and threads, for https://www.speedscope.app."""
+"""Write kernels and host time by call stack, and threads, for https://www.speedscope.app."""
 
 import json
 from collections.abc import Iterator
@@ -24,7 +24,7 @@ _SCHEMA = "https://www.speedscope.app/file-format-schema.json"
 def write(selection: Selection, stream: BinaryIO) -> str:
     """Write profiles of each rank's kernels, own time of the host and stops, and of each thread.
 
-    Kernels are in the order of time. Return how many profiles. Raises MissingTableError where there
+    Kernels are in order of time. Returns how many profiles. Raises MissingTableError where there
     are no kernels, spans or stacks.
     """
     if not any(selection.trace.has(table) for table in ("spans", "frames")):
@@ -45,8 +45,8 @@ def write(selection: Selection, stream: BinaryIO) -> str:
 def _profiles(selection: Selection, rank: int, frames: dict[str, int]) -> Iterator[Iterator[str]]:
     """Yield the rank's profiles, each in pieces of text.
 
-    They are of its kernels, of the host's own time and of stops, each if any, and of its threads
-    and their lanes.
+    They are of its kernels, the host's own time and stops, if there are any, and of the lanes of
+    its threads.
     """
     for what, unit, stacks_of in _STACKS:
         stacks = stacks_of(selection, rank)

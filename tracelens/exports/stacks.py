@@ -1,6 +1,6 @@
-"""Call stacks, outermost first: of kernels, of the host's own time, and of a debugger's stops.
+"""Build call stacks, outermost first: of kernels, of own host time, of a debugger's stops.
 
-Those of a kernel are the spans around the call that launched it, and the kernel.
+A kernel's stack is the spans around the call that launched it, and the kernel.
 """
 
 from dataclasses import dataclass
@@ -21,9 +21,9 @@ PRE_WINDOW, UNLINKED = "(launched before the trace began)", "(its call is unknow
 class Stacks:
     """What took a rank's time by stack.
 
-    `rows` has start_ns, duration_ns, the innermost name, `path` of what is around it, and `place`,
-    where its stacks lie apart from others'; by start. A path is an index of `parents` (that of the
-    path without its last name, or -1) and `names`.
+    `rows` are sorted by start: start_ns, duration_ns, the innermost name, `path` of what is around
+    it, and `place`, which keeps stacks of different places apart. A path is an index into `names`,
+    with its last name there, and into `parents`, with the path without that name, or -1.
     """
 
     rows: pl.DataFrame

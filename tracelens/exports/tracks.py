@@ -1,4 +1,4 @@
-"""The tracks of a timeline: host threads, streams, steps and idle time, some slices at a time."""
+"""Yield a timeline's tracks in parts: host threads, streams, steps and idle time."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -29,7 +29,7 @@ _SPAN = ("name", "kind", "module_path", "phase", "input_shapes", "input_dtypes")
 class Track:
     """Some more slices of one place, by start and longest first.
 
-    Columns: start_ns, end_ns, category, name, and others that tell more. `path` names the track and
+    Columns: start_ns, end_ns, category, name, and others with details. `path` names the track and
     what it lies in, outermost first. `first_flow` and `n_flows` are the numbers of the arrows that
     begin at a slice, or end there where `ends_flow`. Slices of a host `thread` (its process and
     number) lie in each other.
@@ -41,10 +41,10 @@ class Track:
 
 
 def tracks_of(selection: Selection, rank: int) -> Iterator[Track]:
-    """Yield the tracks of a rank with any slices, a track again where it goes on.
+    """Yield the tracks of a rank with any slices; a track that goes on comes again.
 
-    They are steps, each device's idle time and waits, and then, window by window, host threads and
-    streams.
+    First come steps, and each device's idle time and waits. Then come host threads and streams,
+    window by window.
     """
     all_steps = steps_of(selection.trace)
     steps = selection.in_time(all_steps, rank).select("name", *_TIMES)
@@ -110,7 +110,7 @@ def _track(
 
 
 def _by(frame: pl.DataFrame, *keys: str) -> list[tuple[tuple[object, ...], pl.DataFrame]]:
-    """Return the rows of each combination of keys, without these."""
+    """Return the rows of each combination of keys, without the key columns."""
     parts = frame.partition_by(*keys, as_dict=True, include_key=False)
     return sorted(parts.items(), key=lambda item: tuple((key is not None, key) for key in item[0]))
 

@@ -1,9 +1,9 @@
-"""Protobuf: messages field by field, and packets of one shape by whole columns.
+"""Encode protobuf: messages field by field, and packets of one shape by whole columns.
 
-A million slices take 0.3 s; as message objects they take 4.8 s. What slices share is encoded once;
-only times, numbers of flows and what differs from slice to slice are put in by columns. Lengths
-must not depend on them, so that these are varints of a fixed width (padded, which protobuf's
-readers take). Encoding: protobuf.dev/programming-guides/encoding.
+A million slices take 0.3 s; as message objects they take 4.8 s. What slices share is encoded once.
+Only times, numbers of flows, and what differs from slice to slice are put in by columns. Lengths
+must not depend on these, so they are varints of a fixed width (padded, which protobuf's readers
+accept). Encoding: protobuf.dev/programming-guides/encoding.
 """
 
 from collections.abc import Sequence
@@ -20,7 +20,7 @@ _TIMESTAMP = b"\x40"
 
 
 def varint(number: int, width: int = 0) -> bytes:
-    """Return a number from 0 on, as protobuf writes it, padded to `width` bytes."""
+    """Return a non-negative number as a protobuf varint, padded to `width` bytes."""
     found = bytearray()
     while number > 127 or len(found) + 1 < width:
         found.append(number & 127 | 128)
@@ -46,17 +46,16 @@ def track(number: int) -> bytes:
 
 
 def packet_head(event: bytes, n_more: int) -> bytes:
-    """Return a packet around its timestamp.
+    """Return a packet's bytes before its event's last `n_more` bytes.
 
-    The first part goes up to its event's last `n_more` bytes, which follow, and then comes the
-    timestamp.
+    After those come the timestamp's bytes.
     """
     head = b"\x50\x01\x68\x02\x5a" + varint(len(event) + n_more) + event
     return b"\x0a" + varint(len(head) + n_more + MOMENT_BYTES) + head
 
 
 def texts(values: Sequence[bytes]) -> pa.Array:
-    """Return bytes to take from by index."""
+    """Return bytes as an array, from which pieces are taken by index."""
     return pa.array(values, _BYTES)
 
 

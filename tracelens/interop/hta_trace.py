@@ -1,4 +1,4 @@
-"""HTA's TraceAnalysis filled from our tables.
+"""Fill HTA's TraceAnalysis from our tables.
 
 It has HTA's columns, its numbering of names, its links and iterations.
 """
@@ -84,9 +84,9 @@ def analysis_of(trace: Trace, *, include_last_profiler_step: bool) -> Any:
 
 
 def _trace_class(reader: Any) -> Any:
-    """Return HTA's Trace, which has its events from here.
+    """Return HTA's Trace with events from our tables.
 
-    What it writes as a file is made of them, not of the source.
+    A file that it writes is made of these events, not of the source.
     """
 
     class Handed(reader):  # type: ignore[misc]  # HTA has no types
@@ -100,7 +100,7 @@ def _trace_class(reader: Any) -> Any:
             """Do nothing: HTA's TraceDiff calls this also on traces that are parsed already."""
 
         def get_raw_trace_for_one_rank(self, rank: int = 0) -> dict[str, Any]:
-            """Return events of a rank as a Chrome trace has them, each where its index says."""
+            """Return events of a rank as in a Chrome trace, each at the place of its index."""
             frame, symbols = self.get_trace(rank), self.symbol_table.get_sym_table()
             events: list[dict[str, Any]] = [dict(_PROFILER, ts=self.min_ts, dur=0, args={})]
             events += [
@@ -258,11 +258,11 @@ _PLACED = ("span_id", "device_id", "stream_id", "start_ns", "duration_ns")
 
 
 def _annotations(spans: pl.DataFrame, work: pl.DataFrame) -> pl.DataFrame:
-    """Return annotations as the device had them.
+    """Return annotations as Kineto has them on the device (gpu_user_annotation), one per stream.
 
-    Each lasts from the first to the last work that it, as the innermost, launched. Kineto writes
-    one for each stream (gpu_user_annotation), a nanosecond wider at both ends; none of the tables
-    needs them, so no collector keeps them.
+    Each lasts from the first to the last work for which it was the innermost annotation. Kineto
+    makes it a nanosecond wider at both ends. No table of ours needs them, so no collector keeps
+    them.
     """
     marks = (spans["category"] == "user_annotation").fill_null(value=False)
     names = spans.select("span_id", mark=nearest_row(spans["parent_id"], marks)).drop_nulls("mark")
@@ -283,7 +283,7 @@ def _annotations(spans: pl.DataFrame, work: pl.DataFrame) -> pl.DataFrame:
 
 
 def _timed(events: pl.DataFrame, base_ns: int) -> pl.DataFrame:
-    """Return events with ts and dur in microseconds, rounded as HTA would.
+    """Return events with ts and dur in microseconds, rounded as HTA rounds them.
 
     They are the floats that a file's digits would give.
     """
@@ -323,8 +323,8 @@ def _frame(module: Any, symbols: Any, events: pl.DataFrame) -> Any:
 def _iterations(frame: Any, symbols: list[str]) -> np.ndarray[Any, Any]:
     """Return the step of each event as HTA finds it, -1 for none.
 
-    On the host it is found by time, on the device by the linked call. Its own function asks every
-    step about every event, in Python.
+    A host event is in a step by time, a device event by its linked call. HTA's own function asks
+    every step about every event, in Python.
     """
     steps = {
         i: int(name[13:])

@@ -36,9 +36,9 @@ def engine_of(
 ) -> Engine:
     """Return the engine of a name, by default processes.
 
-    `address` is that of a running Ray cluster. `limit_bytes` is the memory that the processes
-    of this machine may take. Raises UsageError, and ToolError where Ray is not installed or
-    nothing listens at the address.
+    `address` is that of a running Ray cluster. `limit_bytes` is the memory that all processes of
+    this machine may take. Raises UsageError, and ToolError where Ray is not installed or nothing
+    listens at the address.
     """
     if name not in (None, *ENGINES):
         raise UsageError(f"--engine {name}: the engines are {', '.join(ENGINES)}")
@@ -62,8 +62,8 @@ def _in_processes(
 ) -> Iterator[Result]:
     """Run tasks in processes, as many at a time as memory and cores allow.
 
-    Where a process is killed, all that were at work are lost: their tasks run again, in the end
-    each by itself, so that only a task that has its process killed every time is given up.
+    Where one process is killed, all that are at work are lost. Their tasks run again, in the end
+    each by itself. So only a task whose process is killed every time is given up.
     """
     left = list(tasks)
     for _ in range(_POOLS if left else 0):
@@ -91,8 +91,8 @@ def _in_processes(
 def _on_ray(tasks: Sequence[Task], work: Work, ray: Any, address: str | None) -> Iterator[Result]:
     """Run tasks on a Ray cluster, each with a core and memory.
 
-    It gets the memory that it needs, or that the largest node has. A task whose process or node is
-    lost runs again, three times. Raises ToolError for a node with other versions.
+    A task gets the memory that it needs, or all of the largest node. A task whose process or node
+    is lost runs again, three times. Raises ToolError for a node with other versions.
     """
     if not tasks:
         return
@@ -123,7 +123,7 @@ def _on_ray(tasks: Sequence[Task], work: Work, ray: Any, address: str | None) ->
 
 
 def _awaited(ray: Any, done: Any, task: Task) -> Any:
-    """Return the result of a task that ended, or the versions of a node that cannot run it."""
+    """Return the result of a task that ended; from a node that cannot run it, its versions."""
     try:
         return ray.get(done)
     except ray.exceptions.RayTaskError as error:
@@ -155,9 +155,9 @@ def _versions() -> str:
 
 
 def _on_node(expected: str, task: bytes) -> Any:
-    """Return the result of a pickled task, or the node's versions where they are others.
+    """Return the result of a pickled task; from a node with other versions, these versions.
 
-    Sent as code: it imports nothing.
+    The function is sent as code, so it imports nothing.
     """
     import pickle  # noqa: PLC0415
 
@@ -205,9 +205,9 @@ def _connected(ray: Any, address: str | None) -> Iterator[None]:
 
 
 def _check_address(address: str) -> None:
-    """Raise UsageError for another form than HOST:PORT, ToolError where nothing listens.
+    """Raise UsageError for an address not of the form HOST:PORT, ToolError where nothing listens.
 
-    Ray itself waits for minutes.
+    Ray itself would wait for minutes.
     """
     if address == "auto":
         return

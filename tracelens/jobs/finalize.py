@@ -1,6 +1,6 @@
-"""The ranks of a job put together.
+"""Join the ranks of a job: find contradictions, hosts and clocks.
 
-No rank's task can know contradictions, hosts and clocks by itself.
+No rank's task can know these by itself.
 """
 
 import copy
@@ -32,11 +32,11 @@ They are written again, beside the output of the ranks' tasks.
 def settled(
     target: str, records: Sequence[RankRecord], manifest: Manifest, *, force_mix: bool
 ) -> Manifest:
-    """Return the manifest of a job's ranks with their clocks.
+    """Return the manifest of a job's ranks, with their clocks.
 
-    `records` are in the order of ranks. First the tables are written again whose rows depend on
-    other ranks. Raises SourceError where the ranks cannot be of one program; with `force_mix`, the
-    tables say so instead.
+    `records` are in the order of ranks. First, tables are written again whose rows depend on other
+    ranks. Raises SourceError where the ranks cannot be of one program; with `force_mix`, the tables
+    say so instead.
     """
     if len(records) < 2:
         return manifest
@@ -126,7 +126,7 @@ def _place_of(
 ) -> RankPlace:
     """Return where a rank ran, from its record and its row of the table `ranks`.
 
-    A task knows one host, and numbers it 0; only a launcher's number counts among all.
+    A task knows one host, and numbers it 0. Only a launcher's number is valid among all ranks.
     """
     if rank_rows is None:
         return RankPlace(

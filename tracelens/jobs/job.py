@@ -1,6 +1,6 @@
-"""A job: sources to tasks, tasks to ranks by an engine, ranks to a trace.
+"""Run a job: sources become tasks, an engine turns tasks into ranks, and ranks into a trace.
 
-Started again, it goes on where it ended.
+A job that is started again goes on where it ended.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -65,7 +65,7 @@ def in_turn(tasks: Sequence[Task], work: Work) -> Iterator[tuple[Task, Any]]:
 
 
 def attempted(task: Task, work: Work) -> Any:
-    """Return the result of a task, or the error that costs the job its ranks.
+    """Return the result of a task, or the error for which the job loses its ranks.
 
     Raises TargetError, which ends the job.
     """

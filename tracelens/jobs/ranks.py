@@ -1,6 +1,7 @@
-"""One task of a job.
+"""Run one task of a job.
 
-Its sources are fetched, read, and written as the files and the record of each rank in them.
+Its sources are fetched and read, and the ranks in them are written: their files, and a record of
+each.
 """
 
 import hashlib
@@ -31,15 +32,18 @@ from tracelens.trace.sources import note_skipped, sources_of
 
 
 class TargetError(SourceError):
-    """The target cannot take the rank: the whole job ends, where other errors cost a rank."""
+    """The target cannot take the rank.
+
+    This ends the whole job, where other errors lose a rank only.
+    """
 
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """Requests that change what is in the tables.
+    """Options that change the contents of the tables.
 
-    They are the profiler whose events are kept, and the pattern of steps. `reading` has the words
-    that sources are read by, by kind of collector.
+    They are the profiler whose events are kept, and the pattern of steps. `reading` has, by kind of
+    collector, options for reading sources.
     """
 
     events: str | None = None
@@ -48,15 +52,14 @@ class Options:
 
 
 class RankRecord(msgspec.Struct, frozen=True):
-    """The content of `ranks/R.json`.
+    """The content of `ranks/R.json`: the files of a collected rank, and what they were made from.
 
-    The files of a rank that is collected, and what they were made from. `beside` are all ranks in
-    the same sources. `sources` has name, size and ETag of each; `made_by` the version, the schema's
-    version and the options; `sizes` the bytes of each table's file, whose rows are counted in
-    `manifest`, the manifest of a trace of this rank alone. `first_ns` and `last_ns` say when its
-    events began and ended, by its clock. `host` is a digest of this target's own by which ranks of
-    one host are known, `node` the number that a launcher gave it, `groups` are the ranks of its
-    process groups.
+    `beside` are all ranks in the same sources. `sources` has name, size and ETag of each. `made_by`
+    has the version, the schema's version and the options. `sizes` are the bytes of each table's
+    file. `manifest` is that of a trace of this rank alone; it counts the files' rows. `first_ns`
+    and `last_ns` say when the rank's events began and ended, by its clock. `host` is a digest of
+    this target's own, equal for ranks of one host. `node` is the number that a launcher gave the
+    host. `groups` are the ranks of its process groups.
     """
 
     rank: int
@@ -79,7 +82,7 @@ class RankRecord(msgspec.Struct, frozen=True):
 
 
 def made_by(options: Options) -> dict[str, Any]:
-    """Return the version and options that a rank's record is compared by."""
+    """Return the version and options that tell whether a rank's record is still valid."""
     return {
         "tracelens_version": installed_version(),
         "schema_version": SCHEMA_VERSION,
@@ -100,10 +103,10 @@ def collect_rank(
 ) -> list[RankRecord]:
     """Collect the ranks in the sources of a task, mostly one, into the target.
 
-    Returns their records. Its files have the attempt, by default a random word, in their names,
-    so that it may run twice, or twice at a time: the first record stays, and the others return
-    it. Raises SourceError where the sources cannot be read, which costs the job their ranks,
-    and TargetError where nothing can be written, or other sources hold the rank.
+    Returns their records. Files have the attempt in their names, by default a random word, so a
+    task may run twice, even at the same time: the first record stays, and the other run returns it.
+    Raises SourceError where the sources cannot be read, which costs the job their ranks. Raises
+    TargetError where nothing can be written, or where the rank is there from other sources.
     """
     attempt = attempt or secrets.token_hex(8)
     with OwnFolder(PREFIX) as scratch:
@@ -147,9 +150,9 @@ def collect_rank(
 def _read(
     task: Task, folder: Path, files: dict[Path, str], reading: dict[str, str]
 ) -> list[Capture]:
-    """Return the captures of the sources, their large tables in the folder.
+    """Return the captures of the sources, with their large tables in the folder.
 
-    `files` gets the sources' places.
+    The sources' local paths are added to `files`.
     """
     files |= _fetched(task, folder)
     given = [folder / "0" / task.folder] if task.folder else [*files]
@@ -195,7 +198,7 @@ def _record(
 ) -> RankRecord:
     """Return the record of one rank of a manifest.
 
-    `about` has the fields that need nothing of these.
+    `about` has the fields that do not follow from the other arguments.
     """
     sizes_of_rank = {
         table: by_rank[str(rank)] for table, by_rank in sizes.items() if str(rank) in by_rank
@@ -211,7 +214,7 @@ def _record(
 def _create(objects: Objects, record: RankRecord) -> RankRecord:
     """Write a rank's record.
 
-    Where there is one of the same sources and options it stays, and our files go.
+    Where there is one of the same sources and options, it stays, and our files are removed.
     """
     rank, key = record.rank, f"{RANKS}/{record.rank}.json"
     if objects.create(key, json_bytes(msgspec.to_builtins(record))):

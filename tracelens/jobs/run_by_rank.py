@@ -27,9 +27,9 @@ _BYTES_A_ROW = 500
 def ask_ranks(trace: Trace, names: Sequence[str], engine: Engine) -> Mapping[str, pl.DataFrame]:
     """Run the named analyses rank by rank, those that allow it; return their frames by name.
 
-    Such an analysis's rows of a rank depend on that rank alone. The trace also gets its time model,
-    merged from the ranks' breakdowns, which the other analyses use. Raises UsageError for a trace
-    that is not in files, and SourceError where a rank's tables cannot be read.
+    In such an analysis, a rank's rows depend on that rank only. The trace also gets its time model,
+    merged from the ranks' breakdowns, for the other analyses. Raises UsageError for a trace that is
+    not in files, and SourceError where a rank's tables cannot be read.
     """
     if trace.path is None or not trace.manifest.n_rows:
         raise UsageError(
@@ -67,8 +67,8 @@ def _ask_rank(
 ) -> tuple[dict[str, pl.DataFrame], Breakdown | None]:
     """Return frames of the task's rank by analysis, and the breakdown of its time.
 
-    Analyses that lack a table are left out. `awaited` says when others wait for each rank, which
-    tells a late rank from one that starts up.
+    Analyses that lack a table are left out. `awaited` says when others wait for each rank: it tells
+    a late rank from one that is starting up.
     """
     trace = Trace.open(place, task.ranks[0]).with_listed_names()
     give_awaited(trace, awaited)

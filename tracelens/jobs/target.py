@@ -1,7 +1,4 @@
-"""The target of a job.
-
-The ranks that are in it already, the manifest that makes it a trace, and what to remove.
-"""
+"""Read and change the target of a job: its ranks, its manifest, and files to remove."""
 
 import os
 import re
@@ -76,11 +73,11 @@ def commit_trace(  # noqa: PLR0913 - the ranks, and what is asked of them
     force: bool = False,
     force_mix: bool = False,
 ) -> Manifest:
-    """Write the manifest of the ranks, with which they are a trace.
+    """Write the manifest of the ranks, which makes them a trace.
 
-    `failed` are messages by the name of their task. With failed tasks the manifest's `complete`
-    is false. With `force` it replaces a trace that is there, with `force_mix` foreign ranks may
-    be together. Raises SourceError for fewer than `min_ranks` ranks, or none, for ranks that
+    `failed` has messages by the name of their task; with any, the manifest's `complete` is False.
+    With `force`, the manifest replaces a trace that is there. With `force_mix`, foreign ranks may
+    be together. Raises SourceError for fewer than `min_ranks` ranks, for none, for ranks that
     cannot be of one program, and where another job wrote a manifest meanwhile.
     """
     if len(records) < max(1, min_ranks):
@@ -134,8 +131,8 @@ def merged(records: Sequence[RankRecord], failed: Mapping[str, str]) -> Manifest
 def clean(target: str, hours: float = 1) -> int:
     """Remove the files of a target that neither its manifest nor a rank's record names.
 
-    Return how many there were. Those of the last `hours` stay: a job that is at work names its
-    files only when a rank is complete.
+    Return how many there were. Files of the last `hours` stay, as a job at work names its files
+    only when a rank is complete.
     """
     if url_of(target) is None and not Path(target).is_dir():
         raise SourceError(f"{target}: no such directory")

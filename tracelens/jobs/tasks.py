@@ -1,6 +1,6 @@
-"""The tasks of a job: the sources to read, mostly one per task.
+"""List the tasks of a job: the sources to read, mostly one per task.
 
-They are listed, and told apart by their first bytes.
+Kinds of sources are recognised by their first bytes.
 """
 
 import re
@@ -25,9 +25,9 @@ _RANK = re.compile(r"(?<![a-z])rank[-_ ]?(\d{1,9})(?!\d)", re.IGNORECASE)
 class Task:
     """Sources that are read together, and the files that are read along with them.
 
-    A task can be pickled. `folder` is the name of the folder where the sources are the files of
-    one, as some exports are. `ranks` are the requested ranks. `position` is the rank if nothing
-    else says one; it is None where the one task has all sources.
+    A task can be pickled. `folder` is the name of the folder if the sources are its files, as in
+    some exports. `ranks` are the requested ranks. `position` is the rank if nothing else says one;
+    it is None where one task has all sources.
     """
 
     sources: tuple[Listed, ...]
@@ -60,10 +60,10 @@ def tasks_of(
 ) -> list[Task]:
     """Return the tasks for the sources that the paths stand for.
 
-    Each profiler's file is one task, with a rank of its own. Where stacks and the like are among
-    them, those with the same rank in their names go together; where not all names have one,
-    everything is one task. Names of files that are no traces are appended to `skipped`. Raises
-    SourceError and UsageError.
+    Each profiler's file is one task, with a rank of its own. If there are call stacks and other
+    sources beside, sources with the same rank in their names are one task; if not all names have a
+    rank, everything is one task. Names of files that are no traces are appended to `skipped`.
+    Raises SourceError and UsageError.
     """
     skipped = [] if skipped is None else skipped
     tasks_by_profile: list[tuple[bool, Task]] = []
@@ -127,9 +127,8 @@ def _local(path: Path, kind: str | None, skipped: list[str]) -> list[tuple[bool,
 def _chosen(path: Path, kind: str | None, strange: list[Path]) -> list[tuple[Path, bool]]:
     """Return the files to read for a path, by name, and whether each is a profiler's.
 
-    Damaged gzip is among them, for a task that says so and costs its rank alone. Files of a folder
-    that are no traces are appended to `strange`. Raises SourceError for a path without anything to
-    read.
+    Damaged gzip is among them: its task reports it and loses its rank only. Files of a folder that
+    are no traces are appended to `strange`. Raises SourceError for a path without anything to read.
     """
     files = [path] if path.is_file() else path.iterdir() if path.is_dir() else ()
     chosen = {file: True for file in files if file.is_file() and is_damaged(file)}
@@ -154,7 +153,7 @@ def local(path: Path) -> Listed:
 def _remote(url: str, kind: str | None, skipped: list[str]) -> list[tuple[bool, Task]]:
     """Return the sources of a URL.
 
-    They are the object itself, or the objects directly below it, by their first bytes.
+    They are the object itself, or the objects directly below it that begin like a source.
     """
     members, more = listed(url)
     is_itself = members[0].address == url

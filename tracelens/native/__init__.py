@@ -1,6 +1,6 @@
-"""The hot loops in C.
+"""Run the hot loops in C.
 
-Each has a twin in Python that defines its result and that is used where C was not compiled.
+Each has a twin in Python that defines its result, and that is used where C was not compiled.
 
 The library is compiled while the package is installed, where there is a compiler.
 TRACELENS_NATIVE=off makes the Python twins run instead, for tests.
@@ -23,6 +23,6 @@ __all__ = ["LIBRARY", "random_key"]
 def random_key() -> tuple[int, int]:
     """Return a secret key for the library's hash tables.
 
-    Nobody can prepare a trace whose strings all fall into one slot of a table.
+    Without the key, nobody can prepare a trace whose strings all fall into one slot of a table.
     """
     return secrets.randbits(63), secrets.randbits(63)

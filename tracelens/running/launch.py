@@ -1,12 +1,14 @@
-"""Become a program that a capture runs: started as a script, with nothing but the standard library.
+"""Become a program that a capture runs.
 
-`launch.py child SIGNAL REPORT PARENT PROGRAM ARGUMENTS…` becomes the file PROGRAM, which the kernel
-sends SIGNAL when PARENT dies; why it could not start is written to the descriptor REPORT, as errno.
-ARGUMENTS begin with its own name.
+This is started as a script and uses nothing but the standard library.
+
+`launch.py child SIGNAL REPORT PARENT PROGRAM ARGUMENTS…` becomes the file PROGRAM. The kernel sends
+it SIGNAL when PARENT dies. If it cannot start, the reason is written to the descriptor REPORT, as
+errno. ARGUMENTS begin with its own name.
 
 `launch.py under_gdb IN OUT ERR UNSET PARENT PROGRAM ARGUMENTS…`, run by gdb, becomes the program
-that gdb looks at, on the user's own standard streams instead of gdb's, without the environment
-variables UNSET (joined by commas).
+that gdb looks at. It has the user's own standard streams instead of gdb's, and lacks the
+environment variables UNSET (joined by commas).
 
 Popen's preexec_fn could do the same, but not safely in a process with threads.
 """
@@ -21,7 +23,7 @@ _PR_SET_PDEATHSIG, _PR_SET_PTRACER = 1, 0x59616D61
 
 
 def main(role: str, words: list[str]) -> None:
-    """Become what the words say."""
+    """Become the program that the words describe."""
     # Python ignores these two, and what is ignored stays so in the program.
     for name in ("SIGPIPE", "SIGXFSZ"):
         signal.signal(getattr(signal, name), signal.SIG_DFL)
@@ -60,7 +62,7 @@ def _become_traced(streams: list[int], unset: list[str], parent: int, command: l
 def _take_streams(streams: list[int], parent: int) -> None:
     """Make the user's streams the standard ones.
 
-    Make this process group the terminal's, where the parent's was.
+    Where the parent's process group was the terminal's, this one becomes it.
     """
     for number, stream in enumerate(streams):
         os.dup2(stream, number)

@@ -25,16 +25,16 @@ _NOT = "GPU utilisation was not sampled"
 
 @dataclass(slots=True)
 class Sampler:
-    """Samples every device that a program with this environment can see.
+    """Sample every device that a program with this environment can see.
 
-    A thread does so from `start` to `capture`. `gpu_utilization`: percent of the last period (the
-    driver's own, 1/6 to 1 s) in which any kernel ran, by whatever process. `gpu_memory_used`: bytes
-    allocated on the device, by whatever process. `device_id` is the ordinal that CUDA gives the
-    device in the program: its place in CUDA_VISIBLE_DEVICES where that is set, else NVML's index.
-    NVML counts in PCI order; CUDA does so with CUDA_DEVICE_ORDER=PCI_BUS_ID, and on machines whose
-    GPUs are all the same.
+    A thread does so from `start` to `capture`. `gpu_utilization` is the percentage of the last
+    period (the driver's own, 1/6 to 1 s) in which any kernel ran, by whatever process.
+    `gpu_memory_used` is the bytes allocated on the device, by whatever process. `device_id` is the
+    ordinal that CUDA gives the device in the program: its place in CUDA_VISIBLE_DEVICES where that
+    is set, else NVML's index. NVML counts in PCI order. CUDA does so with
+    CUDA_DEVICE_ORDER=PCI_BUS_ID, and on machines whose GPUs are all the same.
 
-    Without a GPU, or without nvidia-ml-py, nothing is sampled and the capture's reasons say why.
+    Without a GPU, or without nvidia-ml-py, nothing is sampled, and the capture's reasons say why.
     """
 
     environment: Mapping[str, str] = field(default_factory=lambda: os.environ)
@@ -177,8 +177,8 @@ class Sampler:
 def visible_indices(visible: str, uuids: list[str]) -> list[int]:
     """Return NVML's indices of the devices in CUDA_VISIBLE_DEVICES, in its order.
 
-    An entry is an index or the beginning of one UUID; as in CUDA, the list ends at the first that
-    is neither. MIG devices have no utilisation of their own and end it too.
+    An entry is an index or the beginning of one UUID. As in CUDA, the list ends at the first other
+    entry. MIG devices have no utilisation of their own and end it, too.
     """
     found: list[int] = []
     for word in visible.split(","):
@@ -198,5 +198,5 @@ def visible_indices(visible: str, uuids: list[str]) -> list[int]:
 
 
 def _text(value: str | bytes) -> str:
-    """Return the text, which older versions of nvidia-ml-py return as bytes."""
+    """Return the text; older versions of nvidia-ml-py return it as bytes."""
     return value.decode() if isinstance(value, bytes) else value

@@ -1,6 +1,6 @@
-"""Running a program for a capture, as if the user had started it.
+"""Run a program for a capture, as if the user had started it.
 
-Programs and packages are looked for here, too.
+Programs and packages are looked up here, too.
 """
 
 import errno
@@ -35,9 +35,9 @@ _DRIVER = Path("/proc/driver/nvidia/version")
 def run_program(command: Sequence[str], environment: Mapping[str, str] | None = None) -> int:
     """Run the command to its end with this process's standard streams.
 
-    `environment` is put on top of its variables. Return the exit code as a shell reports it. Ctrl-C
-    reaches the program, which stands in the same process group, and this process waits for it to
-    end; SIGTERM and SIGHUP are passed on. On Linux the program gets SIGTERM when this process dies.
+    `environment` is added to its variables. Return the exit code as a shell reports it. Ctrl-C
+    reaches the program, which is in the same process group, and this process waits for it to end.
+    SIGTERM and SIGHUP are passed on. On Linux the program gets SIGTERM when this process dies.
     Raises ToolError when the program cannot be started.
     """
     path = find_program(command[0], environment)
@@ -84,9 +84,9 @@ def find_program(name: str, environment: Mapping[str, str] | None = None) -> str
 
 
 def script_name(command: Sequence[str]) -> str:
-    """Return the name of a run of the command.
+    """Return a name for a run of the command.
 
-    It is `train` for `python train.py` or `python -m pkg.train`, else the program's.
+    It is `train` for `python train.py` or `python -m pkg.train`, else the program's name.
     """
     script = next((word for word in command[1:] if word.endswith(".py")), None)
     if script is None and "-m" in command[:-1]:

@@ -1,4 +1,4 @@
-"""Reading large sources in separate processes, as many at a time as a memory limit allows."""
+"""Read large sources in separate processes, as many at a time as a memory limit allows."""
 
 import contextlib
 import multiprocessing
@@ -72,7 +72,7 @@ def needs_bytes(file: Path) -> int:
 
 
 def chosen_files(files: Sequence[Path]) -> list[Path]:
-    """Return the files to read in processes: those that are each worth one, or all of many.
+    """Return the files to read in processes: all of many, else those that are worth one.
 
     Return None if there is only one.
     """
@@ -151,7 +151,7 @@ def read_apart(
 
 @contextlib.contextmanager
 def processes(n_workers: int) -> Iterator[ProcessPoolExecutor]:
-    """Make a pool of processes that end with the body if it fails, and always with this process."""
+    """Make a pool of processes that end with this process, and with the body if it fails."""
     # As Python has it by itself: Polars (2.1) has an interrupted wait for a lock go on, and Ctrl-C
     # would be heard once everything is read. Windows has no such choice.
     if hasattr(signal, "siginterrupt"):
@@ -172,7 +172,7 @@ def processes(n_workers: int) -> Iterator[ProcessPoolExecutor]:
 
 
 def _follow_parent() -> None:
-    """End with the parent; only the parent is interrupted from the keyboard."""
+    """End with the parent; an interrupt from the keyboard reaches only the parent."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     threading.Thread(target=_end_with_parent, daemon=True).start()
 

@@ -13,7 +13,7 @@ from tracelens.storage.addresses import shown, url_of
 
 @contextmanager
 def replacing(target: Path) -> Iterator[Path]:
-    """Give a temporary path beside the target to write to.
+    """Yield a temporary path beside the target to write to.
 
     It is renamed to the target when the body succeeds, and removed otherwise. A symbolic link is
     followed; a pipe or a device is written to directly. Raises SourceError when it cannot be

@@ -1,6 +1,6 @@
-"""A folder lock that ends with its process, and temporary folders.
+"""Lock folders until the process ends, and make temporary folders.
 
-These are cleaned up even after a killed process.
+A killed process's folders are cleaned up as well.
 """
 
 import contextlib

@@ -1,6 +1,6 @@
-"""Limits that keep hostile input from taking all memory or time. The environment can raise each.
+"""Limit what hostile input can take of memory and time; the environment can raise each limit.
 
-They are far above anything a profiler writes. Input above one is refused or counted, and the
+The limits are far above anything a profiler writes. Input above one is refused or counted, and the
 message names its variable.
 """
 

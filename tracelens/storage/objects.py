@@ -1,8 +1,8 @@
-"""Objects in a store (S3, Google Cloud, Azure), or files below a local folder.
+"""Read, list, create and remove objects in a store (S3, Google Cloud, Azure) or local files.
 
-They are read, listed, created and removed. A store has no rename. `create` fails where the object
-exists, so of several writers one wins. Credentials are those that the environment offers; messages
-never repeat a store's answer, which may hold them.
+A store has no rename. `create` fails where the object exists, so only one of several writers
+succeeds. Credentials are taken from the environment. Messages never repeat a store's answer, which
+may hold them.
 """
 
 import os
@@ -47,9 +47,9 @@ _CREDENTIAL_HOSTS = ("169.254.", "metadata.google", "/latest/api/token")
 
 
 class Listed(NamedTuple):
-    """An object or a local file.
+    """An object or a local file: its address, name, size and ETag.
 
-    Its address, name, size and ETag, which changes with the content.
+    The ETag changes with the content.
     """
 
     address: str
@@ -61,7 +61,7 @@ class Listed(NamedTuple):
 class Objects:
     """The objects below a URL, or the files below a local folder.
 
-    Keys are such as `ranks/3.json`.
+    A key is for example `ranks/3.json`.
     """
 
     def __init__(self, address: str | os.PathLike[str]) -> None:
@@ -132,7 +132,7 @@ class Objects:
         )
 
     def create(self, key: str, content: bytes) -> bool:
-        """Write an object where there is none of the key; false where there is one, which stays."""
+        """Write an object unless the key has one; return False where it has, and leave it."""
         with self._plain("written"):
             try:
                 self._obstore.put(self._store, key, content, mode="create")
@@ -141,14 +141,15 @@ class Objects:
             return True
 
     def upload(self, key: str, file: Path) -> None:
-        """Write a file's content as an object, some of it in memory at a time."""
+        """Write a file's content as an object, piece by piece."""
         with self._plain("written"):
             self._obstore.put(self._store, key, file)
 
     def download(self, key: str, file: Path, etag: str | None = None) -> None:
-        """Write an object's content into a file, some of it in memory at a time.
+        """Write an object's content into a file, piece by piece.
 
-        Raises SourceError where its ETag is not this one: it was written anew since it was listed.
+        Raises SourceError where its ETag has changed: the object was written again after it was
+        listed.
         """
         with self._plain("read", key):
             options = {"if_match": etag} if etag else {}
@@ -176,7 +177,7 @@ class Objects:
 
 
 def reason(error: BaseException) -> str:
-    """Return why a store did not do what was asked, in words of our own.
+    """Return why a store failed, in words of our own.
 
     Its answers may hold keys and signed addresses.
     """
@@ -214,9 +215,9 @@ def is_of_store(error: BaseException) -> bool:
 
 
 def _credentials(url: str) -> dict[str, Any]:
-    """Return where S3's credentials stand in a profile's file.
+    """Return where S3's credentials stand in a profile's file, as boto3 reads them.
 
-    boto3 reads them. Return nothing where they stand elsewhere.
+    Return nothing where they stand elsewhere.
     """
     has_profile = "AWS_PROFILE" in os.environ or Path("~/.aws/credentials").expanduser().exists()
     if (

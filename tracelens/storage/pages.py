@@ -1,7 +1,7 @@
-"""The sizes that the pages of a Parquet file become, by the pages' own headers.
+"""Read the sizes of a Parquet file's pages once inflated, from the pages' own headers.
 
-Readers believe these, whatever the file's footer says. Footer and pages' headers are structs of
-Thrift's compact protocol; the numbers of their fields are those of FileMetaData and PageHeader in
+Readers believe these, whatever the file's footer says. Footer and headers are structs of Thrift's
+compact protocol; the numbers of their fields are those of FileMetaData and PageHeader in
 parquet.thrift. Arrow's own reader is not asked where a column lies: it ends the process where the
 column's statistics have a wrong size (pyarrow 26).
 """
@@ -24,9 +24,9 @@ _GROUPS, _CHUNKS, _ABOUT, _PATH, _LENGTH, _FIRST_PAGE, _DICTIONARY = 4, 1, 3, 3,
 
 
 def page_bytes(file: Path, columns: Collection[str] | None = None) -> int:
-    """Return bytes that the pages of these columns, or of all, become; 0 for a large file.
+    """Return how many bytes the pages of these columns, or of all, inflate to; 0 for a large file.
 
-    Raises ValueError where there is no footer, or no page's header, where one should be.
+    Raises ValueError where a footer or a page's header is missing.
     """
     if file.stat().st_size > _LARGEST_BYTES:
         return 0
@@ -46,7 +46,7 @@ def page_bytes(file: Path, columns: Collection[str] | None = None) -> int:
 
 
 def _walked(text: mmap.mmap, place: int, end: int) -> int:
-    """Return bytes that the pages between two places become."""
+    """Return how many bytes the pages between two places inflate to."""
     n_bytes = 0
     while place < end:
         place, header = _struct(text, place)
@@ -59,9 +59,9 @@ def _walked(text: mmap.mmap, place: int, end: int) -> int:
 
 
 def _chunks(text: mmap.mmap) -> Iterator[tuple[str, int, int]]:
-    """Yield each column of each group of rows, as the footer tells it.
+    """Yield each column of each group of rows, from the footer.
 
-    That is its name, where its pages begin, and their length.
+    It is the column's name, where its pages begin, and their length.
     """
     begin = len(text) - 8 - int.from_bytes(text[-8:-4], "little")
     _, footer = _struct(text[max(0, begin) : -8], 0)
@@ -94,7 +94,7 @@ def _struct(text: Text, place: int, depth: int = 0) -> tuple[int, dict[int, Any]
 
 
 def _value(text: Text, place: int, kind: int, depth: int) -> tuple[int, Any]:
-    """Return where a value of the kind ends, and the value; of a number that is no integer None."""
+    """Return where a value ends, and the value; None for a number that is no integer."""
     if kind in _INTEGERS:
         return _integer(text, place)
     if kind == _BINARY:

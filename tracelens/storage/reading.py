@@ -65,7 +65,7 @@ def _valid(file: Path, rows: pa.Table) -> pa.Table:
 
 
 def _long_bytes(texts: pa.DictionaryArray) -> int:
-    """Return bytes of the texts of all rows whose longest text is long; 0 of others."""
+    """Return the size of all rows' texts in bytes if the longest is long, else 0."""
     import pyarrow.compute as pc  # noqa: PLC0415 - takes 0.04 s, of which few names have need
 
     lengths = pc.binary_length(texts.dictionary)
@@ -75,13 +75,13 @@ def _long_bytes(texts: pa.DictionaryArray) -> int:
 
 
 def long_bytes(texts: pl.Series) -> int:
-    """Return bytes of a column whose longest text is long; 0 of others."""
+    """Return the size of a column's texts in bytes if the longest is long, else 0."""
     lengths = texts.str.len_bytes()
     return int(lengths.sum()) if bool((lengths > _LONG).any()) else 0
 
 
 def check_texts(n_bytes: int, size_bytes: int) -> None:
-    """Raise ValueError for long texts that rows share. Results would have one copy per row."""
+    """Raise ValueError for long texts that rows share, as results would have one copy per row."""
     if n_bytes > max(ANY_EXPANSION_BYTES, EXPANSION.value * size_bytes):
         raise ValueError(
             f"rows share texts that are {n_bytes:,} bytes in all; {EXPANSION.how_to_raise}"

@@ -1,4 +1,4 @@
-"""Writing finished tables in a background thread while later ones are made.
+"""Write finished tables in a background thread while later ones are made.
 
 So they need not stay in memory.
 """
@@ -18,7 +18,7 @@ _WAITED_FOR = 1 << 20
 class Store:
     """A folder that finished tables are written to, one after another.
 
-    Leaving it by an error drops those not begun.
+    After an error in the body, tables that are not begun are dropped.
     """
 
     def __init__(self, folder: Path) -> None:

@@ -41,8 +41,9 @@ def exchange(first: Path, second: Path) -> bool:
 def replace_folder(new: Path, target: Path) -> None:
     """Put the new folder in the place of the target, which is removed.
 
-    Where the two cannot be exchanged in one step, the target is moved aside first: signals wait
-    meanwhile, and `restore` moves it back after a kill. The caller holds the parent folder's lock.
+    Where the two cannot be exchanged in one step, the target is moved aside first. Signals are
+    deferred meanwhile, and `restore` moves it back after a kill. The caller holds the parent
+    folder's lock.
     """
     if exchange(new, target):
         _remove(new)
@@ -62,9 +63,9 @@ def replace_folder(new: Path, target: Path) -> None:
 
 
 def restore(target: Path) -> bool:
-    """Move back what a killed `replace_folder` had moved aside, and return whether there was any.
+    """Move back what a killed `replace_folder` had moved aside; return whether there was anything.
 
-    Nothing is done where the target exists, or another process is replacing it.
+    Nothing is done where the target exists, or where another process is replacing it.
     """
     if os.path.lexists(target) or not _moved_aside(target):
         return False
@@ -90,9 +91,9 @@ def is_running(process_id: int) -> bool:
 
 @contextmanager
 def signals_deferred() -> Iterator[None]:
-    """Have signals that would end the program wait until the body is over.
+    """Defer signals that would end the program until the body is over.
 
-    Only the main thread is stopped by them, so another one has nothing to do.
+    Such signals reach the main thread only, so nothing is done in another thread.
     """
     if threading.current_thread() is not threading.main_thread():
         yield
@@ -117,7 +118,7 @@ def signals_deferred() -> Iterator[None]:
 
 
 def _moved_aside(target: Path) -> list[Path]:
-    """Return the folders that processes which are gone had moved aside, the newest first."""
+    """Return the folders moved aside by processes that are gone, the newest first."""
     folders = [
         folder / "trace"
         for folder in target.parent.glob(f".{glob.escape(target.name)}.*.old")

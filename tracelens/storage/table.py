@@ -1,4 +1,4 @@
-"""Declaring, checking, reading and writing one table.
+"""Declare, check, read and write one table.
 
 A column is written down once and everything derives from it.
 """
@@ -52,7 +52,7 @@ class Column:
 class Stored:
     """Rows of a table, without the rank, in a file that `Table.write` made.
 
-    `n_names` is what the function `n_names` returned for them.
+    `n_names` is the result of the function `n_names` for them.
     """
 
     path: Path
@@ -174,7 +174,7 @@ class Table:
     def check_column(self, column: Column, values: pl.Series) -> None:
         """Raise SchemaError where a column has values that its declaration does not allow.
 
-        Those are None values and words.
+        Those are None values and undeclared words.
         """
         if not column.nullable and values.null_count():
             raise SchemaError(f"table {self.name}.{column.name}: null where a value is required")
@@ -227,14 +227,14 @@ class Table:
 
 
 def n_names(rows: pl.DataFrame | Stored) -> int | None:
-    """Return how many values the column `name` has; None for a table without one."""
+    """Return how many distinct values the column `name` has; None for a table without one."""
     if isinstance(rows, Stored):
         return rows.n_names
     return rows["name"].n_unique() if "name" in rows.columns else None
 
 
 def _group(table: Table, rows: pl.DataFrame, described: pa.Schema) -> pa.Table:
-    """Return the rows as the Arrow table that is written.
+    """Return the rows as the Arrow table to write.
 
     They are checked, and Categorical columns are dictionaries.
     """

@@ -1,4 +1,4 @@
-"""Named baselines: earlier runs of a program, stored, by which a new run is judged."""
+"""Keep named baselines: stored runs of a program by which a new run is judged."""
 
 import re
 import secrets
@@ -26,10 +26,10 @@ _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 
 
 def add_run(baseline: str, trace: Trace) -> Path:
-    """Store a run in a baseline, which need not exist yet, and return its place.
+    """Store a run in a baseline, and return its path; a new baseline is made.
 
-    Runs are named by the time at which they were added (UTC), so that they sort by it. Raises
-    UsageError for a name that is none, and SourceError where it cannot be written.
+    A run's name is the time at which it was added (UTC), so that runs sort by it. Raises UsageError
+    for an invalid name, and SourceError where it cannot be written.
     """
     added = datetime.now(UTC).strftime(_TIME)
     place = folder_of(baseline) / f"{added}-{secrets.token_hex(2)}.tracelens"
@@ -40,7 +40,7 @@ def add_run(baseline: str, trace: Trace) -> Path:
 def runs_of(baseline: str) -> list[Path]:
     """Return all runs of a baseline, the oldest first.
 
-    Raises UsageError for a name that is none, and SourceError where there is no run.
+    Raises UsageError for an invalid name, and SourceError where there is no run.
     """
     folder = folder_of(baseline)
     names = run_names(folder)
@@ -65,7 +65,7 @@ def run_names(folder: Path) -> list[str]:
 
 
 def added_at(run: str) -> datetime | None:
-    """Return when `add_run` gave a run this name (UTC). None for a name that it did not give."""
+    """Return when `add_run` gave a run this name (UTC); None for any other name."""
     try:
         return datetime.strptime(run.partition("-")[0], _TIME).replace(tzinfo=UTC)
     except ValueError:
@@ -94,7 +94,7 @@ def names_in(folder: Path) -> list[str]:
 def folder_of(baseline: str) -> Path:
     """Return the folder of a baseline: in FOLDER, or where a path or URL before its name says.
 
-    Raises UsageError for a name that is none.
+    Raises UsageError for an invalid name.
     """
     parent, _, name = baseline.rpartition("/")
     if not _NAME.fullmatch(name):

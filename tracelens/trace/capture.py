@@ -1,6 +1,6 @@
 """The result of a collector.
 
-The tables of one source, before ranks are settled and sources combined.
+It has the tables of one source, before ranks are assigned and sources combined.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ class Diagnostics:
     counts: Counter[tuple[str, str]] = field(default_factory=Counter)
 
     def add(self, severity: str, code: str, text: str, count: int = 1) -> None:
-        """Count an observation; nothing is recorded for a count of zero."""
+        """Count an observation; a count of zero records nothing."""
         if count:
             self.texts.setdefault((severity, code), text)
             self.counts[severity, code] += count
@@ -83,8 +83,8 @@ class Diagnostics:
 class HostFacts:
     """Facts that tell whether captures are of one host, and of one job.
 
-    They are never written. `host` is a digest of the host's name in the source; `groups` are the
-    ranks of process groups, by the groups' names.
+    They are never written. `host` is a digest of the host's name in the source. `groups` maps the
+    names of process groups to their ranks.
     """
 
     host: str | None = None
@@ -92,7 +92,7 @@ class HostFacts:
 
     @classmethod
     def on(cls, host: str | None, groups: Mapping[str, tuple[int, ...]] | None = None) -> HostFacts:
-        """Return the facts of the host of that name, which is not kept."""
+        """Return the facts of the host of that name; the name is not kept."""
         return cls(
             None if host is None else hashlib.sha256(host.encode()).hexdigest(), groups or {}
         )
@@ -102,10 +102,10 @@ class HostFacts:
 class Capture:
     """The tables of one source of one rank, without the rank column.
 
-    `tables` holds only what the source filled, as `Table.conform` takes it: integers may be
-    narrower than declared and strings Categorical. `stored` holds tables that are already in files.
-    `reasons` says of each other table why it is empty. `rank` is the rank that the source itself
-    states, None where it states none.
+    `tables` holds only what the source filled, in the form that `Table.conform` takes: integers may
+    be narrower than declared and strings Categorical. `stored` holds tables that are already in
+    files. `reasons` says why each other table is empty. `rank` is the rank that the source itself
+    states, or None.
     """
 
     kind: str
@@ -137,11 +137,11 @@ class Manifest:
     """The content of manifest.json: where a trace came from and how complete it is.
 
     It never names environment, host or user. `n_rows` counts the rows written, by table and rank,
-    so that a missing file is noticed, and `n_names` the names in those of a table that has names.
-    `attempts` has, by rank or by TABLE/RANK, which goes first,
-    the word in the names of the files, `part-WORD.parquet`; 0 where neither is in it. `clocks` says
-    how the ranks' clocks were found to differ: `basis` as in `derive.ranks.clocks`, and where they
-    were estimated `origin_ns` and offset, drift and bounds by rank.
+    so that a missing file is noticed. `n_names` counts the distinct names of a table that has
+    names. `attempts` has the word in the names of files, `part-WORD.parquet`, by TABLE/RANK, else
+    by rank; it is 0 where neither is listed. `clocks` says how the ranks' clocks differ: `basis` as
+    in `derive.ranks.clocks`, and where they were estimated, `origin_ns`, and offset, drift and
+    bounds by rank.
     """
 
     schema_version: int = SCHEMA_VERSION
@@ -162,11 +162,11 @@ class Manifest:
         """Return the median time of the rank's steps without the profiler.
 
         A live capture measures it around the profiled steps. A step lasts from the end of the step
-        before to its own end, or where the device works longer, to the end of that work, at both
-        ends. Up to ten steps before the profiler and ten after it count, without the program's
-        first and the first after the profiler. Return None where it is unknown, and where it is no
-        less than the mean of the profiled steps: then the profiler cost too little to be seen, or
-        those steps did something else.
+        before to its own end. Where the device works longer than the host, the end of its work
+        counts, at both ends. Up to ten steps before the profiler and ten after it count, without
+        the program's first step and the first after the profiler. Return None where the time is
+        unknown, and where it is no less than the mean of the profiled steps: then the profiler cost
+        too little to be seen, or those steps did something else.
         """
         for source in self.sources:
             settings = source.get("settings")
@@ -182,13 +182,13 @@ class Manifest:
         return None
 
     def key_of(self, table: str, rank: int | str) -> str:
-        """Return the place of a rank's file of a table, below the trace's."""
+        """Return the path of a rank's file of a table, below the trace's path."""
         return key_of(
             table, rank, self.attempts.get(f"{table}/{rank}", self.attempts.get(str(rank), "0"))
         )
 
     def of_rank(self, rank: int) -> Manifest:
-        """Return the manifest of one rank alone, whose files are those that this one names."""
+        """Return the manifest of one rank only; it names the same files."""
         key = str(rank)
         return replace(
             self,
@@ -201,15 +201,15 @@ class Manifest:
         )
 
     def as_dict(self) -> dict[str, Any]:
-        """Return the manifest as it stands in manifest.json."""
+        """Return the manifest as a dict, as in manifest.json."""
         return asdict(self)
 
     @classmethod
     def from_dict(cls, data: dict[str, Any]) -> Manifest:
         """Return the manifest from the parsed manifest.json.
 
-        Keys of later minor versions are ignored. Raises ValueError when a key holds
-        something else than it should.
+        Keys of later minor versions are ignored. Raises ValueError when a key holds a value of
+        another form.
         """
         try:
             manifest = msgspec.convert(data, cls)
@@ -234,17 +234,17 @@ class Manifest:
 
 
 def _of_key(by_table: dict[str, dict[str, int]], key: str) -> dict[str, dict[str, int]]:
-    """Return the counts of one rank, of the tables that have any."""
+    """Return the counts of one rank, for the tables that have any."""
     return {table: {key: counts[key]} for table, counts in by_table.items() if key in counts}
 
 
 def key_of(table: str, rank: int | str, attempt: str) -> str:
-    """Return the place of the file of a rank's table that an attempt wrote, below the trace's."""
+    """Return the path, below the trace's, of a rank's file of a table that an attempt wrote."""
     return f"{table}/rank={rank}/part-{attempt}.parquet"
 
 
 def no_manifest(folder: str, error: Exception) -> SourceError:
-    """Return the error for what is no trace."""
+    """Return the error for a folder that is no trace."""
     return SourceError(
         f"{folder}: expected a trace directory with a manifest.json, found none that can be read "
         f"({first_line(error)}); make one with tracelens collect files"

@@ -20,7 +20,7 @@ _LAST_NS = 2**63 - 1
 
 
 def problems(trace: Trace) -> Iterator[str]:
-    """Yield each problem with a trace's rows as a sentence: how many rows of which table do what.
+    """Yield each problem with a trace's rows as a sentence: how many rows of which table are wrong.
 
     Row counts of files are compared with the manifest already when a trace is opened.
     """
@@ -39,9 +39,9 @@ def problems(trace: Trace) -> Iterator[str]:
 
 @contextmanager
 def blame_rows(*traces: Trace) -> Iterator[None]:
-    """Turn an error of the body into a SourceError where impossible rows caused it.
+    """Raise SourceError in place of an error of the body that impossible rows caused.
 
-    They are those of a trace on disk. The rows are checked only after an error, so a sound trace
+    The rows are those of a trace on disk. They are checked only after an error, so a sound trace
     pays nothing. Any other error goes on unchanged.
     """
     try:
@@ -60,7 +60,7 @@ def blame_rows(*traces: Trace) -> Iterator[None]:
 
 
 def _checked(trace: Trace, table: Table) -> pl.DataFrame:
-    """Return the table's non-string columns, after checking all its columns as `Table.check` does.
+    """Return the table's columns that hold no strings, after `Table.check` of all columns.
 
     Raises SchemaError.
     """
@@ -78,10 +78,7 @@ def _checked(trace: Trace, table: Table) -> pl.DataFrame:
 
 
 def _wrong(name: str, rows: pl.DataFrame) -> dict[str, int]:
-    """Return the number of rows of one rank that break each rule of their table.
-
-    Keys are descriptions of the rules.
-    """
+    """Count the rows of one rank that break a rule of their table, by a description of the rule."""
     # Of a layer's time that is the difference of two, noise can be the larger part.
     from_0 = [column for column in rows.columns if column in _FROM_0 and name != "timings"]
     rules = {f"have a {column} below 0": pl.col(column) < 0 for column in from_0}
@@ -108,10 +105,7 @@ def _are_row_numbers(ids: pl.Series) -> bool:
 
 
 def _lost(trace: Trace, name: str, rows: pl.DataFrame) -> dict[str, int]:
-    """Return the number of rows of one rank whose pointer leads to no row.
-
-    Keys are descriptions; each names the target table.
-    """
+    """Count the rows of one rank whose pointer leads to no row, by a description of the target."""
     counts = {}
     for column in rows.columns:
         target = _TARGETS.get(column)

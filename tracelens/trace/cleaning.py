@@ -1,8 +1,7 @@
-"""Masking of what would tell who and where in a source's names and texts.
+"""Mask in names and texts of a source what would tell who ran a program, and where.
 
-Paths keep only their file's name. Only what has an unmistakable shape is masked: a token's prefix,
-a path's beginning or its file's ending. A name that is merely long, such as a kernel's or a
-module's, stays.
+Paths keep only their file's name. Only unmistakable shapes are masked: a token's prefix, a path's
+beginning, or a file's ending. A name that is merely long, such as a kernel's or a module's, stays.
 """
 
 import re
@@ -123,9 +122,9 @@ def clean_frame(name: str, frame: pl.DataFrame, diagnostics: Diagnostics) -> pl.
 
 
 def whole_text(value: Any) -> Any:
-    """Return parsed JSON with U+FFFD for each half of a surrogate pair.
+    """Return parsed JSON with U+FFFD in place of each half of a surrogate pair.
 
-    JSON can hold halves, and no file or terminal takes them.
+    JSON can hold such halves; no file or terminal accepts them.
     """
     return _map_texts(value, lambda text: _SURROGATE.sub("\ufffd", text))
 
@@ -151,7 +150,7 @@ def _clean_frame(
 ) -> pl.DataFrame:
     """Mask the columns of free text, each distinct word once.
 
-    Mostly nothing is found and the frame stays.
+    If nothing is masked, as is usual, the same frame is returned.
     """
     for column in TABLES[name]:
         if column.dtype != pl.String or column.values or column.name not in frame.columns:
@@ -193,10 +192,7 @@ def _clean_value(value: Any, owners: Collection[str], counts: dict[str, int]) ->
 
 
 def _masked(texts: pl.Series, owners: Collection[str]) -> pl.DataFrame:
-    """Return the texts that change: `text`, `new`, and what was masked.
-
-    There is one Boolean column per kind of masking.
-    """
+    """Return the texts that change: `text`, `new`, and one Boolean column per kind of masking."""
     owners = sorted(
         name for name in owners if len(name) >= _SHORTEST_OWNER and name.lower() not in _COMMON
     )

@@ -40,7 +40,7 @@ class Found(NamedTuple):
 class Tool(NamedTuple):
     """A program or package that tracelens can use.
 
-    `find` looks for it; the texts say what it is for and how to get it.
+    `find` looks for it. The texts say what it is for and how to get it.
     """
 
     name: str
@@ -109,7 +109,7 @@ def reading_words() -> dict[str, str]:
 def read_by(words: Mapping[str, str]) -> Iterator[None]:
     """Let the body read sources by these choices.
 
-    They are as `reading_words` returned them in another process.
+    `reading_words` returned them in another process.
     """
     known = [
         (collector.reading, words[kind])

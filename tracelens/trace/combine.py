@@ -32,11 +32,11 @@ def combine(
     """Return one trace of all captures.
 
     Events come from one profiler per rank, stacks and counters from all. `ranks` are the ranks of
-    the profiler captures, in order; a single one holds for all stack captures too. `events` names
+    the profiler captures, in order; a single one holds for all stack captures, too. `events` names
     the profiler whose events are kept where several captured a rank. Raises SourceError when two
-    captures of one profiler claim the same rank, and when captures cannot be ranks of one program,
-    unless `ranks` is given, `is_one_run` says that one program wrote them, or `force_mix` makes a
-    warning of it; UsageError when `ranks` does not fit.
+    captures of one profiler claim the same rank. Raises it also when captures cannot be ranks of
+    one program. That check is left out if `ranks` is given or `is_one_run` says that one program
+    wrote them; with `force_mix` it is a warning. Raises UsageError when `ranks` does not fit.
     """
     for capture in captures:
         clean(capture)
@@ -85,7 +85,7 @@ def _is_profile(capture: Capture) -> bool:
 def _settle(captures: Sequence[Capture], ranks: Sequence[int]) -> list[tuple[int, Capture]]:
     """Return each capture with its rank.
 
-    It is the one asked for, else the source's own, else the lowest free one in input order.
+    It is the requested rank, else the source's own, else the lowest free one in input order.
     """
     if ranks:
         wrong = [rank for rank in ranks if not is_rank(rank)]
@@ -124,7 +124,7 @@ def _settle(captures: Sequence[Capture], ranks: Sequence[int]) -> list[tuple[int
 def _one_profiler_a_rank(
     settled: Iterable[tuple[int, Capture]], events: str | None
 ) -> dict[int, Capture]:
-    """Return the capture whose events are kept, by rank: of that profiler, else the first one's."""
+    """Return by rank the capture whose events are kept: of profiler `events`, else the first."""
     order = {kind: place for place, kind in enumerate(COLLECTORS)} | {events: -1}
     chosen: dict[int, Capture] = {}
     for rank, capture in settled:
@@ -155,7 +155,7 @@ def _tables(
 ) -> dict[str, pl.DataFrame | Stored]:
     """Return the capture's tables that have rows.
 
-    Where another profiler's events are kept, its own are left out.
+    Where another profiler's events are kept, this capture's events are left out.
     """
     found = capture.tables | capture.stored | {"diagnostics": capture.diagnostics.frame()}
     left_out = (
@@ -167,7 +167,7 @@ def _tables(
 
 
 def _renumber(kept: Sequence[tuple[int, Capture, dict[str, pl.DataFrame | Stored]]]) -> None:
-    """Make ids unique within each rank that has several captures; also columns that point at them.
+    """Make ids unique within each rank that has several captures, and columns that point at them.
 
     The ids of a capture begin after the last id of the capture before.
     """

@@ -1,6 +1,6 @@
-"""A trace's directory on disk.
+"""Read and write a trace's directory on disk.
 
-The target is checked, the directory built, and its manifest and files are read.
+The target is checked, the directory is built, and its manifest and files are read.
 """
 
 import glob
@@ -47,10 +47,10 @@ _MANY = 1 << 20
 
 @contextmanager
 def build_folder(target: Path) -> Iterator[Path]:
-    """Give a temporary folder beside the target to build a trace in.
+    """Yield a temporary folder beside the target to build a trace in.
 
     It is removed afterwards with whatever is left in it. Folders that killed processes left are
-    removed too, when the same trace is written again. For a target in an object store it is this
+    removed when the same trace is written again. For a target in an object store, it is this
     machine's temporary folder. Raises SourceError.
     """
     if url_of(target) is not None:
@@ -78,7 +78,7 @@ def build_folder(target: Path) -> Iterator[Path]:
 def check_target(target: Path, *, force: bool) -> None:
     """Raise SourceError when the trace cannot be written there.
 
-    It is asked before hours of capture are spent on it.
+    This is checked before hours of capture are spent on it.
     """
     url = url_of(target)
     if url is not None:
@@ -126,7 +126,7 @@ def is_stored_trace(folder: Path) -> bool:
 
 
 class Part(NamedTuple):
-    """A file of a table: its rank, row count, columns, and the bytes that it takes in memory."""
+    """A file of a table: its rank, row count and columns, and its size in memory."""
 
     rank: int
     file: Path
@@ -136,7 +136,7 @@ class Part(NamedTuple):
 
 
 def version_of(file: Path) -> tuple[int, ...]:
-    """Return what tells a file from another one in its place; nothing where there is none."""
+    """Return what changes if another file takes a file's place; nothing where there is none."""
     try:
         about = file.stat()
     except OSError:
@@ -147,7 +147,7 @@ def version_of(file: Path) -> tuple[int, ...]:
 def scanned(parts: Sequence[Part], table: Table) -> pl.LazyFrame:
     """Return the parts' rows with all columns of the table.
 
-    Columns that were declared after they were written are None. All files are one scan: Polars
+    Columns that were declared after the files were written are None. All files are one scan: Polars
     takes 0.2 s for 1,024 of them, and 6 s for as many scans put together.
     """
     if not parts:
@@ -190,7 +190,7 @@ def read_parts(
 ) -> pl.DataFrame:
     """Return these columns of the parts, strings as Categorical.
 
-    With `change`, rows are changed before that, some at a time.
+    With `change`, rows are changed first, in batches.
     """
     if change is not None:
         groups = (_changed_groups(part, columns, change) for part in parts)
@@ -218,7 +218,7 @@ def _changed_groups(
 
 
 def gathered(parts: Sequence[Part]) -> Iterator[list[Part]]:
-    """Yield the parts, small ones together.
+    """Yield the parts in groups, with small ones together.
 
     One query of a hundred files takes a tenth of the time of reading each.
     """
@@ -319,7 +319,7 @@ def _part(rank: int, file: Path, table: Table) -> Part:
 def refuse_expansion(folder: Path, parts: Sequence[Part]) -> None:
     """Raise SourceError for a trace whose tables would take far too much memory.
 
-    They take far more than files of their size should.
+    Tables are far larger than files of their size should become.
     """
     n_bytes, size = (
         sum(part.n_bytes for part in parts),
@@ -336,8 +336,8 @@ def refuse_expansion(folder: Path, parts: Sequence[Part]) -> None:
 def _clear_abandoned(target: Path) -> None:
     """Remove what a killed process left of the same trace.
 
-    Its process is gone and nothing was written for an hour. The hour is for folders shared by
-    several machines: another machine's process always looks gone from here.
+    Its process is gone, and nothing was written for an hour. The hour is for folders that several
+    machines share, as another machine's process always looks gone from here.
     """
     for folder in target.parent.glob(f".{glob.escape(target.name)}.*.part"):
         writer = re.fullmatch(r"([0-9]+)\..*", folder.name.removeprefix(f".{target.name}."))
@@ -352,10 +352,9 @@ def _clear_abandoned(target: Path) -> None:
 def swap_in(build: Path, target: Path, *, force: bool) -> None:
     """Rename the finished directory to the target.
 
-    With `force`, an old trace is exchanged for it and removed last. Without `force` renaming
-    fails where a trace exists: of several processes one writes, and the others get a
-    SourceError. The caller holds the parent folder's lock, so that no two processes move the
-    old trace aside.
+    With `force`, an old trace is exchanged for it and removed last. Without `force`, renaming fails
+    where a trace exists: one of several processes writes, and the others get a SourceError. The
+    caller holds the parent folder's lock, so that no two processes move the old trace aside.
     """
     if not (force and target.exists()):
         try:

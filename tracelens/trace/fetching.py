@@ -1,6 +1,6 @@
-"""Sources in object stores.
+"""List sources in object stores, and fetch them into a private folder.
 
-They are listed, and fetched into a private folder, where collectors read them as files.
+Collectors read them there as files.
 """
 
 from collections.abc import Iterator, Sequence
@@ -53,7 +53,7 @@ def beside(source: Path) -> list[Path]:
 def fetch(one: Listed, folder: Path) -> Path:
     """Return an object as a file of its name in the folder.
 
-    Raises SourceError where it is not as it was when listed.
+    Raises SourceError where it has changed since it was listed.
     """
     above, _, key = one.address.rpartition("/")
     folder.mkdir(parents=True, exist_ok=True)
@@ -93,7 +93,7 @@ def fetched(paths: Sequence[Path]) -> Iterator[list[Path]]:
 
 
 def addressed(message: str, places: dict[Path, str]) -> str:
-    """Return a message with the sources' own addresses for those of their local copies."""
+    """Return a message with sources' own addresses in place of those of their local copies."""
     for file, place in places.items():
         message = message.replace(str(file), place)
     return message

@@ -1,7 +1,7 @@
-"""The names of kernels and spans that results list: those with most time; others share one.
+"""Choose the names of kernels and spans that results list: those with most time; others share one.
 
 Some programs give each kernel a name of its own. Results with one row per name would then be as
-large as the trace, so that a report of it needs several times its memory.
+large as the trace, and a report would need several times its memory.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _PARTS = 16
 
 
 class Source(Protocol):
-    """The part of a trace's interface that is used here."""
+    """The part of a trace's interface that this module uses."""
 
     def height(self, name: str) -> int:
         """Return the number of rows of a table."""
@@ -41,9 +41,9 @@ class Source(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class ListedNames:
-    """The names in a column that stay as they are, by their hashes, and the name of all others.
+    """The listed names of a column, by their hashes, and the name that stands for all others.
 
-    Two names of one hash are both listed, which happens to a handful of millions.
+    Two names with the same hash are both listed; of millions, that happens to a handful.
     """
 
     column: str
@@ -51,13 +51,13 @@ class ListedNames:
     others: str
 
     def shared(self) -> pl.Expr:
-        """Return the column of strings with one name in place of all that are not listed."""
+        """Return the column of strings with one name in place of all unlisted ones."""
         name = pl.col(self.column)
         is_listed = name.is_null() | name.hash().is_in(self.hashes.implode())
         return pl.when(is_listed).then(name).otherwise(pl.lit(self.others)).alias(self.column)
 
     def share(self, rows: pa.Table) -> pa.Table:
-        """Do the same to Arrow rows, whose strings are dictionaries."""
+        """Return Arrow rows, strings as dictionaries, with one name in place of unlisted ones."""
         place = rows.schema.get_field_index(self.column)
         if place < 0:
             return rows
@@ -79,7 +79,7 @@ class ListedNames:
 def listed_names(trace: Source) -> dict[str, ListedNames]:
     """Return the listed names by table, for tables with more names than the limit.
 
-    Names of steps are listed, for results have one row per step.
+    Names of steps are listed, as results have one row per step.
     """
     listed: dict[str, tuple[pl.Series, str]] = {}
     for table in ("kernels", "spans"):
@@ -123,7 +123,7 @@ def _hashes_of_steps(trace: Source) -> Iterator[pl.Series]:
 
 
 def _time_by_name(trace: Source, table: str) -> pl.DataFrame:
-    """Return one row per name and group: hash, what, and ns."""
+    """Return time by name: one row per name and group with hash, what, and ns."""
     parts: list[pl.DataFrame] = []
     for part in _hashed_rows(trace, table):
         parts.append(part.group_by(_KEY).agg(pl.col("ns").sum()))
@@ -133,7 +133,7 @@ def _time_by_name(trace: Source, table: str) -> pl.DataFrame:
 
 
 def _hashed_rows(trace: Source, table: str) -> Iterator[pl.DataFrame]:
-    """Yield the rows, some at a time: the hash of the name, its group, and ns."""
+    """Yield the rows in batches: the hash of the name, its group, and ns."""
     columns = ("name", "duration_ns", *(["kind"] if table == "spans" else []))
     for _, batches in trace.batches(table, *columns):
         for batch in batches:

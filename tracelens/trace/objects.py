@@ -1,8 +1,8 @@
-"""A trace in an object store: its tables scanned where they lie, and the writing of it.
+"""Scan a trace's tables in an object store, and write a trace there.
 
-A store cannot rename, so a file's name never comes twice, and the manifest, written last and only
-where there is none, names the files that count: `TABLE/rank=R/part-ATTEMPT.parquet` for each rank
-and table that has rows.
+A store cannot rename, so no file's name comes twice. The manifest is written last, and only where
+there is none. It names the files that count: `TABLE/rank=R/part-ATTEMPT.parquet` for each rank and
+table that has rows.
 """
 
 import json
@@ -47,7 +47,7 @@ def manifest_at(url: str) -> Manifest:
 
 
 def scanned_objects(url: str, manifest: Manifest) -> dict[str, pl.LazyFrame]:
-    """Return the tables of a trace in an object store, which nothing is read of yet."""
+    """Return the tables of a trace in an object store, without reading them."""
     return {name: _scanned(url, table, manifest) for name, table in TABLES.items()}
 
 
@@ -60,7 +60,7 @@ def is_trace(path: Path) -> bool:
 def _scanned(url: str, table: Table, manifest: Manifest) -> pl.LazyFrame:
     """Return a table's rows, read when the result is collected.
 
-    Columns that were declared after it was written hold None. The files' columns are taken as
+    Columns that were declared after it was written are None. The files' columns are taken as
     declared: Polars refuses those of another type when it reads them.
     """
     ranks = sorted(manifest.n_rows.get(table.name, {}), key=int)
@@ -91,7 +91,7 @@ def _scanned(url: str, table: Table, manifest: Manifest) -> pl.LazyFrame:
 def check_url(url: str, *, force: bool) -> None:
     """Raise SourceError when a trace cannot be written there.
 
-    It is asked before hours of capture are spent on it.
+    This is checked before hours of capture are spent on it.
     """
     objects = Objects(url)
     if objects.about(MANIFEST) is not None and not force:
@@ -129,7 +129,7 @@ def upload(objects: Objects, folder: Path, attempt: str) -> dict[str, dict[str, 
 
 
 def commit(objects: Objects, manifest: dict[str, object], *, force: bool = False) -> None:
-    """Write the manifest, with which the trace is there.
+    """Write the manifest, which makes the files a trace.
 
     Raises SourceError where there is one; `force` removes it.
     """

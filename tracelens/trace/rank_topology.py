@@ -1,4 +1,4 @@
-"""The table of ranks: where each ran, as far as the sources tell, without the names of hosts."""
+"""Make the table of ranks: where each ran, as far as sources tell, without names of hosts."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ _TABLE = TABLES["ranks"].without("rank")
 class RankPlace:
     """Where a rank ran, as far as its source tells.
 
-    `device_id` is the device that ran most kernels, `n_devices` how many the source describes;
-    `facts` holds the columns of the table `ranks` that the source knows.
+    `device_id` is the device that ran most kernels, `n_devices` how many devices the source
+    describes. `facts` holds those columns of the table `ranks` that the source knows.
     """
 
     rank: int
@@ -31,7 +31,7 @@ class RankPlace:
 
     @classmethod
     def of(cls, rank: int, capture: Capture) -> RankPlace:
-        """Take what a capture tells of its rank: its table, or else its number of ranks."""
+        """Return what a capture tells of its rank: its table, or else its number of ranks."""
         rows, size = capture.table("ranks"), capture.settings.get(WORLD_SIZE)
         facts = {"world_size": size if isinstance(size, int) else None}
         if rows is not None:
@@ -44,7 +44,8 @@ class RankPlace:
 def rank_rows(known: Sequence[RankPlace]) -> list[tuple[int, pl.DataFrame]]:
     """Return one row of the table `ranks` per rank, in their order.
 
-    Of several places of a rank the first one counts. Clocks are added later, by `validate_ranks`.
+    Where a rank has several places, the first one counts. Clocks are added later, by
+    `validate_ranks`.
     """
     places: dict[int, RankPlace] = {}
     for place in known:
@@ -78,9 +79,9 @@ def _device(capture: Capture) -> int | None:
 def _nodes(places: Mapping[int, RankPlace]) -> dict[int, int]:
     """Number the ranks' hosts.
 
-    Hosts are told apart by their names, else by how launchers place ranks: they fill one host after
-    another, so rank r runs on device r modulo the devices of a host. Empty where neither is known,
-    and for one rank alone.
+    Hosts are distinguished by their names, else by how launchers place ranks: they fill one host
+    after another, so rank r runs on device r modulo the devices of a host. The result is empty
+    where neither is known, and for one rank alone.
     """
     if len(places) == 1:
         return {}

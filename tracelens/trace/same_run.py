@@ -1,4 +1,4 @@
-"""Refusing sources that cannot be ranks of one program, by what they say of themselves."""
+"""Refuse sources that cannot be ranks of one program, by what they say of themselves."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ _TIMED = ("kernels", "api_calls", "spans")
 
 @dataclass(frozen=True, slots=True)
 class RankFacts:
-    """What the source of a rank says that shows which ranks are of one program.
+    """What a rank's source says that shows which ranks are of one program.
 
-    `extent` is the start of its first event and the end of its last, None without a common clock;
+    `extent` is the start of its first event and the end of its last, None without a common clock.
     `collectives` are its calls. Doubts are counted in `diagnostics`.
     """
 
@@ -44,7 +44,7 @@ class RankFacts:
 
     @classmethod
     def of(cls, capture: Capture) -> RankFacts:
-        """Take the facts of a capture, and share its diagnostics."""
+        """Return the facts of a capture; doubts are counted in the capture's diagnostics."""
         size, collectives = capture.settings.get(WORLD_SIZE), capture.table("collectives")
         return cls(
             capture.source,
@@ -60,11 +60,13 @@ class RankFacts:
 def refuse_unrelated(ranks: Sequence[RankFacts], *, force_mix: bool = False) -> None:
     """Raise SourceError where sources of one profiler cannot be ranks of one program.
 
-    They cannot be in these cases, each of which becomes a warning with `force_mix`:
+    With `force_mix`, each of these cases is a warning:
+
     - They state different numbers of ranks, or fewer than there are files.
     - They have groups of one name with only some ranks in common.
     - They lie hours apart, state no number of ranks, and issue different collectives.
-    Where they did not run at the same time a warning is added. Device models may differ. Several
+
+    Where they did not run at the same time, a warning is added. Device models may differ. Several
     traces in one file are taken as its ranks.
     """
     for one, other, why in (*_sizes(ranks), *_groups(ranks), *_far(ranks)):
@@ -80,9 +82,9 @@ def refuse_unrelated(ranks: Sequence[RankFacts], *, force_mix: bool = False) -> 
 
 
 def _sizes(ranks: Sequence[RankFacts]) -> Iterator[tuple[RankFacts, RankFacts, str]]:
-    """Yield the first two ranks whose numbers contradict each other, and why.
+    """Yield the first two ranks that state contradicting numbers of ranks, and why.
 
-    They state numbers of ranks, which may contradict the number of files, too.
+    A number may also contradict the number of files.
     """
     n_files = len({rank.source.sha256 for rank in ranks})
     stated = [
@@ -117,8 +119,8 @@ def _sizes(ranks: Sequence[RankFacts]) -> Iterator[tuple[RankFacts, RankFacts, s
 def _groups(ranks: Sequence[RankFacts]) -> Iterator[tuple[RankFacts, RankFacts, str]]:
     """Yield the first two ranks that disagree on a group, and why.
 
-    They have one of one name with different ranks, some in both. Groups that share no rank may
-    share a name: some libraries name groups by what they are for.
+    Both have a group of the same name: its ranks differ, and some are in both. Groups that share no
+    rank may share a name, as some libraries name groups by their purpose.
     """
     known: dict[str, dict[tuple[int, ...], RankFacts]] = {}
     for other in ranks:
@@ -143,7 +145,7 @@ def _listed(ranks: Sequence[int]) -> str:
 def _far(ranks: Sequence[RankFacts]) -> Iterator[tuple[RankFacts, RankFacts, str]]:
     """Yield the first two ranks that lie hours apart, and why that counts.
 
-    It does not count where the ranks show otherwise that they are of one program. A rank that began
+    It does not count where something else shows that they are of one program. A rank that began
     after all others had ended gets a warning.
     """
     extents = [(rank, rank.extent) for rank in ranks if rank.extent is not None]
@@ -184,7 +186,7 @@ def _kinds(rank: RankFacts) -> frozenset[tuple[object, ...]]:
 def extent_of(capture: Capture) -> tuple[int, int] | None:
     """Return the start of the capture's first event and the end of its last.
 
-    Return None where it has its own time origin.
+    Return None where its times count from an origin of its own.
     """
     if capture.time_base != "unix_epoch":
         return None

@@ -1,10 +1,10 @@
-"""Shapes of passwords, keys and tokens: patterns in Rust's syntax, and what is kept of each.
+"""List shapes of passwords, keys and tokens: patterns in Rust's syntax, and what is kept of each.
 
 Tokens that a service issues have a prefix of its own. Their patterns are those of detect-secrets
 1.5.0 (Yelp, Apache License 2.0; https://github.com/Yelp/detect-secrets), as far as a prefix makes
-them unmistakable. Patterns that long identifiers of kernels match, such as 32 hexadecimal digits,
-are left out, and so is looking ahead, which this syntax lacks. `ISSUED` has others in the same
-form, with lengths from the services' own documentation.
+them unmistakable. Patterns that long names of kernels match, such as 32 hexadecimal digits, are
+left out, and so is look-ahead, which this syntax lacks. `ISSUED` has others in the same form, with
+lengths from the services' own documentation.
 """
 
 DETECT_SECRETS_VERSION = "1.5.0"

@@ -1,4 +1,4 @@
-"""JSON that a live capture leaves beside a trace, plain or gzip, which names its format first."""
+"""Read JSON that a live capture leaves beside a trace, plain or gzip; it first names its format."""
 
 import gzip
 import zlib
@@ -17,7 +17,7 @@ class Sidecar(msgspec.Struct, frozen=True, kw_only=True):
     """The fields that every sidecar begins with.
 
     There is one class for each kind of sidecar. `kind` is the table that it fills, its collector,
-    and the end of its format's name. `option` is the option that has a live capture write it.
+    and the end of its format's name. `option` is the option of a live capture that writes it.
     `about_notes` is the diagnostic code of its notes, and `why_empty` the reason where it has no
     rows.
     """
@@ -48,8 +48,8 @@ _LARGEST_BYTES = 1 << 30
 def sidecar_collector(sidecar: type[Sidecar], beside: str) -> Collector:
     """Return the collector of this kind of sidecar, which fills one table.
 
-    A capture of the collector `beside` leaves the sidecar. Reading raises SourceError for a file
-    that is damaged, or of a later version.
+    A live capture of the collector `beside` writes the sidecar. Reading raises SourceError for a
+    file that is damaged, or of a later version.
     """
 
     def sniff(path: Path, head: bytes) -> bool:
@@ -86,9 +86,9 @@ def sidecar_collector(sidecar: type[Sidecar], beside: str) -> Collector:
 
 
 def unzipped(head: bytes) -> bytes:
-    """Return the beginning of a file's content by its first bytes, plain or gzip.
+    """Return the beginning of a file's content, unpacked if it is gzip.
 
-    Empty where it is damaged.
+    It is empty where the file is damaged.
     """
     if not head.startswith(_GZIP_MAGIC):
         return head

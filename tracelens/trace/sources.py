@@ -1,4 +1,4 @@
-"""Turn paths into captures: which collector reads a file, by its content, and a folder's files."""
+"""Turn paths into captures: find which collector reads a file by its content, and list folders."""
 
 import errno
 import logging
@@ -27,7 +27,7 @@ _GZIP, _UNPACKED_BYTES = b"\x1f\x8b", 4096
 
 
 def read_captures(paths: Paths, kind: str | None = None) -> list[Capture]:
-    """Return each source's captures, for `combine` to make a trace of.
+    """Return each source's captures, from which `combine` makes a trace.
 
     Raises SourceError and UsageError.
     """
@@ -54,7 +54,7 @@ def read_in_turn(
 
 
 def note_skipped(captures: Sequence[Capture], skipped: Sequence[Path]) -> list[Path]:
-    """Add to the first capture's diagnostics a folder's files that were left out.
+    """Add to the first capture's diagnostics the files of a folder that were left out.
 
     Returns those that are damaged.
     """
@@ -114,7 +114,7 @@ def sources_of(
 
 
 def is_damaged(file: Path) -> bool:
-    """Return whether the file begins as gzip, of which nothing can be unpacked."""
+    """Return whether the file begins as gzip, but nothing of it can be unpacked."""
     try:
         with file.open("rb") as stream:
             head = stream.read(_UNPACKED_BYTES)
@@ -161,9 +161,9 @@ def detect(path: Path) -> str:
 
 
 def _members(path: Path, kind: str | None) -> list[Path]:
-    """Return the path itself, or the files of a plain directory.
+    """Return the path itself, or the files and exports in a plain directory.
 
-    Those are every file and export in it that a collector may read.
+    Any collector may read them.
     """
     if (
         kind is not None
@@ -178,7 +178,7 @@ def _members(path: Path, kind: str | None) -> list[Path]:
 def _is_there(path: Path) -> bool:
     """Return whether there is a file or folder. Raises PermissionError where one may not look.
 
-    `Path.exists` says False of that from Python 3.14 on.
+    From Python 3.14 on, `Path.exists` returns False there.
     """
     try:
         path.stat()

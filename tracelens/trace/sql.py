@@ -1,7 +1,7 @@
-"""SQL over a trace's tables: one query, which reads nothing but these tables and writes nothing.
+"""Run SQL over a trace's tables: one query, which reads only these tables and writes nothing.
 
-Polars has functions in the place of tables, read_csv and others, and opens what they name before a
-plan can be looked at: with the user's credentials, where that is an address. So each function of a
+Polars has functions that stand in place of tables, such as read_csv. It opens what they name before
+a plan can be looked at, with the user's credentials if that is an address. So each function of a
 query is looked up before anything runs, and those that are no functions of columns are refused.
 """
 
@@ -60,9 +60,9 @@ Polars prints one line per file, or one for several.
 def ask(tables: Mapping[str, pl.LazyFrame], sql: str) -> pl.DataFrame:
     """Return the rows that a query in Polars' SQL selects from the tables.
 
-    Raises UsageError for what is no query or cannot be answered, with near names where one is
-    unknown, and for one that would read any other file, as read_csv and read_parquet do: nothing
-    is opened before.
+    Raises UsageError for what is no query or cannot be answered, with similar names for an unknown
+    one. Raises it also for a query that would read any other file, as read_csv and read_parquet do:
+    nothing is opened before.
     """
     statement = sql.strip().rstrip(";").strip()
     first = statement.lstrip("( \n\t").split(None, 1)[0].upper() if statement else "nothing"
@@ -102,7 +102,7 @@ def joins_without_rank(sql: str) -> bool:
 
 
 def _refuse_other_functions(statement: str) -> None:
-    """Refuse functions other than of columns, such as read_csv, before any of it runs.
+    """Refuse functions that are not of columns, such as read_csv, before anything runs.
 
     Raises UsageError.
     """
@@ -133,7 +133,7 @@ def _refuse_other_functions(statement: str) -> None:
 
 
 def _is_of_columns(name: str) -> bool:
-    """Return whether Polars knows the function in an expression, where it reads columns only."""
+    """Return whether Polars knows the function in an expression, where it only reads columns."""
     if re.fullmatch(r"\w+", name) is None:
         return False
     try:
@@ -148,10 +148,10 @@ def _is_of_columns(name: str) -> bool:
 def _collect(query: pl.LazyFrame) -> pl.DataFrame:
     """Return the rows of a query.
 
-    Ctrl-C ends the wait at once, which Polars would only see at the end of a join. Raises
+    Ctrl-C ends the wait at once; Polars would notice it only at the end of a join. Raises
     UsageError as soon as the process has grown by more than QUERY_MIB. Polars cannot be stopped
-    within a join: the command ends with the error, but a program that goes on has the join go on
-    beside it.
+    within a join. The command ends with the error; in a program that goes on, the join goes on in
+    the background.
     """
     most = _held_bytes() + (QUERY_MIB.value << 20)
     rows: list[pl.DataFrame] = []
@@ -178,7 +178,7 @@ def _collect(query: pl.LazyFrame) -> pl.DataFrame:
 
 
 def _held_bytes() -> int:
-    """Return memory of this process that is in use; 0 where the system has no /proc to say it."""
+    """Return how many bytes of memory this process uses; 0 where the system has no /proc."""
     try:
         n_pages = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[1])
     except OSError:
@@ -196,7 +196,7 @@ def _explaining(
 ) -> Iterator[None]:
     """Turn errors of a query into UsageError.
 
-    It has what Polars says, and names near to one that is unknown.
+    The error has Polars' message, and names similar to an unknown one.
     """
     try:
         yield

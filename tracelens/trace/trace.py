@@ -104,9 +104,9 @@ class Trace:
     def open(cls, path: str | os.PathLike[str], rank: int | None = None) -> Trace:
         """Open a trace directory, or a trace in an object store by its URL.
 
-        Its tables are scanned where they lie. With `rank`, that rank alone: nothing is read of the
-        others. Raises SourceError when it is none, or has no such rank, SchemaError when a newer
-        version wrote it.
+        Its tables are scanned where they are. With `rank`, the trace has that rank only, and
+        nothing is read of the others. Raises SourceError when it is no trace or has no such rank,
+        SchemaError when a newer version wrote it.
         """
         if url_of(path) is None:
             return _opened_whole(Path(path), lambda: cls._open(path, rank))
@@ -125,10 +125,7 @@ class Trace:
 
     @classmethod
     def of_manifest(cls, path: str | os.PathLike[str], manifest: Manifest) -> Trace:
-        """Return the trace of the files that a manifest names, which need not be there itself yet.
-
-        Raises SourceError.
-        """
+        """Return the trace of a manifest's files; the manifest itself may not be written yet."""
         folder, url = Path(path), url_of(path)
         if url is not None:
             found = cls(manifest, scanned_objects(url, manifest), folder)
@@ -147,7 +144,7 @@ class Trace:
     def name(self) -> str:
         """Name to show: the directory's stem.
 
-        Of a trace in memory the first source's, and how many more there are.
+        For a trace in memory it is the first source's name, and how many more there are.
         """
         if self.path is not None:
             return self.path.resolve().name.removesuffix(SUFFIX)
@@ -180,11 +177,10 @@ class Trace:
     ) -> pl.DataFrame:
         """Return these columns of a table, each read once.
 
-        Strings are Categorical, which compare and group like numbers. For a large table
-        that takes a fraction of the time and memory of `frame`. With `where`, only rows
-        that meet the expression are read, and they are not cached: the fastest way to few
-        rows among many. With `rank`, likewise only that rank's, from its own files, where
-        the trace has others too.
+        Strings are Categorical, which compare and group like numbers. For a large table that takes
+        a fraction of the time and memory of `frame`. With `where`, only rows that meet the
+        expression are read, and they are not cached: this is the fastest way to few rows among
+        many. With `rank`, only that rank's rows are read, likewise, from its own files.
         """
         rank = None if self.manifest.ranks == [rank] else rank
         if rank is not None or where is not None:
@@ -207,12 +203,12 @@ class Trace:
         return pl.DataFrame([cached[column] for column in columns])
 
     def with_listed_names(self) -> Trace:
-        """Return the trace as analyses of a report read it: itself where its names are few.
+        """Return the trace as analyses of a report read it: the trace itself where names are few.
 
-        Of kernels, ops, ranges and Python functions with more names than TRACELENS_MAX_NAMES,
-        `select`, `chunks` and `batches` give those with the most time, and one name for all others,
-        such as `(2,900,000 other ops)`; so no result has a row for each. Steps and modules keep
-        theirs. Its tables have all names.
+        A table of kernels, ops, ranges or Python functions may have more names than
+        TRACELENS_MAX_NAMES. Then `select`, `chunks` and `batches` return the names with the most
+        time, and one name for all others, such as `(2,900,000 other ops)`, so that no result has a
+        row for each. Steps and modules keep their names. The trace's own tables keep all names.
         """
         if self._listed:
             return self
@@ -225,9 +221,9 @@ class Trace:
             return self._of_listed
 
     def uncached(self, listed: dict[str, ListedNames] | None = None) -> Trace:
-        """Return the same trace without what was read so far, to be released after some use.
+        """Return the same trace without what was read so far, so that its memory can be released.
 
-        `listed` are the names that it keeps, where they are others.
+        `listed` are the names that the new trace keeps, if they differ.
         """
         fresh = Trace(self.manifest, self._tables, self.path)
         fresh._files, fresh._counts = self._files, self._counts
@@ -237,7 +233,7 @@ class Trace:
 
     @property
     def shared_names(self) -> dict[str, str]:
-        """The name that others share by table, where the trace was made to list some only."""
+        """The name that stands for unlisted names, by table; empty for a trace that lists all."""
         return {name: listed.others for name, listed in self._listed.items()}
 
     def derived(
@@ -245,8 +241,8 @@ class Trace:
     ) -> _T:
         """Return `function(self, …)`, computed once: what several analyses need of a trace.
 
-        This is the only cache of derived data. It has one lock for each function and arguments, so
-        that threads never compute the same twice, and it is released with the trace. Arguments must
+        This is the only cache of derived data. It has one lock for each function and its arguments,
+        so that threads never compute the same twice. It is released with the trace. Arguments must
         be hashable, and nobody may change the result.
         """
         key = (function, *args, *more.items())
@@ -264,8 +260,8 @@ class Trace:
     def sql(self, query: str) -> pl.DataFrame:
         """Return the rows that a query in Polars' SQL selects.
 
-        Write `trace.sql("SELECT name FROM kernels LIMIT 5")`. It reads the columns and rows that it
-        needs of the tables, and nothing else. Raises UsageError.
+        Write `trace.sql("SELECT name FROM kernels LIMIT 5")`. Only the columns and rows that it
+        needs are read. Raises UsageError.
         """
         rows = ask(self._tables, query)
         self._refuse_another()
@@ -283,11 +279,11 @@ class Trace:
     def batches(
         self, name: str, *columns: str, use_threads: bool = True
     ) -> Iterator[tuple[int, list[pa.RecordBatch]]]:
-        """Yield some rows of these columns, rank by rank, as Arrow record batches.
+        """Yield rows of these columns in batches, rank by rank, as Arrow record batches.
 
-        Strings are dictionaries. Nothing is cached. For a single pass over millions of spans or
-        calls: fresh memory costs more than what is read into it, so reading whole columns of 5
-        million spans takes as long (0.25 s of CPU time) as all of `top_ops` takes with batches.
+        Strings are dictionaries. Nothing is cached. This is for a single pass over millions of
+        spans or calls, as fresh memory costs more than what is read into it. Reading whole columns
+        of 5 million spans takes 0.25 s of CPU time, as long as all of `top_ops` takes with batches.
         `use_threads` decodes columns in parallel, which does not help callers that read several
         tables at the same time.
         """
@@ -307,10 +303,10 @@ class Trace:
             yield rank, frame.rechunk().to_arrow(compat_level=pl.CompatLevel.oldest()).to_batches()
 
     def chunks(self, name: str, *columns: str) -> Iterator[pl.DataFrame]:
-        """Yield these columns as of `select`, some rows at a time, rank by rank.
+        """Yield these columns in batches of rows, rank by rank, in the form of `select`.
 
-        As of `batches`, nothing is cached. Small files of several ranks make one frame, a
-        large file makes one for each group of rows.
+        Nothing is cached. Small files of several ranks make one frame; a large file makes one for
+        each group of rows.
         """
         files = self._files.get(name, [])
         if not _have(files, columns):
@@ -332,7 +328,7 @@ class Trace:
     def _read(self, name: str, columns: Sequence[str]) -> pl.DataFrame:
         """Return columns of a table, strings as Categorical.
 
-        They are read from its files where all of these have them.
+        They are read from the table's files if all files have them.
         """
         files = self._files.get(name, [])
         if _have(files, columns):
@@ -347,14 +343,14 @@ class Trace:
             return read_parts(parts, TABLES[name], columns, share)
 
     def _as_codes(self, name: str, rows: pl.LazyFrame) -> pl.LazyFrame:
-        """Return rows with names that are not listed sharing one, strings as Categorical."""
+        """Return rows with one name in place of all unlisted ones; strings are Categorical."""
         listed = self._listed.get(name)
         if listed and listed.column in rows.collect_schema():
             rows = rows.with_columns(listed.shared())
         return rows.with_columns(_CATEGORIES)
 
     def _shared(self, name: str, rows: pa.Table) -> pa.Table:
-        """Return Arrow rows of a table with names that are not listed sharing one."""
+        """Return Arrow rows of a table with one name in place of all unlisted ones."""
         listed = self._listed.get(name)
         return listed.share(rows) if listed else rows
 
@@ -367,7 +363,8 @@ class Trace:
     def _reading(self, name: str) -> Iterator[None]:
         """Turn an error of reading the table's files into SourceError.
 
-        So is a trace that another one took the place of: its tables would not belong together.
+        It is also an error if another trace took the place of this one, as its tables would not
+        belong together.
         """
         try:
             yield
@@ -382,7 +379,7 @@ class Trace:
             ) from error
 
     def _refuse_another(self) -> None:
-        """Raise ReplacedError where the files that were opened are no longer in their place."""
+        """Raise ReplacedError where the files that were opened have been replaced."""
         if self._witness is not None and version_of(self._witness[0]) != self._witness[1]:
             raise ReplacedError(
                 f"{shown(self.path or '')}: another trace took its place while it was read; open"
@@ -390,7 +387,7 @@ class Trace:
             )
 
     def __getattr__(self, name: str) -> pl.DataFrame:
-        """`trace.kernels` is `trace.frame("kernels")`."""
+        """Return the table of that name: `trace.kernels` is `trace.frame("kernels")`."""
         if name in TABLES:
             return self.frame(name)
         raise AttributeError(
@@ -429,9 +426,9 @@ class Trace:
         }
 
     def n_names(self, name: str) -> int | None:
-        """Return an upper bound of a table's names: the sum over its ranks' files.
+        """Return an upper bound of a table's number of names: the sum over its ranks' files.
 
-        Nothing is read. None where the manifest does not say it.
+        Nothing is read. It is None where the manifest does not say it.
         """
         counts = self.manifest.n_names.get(name, {})
         is_known = counts.keys() == self.manifest.n_rows.get(name, {}).keys()
@@ -439,7 +436,7 @@ class Trace:
         return sum(counts.values()) if in_files and is_known else None
 
     def kernels_with_context(self) -> pl.DataFrame:
-        """Return the kernels with where they were launched: op, layer and phase of their site."""
+        """Return the kernels with op, layer and phase of the site that launched them."""
         where = self.frame("sites").select("rank", "site_id", "op", "phase", layer="module_path")
         return self.frame("kernels").join(
             where,
@@ -451,7 +448,7 @@ class Trace:
     def require(self, analysis: str, *names: str) -> None:
         """Raise MissingTableError when one of the tables is empty.
 
-        It names the collector that would help.
+        The message names the collector that would fill it.
         """
         for name in names:
             if not self.has(name):
@@ -523,9 +520,9 @@ class Trace:
 
 
 def _have(parts: Sequence[Part], columns: Sequence[str]) -> bool:
-    """Return whether there are files, and all have these columns.
+    """Return whether there are files, and all of them have these columns.
 
-    One may be newer than the files.
+    A column may be newer than the files.
     """
     wanted = {*columns} - {"rank"}
     return bool(parts) and all(wanted.issubset(part.columns) for part in parts)
@@ -534,7 +531,7 @@ def _have(parts: Sequence[Part], columns: Sequence[str]) -> bool:
 class Collected(Trace):
     """A trace that keeps tables as collectors made them until one is asked for.
 
-    They may take half the memory so.
+    In that form they may take half the memory.
     """
 
     def __init__(self, manifest: Manifest, parts: Mapping[str, Sequence[RankPart]]) -> None:
@@ -551,7 +548,7 @@ class Collected(Trace):
         self._parts = {**parts}
 
     def amend(self, manifest: Manifest, **tables: pl.DataFrame) -> None:
-        """Amend as any trace; the other tables stay as collectors made them."""
+        """Replace the manifest and some tables; the other tables stay as collectors made them."""
         super().amend(manifest, **tables)
         for name in tables:
             self._parts[name] = [*super()._parts_of(name)]
@@ -573,8 +570,8 @@ class Collected(Trace):
 def _opened_whole(folder: Path, opened: Callable[[], Trace]) -> Trace:
     """Return an opened trace whose manifest and files belong together.
 
-    A reader sees the trace before it is replaced or the one after, so it is opened anew where the
-    manifest changed meanwhile.
+    Another trace may replace it meanwhile. Where the manifest changed, it is opened again, so a
+    reader sees one of the two.
     """
     for _ in range(_MOST_TURNS):
         before = version_of(folder / "manifest.json")

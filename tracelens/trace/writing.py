@@ -33,12 +33,9 @@ def write_trace(
 ) -> None:
     """Write a trace as a directory: built beside the target, then renamed.
 
-    `parts_of` gives a table's rows by rank.
-
-    In an object store, where the target is a URL, its manifest comes last.
-
-    Raises SourceError when the target exists (with `force`, an existing trace is replaced, nothing
-    else is).
+    `parts_of` returns a table's rows by rank. If the target is a URL of an object store, the
+    manifest is written last. Raises SourceError when the target exists (with `force`, an existing
+    trace is replaced, nothing else is).
     """
     check_target(target, force=force)
     url = url_of(target)

@@ -41,7 +41,7 @@ class AnswerBlock:
 
 
 def answer_block(report: Report) -> AnswerBlock:
-    """Draw a report's answer. One is made now for a report of sections that were asked for."""
+    """Draw a report's answer; a report of chosen sections has none, so one is made here."""
     answer = report.answer or make_answer(report.trace, report.base)
     bars, head = tuple(map(_drawn, answer.bars)), after_head(answer)
     changes = tuple(

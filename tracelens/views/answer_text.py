@@ -82,7 +82,7 @@ def _lines(answer: Answer) -> Iterator[Text]:
 
 
 def _wrapped(text: str, kind: str, indent: str = "", *, style: str = "") -> list[Text]:
-    """Wrap the text into as many lines as its kind may take, the end of a longer one cut."""
+    """Wrap the text into as many lines as its kind may take; a longer text is cut."""
     return [
         Text(indent + line, style=style)
         for line in _cut(printable(text), WIDTH - len(indent), _MOST_OF[kind])
@@ -90,10 +90,10 @@ def _wrapped(text: str, kind: str, indent: str = "", *, style: str = "") -> list
 
 
 def _cut(text: str, width: int, most: int) -> list[str]:
-    """Break the text into lines of the width, at most so many.
+    """Break the text into at most `most` lines of the width.
 
-    The last one says by an ellipsis that more words were left out, and so does the middle of a
-    word that fits on no line.
+    Words that are left out are shown by an ellipsis in the last line. A word that fits on no line
+    loses its middle.
     """
     text = " ".join(_fitted(word, width) for word in text.split())
     lines = wrap(text, width, break_on_hyphens=False, max_lines=most, placeholder=f" {ELLIPSIS}")
@@ -102,7 +102,7 @@ def _cut(text: str, width: int, most: int) -> list[str]:
 
 
 def _fitted(word: str, width: int) -> str:
-    """Leave out the middle of a word that is longer than a line, as a file's name may be."""
+    """Leave out the middle of a word that is longer than a line, such as a file's name."""
     half = (width - 1) // 2
     return word if cell_len(word) <= width else f"{word[:half]}{ELLIPSIS}{word[-half:]}"
 
@@ -110,7 +110,7 @@ def _fitted(word: str, width: int) -> str:
 def _drawn_bars(bars: Sequence[Bar]) -> Iterator[Text]:
     """Draw each bar with its label.
 
-    Below one bar, or the last of several, stands what its characters mean.
+    Below the last bar, the characters are explained.
     """
     margin = max(4, *(cell_len(bar.label) for bar in bars))
     looks = _looks(part for bar in bars for part in bar.parts)
@@ -134,7 +134,7 @@ def _drawn_bars(bars: Sequence[Bar]) -> Iterator[Text]:
 
 
 def _looks(parts: Iterable[Part]) -> dict[str, tuple[str, str]]:
-    """Return the character and the style that draw each label, alike in all bars."""
+    """Return the character and the style that draw each label, the same in all bars."""
     looks: dict[str, tuple[str, str]] = {}
     used = dict.fromkeys(_GLYPHS, 0)
     for part in parts:

@@ -17,7 +17,7 @@ _UNKNOWN_COST = (
 
 
 def card(trace: Trace) -> list[tuple[str, str]]:
-    """List pairs of a word and its text. What the trace does not tell is left out."""
+    """List pairs of a word and its text; what the trace does not tell is left out."""
     sources = trace.manifest.sources
     versions = {
         f"{k.replace('_', ' ')} {v}": None
@@ -37,7 +37,7 @@ def card(trace: Trace) -> list[tuple[str, str]]:
 
 
 def _devices(trace: Trace) -> str:
-    """Name the GPUs that ran kernels, of the ranks together."""
+    """Name the GPUs that ran kernels, for all ranks together."""
     used = trace.select("kernels", "rank", "device_id").unique()
     names = trace.devices.join(used, on=["rank", "device_id"], how="semi").sort(
         "rank", "device_id"
@@ -49,7 +49,7 @@ def _devices(trace: Trace) -> str:
 def _steps(trace: Trace) -> list[tuple[str, str]]:
     """Say how many steps there are, how long they take, and what the profiler adds.
 
-    Where a step's mark is shorter than the step, its length is said too.
+    The length of a step's mark is added where it is shorter than the step.
     """
     model = time_model(trace)
     times = step_times(model)

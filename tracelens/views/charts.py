@@ -182,7 +182,7 @@ def _points(asked: Points, result: Table) -> Drawing | None:
 
 
 def _roofs(asked: Points, rows: list[dict[str, Any]], scale: Scale) -> list[dict[str, Any]]:
-    """Return the corners of each roof's line. It rises to its ridge and is level from there on."""
+    """Return the corners of each roof's line, which rises to its ridge and is level after it."""
     xs = [row["x"] for row in rows if row["x"] is not None]
     words = {row[asked.color] for row in rows}
     return [
@@ -227,10 +227,10 @@ def _lines(asked: Lines, result: Table) -> Drawing | None:
 
 
 def _density(asked: Density, result: Table) -> Drawing | None:
-    """Draw a curve for each group of three different values or more.
+    """Draw a curve for each group of at least three different values.
 
-    The axis is logarithmic, with a line at 1.
-    The density is of the logarithm, by Vega's Gaussian kernel with the bandwidth of Scott's rule.
+    The axis is logarithmic, with a line at 1. The density is of the logarithm, by Vega's Gaussian
+    kernel with the bandwidth of Scott's rule.
     """
     measure, group = asked.measure, asked.group
     finite = pl.col(measure).is_finite() & (pl.col(measure) > 0)

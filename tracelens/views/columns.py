@@ -39,7 +39,8 @@ def useful(section: Section) -> list[str]:
 def _informative(section: Section) -> list[str]:
     """Return the informative columns.
 
-    An only rank stays among several ranks: it is the answer, such as the one that others wait for.
+    A rank that is the only one in a section of a trace with several ranks stays: it is the answer,
+    such as the rank that others wait for.
     """
     frame = section.frame
     columns = informative(frame)

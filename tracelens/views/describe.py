@@ -42,7 +42,7 @@ def listing(entries: Iterable[tuple[str, str]], name: str, meaning: str) -> pl.D
 
 
 def schema_document(name: str | None = None) -> dict[str, Any]:
-    """Describe the table or analysis of that name; of all only what chooses among them."""
+    """Describe the table or analysis of that name; without a name, list what there is."""
     if name is None:
         return {
             "rule": RULE,

@@ -1,4 +1,4 @@
-"""What of a report people read as text; of many ranks only the job and its worst ranks."""
+"""Choose what people read of a report as text: of many ranks, only the job and its worst ranks."""
 
 from dataclasses import replace
 
@@ -48,7 +48,7 @@ def endings(report: Report) -> list[tuple[str, list[str]]]:
 
 
 def _in_one_line(reasons: list[str]) -> list[str]:
-    """Return one line for several reasons; a single one stays."""
+    """Join several reasons into one line; a single reason stays as it is."""
     if len(reasons) < 2:
         return reasons
     names = ", ".join(reason.partition(":")[0] for reason in reasons)

@@ -31,7 +31,7 @@ _MOST_STACKS = 8
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """One picture of a drawing: whose it is, the words to choose it by, caption, packed data."""
+    """One picture of a drawing: the words to choose it by, its caption, and packed data."""
 
     rank: str
     step: str
@@ -165,10 +165,10 @@ def list_stacks(report: Report) -> list[dict[str, Any]]:
 
 
 def _beside(title: str, stacks: list[tuple[Trace, dict[str, Any]]]) -> dict[str, Any]:
-    """Put stacks beside each other, from the innermost frame.
+    """Put stacks side by side, from the innermost frame.
 
-    A frame is None where only the other stack has one. `shared` frames are of functions that both
-    call there, and stand in one row.
+    A frame is None where only the other stack has one. `shared` frames have the same function in
+    both stacks, and stand in one row.
     """
     both = [stack["frames"] for _, stack in stacks]
     rows = (

@@ -1,6 +1,6 @@
-"""Tables and drawings as compressed columns inside the page, within a budget that it states.
+"""Embed tables and drawings in the page as compressed columns, within a budget that it states.
 
-A script of the page inflates them (DecompressionStream); base64 has no character that could end its
+A script of the page inflates them (DecompressionStream). base64 has no character that could end its
 element.
 """
 
@@ -90,10 +90,10 @@ def packed_bars(kind: str, frame: pl.DataFrame, length: int, note: str) -> str:
 def embed(
     sections: Sequence[tuple[Section, Sequence[str]]], used: int = 0
 ) -> list[tuple[str, int]]:
-    """Pack each section's named columns, and return how many rows that holds.
+    """Pack each section's named columns; return the packed text and its number of rows.
 
-    All rows are held where the budget allows. `used` are the characters of the budget that drawings
-    took already.
+    All rows are packed where the budget allows. `used` is how many characters of the budget
+    drawings took already.
     """
     made = [
         packed(table_data(section, names, min(section.frame.height, MOST_ROWS)))
@@ -113,7 +113,7 @@ def embed(
 def _share(sizes: Sequence[int], budget: int) -> int:
     """Return the most that one table may take, so that all fit the budget.
 
-    Small ones stay whole.
+    Tables below that stay whole.
     """
     left, limit = budget, budget
     for rest, size in enumerate(sorted(sizes)):
@@ -128,9 +128,9 @@ def table_data(section: Section, names: Sequence[str], rows: int | None = None) 
     """Return the first rows of a section's named columns, for tables.js.
 
     A column that equals an earlier one has that one's index in place of its values. `first` are the
-    columns that people need, which are printed; `choices` are those to select rows by: rank, step
-    and those of few declared words. `tree` is the column of paths where the table splits a whole by
-    layer.
+    columns that people need, which are printed. `choices` are those to select rows by: rank, step,
+    and columns with few declared words. `tree` is the column of paths where the table splits a
+    whole by layer.
     """
     frame, result = section.frame, section.analysis.result
     part = frame if rows is None else frame.head(rows)

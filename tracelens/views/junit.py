@@ -1,4 +1,4 @@
-"""Gates as JUnit's XML, which continuous integration shows as tests; and GitHub's annotations."""
+"""Write gates as JUnit's XML, which continuous integration shows as tests; and for GitHub."""
 
 from collections.abc import Sequence
 from xml.etree import ElementTree as ET

@@ -58,7 +58,7 @@ class ReportView:
         return page
 
     def __repr__(self) -> str:
-        """Return the report as text."""
+        """Draw the answer with its bars, and each section folded below it; names are escaped."""
         return str(FORMATS["text"].write(self.report, Screen(rows=_ROWS)))
 
     def _repr_html_(self) -> str:

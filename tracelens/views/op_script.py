@@ -132,7 +132,7 @@ def op_script(trace: Trace, op: str) -> str:
 
 
 def _inputs(op: str, call: dict[str, Any]) -> list[dict[str, Any]]:
-    """Return each input: shape, stride and dtype of a tensor, the value of another.
+    """Return each input: shape, stride and dtype of a tensor, else its value.
 
     Raises UsageError for lists of tensors, whose sizes torch does not record one by one.
     """

@@ -1,6 +1,6 @@
-"""A report as one HTML page that needs nothing else: no network, no other file, no server.
+"""Write a report as one HTML page that needs no network, no other file and no server.
 
-The page is page.html. Whatever it shows is escaped there by jinja2, after `clip`: names are
+The page is page.html. Whatever it shows is escaped there by jinja2, after `clip`, as names are
 hostile. Tables are data that tables.js draws, see embedding.py.
 """
 
@@ -112,8 +112,8 @@ def _split(report: Report) -> tuple[list[Section], list[str]]:
 def _environment(names: Collection[str] = ()) -> Environment:
     """Make the template environment: an unknown name is an error, values are cleaned and escaped.
 
-    The filter `linked` cuts a text into pieces with the name of the section, of those named, that
-    each leads to.
+    The filter `linked` splits a text where it names a section of the page, and adds that section's
+    name to the piece.
     """
     environment = Environment(
         autoescape=True,
@@ -156,9 +156,8 @@ def _hash(code: str) -> str:
 def _parts(sections: list[Section], used: int, processes: list[int]) -> list[dict[str, Any]]:
     """Prepare each section for the template: notes, cards, charts with titles, and its table.
 
-    A note that an earlier section has is left out. `used` are the characters of the embedding
-    budget that drawings took already. `processes` are
-    the ranks without a device.
+    A note that an earlier section has is left out. `used` is how many characters of the embedding
+    budget drawings took already. `processes` are the ranks without a device.
     """
     tables = [
         (one, ordered(one))

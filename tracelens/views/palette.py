@@ -151,10 +151,10 @@ def style() -> str:
 
 
 def colors_of(words: list[str]) -> dict[str, str]:
-    """Return a colour for each word. Words without one get the colours of work in order."""
+    """Return a colour for each word; words without one get the colours of work in order."""
     return {word: COLORS.get(word, COOL[number % len(COOL)]) for number, word in enumerate(words)}
 
 
 def role_colors(words: list[str]) -> dict[str, str]:
-    """Return the colour of each role of frames, as lists of calls have it."""
+    """Return the colour of each role of frames, as in lists of calls."""
     return {word: _ROLES.get(word, PALE) for word in words}

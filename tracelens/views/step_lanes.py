@@ -1,4 +1,4 @@
-"""A step as recorded, without the profiler, and after the best change: three bars on one scale."""
+"""Draw a step as recorded, without the profiler, and after the best change: three bars."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -29,9 +29,9 @@ class Lane:
 
 
 def step_lanes(report: Report, answer: Answer) -> list[Lane]:
-    """Draw the step of a program that is not compared; none unless two of the lanes are known.
+    """Draw a step of a program that is not compared; nothing unless two of the bars are known.
 
-    The profiler slows the host, not the device: without it the device works as long as recorded.
+    The profiler slows the host, not the device: without it, the device works as long as recorded.
     """
     row = _unprofiled(report)
     if row is None or len(answer.bars) != 1:
@@ -69,7 +69,7 @@ def _unprofiled(report: Report) -> dict[str, int] | None:
 def _lane(label: str, text: str, edges: Sequence[float | None], longest: float) -> Lane:
     """Draw one lane from three times: the end of its work, and the least and the most it may take.
 
-    The first is None where it is unknown.
+    The end of its work is None where it is unknown.
     """
     working, low, high = (
         None if edge is None else round(100 * edge / longest, 3) for edge in edges

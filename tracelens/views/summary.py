@@ -77,7 +77,7 @@ def to_summary(report: Report) -> str:
 
 
 def _section(section: Section) -> str:
-    """Write a section's notes, and its judged rows, largest change first as they stand."""
+    """Write a section's notes and its judged rows, largest change first as they stand."""
     parts = [f"## {escape(section.analysis.question)}", bullets(section.notes)]
     if "outcome" in section.frame:
         judged = section.frame.filter(pl.col("outcome").is_in(_JUDGED))

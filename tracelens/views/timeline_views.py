@@ -28,7 +28,7 @@ def shown_bars(timeline: Timeline, path: pl.DataFrame) -> pl.DataFrame:
 
 
 def _path_bars(path: pl.DataFrame, window: Window) -> pl.DataFrame:
-    """Return the stretches of the critical path as bars of one lane; none of another step."""
+    """Return the stretches of the critical path as bars of one lane; none for another step."""
     rows = path.filter(pl.col("rank") == window.rank, pl.col("step").eq_missing(window.step))
     begin = pl.col("start_ns") - window.start_ns
     bars = rows.select(
@@ -52,7 +52,7 @@ def _path_bars(path: pl.DataFrame, window: Window) -> pl.DataFrame:
 
 
 def timeline_note(timeline: Timeline) -> str:
-    """Return what is drawn, and what is put together or left out."""
+    """Return a sentence on what is drawn, and what is put together or left out."""
     window, ranks = timeline.window, timeline.ranks
     where = (
         "All that was recorded"
@@ -88,7 +88,7 @@ def timeline_note(timeline: Timeline) -> str:
 
 
 def view_names(timeline: Timeline) -> tuple[str, str]:
-    """Return the words by which a timeline is chosen: whose it is, and which step."""
+    """Return the words by which a timeline is chosen: its rank, and which step."""
     window, ranks = timeline.window, timeline.ranks
     whose = f"ranks {', '.join(map(str, ranks))}" if len(ranks) > 1 else f"rank {window.rank}"
     if window.step is None:

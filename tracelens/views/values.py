@@ -102,8 +102,8 @@ class Shown:
 def shorten(text: str, width: int) -> str:
     """Shorten the text to `width` characters by cutting its middle.
 
-    For a signature most of the beginning is kept, which tells kernels apart; for a path as much of
-    its end.
+    A signature keeps most of its beginning, which tells kernels apart; a path keeps more of its
+    end.
     """
     text = text.removeprefix("void ")
     if len(text) <= width:
@@ -116,8 +116,9 @@ def shorten(text: str, width: int) -> str:
 def shorten_apart(texts: Iterable[str], width: int) -> dict[str, str]:
     """Shorten each text that is longer than the width, so that different texts stay different.
 
-    Where two would be shortened to the same, the piece in which a text departs from its neighbours
-    in the alphabet stands in its middle; what is still the same gets a number.
+    Where two texts would become the same, the shortened text keeps, in its middle, the piece in
+    which it differs from its neighbours in the alphabet. Texts that are still the same get a
+    number.
     """
     by_form: dict[str, list[str]] = {}
     for text in sorted({*texts}):
@@ -217,7 +218,7 @@ def decimals_for(scale: Scale, largest: float) -> int:
 def columns_of(table: Table, frame: pl.DataFrame) -> dict[str, Column]:
     """Return the frame's columns by name, as declared.
 
-    An undeclared one is described by its dtype alone.
+    A column that is not declared is described by its dtype only.
     """
     declared = {column.name: column for column in table}
     return {
@@ -229,7 +230,8 @@ def columns_of(table: Table, frame: pl.DataFrame) -> dict[str, Column]:
 def informative(frame: pl.DataFrame) -> list[str]:
     """Return the columns that say something.
 
-    Left out are those without values, an only rank or device, and libraries or causes without time.
+    Left out are columns without values, the only rank or device, and libraries or causes without
+    time.
     """
     if frame.is_empty():
         return frame.columns

@@ -19,8 +19,8 @@ _EMBED = "window.vegaEmbed = vegaEmbed;"
 def vega_script() -> str:
     """Return the script.
 
-    Bundling it takes 1.7 s, and gives the same for one version of vl-convert-python: it is kept in
-    the user's folder of caches (XDG_CACHE_HOME, else ~/.cache).
+    Bundling it takes 1.7 s and gives the same result for one version of vl-convert-python. So it is
+    kept in the user's folder of caches (XDG_CACHE_HOME, else ~/.cache).
     """
     kept = _kept_script()
     script = None if kept is None else _read_own(kept)
@@ -48,7 +48,7 @@ def _kept_script() -> Path | None:
 def _read_own(kept: Path) -> str | None:
     """Return the kept script.
 
-    None where there is none, or where another user could have written it.
+    Return None where there is none, or where another user could have written it.
     """
     try:
         with kept.open(encoding="utf-8") as file:
@@ -64,7 +64,7 @@ def _read_own(kept: Path) -> str | None:
 def _bundle() -> str:
     """Bundle the script, in another process where one can be started.
 
-    Bundling holds Python's lock, and the page is put together meanwhile.
+    Bundling holds Python's lock, and the page is built meanwhile.
     """
     code = (
         "import sys, vl_convert;"

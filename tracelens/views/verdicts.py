@@ -21,7 +21,7 @@ _MOST_CARDS = 16
 def list_cards(verdict: Section, processes: Collection[int] = ()) -> list[dict[str, Any]]:
     """Make one card for each pair of parts and its evidence, with the ranks that share it.
 
-    `words` says the largest part of the time and the next one with their shares. Rows of single
+    `words` says the largest part of the time and the next one, with their shares. Rows of single
     steps are left to the table. `processes` are the ranks that use no device.
     """
     frame = verdict.frame
@@ -53,7 +53,7 @@ def list_cards(verdict: Section, processes: Collection[int] = ()) -> list[dict[s
 def _words(row: dict[str, Any], *, is_process: bool) -> str:
     """Write the two largest parts of a row with their shares.
 
-    A row of `job` keeps the share of its bound in `value`.
+    A row of `job` has the share of its bound in `value`.
     """
     share = row.get("bound_frac", row["value"] if row["unit"] == "1" else None)
     parts = row["bound"], share, row.get("second"), row.get("second_frac")

@@ -63,10 +63,10 @@ def is_helper(words: Sequence[str]) -> bool:
 
 
 def _told_to_run(words: Sequence[str]) -> tuple[str, str]:
-    """Read from its command line what Python runs: (kind, name, code or path).
+    """Read from a command line what Python runs: (kind, name, code or path).
 
-    It is ("module", name), ("code", text) or ("script", path); the path is empty where there is
-    none. What comes after is the program's own: its -m is not Python's.
+    That is ("module", name), ("code", text) or ("script", path); the path is empty where there is
+    none. Words after that belong to the program: its `-m` is not Python's.
     """
     rest = iter(words[1:])
     for word in rest:

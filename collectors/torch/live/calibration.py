@@ -1,7 +1,7 @@
-"""A training loop of small ops, whose step is the host's: what a profiler adds to it can be seen.
+"""Train with small ops, so that the host limits the step and the profiler's cost shows.
 
-`tracelens calibrate` captures it. It imports torch and the standard library only, since the
-program's Python may be another one than tracelens runs in.
+`tracelens calibrate` captures this program. It imports torch and the standard library only, since
+the program's Python may be another one than tracelens runs in.
 """
 
 from __future__ import annotations

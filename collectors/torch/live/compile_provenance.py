@@ -1,10 +1,10 @@
-"""Record which modules each kernel that torch.compile generates or calls came from.
+"""Record which modules each kernel came from that torch.compile generates or calls.
 
 Runs inside the profiled program while a model is lowered, so it imports only the standard library
-and torch, and it never makes a compilation fail: what it cannot read is counted in the sidecar's
-notes. It changes Inductor in three ways: graphs that were compiled before are lowered again (an
-empty cache folder), the kernels' FX nodes are tracked (`trace.provenance_tracking_level`), and CUDA
-graphs are off, because a replay hides its kernels' ops.
+and torch. It never makes a compilation fail: what it cannot read is counted in the sidecar's notes.
+It changes Inductor in three ways. An empty cache folder has graphs that were compiled before
+lowered again. `trace.provenance_tracking_level` has the kernels' FX nodes tracked. CUDA graphs are
+off, because a replay hides its kernels' ops.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ class Recorder:
     def start(self) -> None:
         """Patch Inductor.
 
-        Before torch 2.8 there is no hook: then a note that says so is all that is recorded.
+        torch before 2.8 has no hook for that: then only a note is recorded.
         """
         original = next(
             (hook_function for home in HOMES if (hook_function := _attribute(home, HOOK))), None
@@ -294,7 +294,7 @@ def _described(fx_nodes: list[Any]) -> list[dict[str, Any]]:
 def _module(node: Any) -> tuple[str | None, str]:
     """Return the path of the module whose forward made the node, and where it is from.
 
-    That is the node itself, its forward node, or a neighbour.
+    The path is read from the node itself, else from its forward node, else from a neighbour.
     """
     for key in _STACKS:
         if stack := node.meta.get(key):

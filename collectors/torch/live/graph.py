@@ -1,9 +1,9 @@
-"""Record the graph of the program's model: its operators, their tensors and what they read.
+"""Record the graph of the program's model: operators, tensors and what they read.
 
-Runs inside the profiled program, so it imports the standard library and torch alone. The model is
-exported once, after the steps were recorded, on tensors without data. A model that cannot be
-exported has the calls that its first run made, as observed. Where that fails too, it is traced with
-torch.fx, which knows no shapes, or noted.
+Runs inside the profiled program, so it imports the standard library and torch alone. After the
+steps were recorded, the model is exported once, on tensors without data. If that fails, the graph
+is made of the calls that the model's first run was observed to make. If that fails too, torch.fx
+traces the model, without shapes; else there is a note.
 """
 
 from __future__ import annotations
@@ -71,9 +71,9 @@ _WORDS = ("none", "tanh")
 
 
 class Recorder:
-    """Watch the outermost module that is called between `start` and `stop`, and its inputs' shapes.
+    """Watch the outermost module that runs between `start` and `stop`, and its inputs' shapes.
 
-    Of several it is the one with most parameters.
+    Of several, the one with most parameters is watched.
     """
 
     def __init__(self) -> None:
@@ -132,7 +132,7 @@ class Recorder:
             self._observer.stop()  # type: ignore[union-attr]
 
     def _observe(self) -> None:
-        """Observe this run of the model: its calls stand in if it cannot be exported."""
+        """Observe this run of the model: a graph for a model that cannot be exported."""
         try:
             self._observer = _Observer()
             self._observer.start()
@@ -319,10 +319,10 @@ def _traced(model: Any) -> list[dict[str, Any]]:
 
 
 class _Observer:
-    """The calls of a model that ran, and which tensors they read and wrote, by their ids.
+    """The calls that a model made as it ran, with ids of tensors that they read and wrote.
 
-    Source: torch.profiler.ExecutionTraceObserver. Observes between `start` and `stop`; `read` then
-    gives the rows of the graph.
+    Source: torch.profiler.ExecutionTraceObserver. It observes between `start` and `stop`; `read`
+    then returns the rows of the graph.
     """
 
     def __init__(self) -> None:
@@ -341,7 +341,7 @@ class _Observer:
         self._observer.unregister_callback()
 
     def read(self, inputs: Any) -> list[dict[str, Any]]:
-        """Return one row per call and tensor that it is given.
+        """Return one row per call, and one per tensor that no call wrote.
 
         `inputs` are shape, strides and more of the model's inputs.
         """
@@ -354,11 +354,11 @@ class _Observer:
 
 
 def _observed(nodes: list[dict[str, Any]], shapes: list[list[int]]) -> list[dict[str, Any]]:
-    """Return rows of the graph from an observer's nodes: outermost operators in order, with inputs.
+    """Return rows of the graph from an observer's nodes: outermost operators in order.
 
-    An id is used again for another tensor once the first is gone, so that a reader reads what was
-    written last. A tensor that no call wrote is an input where it has the shape of one; several of
-    one shape are taken in order. Any other is a parameter.
+    The observer reuses the id of a tensor that is gone, so a reader reads what was written last
+    under its id. A tensor that no call wrote is an input if it has an input's shape; several inputs
+    of one shape are taken in order. Any other is a parameter.
     """
     by_id = {node["id"]: node for node in nodes}
     rows: list[dict[str, Any]] = []
@@ -403,7 +403,10 @@ def _observed(nodes: list[dict[str, Any]], shapes: list[list[int]]) -> list[dict
 
 
 def _values(described: dict[str, Any]) -> list[tuple[Any, Any, str, Any]]:
-    """Return value, shape, type and strides of each input or output; of a list of tensors, each."""
+    """Return value, shape, type and strides of each input or output.
+
+    A list of tensors gives those of each tensor.
+    """
     rows: list[tuple[Any, Any, str, Any]] = []
     columns = (described[name] for name in ("values", "shapes", "types", "strides"))
     for value, shape, kind, strides in zip(*columns, strict=True):

@@ -1,7 +1,7 @@
-"""A second window of the program, in which the profiler records little, for times.
+"""Record a second window of the program with little detail, for its times.
 
-The first window records Python calls, shapes and modules, and slows the host by that. This one
-records ops, API calls and kernels only. `collectors.torch.two_windows` makes one trace of both.
+The first window records Python calls, shapes and modules, which slows the host. This one records
+ops, API calls and kernels only. `collectors.torch.two_windows` makes one trace of both.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ BETWEEN = 3
 
 
 class LightWindow:
-    """The window of `settings.active` steps that begins `BETWEEN` plain steps after the first one.
+    """The second window: `settings.active` steps, `BETWEEN` plain steps after the first window.
 
-    `plan` says where the first window ended, `boundary` that a step begins. A window that is not
-    complete when the program ends is dropped. Needs the main thread: only the thread that starts a
-    profiler can stop it.
+    Call `plan` where the first window has ended, and `boundary` where a step begins. A window that
+    is not complete when the program ends is dropped. All calls are made by the main thread: only
+    the thread that starts a profiler can stop it.
     """
 
     def __init__(

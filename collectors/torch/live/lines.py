@@ -24,10 +24,10 @@ _LIBRARIES = tuple(
 
 
 class LineSampler:
-    """Samples of one thread: the time, and each frame's file, function and line, innermost first.
+    """Samples of one thread: the time, and each frame's file, function and line.
 
-    The profiler names a Python call by the line of its definition, or, where it was entered before
-    the recording, by the line of that moment; a sample has the line that runs. `start` is called
+    The innermost frame comes first. The profiler names a Python call by the line of its definition,
+    or by the line at which the recording found it; a sample has the line that runs. Call `start`
     after the profiler's own start, so that the sampling thread is not profiled.
     """
 

@@ -15,7 +15,7 @@ _local = threading.local()
 def can_wake_main_thread() -> None:
     """Let `wait_for_main_thread` wake a main thread that waits, as in `Thread.join`.
 
-    A signal that is ignored wakes nobody: it gets a handler, unless the program has one of its own.
+    A signal that is ignored wakes nobody, so it gets a handler, unless the program has one.
     """
     if _SIGNAL is None or not is_main_thread():
         return

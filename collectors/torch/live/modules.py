@@ -23,10 +23,10 @@ _NAME = re.compile(rb'"name": *"(nn\.Module: [^"\\]+)"')
 def describe_modules(seen: dict[str, int], main: Any = None) -> dict[str, Any]:
     """Return exact paths and facts of the modules that were recorded.
 
-    `module_paths` maps the name that the profiler gives a module to its path, `layers` maps paths
-    to facts. A path is an attribute path below the outermost module (`layer1.0.conv1`), which
-    itself is named by its class; with several models, paths of all but the main one begin with the
-    class. `seen` maps each module's name in the trace to its address.
+    `seen` maps each module's name in the trace to its address. The result maps that name to its
+    path in `module_paths`, and paths to facts in `layers`. A path is an attribute path below the
+    outermost module (`layer1.0.conv1`); the outermost module is named by its class. Where a program
+    has several models, paths of all but the main one begin with the class.
     """
     alive = _alive()
     paths = _paths(alive, main, set(seen.values()))
@@ -102,7 +102,7 @@ def _kinds(kind: type) -> Iterator[type]:
 def _paths(alive: dict[int, Any], main: Any, called: set[int]) -> dict[int, str]:
     """Return the path of every module below a root.
 
-    The main root is the given one, else that with most modules that ran.
+    The main root is the given one, else the one with most modules that ran.
     """
     inner = {
         id(child)
@@ -127,7 +127,7 @@ def _paths(alive: dict[int, Any], main: Any, called: set[int]) -> dict[int, str]
 def _walk(root: Any) -> Iterator[tuple[int, str]]:
     """Yield address and path of each module of a tree.
 
-    Parts of the path that wrappers (DDP, torch.compile) add are left out.
+    Paths leave out the parts that wrappers (DDP, torch.compile) add.
     """
     for path, module in root.named_modules():
         bare = path + "."
@@ -192,7 +192,7 @@ def _class_name(module: Any) -> str:
 def _hyperparameters(module: Any) -> dict[str, Any]:
     """Return constructor arguments kept as attributes: numbers and tuples of them.
 
-    Text is kept of torch's own classes only.
+    Texts are returned for torch's own classes only.
     """
     words = type(module).__module__.startswith("torch.nn.")
     try:

@@ -42,9 +42,9 @@ FOREIGN = (
 
 
 class Recorder:
-    """Records one window of one process: after `watch` everything happens by itself.
+    """Record one window of one process; after `watch` this needs no further call.
 
-    `finish` ends it early. `report` gets the facts for the collector; the trace is written as soon
+    `finish` ends it early. `report` gets the facts for the collector. The trace is written as soon
     as the window is over.
     """
 
@@ -155,7 +155,10 @@ class Recorder:
         )
 
     def _follow(self, n: int) -> None:
-        """Start what the schedule wants at the beginning of step n, while the profiler is off."""
+        """Start what the schedule wants at the beginning of step n.
+
+        Called while the profiler is off.
+        """
         if n or self._action(0) is not ProfilerAction.NONE:
             self._close_opening_in_its_thread()
         if self._action(n) is not ProfilerAction.NONE and not self._is_done:
@@ -285,11 +288,10 @@ class Recorder:
         return {name: id(module) for name, module in self._calls.seen.items()}
 
     def _part_steps(self, profiler: Any) -> set[int]:
-        """Return steps that are marked but incomplete.
+        """Return the marked steps that are incomplete.
 
-        They are after the last step, or cut by a window of time.
-        Without any complete step, as in a program without steps, the mark of the whole recording
-        stays.
+        Such a step comes after the last whole one, or a window of time cuts it. Where no step is
+        whole, as in a program without steps, the mark of the whole recording stays.
         """
         whole = self.times.whole()
         return set(range(self._first_marked, profiler.step_num + 1)) - whole if whole else set()
@@ -305,10 +307,7 @@ class Recorder:
     # ---- the beginning, kept in case no step is found
 
     def _open(self) -> None:
-        """Record ops from here on, without stacks, until the first step is over.
-
-        It ends after half a minute at the latest.
-        """
+        """Record ops, without stacks, until the first step is over or half a minute has passed."""
         opening = profile(activities=[ProfilerActivity.CPU], record_shapes=self.settings.shapes)
         with self._own():
             opening.start()
@@ -338,7 +337,10 @@ class Recorder:
                 self._opening.stop()
 
     def _close_opening_in_its_thread(self) -> None:
-        """Close the opening; where another thread has steps, the main thread is woken for it."""
+        """Close the opening.
+
+        Another thread may run the steps: then the main thread is woken to close it.
+        """
         if self._opening is None or self._opening_ended:
             return
         if is_main_thread():

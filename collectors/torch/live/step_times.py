@@ -1,4 +1,4 @@
-"""The time of steps, with the profiler and without."""
+"""Time steps with the profiler and without."""
 
 from __future__ import annotations
 
@@ -29,10 +29,10 @@ warms up, is active, is active in a part of the step, or records little (light).
 class StepTimes:
     """Times of the steps of one process, from pairs of `begin` and `end`.
 
-    `step_ns` has them all by the host's clock: (step, state, nanoseconds). Plain steps are also
-    timed by the device's clock where the program uses one, because the host runs ahead of it: see
-    `Moment`. The first step, which warms up and compiles, is not plain, nor is the first after the
-    window, when clocks and caches have cooled off.
+    `step_ns` lists every step: (step, state, nanoseconds by the host's clock). Plain steps, without
+    a profiler, are also timed by the device where there is one, because the host runs ahead of it:
+    see `Moment`. Two steps never count as plain. The first one warms up and compiles. The first one
+    after the window runs after clocks and caches have cooled off.
     """
 
     def __init__(self) -> None:
@@ -74,8 +74,8 @@ class StepTimes:
         """Return n, mean, median, min and max of `unprofiled_step_ns` and `profiled_step_ns`.
 
         `light_step_ns` has those of the light window. Each is None where no such step was timed.
-        The profiled ones are by the host's clock, which is right for their mean: no device is busy
-        at the beginning of the first and at the end of the last.
+        Profiled steps are timed by the host's clock. That is right for their mean, as no device is
+        busy when the first begins and when the last ends.
         """
         plain = [began.until(ended) for began, ended in [*self._before, *self._after]]
         active, light = (

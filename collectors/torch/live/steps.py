@@ -19,20 +19,18 @@ _CALLS_OF_ONE_BATCH = 2
 
 
 class StepFinder:
-    """Call `first()` when the program's work begins and `boundary()` between two steps.
+    """Call `first()` when the program's work begins, and `boundary()` between two steps.
 
-    Where a step ends depends on what the program has:
-    - An optimizer: a step ends with a step of the optimizer that steps first.
-    - Else a data loader: a step begins where it is asked for a batch.
-    - Else modules: a step begins where the same outermost module with parameters is called again.
-      Once another one is called twice in a row (made from a model that was tried before), its calls
-      count.
-    Calls that torch.jit.trace makes are no steps. A program that has made an optimizer is given
-    some calls to step it.
-    Only the thread that was seen first counts, or one that trains before the first has, or after it
-    ended. `other_trainers` are threads that stepped an optimizer beside it. Evaluation before
-    training counts as steps of its own. In a child of the program only an optimizer counts: data
-    loaders' workers call modules too.
+    With an optimizer, a step ends with a step of the optimizer that steps first. Else, with a data
+    loader, a step begins where a batch is asked for. Else a step begins where the same outermost
+    module with parameters is called again. If another module is called twice in a row, its calls
+    count from then on, as the first was only tried. Calls by torch.jit.trace are no steps. A
+    program that has made an optimizer gets some calls to step it.
+
+    Only one thread counts: the one seen first, or one that trains before it has begun or after it
+    has ended. `other_trainers` are threads that stepped an optimizer beside it. Evaluation before
+    training has steps of its own. In a child process only an optimizer counts, as data loaders'
+    workers call modules, too.
     """
 
     def __init__(self, first: Callable[[], None], boundary: Callable[[], None]) -> None:
@@ -93,7 +91,7 @@ class StepFinder:
         self._undo.append(lambda: setattr(owner, name, original))
 
     def _see(self) -> bool:
-        """Return whether this is the thread that counts; its first sign begins step 0."""
+        """Return whether this thread counts; its first sign of work begins step 0."""
         me = threading.current_thread()  # its number may be another's, once it has ended
         if self._thread is None:
             if get_worker_info() is not None:
@@ -103,10 +101,7 @@ class StepFinder:
         return self._thread is me
 
     def _takes_over(self) -> bool:
-        """Return whether steps go on in this thread.
-
-        The one that counts has then found none, or has ended.
-        """
+        """Return whether this thread takes over, as the one that counted found no step or ended."""
         assert self._thread is not None
         is_free = not self._thread.is_alive() or (self.source is None and not self._is_recording)
         if is_free:
@@ -163,14 +158,17 @@ class StepFinder:
         self._loads, self._called, self._n_since_batch = True, False, 0
 
     def _may_decide(self) -> bool:
-        """Return whether to go on without the optimizer: there is none, or it has had its time."""
+        """Return whether to look for steps without an optimizer.
+
+        That is so if there is none, or if it had its calls and did not step.
+        """
         self._n_undecided += 1
         return not self._has_optimizer or self._n_undecided > _UNDECIDED_CALLS
 
     def _spy(self) -> None:
-        """Watch calls of modules that no other module makes, until it is known what marks steps.
+        """Watch outermost calls of modules until it is known what marks steps.
 
-        The class's own __call__ is put back while such a call runs: inner modules cost nothing.
+        While such a call runs, the class's own `__call__` is put back: inner modules cost nothing.
         """
         module = torch.nn.Module
         original = module.__call__
@@ -224,9 +222,9 @@ class StepFinder:
     def untouched_calls(self) -> Iterator[None]:
         """Keep nn.Module.__call__ torch's own while the recording begins.
 
-        Torch identifies calls by its code.
-        Afterwards calls of the main module are watched from outside. A hook of its own would have a
-        step begin inside the call, and the time that marking takes would count for the module.
+        Torch identifies calls by its code. Afterwards calls of the main module are watched from
+        outside. With a hook on the module, a step would begin inside the call, and the time of
+        marking it would count for the module.
         """
         self._put_back()
         self._is_recording = True
@@ -258,7 +256,7 @@ class StepFinder:
             self._go_by(module)
 
     def _maybe_another(self, module: Any) -> None:
-        """Switch to a module that is called twice without a call of the main one between."""
+        """Go by this module if it is called twice without a call of the main one in between."""
         if module is self.main:
             self._between = None
             if self._unhook is None:
@@ -317,7 +315,7 @@ def _may_mark(module: Any) -> bool:
 
 
 def _has_given_all(iterator: Any) -> bool:
-    """Return whether a data loader is asked only to find no more batches. That begins no step."""
+    """Return whether a data loader is asked after its last batch, which begins no step."""
     with contextlib.suppress(AttributeError, TypeError, NotImplementedError):
         is_counted = iterator._dataset_kind == _DatasetKind.Map
         return bool(is_counted and iterator._num_yielded == len(iterator._index_sampler))

@@ -84,7 +84,7 @@ class Moment:
     def now(cls) -> Moment:
         """Return the present moment.
 
-        On a device without events, or while a graph is captured, it cannot be timed.
+        It cannot be timed on a device without events, nor while a graph is captured.
         """
         module = _used()
         event = None
@@ -98,10 +98,10 @@ class Moment:
     def until(self, end: Moment) -> int | None:
         """Return nanoseconds to a later moment, after waiting for the device.
 
-        Return None where they cannot be measured. For a program that uses a device it is the
-        device's time between the two events, right to about a microsecond; an event is at the
-        host's moment or at the end of the work before, whichever is later. Otherwise it is the
-        host's time.
+        Return None where they cannot be measured. With a device, it is the device's time between
+        the two events, right to about a microsecond. An event happens at the host's moment, or
+        where the work launched before it ends, if that is later. Without a device, it is the host's
+        time.
         """
         if not end.is_device_used:
             return end.host_ns - self.host_ns
@@ -116,11 +116,11 @@ class Moment:
 
 
 class Window(profile):  # type: ignore[misc]
-    """A profiler that waits for the devices right before it begins to record, and before it ends.
+    """A profiler that waits for the devices before it begins to record, and before it ends.
 
-    Work that ran while it warmed up is over by then, so no kernel is recorded without its launch;
-    and none is cut at the end. The wait at the end comes after the last step's mark, and is over at
-    `stopped_ns` of the host's clock.
+    The first wait ends work that ran during the warm-up, so that every recorded kernel has its
+    launch. The second leaves no kernel cut at the end. It comes after the last step's mark and is
+    over at `stopped_ns` by the host's clock.
     """
 
     stopped_ns: int | None = None

@@ -1,6 +1,6 @@
-"""A model in one configuration with its layers, and running it on the clock.
+"""A model in one configuration, with its layers, and how to time it.
 
-Every method of measuring needs it.
+Every method of measuring needs one.
 """
 
 import copy
@@ -24,9 +24,9 @@ COMPILED = ("cpp", "triton")
 class Subject:
     """A model in one configuration.
 
-    `whole` is compiled as a whole and `by_layer` layer by layer; both are the same if eager.
-    `modules` are the modules of `by_layer` by path, in the order first called, without the model
-    itself. `calls`: the timed ones, call by call. `plain` makes an eager copy on the device.
+    `whole` is compiled as a whole, `by_layer` layer by layer; both are the same if eager. `modules`
+    are the modules of `by_layer` by path, in the order first called, without the model itself.
+    `calls` lists the calls that are timed. `plain` makes an eager copy on the device.
     """
 
     torch: Any
@@ -44,9 +44,9 @@ class Subject:
     def of(
         cls, torch: Any, model: Any, inputs: Any, configuration: str, mode: str | None
     ) -> "Subject":
-        """Return the model on its device, its layers found by running it once.
+        """Return the model on its device; one run finds its layers.
 
-        What is to be compiled is compiled when it runs first.
+        What is to be compiled is compiled in its first run.
         """
         if configuration == "custom":
             device = next((p.device for p in model.parameters()), torch.device("cpu"))
@@ -154,7 +154,7 @@ def around(
 ) -> Iterator[None]:
     """Call `begin(path)` before and `end(path)` after every forward pass of the modules.
 
-    They are the modules' innermost hooks.
+    No other hook of a module runs between these calls and its forward pass.
     """
 
     def hook(call: Callable[[str], Any], path: str) -> Callable[..., None]:
@@ -191,7 +191,10 @@ def _arguments(torch: Any, inputs: Any, device: Any) -> tuple[tuple[Any, ...], d
 
 
 def _hyperparameters(module: Any) -> dict[str, Any]:
-    """Return a layer's constants, as its class declares them; words only of torch's own classes."""
+    """Return a layer's constants, as its class declares them.
+
+    Texts are returned for torch's own classes only.
+    """
     words = (str,) if type(module).__module__.startswith("torch.") else ()
     plain = (bool, int, float, *words)
     parameters = {}

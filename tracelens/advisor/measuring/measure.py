@@ -34,20 +34,20 @@ def measure(
     configurations: Sequence[str] | None = None,
     protocol: Protocol | None = None,
 ) -> Trace:
-    """Return a trace with only `timings` and `layers`.
+    """Time a model's forward pass and its layers by every method; return a trace.
 
-    They are of the model's forward pass and its layers, by every method. `inputs` is a tensor, a
-    tuple of arguments or a dict of keyword arguments. Configurations are interpreted and cpp (on
-    the CPU, eager and compiled), cuda and triton (on a GPU), custom (the model as it is passed, for
-    example after apply_plan; end to end only); by default the first two, and the next two where
-    there is a GPU. All but custom run on copies. Gradients are off; the model's mode (eval, train)
-    is its own.
+    The trace has the tables `timings` and `layers` only. `inputs` is a tensor, a tuple of
+    arguments, or a dict of keyword arguments. Configurations are interpreted and cpp (eager and
+    compiled on the CPU), cuda and triton (eager and compiled on a GPU), and custom: the model as it
+    is passed, for example after apply_plan, timed end to end only. By default all but custom are
+    timed that the machine can run. All but custom run on copies. Gradients are off; the model stays
+    in its mode (eval or train).
 
-    Under torch.compile, e2e is the model compiled as a whole; in layer, profiler and cuda_event
-    every layer is compiled as a region of its own; subtraction compiles the first n layers as one
-    region for each n, which takes long. The cost of calling a compiled region is in rows of
-    `(compiled region)`. Raises ToolError without torch or where compiling fails, UsageError for a
-    request that cannot be met.
+    Under torch.compile, e2e times the model compiled as a whole. Methods layer, profiler and
+    cuda_event compile every layer as a region of its own. Method subtraction compiles the first n
+    layers as one region, for each n, which takes long. Rows of `(compiled region)` have the cost of
+    calling a compiled region. Raises ToolError without torch or where compiling fails, UsageError
+    for a request that cannot be met.
     """
     torch = load_torch("measure")
     protocol = protocol or Protocol()
@@ -120,7 +120,7 @@ def _check(wanted: Sequence[str], known: Sequence[str], what: str) -> None:
 
 @dataclass
 class _Turns:
-    """How many turns of variants there are in all rounds, and how many are over."""
+    """Count the turns that variants take in all rounds, and those that are over."""
 
     total: int
     done: int = 0
@@ -163,7 +163,7 @@ def _rounds(
 def _round(subject: Subject, variant: Variant, n: int) -> list[Found]:
     """Return the times of a round.
 
-    Raises ToolError where a compiled configuration fails: eager it has run before.
+    Raises ToolError where a compiled configuration fails; eager, the model has run before.
     """
     try:
         return variant.round(n)

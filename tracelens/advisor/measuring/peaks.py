@@ -28,13 +28,12 @@ _SIZES, _COPIED_BYTES = (4096, 8192), 1 << 31
 def measure_peaks(
     device: str = "cuda", *, sizes: Sequence[int] = _SIZES, copied_bytes: int = _COPIED_BYTES
 ) -> dict[str, Any]:
-    """Return the peaks of a device, as `read_peaks` takes them.
+    """Return the peaks of a device, in the form of `read_peaks`.
 
-    `missing` says why an element type has none. A rate is the median of 7 rounds of at least 20
-    ms each. For products the best of the sizes counts. Matrices are square and hold normally
-    distributed numbers (a GPU multiplies zeros faster). For copies in the device's memory both
-    read and written bytes count. Raises ToolError without torch or
-    without a GPU.
+    `missing` says why an element type has none. A rate is the median of 7 rounds of at least 20 ms
+    each. For products the best of the sizes counts. Matrices are square and hold normally
+    distributed numbers, as a GPU multiplies zeros faster. For copies within the device's memory,
+    read and written bytes count. Raises ToolError without torch or without a GPU.
     """
     torch = load_torch("measure-peaks")
     if device == "cuda" and not torch.cuda.is_available():
@@ -75,10 +74,7 @@ def measure_peaks(
 
 
 def _product(torch: Any, dtype: Any, device: str, size: int) -> Callable[[], Any]:
-    """Return a product of two matrices of the element type.
-
-    Of fp8 a scaled one, as no other exists.
-    """
+    """Return a product of two matrices of the element type; for fp8 a scaled one."""
     left, right = (torch.randn(size, size, device=device).to(dtype) for _ in range(2))
     if dtype.itemsize > 1:
         return partial(torch.mm, left, right)
@@ -98,7 +94,7 @@ def _product(torch: Any, dtype: Any, device: str, size: int) -> Callable[[], Any
 def _seconds(run: Callable[[], Any], wait: Callable[[], Any]) -> float:
     """Return the median seconds that one call takes.
 
-    A round has so many calls that waiting for the device hardly counts.
+    A round has so many calls that the wait for the device hardly counts.
     """
     clocked(run, wait)  # loads the library, and chooses the kernel
     n_calls = 1

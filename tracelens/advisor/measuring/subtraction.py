@@ -1,6 +1,6 @@
-"""Layer subtraction: run the first n layers for every n.
+"""Time layers by subtraction: run the first n layers for every n.
 
-The time that the nth one adds is its own.
+The nth layer's time is what it adds.
 """
 
 from collections import Counter
@@ -24,10 +24,10 @@ def eager_prefixes(
     run: Callable[[], Any],
     wait: Callable[[], None],
 ) -> list[Callable[[], int]]:
-    """Return runs that end before the first call of a layer, and after each.
+    """Return runs that end before the first call of a layer, and after each call.
 
-    Each returns the nanoseconds it took. A forward hook on the layer raises at its nth call; no
-    other layer has one. For any model.
+    A run returns the nanoseconds that it took. It ends by a forward hook that raises at the layer's
+    nth call; no other layer has a hook. This works for any model.
     """
     stops = [(calls[0], 1, True)]
     seen: Counter[str] = Counter()
@@ -95,7 +95,7 @@ def compiled_prefixes(
 
 
 def _cut(torch: Any, nodes: Sequence[Any], cut: int) -> Any:
-    """Return the graph up to and with that node.
+    """Return the graph up to that node, the node included.
 
     All values that later nodes need are its output.
     """
@@ -118,7 +118,7 @@ def _cut(torch: Any, nodes: Sequence[Any], cut: int) -> Any:
 def differences(paths: Sequence[str], cumulative: Sequence[int]) -> dict[str, int]:
     """Return each layer's time, summed over its calls; it may be below 0.
 
-    It is that of runs that end after the layer, less that of runs that end before.
+    A call's time is that of runs that end after it, less that of runs that end before it.
     """
     totals: Counter[str] = Counter()
     for path, (before, after) in zip(paths, pairwise(cumulative), strict=True):

@@ -31,12 +31,12 @@ Execute = Callable[[Subject, bool, int], Iterator[Found]]
 
 @dataclass(frozen=True, slots=True)
 class Protocol:
-    """Rounds of executions, besides warm-up; by default the thesis's ten rounds of two.
+    """How often the model runs: rounds of executions, by default the thesis's ten rounds of two.
 
-    `warmup_rounds` come first and are kept as warm-up; the first one of a compiled configuration
-    includes compiling. `synchronized` and `profiled`: for each of the values, whether the device is
-    waited for around each layer (it always is at the end of an execution), and whether the profiler
-    is on. `compile_modes`: torch.compile's modes for cpp and triton.
+    `warmup_rounds` come first and are kept as warm-up; the first one includes compiling.
+    `synchronized` lists whether the device is waited for around each layer (it always is after an
+    execution), `profiled` whether the profiler is on: each value is measured. `compile_modes` are
+    torch.compile's modes for cpp and triton.
     """
 
     rounds: int = 10
@@ -59,7 +59,10 @@ class Protocol:
 
 @dataclass(frozen=True, slots=True)
 class Variant:
-    """`round(n)` executes n times; `key` has the columns of `timings` in which variants differ."""
+    """One way of timing: `round(n)` executes the model n times.
+
+    `key` has the columns of `timings` in which variants differ.
+    """
 
     key: dict[str, Any]
     round: Callable[[int], list[Found]]
@@ -141,7 +144,10 @@ def _profiler(torch: Any) -> AbstractContextManager[Any]:
 
 
 def _plain(subject: Subject, synchronized: bool, n: int) -> Iterator[Found]:
-    """Yield the whole model, undisturbed or waiting for the device around each layer."""
+    """Yield times of the whole model.
+
+    `synchronized`: the device is waited for around each layer.
+    """
     waits: AbstractContextManager[None] = nullcontext()
     if synchronized:
         waits = around(subject.timed, lambda _: subject.wait(), lambda _: subject.wait())
@@ -151,7 +157,7 @@ def _plain(subject: Subject, synchronized: bool, n: int) -> Iterator[Found]:
 
 
 def _timed(subject: Subject, synchronized: bool, n: int) -> Iterator[Found]:
-    """Yield the times of each layer, read off the wall clock around it, and of the whole model.
+    """Yield wall-clock times of each layer and of the whole model.
 
     The quantity arr_sum is the sum over the layers.
     """
@@ -223,7 +229,7 @@ def _with_sum(total: int, durations: Mapping[str, int]) -> Found:
 
 
 def _profiled_sums(subject: Subject, n: int) -> list[Found]:
-    """Return the profiler's times of the whole model and each layer, in ranges of its own."""
+    """Return the profiler's times of the whole model and of each layer."""
     mark, entered = subject.torch.profiler.record_function, dict[str, Any]()
 
     def begin(path: str) -> None:
@@ -252,9 +258,9 @@ def _profiled_sums(subject: Subject, n: int) -> list[Found]:
 def sums_of_executions(events: Iterable[Any]) -> list[dict[str | None, dict[str, int]]]:
     """Return nanoseconds of each quantity by layer, for each execution in a profile.
 
-    The layer None is the whole model. The quantities CPU_self and CUDA_self sum every op and
-    annotation in the layer's range except the ranges themselves, so each moment counts once.
-    CUDA_total sums the outermost ones.
+    The layer None is the whole model. CPU_self and CUDA_self sum the self times of every op and
+    annotation in the layer's range, the ranges themselves left out, so each moment counts once.
+    CUDA_total sums the outermost ops and annotations.
     """
     executions = sorted(
         (e for e in events if e.name == _EXECUTION), key=lambda e: e.time_range.start
@@ -281,9 +287,9 @@ def sums_of_executions(events: Iterable[Any]) -> list[dict[str | None, dict[str,
 def _below(
     event: Any, path: str | None, is_outermost: bool
 ) -> Iterator[tuple[Any, str | None, bool]]:
-    """Yield the events below this one, except our own ranges.
+    """Yield the events below this one, our own ranges left out.
 
-    Each comes with its layer and whether it is outermost in it.
+    Each comes with its layer, and whether it is outermost in that.
     """
     for child in event.cpu_children:
         if child.name.startswith(_RANGE):
@@ -296,7 +302,7 @@ def _below(
 def _subtraction(subject: Subject) -> Callable[[int], list[Found]]:
     """Return runs of the first n layers, by hooks if eager and by cut graphs if compiled.
 
-    Raises ToolError as those do.
+    Raises ToolError as `eager_prefixes` and `compiled_prefixes` do.
     """
     calls: Sequence[str] = subject.calls
     prefixes: Sequence[Callable[[], int]]
@@ -321,9 +327,9 @@ def _subtraction(subject: Subject) -> Callable[[int], list[Found]]:
 
 
 def _region_cost(subject: Subject) -> Callable[[int], list[Found]]:
-    """Return the cost of calling a compiled region beyond its work.
+    """Return what a call of a compiled region costs beyond its work.
 
-    It is a tiny layer's time compiled, less the same one's eager.
+    It is the time of a tiny layer compiled, less that of the same layer eager.
     """
     x = subject.torch.zeros(16, device=subject.device)
     eager, compiled = subject.torch.nn.ReLU(), subject.torch.nn.ReLU()

@@ -206,8 +206,8 @@ def capture_program(
 def free_name(target: Path, *, force: bool, beside: str = ".tracelens") -> Path:
     """Return the target, or the first of `train-2.tracelens`, … that does not exist.
 
-    Another name than the target's is printed.
-    `beside` is the ending of another file that is written under the same name.
+    A name other than the target's is printed. `beside` is the ending of another file that is
+    written under the same name.
     """
 
     def is_taken(name: Path) -> bool:

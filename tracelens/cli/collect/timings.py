@@ -172,10 +172,10 @@ def _users_code(what: str) -> Iterator[None]:
 def _leave(
     ended: SystemExit, subject: str, processes: set[int], threads: set[threading.Thread]
 ) -> None:
-    """End what a subject left running.
+    """End processes and threads that a subject left running.
 
-    That is processes that were not there before, and this process at once where Python would wait
-    for threads that were not.
+    Processes are those that were not there before. Where new threads would keep Python waiting,
+    this process ends at once.
     """
     for process_id in _descendants(os.getpid()):
         if process_id not in processes:

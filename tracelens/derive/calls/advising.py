@@ -31,7 +31,8 @@ GREEDY = "greedy"
 class Advice:
     """The advised parts in the order of the graph, and the search that found their calls.
 
-    `launch_ns` is what each call takes the host at least where launches limit the trace, else 0.
+    `launch_ns` is the least time that a call takes the host, where launches limit the trace; else
+    0.
     """
 
     calls: Calls
@@ -44,7 +45,7 @@ class Advice:
     def total(self, bound: str = "ns") -> float:
         """Return the kernel time of the advised sequence in a step.
 
-        What could not be judged counts as it ran.
+        A part that could not be judged counts as it ran.
         """
         judged: float = sum(getattr(call.cost, bound) for part in self.parts for call in part.calls)
         return judged + self.calls.unjudged_ns
@@ -65,12 +66,12 @@ class Advice:
 
     @property
     def host_then(self) -> float:
-        """The same for the advised calls."""
+        """Least host time of a step's advised calls; 0 unless launches limit the trace."""
         return _host_ns(self.parts, self.launch_ns)
 
 
 def judgeable_ranks(trace: Trace) -> list[int]:
-    """Return the ranks that ran inference, and were recorded with the shapes of inputs; sorted."""
+    """Return the ranks that ran inference and recorded the shapes of inputs; sorted."""
     phases = trace.select("spans", "rank", "phase").lazy().unique().collect()
     trained = phases.filter(pl.col("phase").cast(pl.String).is_in(["backward", "optimizer"]))[
         "rank"
@@ -87,8 +88,8 @@ def advise_rank(
 ) -> Advice:
     """Return the cheapest legal calls for what a rank ran.
 
-    `others` are traces whose times of the same calls count too. Layouts are solved for with Z3
-    where it is installed (or as `z3` says), else by trying each.
+    `others` are traces with times of the same calls, which count, too. With `z3` true, Z3 solves
+    for layouts; false, each is tried; None uses Z3 where it is installed.
     """
     calls, costs = _calls_and_costs(trace, rank, others)
     uses_z3 = has_z3() if z3 is None else z3
@@ -111,7 +112,7 @@ def advise_rank(
 def advise_greedily(trace: Trace, rank: int, others: Sequence[Trace] = ()) -> Advice:
     """Return what one would write by hand: the largest match first, in channels-last.
 
-    It is no advice: beside it stands what the search gains.
+    This is no advice. It shows what the search gains over such a sequence.
     """
     calls, costs = _calls_and_costs(trace, rank, others)
     greedy = Greedy(costs)
@@ -122,7 +123,7 @@ def advise_greedily(trace: Trace, rank: int, others: Sequence[Trace] = ()) -> Ad
 
 
 def _calls_and_costs(trace: Trace, rank: int, others: Sequence[Trace]) -> tuple[Calls, Costs]:
-    """Return the rank's calls, and what any legal call for them takes."""
+    """Return the rank's calls, and the costs of every legal call for them."""
     calls = read_calls(trace, rank)
     bench = [other.frame("call_costs") for other in (trace, *others) if other.has("call_costs")]
     measured = [
@@ -132,11 +133,11 @@ def _calls_and_costs(trace: Trace, rank: int, others: Sequence[Trace]) -> tuple[
 
 
 def launch_ns(trace: Trace, rank: int) -> float:
-    """Return the median time from a call that launches a kernel to its begin.
+    """Return the median time from the begin of a launch to the begin of its kernel.
 
     It is 0 unless launches limit the rank. It is the least that a call takes a host which launches
-    one after the other; the framework's own time is not in it. Of the calls while the rank's
-    devices were idle: a kernel that is launched while others run waits for them.
+    one kernel after another; the framework's own time is not in it. Only calls count that were made
+    while the rank's devices were idle: otherwise the kernel waits for other kernels.
     """
     if not any(
         judged.rank == rank and judged.bound == "launch" for judged in rank_times(time_model(trace))
@@ -277,7 +278,7 @@ class Greedy(Search):
 
 
 def _size(pair: tuple[Call, Have]) -> tuple[int, int, bool]:
-    """Return how much a call covers, then how much of it is in NHWC."""
+    """Return how many nodes a call covers, then how many of its tensors are in NHWC."""
     call, _ = pair
     return len(call.nodes), call.layouts.count(NHWC), call.layout == NHWC
 

@@ -1,10 +1,10 @@
-"""Constraints of library functions as data, and two ways to solve them.
+"""State constraints of library functions as data, and solve them in two ways.
 
-They are over unknown properties of tensors. A constraint is a nested tuple: ("STRIDE", t, d),
-("SHAPE", t, d), ("DTYPE", t), ("DEVICE", t), ("ALIGN", t) are numbers; ("ALIAS", t, u), ("LIVE",
-t), ("FIXED", t) are truths; ==, !=, <=, *, and, or, not combine them. `t` is a place of the
-function: in0, in1, weight, out, view. With Z3 the properties are uninterpreted functions; without
-it, strides that are not known are tried one layout after the other. Both give the same layouts.
+The constraints are over unknown properties of tensors. A constraint is a nested tuple. ("STRIDE",
+t, d), ("SHAPE", t, d), ("DTYPE", t), ("DEVICE", t) and ("ALIGN", t) are numbers; ("ALIAS", t, u),
+("LIVE", t) and ("FIXED", t) are truths; ==, !=, <=, *, and, or, not combine them. `t` is a place of
+the function: in0, in1, weight, out, view. With Z3, properties are uninterpreted functions. Without
+it, unknown strides are tried one layout after another. Both give the same layouts.
 """
 
 import importlib
@@ -27,9 +27,9 @@ _VIEW = "view"
 class Facts:
     """What is known of the tensor at one place of a call.
 
-    `strides` is None where the call decides them. `live`: it is read after the call, or is not the
-    graph's own; `aliases`: places that share its memory; `fixed`: it is an input of the model or a
-    parameter, which no call may overwrite.
+    `strides` is None where the call decides them. `live`: the tensor is read after the call, or is
+    not the graph's own. `aliases`: places that share its memory. `fixed`: it is an input of the
+    model or a parameter, which no call may overwrite.
     """
 
     shape: tuple[int, ...]
@@ -43,7 +43,10 @@ class Facts:
 
 
 def strides_of(shape: Sequence[int], layout: str) -> tuple[int, ...]:
-    """Return strides of a dense tensor; channels are last only where there are four dimensions."""
+    """Return strides of a dense tensor.
+
+    Channels can be last only where there are four dimensions.
+    """
     order = [0, 2, 3, 1] if layout == NHWC and len(shape) == 4 else range(len(shape))
     strides, step = [0] * len(shape), 1
     for d in reversed(order):
@@ -52,9 +55,9 @@ def strides_of(shape: Sequence[int], layout: str) -> tuple[int, ...]:
 
 
 def layout_of(shape: Sequence[int], strides: Sequence[int] | None) -> str | None:
-    """Return the layout that the strides are of, where they are of one.
+    """Return the layout of these strides; None where they are of none.
 
-    NCHW where both are the same.
+    It is NCHW where strides fit both layouts.
     """
     if strides is None or len(strides) != len(shape):
         return None
@@ -81,9 +84,9 @@ def enumerate_layouts(constraint: Term, places: Places) -> list[str]:
 
 
 def _outs(places: Places) -> dict[str, Facts]:
-    """Return the tensor that a call may give, by layout.
+    """Return the tensor that a call may return, by layout.
 
-    Where its strides are not known, it is a dense one of each layout.
+    Where its strides are unknown, there is a dense tensor of each layout.
     """
     out = places["out"]
     if out.strides is not None:
@@ -114,7 +117,7 @@ _OPERATORS: dict[str, Callable[..., Any]] = {
 
 
 def _holds(term: Term, places: Places) -> Any:
-    """Return the value of a term whose properties are all known."""
+    """Return the value of a constraint's term, all of whose properties are known."""
     if not isinstance(term, tuple):
         return term
     word, *rest = term
@@ -127,9 +130,10 @@ def _holds(term: Term, places: Places) -> Any:
 
 
 def _property(facts: Facts, word: str, of: Any = None) -> Any:
-    """Return a property of a tensor, 0 past its last dimension.
+    """Return a property of a tensor.
 
-    It is that of its dimension `of`, or towards the place `of`.
+    For a property of a dimension, `of` is the dimension; the value past the last one is 0. For an
+    alias, `of` is the other place.
     """
     if word == "ALIAS":
         return of in facts.aliases

@@ -59,7 +59,7 @@ class Costs:
             self._in_other_layout(node)
 
     def of(self, function: Function, nodes: Sequence[Node], layout: str) -> Cost | None:
-        """Return the cost of a call that covers the nodes; None where nothing is known of it."""
+        """Return the cost of a call that covers the nodes; None where nothing is known."""
         first = nodes[0]
         if function is OTHER or first.op in VIEWS:
             ns = first.device_ns
@@ -70,9 +70,9 @@ class Costs:
         return self._known.get((*self._keys[asked], first.dtype, layout))
 
     def transform(self, node: Node, layout: str) -> Cost:
-        """Return the cost of another layout of a tensor.
+        """Return the cost of converting a tensor to another layout.
 
-        It is measured alone, else its bytes over the bandwidth seen.
+        It is a time measured alone, else the tensor's bytes over the bandwidth seen.
         """
         call = json.dumps(["contiguous", [list(node.shape)], []])
         known = self._known.get((f"to_{layout.lower()}", call, node.dtype, layout))
@@ -112,10 +112,10 @@ class Costs:
     def _in_other_layout(self, node: Node) -> None:
         """Give a convolution that was measured in NCHW its cost in NHWC.
 
-        That is the time of its kernels without the transposes around them. The transposes stay in
-        where channels are not a multiple of 4, because cuDNN pads these (16 bytes of float32).
-        Other operators move the same bytes in either layout: they keep their time until it is
-        measured.
+        The cost is the time of its kernels without the transposes around them. Where channels are
+        no multiple of 4, the transposes count, because cuDNN pads such channels (to 16 bytes of
+        float32). Other operators move the same bytes in either layout, so they keep their time
+        until it is measured.
         """
         if node.device_ns is None or node.layout != NCHW or len(node.shape) != 4:
             return
@@ -137,7 +137,7 @@ class Costs:
     def candidate(
         self, function: Function, nodes: Sequence[Node], layout: str
     ) -> dict[str, str] | None:
-        """Return the call as `tracelens collect calls` times it.
+        """Return the call in the form that `tracelens collect calls` times.
 
         Return None where it was measured already.
         """
@@ -148,9 +148,9 @@ class Costs:
 
 
 def bench_call(function: Function, nodes: Sequence[Node]) -> str:
-    """Return the call as it is timed.
+    """Return the call in the form in which it is timed alone.
 
-    It is that of the first node, with a bias where one is folded into it.
+    It is the first node's call, with a bias where one is folded into it.
     """
     call = nodes[0].call
     if function.key == ATTENTION:
@@ -179,9 +179,9 @@ def _function_of(node: Node) -> str:
 
 
 def _bandwidth(nodes: Iterable[Node]) -> float:
-    """Return bytes a nanosecond that element-wise calls and normalisations moved, the most seen.
+    """Return the most bytes per nanosecond that element-wise calls and normalisations moved.
 
-    1,000 where none was.
+    Return 1,000 where there was no such call.
     """
     seen = [
         2 * math.prod(node.shape) * _BYTES.get(node.dtype, 4) / node.device_ns

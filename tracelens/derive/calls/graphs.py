@@ -63,9 +63,9 @@ _DTYPES = {
 class Node:
     """A call of a graph: its function, and the nodes whose results it reads.
 
-    Where it was measured, it has its kernel time in one step. `call` names the same call wherever
-    it stands: operator, shapes and arguments. `transform_ns` of `device_ns` were transposes and
-    copies. A node without a measured call has `device_ns` None.
+    A measured call has its kernel time in one step; else `device_ns` is None. `call` holds
+    operator, shapes and arguments, which are the same for every call of the kind. Of `device_ns`,
+    `transform_ns` went to transposes and copies.
     """
 
     name: str
@@ -85,10 +85,10 @@ class Node:
 
 @dataclass(frozen=True, slots=True)
 class Calls:
-    """The calls of a graph in order, the tensors that it is given, and how sure that is.
+    """The calls of a graph in order, the tensors that it gets, and how sure the graph is.
 
-    `unmatched` counts graph nodes without a measured call; `unjudged_ns` is kernel time a step
-    outside of the nodes.
+    `unmatched` counts graph nodes without a measured call. `unjudged_ns` is the kernel time of a
+    step outside of the nodes.
     """
 
     nodes: tuple[Node, ...]
@@ -107,7 +107,7 @@ def call_key(
 ) -> str:
     """Return what decides a call's time, as JSON.
 
-    That is the operator, shapes of its first tensors (of an absent one []), and more.
+    That is the operator, the shapes of its first tensors (of an absent one []), and more.
     """
     n = _TENSORS.get(op, 1)
     kept = [list(shape or []) for shape in shapes[:n]]
@@ -117,7 +117,7 @@ def call_key(
 
 
 def plain_op(name: str) -> str:
-    """Return the operator's name without namespace and the mark of what works in place."""
+    """Return the operator's name without namespace, and without the mark of working in place."""
     bare = name.removeprefix("aten::")
     bare = bare if bare.startswith("_") else bare.removesuffix("_")
     return NAMES.get(bare, bare)
@@ -162,8 +162,8 @@ def measured_calls(trace: Trace, rank: int, kernels: pl.DataFrame, chosen: pl.Ex
 def _to_outermost(rows: pl.DataFrame, parents: pl.DataFrame) -> pl.DataFrame:
     """Return rows whose span_id is that of the outermost op around.
 
-    `parents` are the ops that are within others, each once and later than its parent: so the loop
-    ends.
+    `parents` maps ops inside others to their parents. Each op stands there once and is later than
+    its parent, so the loop ends.
     """
     while True:
         above = rows.join(parents, on="span_id", how="left", maintain_order="left")
@@ -199,7 +199,7 @@ def _described(row: dict[str, Any]) -> dict[str, Any]:
 
 
 def _recorded(text: str | None, kind: Any) -> Any:
-    """Return a cell's JSON; empty where torch recorded none, or none of that kind."""
+    """Return a cell's JSON; empty where torch recorded none, or something of another kind."""
     try:
         return msgspec.json.decode(text or "[]", type=kind)
     except (msgspec.DecodeError, UnicodeError):
@@ -207,7 +207,7 @@ def _recorded(text: str | None, kind: Any) -> Any:
 
 
 def _decoded(row: dict[str, Any], column: str, kind: Any) -> Any:
-    """Return the JSON of a cell of the graph; None of None.
+    """Return the JSON of a cell of the graph; None for None.
 
     Raises SourceError for text of another kind.
     """
@@ -282,9 +282,9 @@ def _n_active(trace: Trace) -> int:
 
 
 def _guessed(rows: Sequence[dict[str, Any]]) -> Calls:
-    """Return chains of calls that follow each other where the shapes agree.
+    """Return chains of calls that follow each other and whose shapes agree.
 
-    Each call seems to read the one before.
+    Each call of a chain seems to read the call before it.
     """
     nodes: list[Node] = []
     launched = [row for row in rows if row["device_ns"] > 0]
@@ -327,9 +327,9 @@ def _reads(node: Node, before: dict[str, Any], row: dict[str, Any]) -> bool:
 
 
 def _result_shape(node: Node) -> tuple[int, ...]:
-    """Return the shape that a call may give, where no call reads it.
+    """Return the shape of a call's result where no other call reads it.
 
-    Of a convolution only its channels are known.
+    Only the channels of a convolution's result are known.
     """
     if node.weight and len(node.shape) > 1:
         return (node.shape[0], node.weight[0], *node.shape[2:])

@@ -41,11 +41,11 @@ VIEWS = frozenset(
 class Function:
     """A call that covers the operators of `pattern`.
 
-    They follow each other, and each is the only reader of the one before. `constraints` is a term
-    over the places in0, in1 (the other summand), weight, window (a convolution's strides and
-    padding, as its shape), out and view (a tensor in in0's memory). `cost_key` is the function
-    whose measured times are its own: in place, a call takes as long as not. `fits` says of the
-    covered nodes what places do not: which of them reads which, and with what arguments.
+    The operators follow each other, and each is the only reader of the one before. `constraints` is
+    a term over places: in0, in1 (the other summand), weight, window (a convolution's strides and
+    padding, as its shape), out, and view (a tensor in in0's memory). `cost_key` names the function
+    whose measured times count, as a call in place takes as long as one that is not. `fits` checks
+    what places cannot say of the covered nodes: which of them reads which, and with what arguments.
     """
 
     name: str
@@ -58,7 +58,7 @@ class Function:
 
     @property
     def key(self) -> str:
-        """The name under which its times are known."""
+        """The name under which its times are stored."""
         return self.cost_key or self.name
 
 
@@ -77,7 +77,7 @@ def dense(place: str, layout: str) -> Term:
 
 
 def alike(*places: str) -> Term:
-    """Return whether all are dense in the same layout."""
+    """Return the constraint that all these places are dense in the same layout."""
     return (
         "or",
         *(("and", *(dense(place, layout) for place in places)) for layout in (NCHW, NHWC)),

@@ -64,7 +64,7 @@ class Statistics:
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """A sub-graph: nodes in order, the tensors that they read from outside, and those read outside.
+    """A sub-graph: nodes in order, the outside tensors that they read, and those they hand on.
 
     `wanted` tensors go to other parts and must have the requested layout. `returned` ones are
     results of the model and may have any.
@@ -93,10 +93,11 @@ _Found: TypeAlias = tuple[float, list[Call]] | None
 
 @dataclass(slots=True)
 class Search:
-    """Searches sub-graphs; `solve` says under which layouts a call is legal, `costs` what it takes.
+    """Search sub-graphs for the cheapest calls.
 
-    A function of which nothing was measured has no cost, and is in no sequence. The cheapest
-    sequence has the least kernel time, and `launch_ns` for each of its calls.
+    `solve` says under which layouts a call is legal, `costs` what it takes. A function without a
+    measured time has no cost and is in no sequence. A sequence costs its kernel time, and
+    `launch_ns` for each of its calls.
     """
 
     costs: Costs
@@ -195,7 +196,7 @@ class Search:
     def _least(self, part: Part, matches: Sequence[_Match]) -> dict[str, float]:
         """Return the least cost of covering each node.
 
-        Of a call that covers several nodes, it is the node's share.
+        A call that covers several nodes counts for each with an equal share.
         """
         least = {node.name: math.inf for node in part.nodes}
         for match in matches:
@@ -214,9 +215,9 @@ class Search:
         covered: frozenset[str],
         have: Have,
     ) -> Iterator[tuple[Call, Have]]:
-        """Yield every call that can come next, with the tensors that it gives.
+        """Yield every call that can come next, with the tensors that it returns.
 
-        Calls that compute come before those that transform.
+        Calls that compute come before those that convert a layout.
         """
         for match in matches:
             if any(node.name in covered for node in match.nodes):
@@ -255,9 +256,9 @@ class Search:
         layouts: Sequence[str],
         covered: frozenset[str],
     ) -> list[str]:
-        """Return the layouts that the call may give, by the solver's answer.
+        """Return the layouts that the call's result may have, by the solver's answer.
 
-        An answer is kept, so that no question is asked twice. The solver is told whether the first
+        Answers are kept, so that no question is asked twice. The solver is told whether the first
         input is read again, whether no call may overwrite it, and whether a view shares its memory.
         """
         first = match.inputs[0] if match.inputs else ""
@@ -285,7 +286,7 @@ class Search:
 def places_of(
     covered: Sequence[Node], inputs: Sequence[Node], layouts: Sequence[str]
 ) -> dict[str, Facts]:
-    """Return the tensors of a call by place. Weights are laid out ahead, once, as the input is."""
+    """Return the tensors of a call by place. Weights are laid out once, in the input's layout."""
     given = list(zip(inputs, layouts, strict=True))
     places = {
         f"in{number}": _facts(node.shape, layout) for number, (node, layout) in enumerate(given)
@@ -310,7 +311,7 @@ def places_of(
 def _facts(shape: tuple[int, ...], layout: str | None) -> Facts:
     """Return a tensor with four dimensions; any other is one run of numbers.
 
-    Rows of a product are as long as its channels.
+    For products, a row is as long as the tensor has channels.
     """
     four = shape if len(shape) == 4 else (math.prod(shape), 1, 1, 1)
     inner = shape[1 if len(shape) == 4 else -1] if shape else 1
@@ -319,9 +320,9 @@ def _facts(shape: tuple[int, ...], layout: str | None) -> Facts:
 
 
 def _window(node: Node) -> tuple[int, ...]:
-    """Return strides and padding of a convolution, two each.
+    """Return strides and padding of a convolution, two numbers each.
 
-    Zeros where its arguments were not recorded.
+    They are zeros where the arguments were not recorded.
     """
     lists = [value for value in json.loads(node.call)[2][:2] if isinstance(value, list)]
     both = [value * 2 if len(value) == 1 else value for value in lists]
@@ -329,7 +330,7 @@ def _window(node: Node) -> tuple[int, ...]:
 
 
 def _is_flat(node: Node) -> bool:
-    """Return whether the tensor has one layout only."""
+    """Return whether the tensor has only one layout."""
     return len(node.shape) != 4
 
 
@@ -340,7 +341,7 @@ def _is_live(name: str, part: Part, covered: frozenset[str] | set[str]) -> bool:
 
 
 def _without_names(part: Part, given: Have, wanted: str) -> tuple[object, ...]:
-    """Describe a search without names of tensors: equal ones have the same calls."""
+    """Describe a search without tensor names, so that equal searches share their result."""
     index = {node.name: number for number, node in enumerate((*part.given, *part.nodes))}
     read = [tuple(index.get(name, -1) for name in node.inputs) for node in part.nodes]
     nodes = tuple(
@@ -354,7 +355,7 @@ def _without_names(part: Part, given: Have, wanted: str) -> tuple[object, ...]:
 
 
 def _are_there(names: Sequence[str], nodes: dict[str, Node], have: Have, layout: str) -> bool:
-    """Return whether the tensors are there in a layout; that of flat ones does not matter."""
+    """Return whether the tensors exist in a layout; a flat tensor has only one."""
 
     def is_there(name: str) -> bool:
         layouts = LAYOUTS if _is_flat(nodes[name]) else (layout,)

@@ -1,7 +1,7 @@
-"""The search over a whole graph.
+"""Search a whole graph for its cheapest calls.
 
-It is cut where one tensor alone is handed on, each part is searched, and the parts are joined over
-their layouts.
+The graph is cut wherever only one tensor is handed on. Each part is searched, and the parts are
+joined over their layouts.
 """
 
 from collections.abc import Sequence
@@ -28,11 +28,10 @@ class Advised:
 def advise_calls(calls: Calls, search: Search) -> list[Advised]:
     """Return the cheapest sequence for the whole graph, part by part.
 
-    Empty where there is no graph. Each part is searched for each pair of layouts of what it is
-    given and gives, and the pairs are joined by dynamic programming: cutting there costs
-    nothing. A part of more than 24 nodes is cut anywhere, and one without a sequence within
-    MOST_STATES states stays as it ran: what is found is an upper bound then
-    (`search.statistics.is_bound`).
+    It is empty where there is no graph. Each part is searched for each pair of layouts of its input
+    and its result, and dynamic programming joins the pairs: cutting there costs nothing. A part of
+    more than 24 nodes is cut elsewhere, too, and a part without a sequence within MOST_STATES
+    states stays as it ran. Then the result is an upper bound (`search.statistics.is_bound`).
     """
     parts = split(calls, search)
     best: dict[str, tuple[float, list[Advised]]] = {NCHW: (0.0, [])}
@@ -73,7 +72,7 @@ def _searched(
 
 
 def split(calls: Calls, search: Search) -> list[Part]:
-    """Cut the graph into parts, each of which hands on its last result alone.
+    """Cut the graph into parts, each of which hands on its last result only.
 
     No function covers nodes on both sides of a cut.
     """
@@ -100,10 +99,10 @@ def split(calls: Calls, search: Search) -> list[Part]:
 
 
 def _crossed(calls: Calls, search: Search) -> set[int]:
-    """Return places after which the graph is not cut.
+    """Return the places where the graph must not be cut.
 
-    They lie within what a function covers, and between two readers of an input. An input that is
-    read on both sides might be converted on both.
+    Such a place lies within what a function covers, or between two readers of an input, which might
+    then be converted on both sides.
     """
     place_of = {node.name: place for place, node in enumerate(calls.nodes)}
     outputs = tuple(node.name for node in calls.nodes if node.is_output)
@@ -126,7 +125,7 @@ def _part(
 ) -> Part:
     """Return the part that these nodes make up.
 
-    `alive` are results of earlier nodes that the part, or a node after it, reads.
+    `alive` are results of earlier nodes that this part, or a later one, reads.
     """
     read = dict.fromkeys(name for node in nodes for name in node.inputs)
     given = [node for node in alive if node.name in read]

@@ -1,6 +1,6 @@
-"""The interval that was under way at each moment of a process.
+"""Look up the interval that is under way at each moment of a process.
 
-It is a step or an annotation, for instance.
+The intervals are steps or annotations, for instance.
 """
 
 from collections.abc import Iterable, Iterator
@@ -69,7 +69,10 @@ def _pieces(intervals: pl.DataFrame, label: str) -> pl.DataFrame:
 
 
 def _innermost(intervals: Iterable[_Interval]) -> Iterator[_Interval]:
-    """Yield pieces with the label of the innermost interval, of nested ones, the outer first."""
+    """Yield pieces of time with the label of the innermost interval.
+
+    The intervals nest; outer ones come first.
+    """
     open_intervals: list[tuple[int, object]] = []
     cursor = 0
     for start, end, label in intervals:

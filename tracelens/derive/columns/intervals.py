@@ -12,9 +12,9 @@ END = pl.col("start_ns") + pl.col("duration_ns")
 def union(intervals: pl.DataFrame, pause: int = 0, by: str | None = None) -> pl.DataFrame:
     """Return the disjoint pieces that the intervals cover together, by start.
 
-    Both have start_ns and end_ns. Intervals that touch, or are less than `pause` apart, make one
-    piece; empty pieces are left out. With `by`, a column of both, intervals of each value are
-    joined by themselves; the pieces are sorted by value and start.
+    Intervals and pieces have start_ns and end_ns. Intervals that touch, or are less than `pause`
+    apart, make one piece; empty pieces are left out. With the column `by`, each of its values has
+    pieces of its own, and pieces are sorted by value and start.
     """
     key = [] if by is None else [by]
     if by is not None or not intervals["start_ns"].is_sorted():
@@ -63,9 +63,9 @@ def covered_by(pieces: pl.DataFrame, times: pl.DataFrame) -> pl.Series:
 
 
 def covered_ns(frame: pl.DataFrame, cover: pl.DataFrame, by: Sequence[str]) -> pl.Series:
-    """Return how much of each row's interval its group's cover covers.
+    """Return how much of each row's interval the rows of `cover` with the same key cover.
 
-    That is the union of the intervals of `cover` with the row's key.
+    Where rows of `cover` overlap, the time counts once.
     """
     times = [pl.col("start_ns"), END.alias("end_ns")]
     with_times = frame.select(*by, *times)
@@ -84,9 +84,9 @@ def covered_ns(frame: pl.DataFrame, cover: pl.DataFrame, by: Sequence[str]) -> p
 
 
 def durations() -> list[pl.Expr]:
-    """Return the aggregates for results with durations.
+    """Return the aggregates of durations that results have.
 
-    They are as declared in schemas/results/common.DURATIONS.
+    They are declared in schemas/results/common.DURATIONS.
     """
     ns = pl.col("duration_ns")
     return [

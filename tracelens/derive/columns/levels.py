@@ -11,9 +11,9 @@ _N_BINS = 200
 def levels(changes: pl.DataFrame, by: Sequence[str]) -> pl.DataFrame:
     """Return mean and greatest level in equal parts of the time, for each value of `by`.
 
-    `changes` has `by`, time_ns and `change`, by which the level changes then; it begins with 0.
-    One row per value and part: `by`, start_ns, duration_ns, level_mean and level_max. Where one
-    thing ends as another begins, the end comes first.
+    `changes` has `by`, time_ns, and `change`, which is added to the level at that time; levels
+    begin with 0. One row per value and part: `by`, start_ns, duration_ns, level_mean and level_max.
+    Where one thing ends as another begins, the end comes first.
     """
     if changes.is_empty():
         return pl.DataFrame()

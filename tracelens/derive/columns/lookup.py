@@ -1,4 +1,4 @@
-"""Finding rows by rank and id, and numbering groups."""
+"""Find rows by rank and id, and number groups."""
 
 from collections.abc import Iterator, Sequence
 

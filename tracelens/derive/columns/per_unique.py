@@ -1,4 +1,4 @@
-"""Computing on each distinct text once: a million event names are a few thousand different ones."""
+"""Evaluate on each distinct text once: a million event names are a few thousand texts."""
 
 from collections.abc import Callable
 
@@ -63,7 +63,7 @@ def each_pair_once(
 def _of_texts(
     words: list[pl.Series], compute: Callable[[pl.DataFrame], pl.DataFrame]
 ) -> pl.DataFrame:
-    """Return the function `compute` of rows of text, called for _AT_ONCE of them at a time.
+    """Call `compute` with rows of text, _AT_ONCE of them at a time, and join its results.
 
     Strings become Categorical.
     """
@@ -78,7 +78,7 @@ def _of_texts(
 
 
 def distinct_rows(numbers: pl.Series) -> tuple[pl.Series, pl.Series]:
-    """Return the rows where each distinct number, None included, first stands.
+    """Return the first row of each distinct number, None included.
 
     Also return, for each row, the index of its number among those.
     """
@@ -96,8 +96,7 @@ def distinct_rows(numbers: pl.Series) -> tuple[pl.Series, pl.Series]:
 def _places(numbers: pl.Series, rows: pl.Series) -> pl.Series:
     """Return each number's index among the numbers at `rows`.
 
-    The index of a number that is not there is `len(rows)`; that of a None that is not there is
-    None.
+    The index of a missing number is `len(rows)`; that of a missing None is None.
     """
     distinct = numbers.gather(rows)
     n = len(rows)

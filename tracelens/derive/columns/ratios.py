@@ -1,4 +1,4 @@
-"""Ratios that are None, not infinite, where the divisor is 0; and which run has a row."""
+"""Divide without infinities: None where the divisor is 0. Also tell which run has a row."""
 
 import polars as pl
 
@@ -19,16 +19,16 @@ def speedup(base: pl.Expr, other: pl.Expr) -> pl.Expr:
 
 
 def percent(part: float, whole: float) -> str:
-    """Return the share in words; of nothing it is 0.0%."""
+    """Return the share as text; it is 0.0% of nothing."""
     return f"{part / whole:.1%}" if whole else "0.0%"
 
 
 def which_side(
     base: str, other: str, words: tuple[str, str, str] = ("only_base", "only_other", "both")
 ) -> pl.Expr:
-    """Return the word for rows that base has alone, other has alone, or both have.
+    """Return the word for rows that only base has, only other has, or both have.
 
-    Base has a row alone where `other` is None.
+    Base alone has a row where `other` is None.
     """
     only_base, only_other, both = map(pl.lit, words)
     lacks_other = pl.col(other).is_null()

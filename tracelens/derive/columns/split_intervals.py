@@ -1,4 +1,4 @@
-"""Cutting disjoint intervals at the edges of others, by whole columns."""
+"""Cut disjoint intervals at the edges of others, by whole columns."""
 
 from collections.abc import Sequence
 
@@ -31,10 +31,10 @@ def cut_at(frame: pl.DataFrame, edges: pl.Series) -> pl.DataFrame:
 
 
 def cut_rows(frame: pl.DataFrame, segments: pl.DataFrame) -> pl.DataFrame:
-    """Return a frame as `cut_at` takes it, cut where segments begin and end.
+    """Return a frame, in the form of `cut_at`, cut where segments begin and end.
 
-    Segments have start_ns and end_ns, by start, and are disjoint. `at` is the row of the segment
-    that a piece lies in, None outside of any.
+    Segments have start_ns and end_ns; they are disjoint and sorted by start. `at` is the row of the
+    segment that a piece lies in, None outside of segments.
     """
     borders = pl.concat([segments["start_ns"], segments["end_ns"]])
     edges = borders.unique().sort()
@@ -50,9 +50,9 @@ def cut_rows(frame: pl.DataFrame, segments: pl.DataFrame) -> pl.DataFrame:
 def overlay(layers: Sequence[pl.DataFrame]) -> pl.DataFrame:
     """Combine layers of intervals: each moment belongs to the first layer that covers it.
 
-    Each layer has disjoint intervals (start_ns, end_ns) and further columns, by start. Returns
-    disjoint intervals with the same columns, by start; one interval may come back in several
-    pieces. `layer` is the layer's number, and `at` the row in it.
+    Each layer has disjoint intervals (start_ns, end_ns), sorted by start, and further columns. The
+    result has disjoint intervals with the same columns, sorted by start. One interval may come back
+    in several pieces. `layer` is the number of the layer, and `at` the row in it.
     """
     every_edge = [layer[edge] for layer in layers for edge in ("start_ns", "end_ns")]
     edges = pl.concat(every_edge).unique().sort()
@@ -71,7 +71,7 @@ def overlay(layers: Sequence[pl.DataFrame]) -> pl.DataFrame:
 
 
 def _first_cover(layers: Sequence[pl.DataFrame], moments: pl.Series) -> pl.Series:
-    """Return for each moment the row of the first layer's interval that covers it, else None.
+    """Return, for each moment, the row of the first layer's interval that covers it, else None.
 
     Rows are counted through all layers, one below the other.
     """

@@ -1,4 +1,4 @@
-"""Whether two runs are of one program and did the same work, and what a difference invalidates."""
+"""Check whether two runs are of one program and did the same work, and what differs."""
 
 from collections.abc import Sequence
 from math import prod
@@ -73,10 +73,10 @@ def same_steps(base: Trace, other: Trace) -> bool:
 
 
 def shares(base: Trace, other: Trace) -> dict[str, float]:
-    """Return the share of the two runs that both have, by kind: kernel time and layers, else ops.
+    """Return the share that both runs have in common, of kernel time and of layers, else of ops.
 
-    A kind that one of them did not record is left out. Of the two runs' shares of kernels or ops
-    the smaller one counts, as all programs have some kernels in common. Of layers the larger one
+    A kind that one run did not record is left out. For kernels and ops, the smaller of the two
+    runs' shares counts, as all programs have some kernels in common. For layers the larger one
     counts, as a compiled run may name its outermost layers only.
     """
     shares_by_kind = {}
@@ -133,7 +133,7 @@ def with_one_spelling(
 def unrelated(base: Trace, other: Trace) -> str | None:
     """Return why two runs are not compared, or None if they are of one program.
 
-    The reason names the share that both have.
+    The reason names the share that both have in common.
     """
     shares_by_kind = shares(base, other)
     layers, rest = (
@@ -154,9 +154,10 @@ def unrelated(base: Trace, other: Trace) -> str | None:
 
 
 def facts(base: Trace, other: Trace) -> list[tuple[str, str | None, str | None]]:
-    """Return the properties of INVALIDATES of both runs, in words.
+    """Return the properties in INVALIDATES of both runs, as text.
 
-    Return None where the capture does not tell. Versions are those that both captures tell.
+    A property is None where a capture does not tell it. Versions are listed if both captures tell
+    them.
     """
     alike = shares(base, other)
     percentages = (
@@ -179,7 +180,7 @@ def facts(base: Trace, other: Trace) -> list[tuple[str, str | None, str | None]]
 
 
 def _versions(base: Trace, other: Trace, *, of_driver: bool) -> tuple[str | None, str | None]:
-    """List the versions of what both captures know, in either run; None where that is nothing."""
+    """List the versions that both captures tell, for either run; None where there are none."""
     sides = [_known_versions(trace, of_driver=of_driver) for trace in (base, other)]
     in_both = sides[0].keys() & sides[1].keys()
     base_words, other_words = (
@@ -221,9 +222,9 @@ def _calls(trace: Trace) -> str | None:
 def _inputs(base: Trace, other: Trace, column: str) -> tuple[str | None, str | None]:
     """Say whether the ops that both ran had the same inputs, with an example of a difference.
 
-    Where the runs call other ops, as a compiled one does, most calls have to differ.
-    Shapes are compared of ops with weights or inputs of the model. Dtypes, and runs without such
-    ops, are compared by all ops that do any work. A compiled run and an eager one are compared by
+    Where the runs call different ops, as a compiled run does, most calls have to differ. Shapes are
+    compared for ops with weights or with inputs of the model. Dtypes are compared for all ops that
+    do any work, and so are runs without such ops. A compiled run and an eager one are compared by
     the sizes of their products.
     """
     sides = [_calls_of_ops(trace, column) for trace in (base, other)]
@@ -263,10 +264,10 @@ def _calls_of_ops(trace: Trace, column: str) -> pl.DataFrame:
 
 
 def _comparable(sides: Sequence[pl.DataFrame], *, is_compiled: bool) -> list[pl.DataFrame]:
-    """Keep the calls whose inputs tell how much work was done; adds `key`, by which they are alike.
+    """Keep the calls whose inputs tell how much work was done; add `key`, equal for equal work.
 
-    Compilers fold dimensions and exchange operands, so that a product of a compiled run is known
-    by the numbers of elements of its operands only.
+    Compilers fold dimensions and exchange operands. So a product in a compiled run is known only by
+    its operands' numbers of elements.
     """
     column = next(name for name in sides[0].columns if name.startswith("input_"))
     if column != "input_shapes":
@@ -283,12 +284,12 @@ def _comparable(sides: Sequence[pl.DataFrame], *, is_compiled: bool) -> list[pl.
 
 
 def _call_alike(sides: Sequence[pl.DataFrame]) -> bool:
-    """Tell whether both runs call the same ops."""
+    """Return whether both runs call the same ops."""
     return set(sides[0]["name"]) == set(sides[1]["name"])
 
 
 def _most_is_shared(sides: Sequence[pl.DataFrame], strange: Sequence[pl.DataFrame]) -> bool:
-    """Tell whether half the calls of either run have a counterpart in the other."""
+    """Return whether half the calls of either run have a counterpart in the other."""
     shares = [
         float(only["n"].sum()) / max(float(side["n"].sum()), 1)
         for side, only in zip(sides, strange, strict=True)
@@ -297,9 +298,10 @@ def _most_is_shared(sides: Sequence[pl.DataFrame], strange: Sequence[pl.DataFram
 
 
 def _operands(calls: pl.DataFrame, *, sizes: bool = False) -> pl.Series:
-    """Write the shapes of the two operands of each call, or their numbers of elements, sorted.
+    """Write the shapes of the two operands of each call, or their sizes, sorted.
 
-    A bias before them, scalars, and the result that an `out=` variant is given tell no work.
+    Left out are a bias before the operands, scalars, and the result that an `out=` variant is
+    given: they tell nothing about the work.
     """
     keys = []
     for name, text in calls.select("name", "input_shapes").iter_rows():
@@ -313,7 +315,7 @@ def _operands(calls: pl.DataFrame, *, sizes: bool = False) -> pl.Series:
 def other_work(base: Trace, other: Trace) -> str | None:
     """Say how the work of two runs of one program differs, by an op's shapes.
 
-    Return None where it does not. None as well where the captures do not tell, as without
+    Return None where it does not differ, and where the captures do not tell, as without
     record_shapes.
     """
     base_example, other_example = _inputs(base, other, "input_shapes")

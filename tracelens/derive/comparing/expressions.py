@@ -42,10 +42,10 @@ _EXAMPLE = "as in gpu_time > +5%, exposed_copy > 1 ms or layer:layer1.*:duration
 class Expression:
     """A gate: `kind` is metric, layer, kernel or op; `name` the metric or the pattern.
 
-    `measure` says what is measured of a layer, kernel or op. `form` says what `limit` is: a share
-    of base (share), how much more other may have (more), or how much it may have at all (most), in
-    ns, bytes or calls. With `each`, every name that the pattern matches is judged by itself; layers
-    always are.
+    `measure` is what is measured of a layer, kernel or op. `form` says what `limit` is: a share of
+    base (share), how much more other may have (more), or how much it may have at all (most), in ns,
+    bytes or calls. With `each`, every name that the pattern matches is judged by itself; for layers
+    that is always so.
     """
 
     text: str
@@ -58,7 +58,7 @@ class Expression:
 
     @property
     def counted_in(self) -> str:
-        """TIME, BYTES or COUNT."""
+        """The unit: TIME, BYTES or COUNT."""
         return (
             METRICS[self.name]
             if self.kind == "metric"

@@ -33,7 +33,7 @@ _UNITS = {TIME: "ns", COUNT: "calls"}
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """The outcome of a gate: `value` is compared with `limit` and lies, at 95 %, in `interval`.
+    """The outcome of a gate: `value` is compared with `limit`; its 95 % range is `interval`.
 
     `value`, `limit` and `interval` are shares of base, or have the unit. `base` and `new` are the
     times of a step of either run, in the row that is nearest to failing. `verdict` is failed,
@@ -52,7 +52,7 @@ class Verdict:
     outcome: str = UNCLEAR
 
     def as_dict(self) -> dict[str, Any]:
-        """Return the verdict as JSON has it."""
+        """Return the verdict as a dict for JSON."""
         names = ("expr", "verdict", "base", "new", "unit", "value", "limit", "interval", "reason")
         return {name: getattr(self, name) for name in names}
 
@@ -63,9 +63,10 @@ def evaluate(
 ) -> list[Verdict]:
     """Judge each expression: it fails where a row that it names is worse by more than the limit.
 
-    The rows of all expressions are judged together. Runs that did other work are unclear unless the
-    rules say any_work. Raises SourceError where the two cannot be compared, and ExpressionError for
-    what a run lacks: a pattern that finds nothing, or ops that launch nothing.
+    The rows of all expressions are judged together. Runs that did different work are unclear,
+    unless the rules say any_work. Raises SourceError where the two cannot be compared. Raises
+    ExpressionError for what a run lacks: a pattern that matches nothing, or ops that launch
+    nothing.
     """
     runs = (base, *rules.base_runs), (other, *rules.other_runs)
     traces = [*runs[0], *runs[1]]
@@ -94,7 +95,7 @@ def evaluate(
 
 
 def _check(base: Trace, other: Trace, expressions: Sequence[Expression], rules: Rules) -> None:
-    """Raise SourceError where nothing can be compared: that is no reason to pass."""
+    """Raise SourceError where nothing can be compared, as that must not pass a gate."""
     with_kernels = [trace.has("kernels") for trace in (base, other)]
     for trace, has_kernels in zip((base, other), with_kernels, strict=True):
         why = trace.manifest.empty_tables.get("kernels", "the capture holds none")
@@ -120,7 +121,7 @@ def _check(base: Trace, other: Trace, expressions: Sequence[Expression], rules: 
 
 
 def _check_pattern(asked: Expression, names: Sequence[str], traces: Iterable[Trace]) -> None:
-    """Raise ExpressionError for a pattern that finds nothing, or ops that launch nothing."""
+    """Raise ExpressionError for a pattern that matches nothing, or ops that launch nothing."""
     matches = matching_names(asked, names)
     message = f"no {asked.kind} of either run is called {asked.name!r}; {near(asked.name, names)}"
     if matches and all(name.startswith("(") for name in matches):

@@ -1,4 +1,4 @@
-"""What gates ask of: values of each step by expression, and the names that patterns match."""
+"""Return what gates judge: the values of each step by expression, and names by pattern."""
 
 from collections.abc import Iterable, Sequence
 from fnmatch import fnmatchcase
@@ -71,8 +71,8 @@ def launching_ops(traces: Iterable[Trace]) -> set[str]:
 def asked_values(trace: Trace, asked: Expression, names: Sequence[str]) -> pl.DataFrame:
     """Return the values that an expression is about, one row per rank, step and `what`.
 
-    Columns: rank, what, value. `what` is the layer with its phase, the name that is judged by
-    itself, or the device; None where there is one row per rank and step. `names` are those of all
+    Columns: rank, what, value. `what` is the layer with its phase, the device, or a name that is
+    judged by itself. It is None where there is one row per rank and step. `names` are those of all
     runs.
     """
     part = _STEP_PARTS.get(asked.name, asked.name)

@@ -1,7 +1,4 @@
-"""The values of a run's rows, one per step.
-
-From them a comparison knows how much they vary by themselves.
-"""
+"""Return the values of a run step by step, so that their spread is known."""
 
 from collections.abc import Callable, Iterable, Sequence
 
@@ -39,7 +36,7 @@ def of_runs(traces: Iterable[Trace], values: Callable[[Trace], pl.DataFrame]) ->
 def in_steps(trace: Trace) -> pl.DataFrame:
     """List rank and number of the program's steps that launched kernels.
 
-    Without any kernel all its steps count.
+    In a trace without kernels, all its steps count.
     """
     if not trace.has("kernels"):
         steps = program(trace).drop_nulls("step")
@@ -51,9 +48,9 @@ def in_steps(trace: Trace) -> pl.DataFrame:
 def each_step(measured: pl.DataFrame, steps: pl.DataFrame, key: Sequence[str]) -> pl.DataFrame:
     """Return the sums of `value` and `n` in each of the rank's steps, by key.
 
-    The key includes the rank. A step without rows has 0. `measured` has rank, the key, step, value
-    and n. Work outside of steps is left out; of a rank that marks none, each row of `measured`
-    stays as it is: a call is then what one can compare.
+    The key includes the rank. `measured` has rank, the key, step, value and n. A step without rows
+    has 0. Work outside of steps is left out. For a rank that marks no steps, each row of `measured`
+    stays as it is: then a call is what can be compared.
     """
     marked = steps["rank"].unique().implode()
     inside = measured.filter(pl.col("rank").is_in(marked)).drop_nulls("step")
@@ -125,10 +122,10 @@ def layer_host_work(trace: Trace) -> pl.DataFrame:
 
 
 def kernels_below_ops(trace: Trace, ops: Sequence[str]) -> pl.DataFrame:
-    """List what ops launched with all their descendants: rank, kernel, name, step, value, n.
+    """List what ops and their descendants launched: rank, kernel, name, step, value, n.
 
-    One row per kernel and name of an op around its launch, however often that op stands there.
-    `kernel` numbers the kernels of a rank; value is the kernel's duration.
+    There is one row per kernel and name of an op around its launch, however often that op stands
+    there. `kernel` numbers the kernels of a rank; value is the kernel's duration.
     """
     spans = trace.select("spans", "rank", "span_id", "parent_id", "kind", "name")
     kernels = trace.select("kernels", "rank", "span_id", "step", "duration_ns")

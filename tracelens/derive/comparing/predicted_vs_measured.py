@@ -1,4 +1,4 @@
-"""The outcome of a measured compile plan: its time beside that of the same model without it."""
+"""Compare a measured compile plan with the same model without it."""
 
 from typing import Any
 
@@ -21,12 +21,12 @@ _ALONE = (
 
 
 def planned_outcome(*traces: Trace) -> list[str]:
-    """Return one sentence per thing that a measured plan gained.
+    """Return sentences on what each measured plan gained.
 
-    It is compared with the uncompiled model and with the one compiled as a whole. Plan and model
-    may have been measured in one trace or several, the first of which counts. Each is judged
-    against the spread of both, see `judge`, and the first against what was predicted, where the
-    measurement recorded that. Nothing where no plan was measured.
+    A plan is compared with the uncompiled model and with the model compiled as a whole. They may
+    have been measured in several traces; the first that has one counts. Each gain is judged against
+    the spread of both times, see `judge`. The first gain is also compared with the prediction,
+    where the measurement recorded that. There is no sentence where no plan was measured.
     """
     pure: dict[str, pl.DataFrame] = {}
     for trace in reversed(traces):
@@ -52,7 +52,7 @@ def planned_outcome(*traces: Trace) -> list[str]:
 def _pure(trace: Trace) -> dict[str, pl.DataFrame]:
     """Return the unprofiled end-to-end executions of each configuration: run and value.
 
-    They are those of the fastest of its modes. A run is a round.
+    They are those of the configuration's fastest mode. A run is a round.
     """
     rows = trace.timings.filter(
         pl.col("module_path").is_null() & (pl.col("method") == "e2e"),

@@ -31,7 +31,8 @@ CALLS_SHOWN = (
 class Comparison:
     """Two runs compared row by row: `key` names a row, `measure` lists its values in one run.
 
-    The measure has the key, value and, for `calls`, step and n. Differences of `tick` are none.
+    The measure has the key, value and, for `calls`, step and n. Values that differ by `tick` or
+    less count as equal.
     """
 
     key: tuple[str, ...]
@@ -54,8 +55,9 @@ class Comparison:
         """Judge calls and their times, one row per key that either run has, see `judge`.
 
         Columns are key, change, calls and times of both, and speedups. Where all runs mark steps,
-        calls, times and the judgement are of a step. Otherwise calls and times are of the whole
-        capture, a call is judged, and there is a speedup of totals only where both made as many.
+        calls and times are those of a step, and steps are judged. Otherwise calls and times are
+        those of the whole capture, and calls are judged. A speedup of totals then needs both to
+        make equally many calls.
         """
         key = list(self.key)
         runs = _runs(base, other, rules)

@@ -40,7 +40,7 @@ class Rules:
     """The rules of judging a comparison.
 
     `base_runs` and `other_runs` are more runs of the same two programs. `across_devices`: runs on
-    two kinds of GPU are judged too. `any_work`: gates judge runs that did other work, too.
+    two kinds of GPU are judged, too. `any_work`: gates judge runs that did different work, too.
     `any_program`: runs of two programs are compared.
     """
 
@@ -69,16 +69,16 @@ def judge(  # noqa: PLR0913 - both sides, what tells rows apart, and the rules
 
     Columns: the key, base_value, other_value, n_base_values, n_other_values, low, high, outcome.
     Both sides have the key, `run` and `value`, one row per step. A value is the median over the
-    steps, or over the runs' medians where base has three runs. A new run alone is then judged by
-    what runs of base differ by, as steps of one run say nothing about that. `low` and `high` bound
-    other less base, for all rows together at 95 %; outcome is faster (less), slower, or unclear for
-    the `reason` beside it; None where one side lacks the row.
+    steps. Where base has three runs, it is the median over the runs' medians, and a new run is
+    judged by how much runs of base differ, as the steps of one run say nothing about that. `low`
+    and `high` bound other minus base, for all rows together at 95 %. The outcome is faster (less),
+    slower, or unclear, with a `reason`. It is None where one side lacks the row.
 
     The spread of a median is that of its bootstrap distribution, which for a median needs no
-    resampling (Maritz and Jarrett, JASA 73, 1978). Few steps know it badly, so the interval is
-    Student's, with the fewer side's degrees of freedom twice; Holm's correction (1979) is over the
-    rows. A difference counts from `min_effect` on, as a share of the value in base, or of `whole`,
-    an expression of base_value.
+    resampling (Maritz and Jarrett, JASA 73, 1978). From few steps the spread is known badly, so the
+    interval is Student's. Its degrees of freedom are those of the side with fewer values, twice.
+    Holm's correction (1979) is over the rows. A difference counts if it is at least `min_effect`,
+    as a share of the value in base, or of `whole`, an expression of base_value.
     """
     key = list(key)
     n_runs = [side["run"].n_unique() if side.height else 0 for side in (base, other)]
@@ -132,7 +132,7 @@ def judge(  # noqa: PLR0913 - both sides, what tells rows apart, and the rules
 def _samples(side: pl.DataFrame, key: list[str], *, by_run: bool) -> pl.DataFrame:
     """Return samples per key.
 
-    They are one median per run, or every run's steps, averaged down to MAX_SAMPLES.
+    With `by_run` they are one median per run, else every run's steps, averaged down to MAX_SAMPLES.
     """
     if by_run:
         return side.group_by(*key, "run").agg(pl.col("value").cast(pl.Float64).median()).drop("run")
@@ -150,9 +150,9 @@ def _samples(side: pl.DataFrame, key: list[str], *, by_run: bool) -> pl.DataFram
 
 
 def _median_variance(side: pl.DataFrame, rows: pl.DataFrame, key: list[str]) -> pl.Series:
-    """Return the bootstrap variance of the median of each of the rows.
+    """Return the bootstrap variance of each row's median.
 
-    Return None where it has fewer than MIN_SAMPLES values.
+    Return None where the row has fewer than MIN_SAMPLES values.
     """
     known = rows.filter(pl.col("n") >= MIN_SAMPLES).select(key)
     samples = side.join(known, on=key, how="semi", nulls_equal=True).sort("value")
@@ -178,11 +178,11 @@ def _variance_between_runs(base: pl.DataFrame, rows: pl.DataFrame, key: list[str
 def _median_weights() -> pl.DataFrame:
     """Return how likely each of n sorted values is the median of a resample: n, order, weight.
 
-    A resample is n draws from n values. For an even n its median is the mean of two values; half of
-    the chance goes to either, which spreads a little more. The outermost tenth of the values counts
-    as the value next to it, so that from ten values on an outlier does no harm. Tried on pairs of
-    equal runs (normal, log-normal and exponential values, 3 to 30 of them), differences are taken
-    for real 0.1 to 0.9 times as often as Student's t allows, for levels from 5 % to 0.01 %.
+    A resample is n draws from n values. For an even n, its median is the mean of two values; half
+    of the chance goes to each, which makes the spread a little larger. The outermost tenth of the
+    values counts as the value next to it: then from ten values on, an outlier does no harm. Pairs
+    of equal runs were tried, with 3 to 30 normal, log-normal or exponential values. Differences are
+    taken for real 0.1 to 0.9 times as often as Student's t allows, for levels from 5 % to 0.01 %.
     """
     rows = []
     for n in range(1, MAX_SAMPLES + 1):
@@ -266,7 +266,7 @@ def _with_outcomes(rows: pl.DataFrame, rules: Rules, refusal: str | None) -> pl.
 
 
 def _holm_levels(p_values: pl.Series, n_tests: int) -> list[float]:
-    """Return the level that each p-value is held against, by Holm's correction.
+    """Return the level that each p-value is compared with, by Holm's correction.
 
     P-values are sorted.
     """

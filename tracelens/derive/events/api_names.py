@@ -44,9 +44,9 @@ def strip_version(raw: pl.Expr) -> pl.Expr:
 
 
 def api_kind(api: pl.Expr) -> pl.Expr:
-    """Return the kind of call of a runtime's or driver's function, as `api_calls.kind` has it.
+    """Return the kind of call of a function of the runtime or driver, as in `api_calls.kind`.
 
-    Unknown without a name.
+    It is unknown without a name.
     """
     known = (pl.when(api.str.contains(pattern)).then(pl.lit(kind)) for kind, pattern in _KINDS)
     return (
@@ -59,8 +59,8 @@ def api_kind(api: pl.Expr) -> pl.Expr:
 def waits_for_device(api: pl.Expr) -> pl.Expr:
     """Return whether a function returns only when device work is done.
 
-    Such are synchronisations, and copies that are not asynchronous. StreamWaitEvent makes a stream
-    wait, not the host.
+    Such functions are synchronisations, and copies that are not asynchronous. StreamWaitEvent makes
+    a stream wait, not the host.
     """
     return api.str.contains(
         r"^(cuda|cu|hip)(Device|Stream|Event|Ctx|Context|Thread)Synchronize|^(cuda|cu|hip)Memcpy(\dD|[HDA]to[HDA]|With|ToSymbol|FromSymbol|Peer|ToArray|FromArray)*(Stream|Array)?(_v\d+)?(_pt(ds|sz))?$"

@@ -1,4 +1,4 @@
-"""Nodes of autograd: the forward op that made each, and the backward op that ran it."""
+"""Find the forward op that made each autograd node, and the backward op that ran it."""
 
 import polars as pl
 
@@ -24,13 +24,13 @@ def forward_backward(spans: pl.DataFrame) -> pl.DataFrame:
 
 
 def makers_of_nodes(numbered: pl.DataFrame, about: str) -> pl.DataFrame:
-    """Return the forward op of each node, where any is there.
+    """Return the forward op that made each node, where it was recorded.
 
     `numbered` has the spans with a sequence number: NODE, thread_id, start_ns, is_backward and the
-    column `about`. A node's maker is the last op to start with its number, and what ran it the last
-    backward op to start. Numbers are per thread, and a backward op names its forward thread by a
-    number of torch's own: the thread whose ops match most of that number's sequence numbers is
-    taken, and where two match equally many, the node has a row for each and is ambiguous.
+    column `about`. The maker is the last op with the node's number to start; the last backward op
+    with it ran the node. Numbers are per thread, and a backward op names its forward thread by a
+    number of torch's own. The thread is taken whose ops match most of that number's sequence
+    numbers. Where two threads match equally many, the node has a row for each and is ambiguous.
 
     Columns: NODE, run_ns (when it ran), thread_id and `about` of the maker, is_ambiguous.
     """

@@ -1,6 +1,6 @@
 """Find whether a capture begins or ends while the device works.
 
-It then begins on earlier work, or its last work is missing.
+Then its beginning shows work from before, or the work at its end is missing.
 """
 
 from collections.abc import Callable
@@ -33,11 +33,11 @@ ReadCalls: TypeAlias = Callable[[pl.Expr], pl.DataFrame]
 
 @dataclass(slots=True)
 class CaptureEdges:
-    """Find where a rank's capture begins or ends while the device works, from tables of its work.
+    """Find from a rank's device work where its capture begins or ends while the device works.
 
-    At the beginning, work was launched before the capture (link pre_window), or it is not recorded
-    at all: then a stream's first work starts long after its launch, or the host waits for a device
-    that was given nothing yet. At the end, launches are left whose work is missing.
+    At the beginning, work may have been launched before the capture (link pre_window). Or that work
+    is not recorded: then a stream's first work starts long after its launch, or the host waits for
+    a device that was given nothing yet. At the end, there are launches whose work is missing.
     """
 
     read_calls: ReadCalls
@@ -70,7 +70,7 @@ class CaptureEdges:
         return max(ends, default=None)
 
     def unrecorded_end(self) -> int | None:
-        """Return when the last work ended that was launched before the capture and is not recorded.
+        """Return when the last unrecorded work ended that was launched before the capture.
 
         Return None without such work.
         """
@@ -81,8 +81,7 @@ class CaptureEdges:
     def later_start(self) -> int | None:
         """Return when work began that the capture's end cut off.
 
-        It was launched at the end, and is not recorded.
-        Return None without such.
+        The work was launched at the end and is not recorded. Return None without such work.
         """
         launching = [part["api_call_id"].max() for part in self.parts]
         last = max((call for call in launching if isinstance(call, int)), default=None)
@@ -155,8 +154,8 @@ class CaptureEdges:
     def _early_waits(self) -> list[int]:
         """Return ends of long waits for the device before any launch whose work is recorded.
 
-        None of that work runs yet when the wait ends: another thread may launch meanwhile, and the
-        wait may then be for its work.
+        Another thread may launch during a wait, and the wait may be for that work. So the wait must
+        end before any recorded work begins.
         """
         launching = [part["api_call_id"].min() for part in self.parts]
         first = min(call for call in launching if isinstance(call, int))

@@ -1,7 +1,6 @@
-"""Linking device work to the API call that started it, and through the call to span and step.
+"""Link device work to the API call that started it, and so to the call's span and step.
 
-A node of a CUDA graph is linked to the span in which it was made, for sources that record when
-nodes are created.
+A node of a CUDA graph is linked to the span in which it was made, where the source records that.
 """
 
 import polars as pl
@@ -27,12 +26,12 @@ _STARTS_WORK = pl.col("kind").is_in(["kernel_launch", "graph_launch", "memcpy", 
 
 
 class Callers:
-    """API calls indexed by process and correlation id, to link several tables of device work to.
+    """API calls by process and correlation id, to link several tables of device work to.
 
-    A runtime call and the driver call below it may have one correlation id: then the call that
-    starts work is taken, and of two such the outer one. Work without a recorded call is pre_window
-    when it started before the first recorded call, or its correlation id is below every recorded
-    one (ids count up), else unlinked.
+    A runtime call and the driver call below it may have one correlation id. Then the call that
+    starts work is taken; if both do, the outer one. Work without a recorded call is pre_window or
+    unlinked. It is pre_window if it started before the first recorded call, or if its correlation
+    id is below every recorded one, as ids count up.
     """
 
     def __init__(self, calls: pl.DataFrame) -> None:
@@ -93,9 +92,9 @@ class Callers:
 class _Process:
     """The calls of one process by correlation id.
 
-    Of two with the same id, the one that starts work counts, then the outer one. Ids count up and
-    work is looked up in order of start, so that neighbours lie in the same memory: a million
-    look-ups take 0.05 s, a join 0.2 s.
+    Of two calls with the same id, the one that starts work counts; if both do, the outer one. Ids
+    count up, and work is looked up in order of start, so neighbours lie in the same memory: a
+    million look-ups take 0.05 s, a join 0.2 s.
     """
 
     def __init__(self, calls: pl.DataFrame) -> None:
@@ -159,7 +158,7 @@ class _Processes:
 def fill_process(work: pl.DataFrame, calls: pl.DataFrame, fallback: int) -> pl.DataFrame:
     """Add process_id to device work: the source's, else its call's, else `fallback`.
 
-    Correlation ids are unique within a process only: work whose id several processes used gets
+    Correlation ids are unique within a process only. Work whose id several processes used gets
     process -1, so that it stays unlinked rather than linked to the wrong process.
     """
     if "process_id" in work.columns:
@@ -186,8 +185,8 @@ def spans_of_nodes(nodes: pl.DataFrame, spans: pl.DataFrame) -> pl.DataFrame:
     """Return one row per node that was made within a span.
 
     Columns are process_id, graph_node_id and node_span_id. `nodes` has process_id, thread_id,
-    start_ns, graph_node_id and original_id: the node that it is a copy of, or None. A copy counts
-    as made where its original was. `spans` are in order, with span_id as row number.
+    start_ns, graph_node_id, and original_id: the node that it was copied from, or None. A copy
+    counts as made where its original was made. `spans` are in order, with span_id as row number.
     """
     node_makers = nodes.select(*_NODE, "original_id", "thread_id", "start_ns").cast(pl.Int64)
     node_makers = node_makers.sort("start_ns", maintain_order=True).unique(

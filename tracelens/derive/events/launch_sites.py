@@ -1,4 +1,4 @@
-"""The sites that calls are made at: the op, module and phase around a call, and its depth.
+"""Find the sites where calls are made: the op, module and phase around a call, and its depth.
 
 Many calls share a site.
 """
@@ -18,8 +18,8 @@ def find_sites(
 ) -> tuple[pl.DataFrame, list[pl.Series]]:
     """Return the table of sites without the rank, and three columns of calls.
 
-    These are site_id, op_span_id and op_offset_ns. `enclosing` is the row of the span around each
-    call, which is its span_id; `starts` are the calls' starts. Every span is looked at once,
+    The columns are site_id, op_span_id and op_offset_ns. `enclosing` is the row of the span around
+    each call, which is its span_id; `starts` are the calls' starts. Every span is looked at once,
     however many calls are made in it.
     """
     is_around = pl.repeat(False, spans.height, dtype=pl.Boolean, eager=True)
@@ -72,9 +72,10 @@ def _of_each(enclosing: pl.Series, n_spans: int, rows: pl.Series, values: pl.Ser
 
 
 def depths(tree: pl.DataFrame, rows: pl.Series) -> pl.DataFrame:
-    """Return for the spans at `rows` the outermost op around, and counts.
+    """Return, for the spans at `rows`, the outermost op around, and counts.
 
-    `top` is that op; n_ones and n_twos are numbers of ops and Python calls. The span itself counts.
+    `top` is that op. n_ones and n_twos count the ops and the Python calls around. The span itself
+    counts.
     """
     is_op = tree["kind"] == "op"
     is_python = tree["kind"].is_in(["python", "module"])
@@ -85,9 +86,9 @@ def depths(tree: pl.DataFrame, rows: pl.Series) -> pl.DataFrame:
 def accumulation_and_roots(tree: pl.DataFrame) -> tuple[pl.Series, pl.Series]:
     """Return whether each span is or lies within an AccumulateGrad node, and the roots' paths.
 
-    A root is a module that no module call encloses and that has layers of its own. Layers are known
-    by their calls. A compiled model's layers make none, but a wrapper around the model, or a
-    compiled graph that it runs, shows that there are some.
+    A root is a module with layers of its own that no module call encloses. Layers are known by
+    their calls. A compiled model's layers make no calls; there, a wrapper around the model, or a
+    compiled graph that it runs, shows that it has layers.
     """
     has_path = tree["module_path"].is_not_null()
     is_module = (tree["kind"] == "module") & has_path
@@ -106,10 +107,7 @@ def accumulation_and_roots(tree: pl.DataFrame) -> tuple[pl.Series, pl.Series]:
 
 
 def only_in_wrapper(tree: pl.DataFrame, rows: pl.Series) -> pl.Series:
-    """Return whether each of the spans at `rows` lies within a wrapper's call.
-
-    It must lie in no module of the model itself.
-    """
+    """Return whether each span at `rows` lies in a wrapper's call and in no module of the model."""
     (is_wrapper,) = matching(tree["name"], WRAPPER)
     if not is_wrapper.any():
         return pl.repeat(False, len(rows), dtype=pl.Boolean, eager=True)
@@ -126,7 +124,7 @@ def _compiled_roots(
     is_compiled: pl.Series,
     is_wrapper: pl.Series,
 ) -> pl.Series:
-    """Return paths of outermost modules that a wrapper encloses or that run a compiled graph."""
+    """Return paths of outermost modules that a wrapper encloses, or that run a compiled graph."""
     parent = tree["parent_id"]
     path = tree["module_path"]
     paths = [path.clear()]

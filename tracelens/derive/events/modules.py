@@ -1,6 +1,6 @@
-"""The module that each span belongs to.
+"""Find the module that each span belongs to.
 
-It is found by nesting in the forward pass, by sequence numbers in the backward pass.
+In the forward pass it is found by nesting, in the backward pass by sequence numbers.
 """
 
 import polars as pl
@@ -27,15 +27,15 @@ place in a path."""
 def mark_modules(spans: pl.DataFrame, parent: pl.Series) -> tuple[pl.Series, int, int]:
     """Return module_path of each span, None outside modules.
 
-    Also return the number of ambiguous backward spans, and of too deep modules. Modules nested
-    deeper than the limit get no path; what is in them counts to the last module above.
+    Also return the number of ambiguous backward spans, and of modules nested too deep. Modules
+    nested deeper than the limit get no path; their spans belong to the last module above.
 
-    Forward: the path of the module call around the span where `exact_path` has it, else the chain
-    of module calls. Backward: the path of the forward op that made the autograd node, which is the
-    last op to start with that sequence number; checked against Kineto's own fwdbwd flows. Sequence
-    numbers are per thread, and a backward op names its forward thread by a number of torch's own:
-    the thread whose ops match most of that number's sequence numbers is taken, and where two match
-    equally many, the span is ambiguous.
+    A forward span gets the path of the module call around it where `exact_path` has one, else the
+    chain of module calls. A backward span gets the path of the forward op that made the autograd
+    node: the last op to start with its sequence number. This was checked against Kineto's own
+    fwdbwd flows. Sequence numbers are per thread, and a backward op names its forward thread by a
+    number of torch's own. The thread is taken whose ops match most of that number's sequence
+    numbers; where two match equally many, the span is ambiguous.
     """
     forward, n_too_deep = _chains(parent, spans)
     if not spans["sequence_number"].count():
@@ -86,9 +86,9 @@ def _paths_of_nodes(keyed: pl.DataFrame) -> pl.DataFrame:
 def _chains(parent: pl.Series, spans: pl.DataFrame) -> tuple[pl.Series, int]:
     """Return the path of module names around each span, and the number of calls beyond the limit.
 
-    Names are joined with dots, outermost first; an exact path replaces what is above it. A wrapper
+    Names are joined with dots, outermost first; an exact path replaces all above it. A wrapper
     (DDP, torch.compile) is skipped unless its exact path was recorded. The limit on depth bounds
-    memory: all paths together grow with the square of the depth.
+    memory, as all paths together grow with the square of the depth.
     """
     is_module = spans["kind"] == "module"
     has_name = spans["name"].is_not_null()
@@ -120,9 +120,10 @@ def _chains(parent: pl.Series, spans: pl.DataFrame) -> tuple[pl.Series, int]:
 
 
 def list_layers(spans: pl.DataFrame) -> pl.DataFrame:
-    """List every module called: module_path, class_name and call_order, in the order first called.
+    """List every module that was called: module_path, class_name and call_order.
 
-    A wrapper and what it wraps may have one path in the capture: then the class is the latter's.
+    Modules come in the order of first calls. A wrapper and what it wraps may have one path: then
+    the class is that of the wrapped module.
     """
     module_path = pl.col("module_path")
     is_module = pl.col("kind") == "module"

@@ -1,7 +1,7 @@
-"""Nesting: the span that encloses each span and each API call.
+"""Nest spans: find the span that encloses each span and each API call.
 
 `nest_in_python` walks each thread's spans and calls in time order, and defines which span encloses
-which. `nest_fast` gives the same in C, and is used where there are many.
+which. `nest_fast` returns the same from C, and is used where there are many.
 """
 
 from collections.abc import Sequence
@@ -25,9 +25,9 @@ _I32, _I64 = pl.Int32(), pl.Int64()
 class Nesting:
     """Parent row (-1: none), depth and self time of each span; enclosing span of each call.
 
-    Counts of misfits. `n_overlaps` counts spans that start inside another and outlast it by
-    more than the tolerance; they become its successors, not its children. `n_unreturned` counts
-    calls that the profiler closed only at the trace's end though their recorded parent went on
+    Two counts say what did not nest. `n_overlaps` counts spans that start inside another and
+    outlast it by more than the tolerance: they come after it, not inside it. `n_unreturned` counts
+    calls that the profiler closed only at the trace's end, though the call around them had gone on
     to call others.
     """
 
@@ -43,12 +43,12 @@ def nest(spans: pl.DataFrame, calls: pl.DataFrame) -> Nesting:
     """Nest spans and place calls in them.
 
     Spans have process_id, thread_id, start_ns, duration_ns and parent_hint. Within a thread, spans
-    nest by containment: sorted by start, longest first, each is the child of the innermost span
-    still open that it ends in, within TOLERANCE_NS. `parent_hint` is the row of the caller that the
-    profiler itself recorded, or None: an open span between that caller and this one is over,
-    whatever its recorded end. A zero-length span encloses nothing. `self_ns` is the duration less
-    the union of the children's time within it; for a span that was over before its recorded end,
-    the time until then. A call goes to the innermost open span that contains it.
+    nest by containment. Sorted by start, longest first, each is the child of the innermost open
+    span that it ends in, within TOLERANCE_NS. `parent_hint` is the row of the caller that the
+    profiler recorded, or None. Any open span between that caller and this one is over, whatever its
+    recorded end. A span without length encloses nothing. `self_ns` is the duration less the union
+    of the children's time within it; a span that was over early counts until then. A call belongs
+    to the innermost open span that contains it.
     """
     is_fast = LIBRARY is not None and spans.height + calls.height >= _MANY
     return nest_fast(spans, calls) if is_fast else nest_in_python(spans, calls)
@@ -81,9 +81,9 @@ def nest_in_python(spans: pl.DataFrame, calls: pl.DataFrame) -> Nesting:
 
 
 def _in_time_order(spans: pl.DataFrame, calls: pl.DataFrame) -> pl.DataFrame:
-    """Return row, lane, start and end of spans and calls.
+    """Return row, lane, start and end of spans and calls, in time order.
 
-    Calls count after spans. A parent comes before its children.
+    Rows of calls are counted on from the spans. A parent comes before its children.
     """
     columns = ["process_id", "thread_id", "start_ns", "duration_ns"]
     both = pl.concat(
@@ -160,7 +160,7 @@ class _Walk:
         return own_end > start and end <= own_end + TOLERANCE_NS
 
     def _cover(self, parent: int, start: int, end: int) -> None:
-        """Take the child's part of the parent's time off its self time.
+        """Take the child's part of the parent's time off the parent's self time.
 
         No moment counts twice.
         """
@@ -171,11 +171,10 @@ class _Walk:
             self._covered[parent] = until
 
     def _close_unreturned(self, caller: int, moment: int) -> None:
-        """Drop open spans above the recorded caller.
+        """Close open spans above the recorded caller, as they had returned by that moment.
 
-        The first one to go is the first that has a recorded caller itself. They were over by that
-        moment, so neither their own time nor the time that their caller loses to them goes on after
-        it.
+        The outermost to be closed is the first with a recorded caller itself. Their self time ends
+        at that moment, and the time that they take from their caller ends there, too.
         """
         stack = self.open
         try:
@@ -239,10 +238,7 @@ def nest_fast(spans: pl.DataFrame, calls: pl.DataFrame) -> Nesting:
 
 
 def _time_order(frame: pl.DataFrame) -> pl.Series | None:
-    """Return the time order of the rows, by start and longest first.
-
-    Return None where they are in it already.
-    """
+    """Return the order of the rows by start, longest first; None where they are in it."""
     later = pl.col("start_ns").diff()
     shorter = pl.col("duration_ns").diff()
     is_shorter = (later == 0) & (shorter <= 0)
@@ -258,7 +254,7 @@ def _at(values: pl.Series, rows: pl.Series | None) -> pl.Series:
 
 
 def _rows_of(places: pl.Series, order: pl.Series | None) -> pl.Series:
-    """Return the rows that stand at these places in time order; -1 stays."""
+    """Return the rows at these places of the time order; -1 stays."""
     return (
         places
         if order is None
@@ -275,7 +271,7 @@ def _times(frame: pl.DataFrame, order: pl.Series | None) -> tuple[pa.Buffer, pa.
 def _hints(
     spans: pl.DataFrame, order: pl.Series | None, places: pl.Series | None
 ) -> pa.Buffer | None:
-    """Return recorded callers' places in time order, -1 for none; None where no span has one."""
+    """Return recorded callers as places in time order, -1 for none; None where no span has one."""
     if "parent_hint" not in spans.columns or not spans["parent_hint"].count():
         return None
     hints = spans["parent_hint"].cast(pl.Int64)
@@ -287,9 +283,9 @@ def _hints(
 
 
 def _lanes(spans: pl.DataFrame, calls: pl.DataFrame) -> tuple[list[pl.Series] | None, int]:
-    """Return a number for the thread of each span and of each call.
+    """Return a number for the thread of each span and of each call; None for one thread.
 
-    Also return the most threads that there are. Return None for one thread.
+    Also return the largest possible number of threads.
     """
     lanes = [pl.zeros(frame.height, pl.Int64, eager=True) for frame in (spans, calls)]
     n_lanes = 1

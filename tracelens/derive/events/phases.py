@@ -1,4 +1,4 @@
-"""The part of a training step that a span belongs to: forward, backward, optimizer or other."""
+"""Find the part of a training step of each span: forward, backward, optimizer or other."""
 
 from collections.abc import Iterable
 
@@ -28,11 +28,11 @@ _OTHER = r"(?i)^\W*(?:h2d|data|dataloader|loss)\W*$|^enumerate\(DataLoader\)"
 
 
 def mark_phases(spans: pl.DataFrame, parent: pl.Series) -> pl.Series:
-    """Return the phase of each span: its own marker's or nearest ancestor's.
+    """Return the phase of each span: that of its own marker, else of its nearest marked ancestor.
 
-    Without one, it is that of the annotation open at its start. Markers: autograd's
-    evaluate_function and compiled backward graphs, Optimizer.step and zero_grad, annotations and
-    NVTX ranges named forward, backward or optimizer, and module calls (forward).
+    Without one, it is the phase of the annotation that is open at its start. Markers are autograd's
+    evaluate_function and compiled backward graphs, Optimizer.step and zero_grad, module calls
+    (forward), and annotations and NVTX ranges named forward, backward or optimizer.
     """
     kind = pl.col("kind")
     is_annotation = kind.is_in(["annotation", "nvtx"])
@@ -61,10 +61,10 @@ def mark_phases(spans: pl.DataFrame, parent: pl.Series) -> pl.Series:
 
 
 def _by_name(name: pl.Expr) -> pl.Expr:
-    """Return the fields of a name.
+    """Return what a name says of the phase.
 
-    They are the phase it marks, the phase it names as an annotation, and whether it is a compiled
-    region.
+    The fields are the phase that it marks, the phase that it names as an annotation, and whether it
+    is a compiled region.
     """
     return pl.struct(
         marked=_first(name, _MARKERS),

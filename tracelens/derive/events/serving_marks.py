@@ -1,8 +1,8 @@
-"""What inference servers write into the marks of their steps: the phase and the size of a batch.
+"""Read the marks that inference servers give their steps: phase and size of a batch.
 
 vLLM, and SGLang of 2026, name a step execute_T_context_C(sqA skB sqsqE sqskF)_generation_G(…),
-without the spaces: T tokens, C requests in prefill, G in decode, sums of the lengths of their
-queries (sq) and of the keys and values that these meet (sk). Older vLLM writes
+without the spaces. There are T tokens, C requests in prefill and G in decode. Sums follow: of the
+lengths of their queries (sq), and of the keys and values that these meet (sk). Older vLLM writes
 execute_context_C(q_…)_generation_G(n), SGLang also step[DECODE bs=G] and step[EXTEND bs=C toks=T].
 """
 
@@ -26,10 +26,10 @@ PHASES = ("prefill", "decode", "mixed")
 
 
 def batches(names: pl.Series) -> pl.DataFrame:
-    """Return phase, n_requests, n_tokens and n_context_tokens of each step by its mark's name.
+    """Return phase, n_requests, n_tokens and n_context_tokens of each step from its mark's name.
 
-    `n_pairs` counts each query with each key of its request, `n_needed_pairs` leaves out keys that
-    come after the query. They are None where the name does not tell them.
+    `n_pairs` counts each query with each key of its request; `n_needed_pairs` leaves out keys that
+    come after the query. Values that the name does not tell are None.
     """
     name = pl.col("name")
     groups = names.to_frame("name").select(

@@ -1,4 +1,4 @@
-"""The spans of each rank as a tree, with the rank's rows of other tables."""
+"""Split spans into one tree per rank, with the rank's rows of other tables."""
 
 from collections.abc import Iterator
 
@@ -11,8 +11,8 @@ from tracelens.errors import SourceError
 def span_trees(spans: pl.DataFrame) -> Iterator[pl.DataFrame]:
     """Yield each rank's spans in order of span_id.
 
-    So parent_id, as every span_id, is a row number of the frame. Raises SourceError where a parent
-    is no earlier row: every walk from child to parent ends.
+    Every span_id, and so parent_id, is then a row number of the frame. Raises SourceError where a
+    parent is no earlier row, so that a walk from child to parent ends.
     """
     for _, part in by_value(spans, "rank"):
         tree = part if part["span_id"].is_sorted() else part.sort("span_id")

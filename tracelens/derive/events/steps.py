@@ -1,4 +1,4 @@
-"""Steps of a program: the spans that mark them, the step at a moment, and how long each took."""
+"""Find the steps of a program: the spans that mark them, and how long each took."""
 
 import polars as pl
 
@@ -39,13 +39,14 @@ def find_marks(spans: pl.DataFrame, pattern: str | None = None) -> pl.DataFrame:
     """Return the marks of steps in spans, by start.
 
     Spans have process_id, thread_id, kind, name, start_ns and duration_ns. There is one row per
-    mark: process_id, thread_id, start_ns, end_ns, until_ns (the begin of the process's next mark;
-    for a window's last mark, its end), step, window, name.
-    Of marks of several families, the first in FAMILIES with at least two marks is taken; of marks
-    within each other, the outer ones. A step has the number in its mark's name, unless no name has
-    one or a process uses one twice: then marks are counted from 0. A window is a run of steps with
-    consecutive numbers. `pattern` replaces the known marks, for spans of any kind; its first group,
-    if any, is the number.
+    mark: process_id, thread_id, start_ns, end_ns, until_ns, step, window, name. until_ns is the
+    begin of the process's next mark; for a window's last mark, its own end. A window is a run of
+    steps with consecutive numbers.
+
+    Of the families of marks in FAMILIES, the first with at least two marks is taken. Of marks
+    within each other, the outer ones are taken. A step has the number in its mark's name. Where no
+    name has one, or a process uses one twice, marks are counted from 0. `pattern` replaces the
+    known marks, for spans of any kind; its first group, if any, is the number.
     """
     chosen = _chosen(_named(spans, pattern))
     return _windows(_numbered(chosen)).select(
@@ -54,10 +55,10 @@ def find_marks(spans: pl.DataFrame, pattern: str | None = None) -> pl.DataFrame:
 
 
 def mark_steps(frame: pl.DataFrame, marks: pl.DataFrame) -> pl.DataFrame:
-    """Return the frame with `step`: that of the last mark to begin in the process before start_ns.
+    """Return the frame with `step`: the step of the process's last mark to begin before start_ns.
 
-    Null before the first mark, and after the end of a window's last one. Where marks of several
-    threads overlap, the later one counts.
+    It is None before the first mark, and after the end of a window's last mark. Where marks of
+    several threads overlap, the later one counts.
     """
     until_next_mark = marks.with_columns(end_ns="until_ns")
     return during(frame, until_next_mark, "step", pl.Int64)
@@ -68,9 +69,10 @@ def list_steps(marks: pl.DataFrame, ends: pl.DataFrame, loose: pl.DataFrame) -> 
 
     A step ends when the host has begun the next one and the device has finished what was launched
     before, whichever is later. A window's first step begins with its mark, or when earlier work
-    ends; its last one ends with its own mark, or with the last device work launched in it. `ends`
-    (step, end_ns) has the ends of device work launched in steps, `loose` (launch_ns, end_ns) those
-    of work launched in none; launch_ns is None where the launch came before the trace began.
+    ends. A window's last step ends with its own mark, or with the last device work launched in it.
+    `ends` (step, end_ns) lists the ends of device work launched in steps. `loose` (launch_ns,
+    end_ns) lists those of work launched outside of steps; launch_ns is None where the launch came
+    before the trace began.
     """
     start_ns = pl.col("start_ns")
     end_ns = pl.col("end_ns")
@@ -112,7 +114,7 @@ def list_steps(marks: pl.DataFrame, ends: pl.DataFrame, loose: pl.DataFrame) -> 
 
 
 class StepTimes:
-    """The table of steps, made from tables of linked device work that are added one by one."""
+    """Collect tables of linked device work one by one; `steps` returns the table of steps."""
 
     def __init__(self, marks: pl.DataFrame, calls: pl.DataFrame) -> None:
         """Take the marks and the API calls (api, kind, start_ns, duration_ns) by api_call_id."""
@@ -160,7 +162,7 @@ class StepTimes:
     def steps(self) -> pl.DataFrame:
         """Return the table of steps without the rank.
 
-        A frame without columns where no span marks steps.
+        It has no columns where no span marks steps.
         """
         if not self._marks.height:
             return pl.DataFrame()
@@ -189,7 +191,7 @@ class StepTimes:
 
 
 def _until(steps: pl.DataFrame, moment: int | None) -> pl.DataFrame:
-    """Cut the steps at the moment. Those that begin later have no length."""
+    """Cut the steps at the moment; steps that begin later have no length."""
     if moment is None:
         return steps
     start = pl.col("start_ns")
@@ -202,7 +204,7 @@ def _until(steps: pl.DataFrame, moment: int | None) -> pl.DataFrame:
 def _done_by(work: pl.DataFrame, moments: pl.Series) -> pl.Series:
     """Return the latest end of work (launch_ns, end_ns) that was launched before each moment.
 
-    Return None where there is none.
+    Return None where there is no such work.
     """
     ordered = work.sort("launch_ns", nulls_last=False)
     reached = ordered["end_ns"].cum_max()
@@ -268,9 +270,9 @@ def _by_name(name: pl.Expr, families: list[str]) -> pl.Expr:
 
 
 def _chosen(found: pl.DataFrame) -> pl.DataFrame:
-    """Return the marks of one family.
+    """Return the marks of one family, without those inside another mark of their thread.
 
-    None lies within another of its thread unless both have the same number.
+    A mark inside one of the same number is kept.
     """
     candidates = []
     families = found.partition_by("family", as_dict=True)
@@ -293,9 +295,9 @@ def _chosen(found: pl.DataFrame) -> pl.DataFrame:
 
 
 def _numbered(marks: pl.DataFrame) -> pl.DataFrame:
-    """Return the marks with `step`, and `stated`, the number in their name.
+    """Return the marks with `step`, and with `stated`, the number in their name.
 
-    Those of one step in a process become one mark.
+    Marks of one step in one process become one mark.
     """
     number = pl.col("number")
     stated_number = pl.when(number != "").then(number)

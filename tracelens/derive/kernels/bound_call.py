@@ -52,7 +52,7 @@ _ORDER = {name: order for order, name in enumerate(_RANKS + _FLOATS)}
 
 @dataclass(frozen=True, slots=True)
 class Bound:
-    """A recorded call with the letters of its signature."""
+    """A recorded call, read by the letters of its signature."""
 
     call: RecordedCall
     arguments: str
@@ -86,7 +86,7 @@ class Bound:
         return self.call.sizes(place, n)
 
     def like(self, tensor: Tensor) -> list[int]:
-        """Return as many elements as the tensor has, for each result."""
+        """Return a number of elements for each result: that of the tensor."""
         return [tensor.n_elements] * len(self.results)
 
 
@@ -96,15 +96,15 @@ Outputs = Callable[[Bound], Sequence[int]]
 
 @dataclass(frozen=True, slots=True)
 class Family:
-    """Ops that move memory alike: one formula gives the elements of their results.
+    """A family of ops that move memory alike: one formula gives the elements of their results.
 
-    `operations` counts arithmetic for each element of the largest tensor: one for each addition,
-    multiplication, comparison or function. `reads` replaces what a call reads, in bytes, where it
-    is not each input once. `is_filled`: what is changed in place is not read. `flops` counts those
-    of products and attention; then the first tensor's element type is that of the work. `cache`
-    gives what attention needs for each query with each key, in FLOPs, and for each token of a
-    cache, in bytes: how many there are is not among the call's inputs. `assumed` says what the
-    formulas take for granted.
+    `operations` is the arithmetic per element of the largest tensor: one for each addition,
+    multiplication, comparison or function. `reads` gives the bytes that a call reads, where that is
+    not each input once. `is_filled`: what is changed in place is not read. `flops` counts the
+    operations of products and attention; their work has the first tensor's element type. `cache` is
+    for attention to a cache whose length is not among the inputs: it gives FLOPs for each query
+    with each key, and bytes for each token of the cache. `assumed` says what the formulas take for
+    granted.
     """
 
     outputs: Outputs
@@ -142,8 +142,9 @@ def _fits(role: str, word: str) -> bool:
 def computed_in(bound: Bound, *, by_first: bool) -> tuple[str, int]:
     """Return the element type and width of results.
 
-    Types of tensors with dimensions come before those of numbers, as in torch's type promotion.
-    `by_first`: the first tensor's type decides alone, as in products, whose others may be scales.
+    As in torch's type promotion, types of tensors with dimensions come before those of numbers.
+    With `by_first`, the first tensor's type decides alone, as in products, whose other tensors may
+    be scales.
     """
     number = bound.value("y")
     inputs = bound.all("twlm") or bound.all("on")

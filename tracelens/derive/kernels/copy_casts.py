@@ -1,6 +1,6 @@
-"""Casts that follow a copy to the device.
+"""Find casts that follow a copy to the device.
 
-They show the element type that the copied bytes can have had.
+They show the element type that the copied bytes could have had.
 """
 
 import polars as pl
@@ -26,15 +26,15 @@ _WIDER = {8: "float64", 4: "float32"}
 def casts_after_copies(trace: Trace) -> pl.DataFrame:
     """Return each host-to-device copy that a narrowing cast follows.
 
-    rank, memcpy_id, read_bytes and written_bytes (of an element), elements, dtype (of the copied
-    elements) and is_recorded (whether the dtype comes from the op that copied or cast).
+    Columns: rank, memcpy_id, read_bytes and written_bytes (of an element), elements, dtype (of the
+    copied elements), and is_recorded (whether the dtype comes from the op that copied or cast).
 
-    The cast is the first kernel among the next few pieces of work on the copy's stream that is one
-    of ATen's casting copies and covers size_bytes / 8 or / 4 elements: as many as its grid reaches,
-    short of one block. The element type that it writes is in its functor's name. Size and count
-    give the bytes of an element that was read, but not whether it was an integer or a float. Where
+    The cast is the first fitting kernel among the next few pieces of work on the copy's stream. It
+    must be one of ATen's casting copies, and its grid must reach size_bytes / 8
+    or / 4 elements, short of one block. The element type that it writes is in its functor's name.
+    Size and count give the bytes of a read element, not whether it was an integer or a float. Where
     the op around the copy or the cast recorded types and sizes of its tensors, one of them has to
-    match: counts of other tensors may be equal by chance.
+    match, as counts of other tensors may be equal by chance.
 
     Computed once for a trace, as several analyses need it.
     """
@@ -78,7 +78,8 @@ def _casts_after_copies(trace: Trace) -> pl.DataFrame:
 def _as_recorded(near: pl.DataFrame, trace: Trace, of: str) -> pl.DataFrame:
     """Return the pairs that agree with the types recorded around the copies or casts.
 
-    The type is `{of}_dtype`. A pair for which nothing was recorded is kept, with None as type.
+    The type is in the column `{of}_dtype`. A pair for which nothing was recorded is kept, with None
+    as type.
     """
     span = f"{of}_span_id"
     recorded = recorded_inputs(trace, near.select("rank", span_id=span)).rename({"span_id": span})
@@ -98,7 +99,7 @@ def _as_recorded(near: pl.DataFrame, trace: Trace, of: str) -> pl.DataFrame:
 
 
 def _matched(copies: pl.DataFrame, casts: pl.DataFrame) -> pl.DataFrame:
-    """Pair each copy with the next casts on its stream whose element count fits.
+    """Pair each copy with the next casts on its stream that fit its number of elements.
 
     The spans around both are kept.
     """

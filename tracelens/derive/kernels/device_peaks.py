@@ -58,9 +58,9 @@ def device_peaks(trace: Trace, given: Peaks | None) -> pl.DataFrame:
 
 
 def roof_ns() -> pl.Expr:
-    """Return the least time of calls by their work and their device's peaks; None where unknown.
+    """Return the least time of calls, by their work and their device's peaks; None where unknown.
 
-    What is no product moves memory: where its type has no peak, that alone counts.
+    A call that is no product moves memory; where its type has no peak, only the memory counts.
     """
     flops, moved = (
         1e9 * pl.col("needed_flops") / pl.col("peak_flops_per_s"),

@@ -1,7 +1,7 @@
-"""Floating-point operations of an op's call, and its least bytes.
+"""Count the floating-point operations of an op's call, and its least bytes.
 
-They are counted as torch.utils.flop_counter (2.13) does. What torch leaves out is counted alike:
-products with a vector, of 8-bit integers, and convolutions fused with what follows.
+They are counted as in torch.utils.flop_counter (2.13). Calls that torch leaves out are counted
+alike: products with a vector, products of 8-bit integers, and convolutions fused with what follows.
 """
 
 from collections.abc import Callable, Sequence
@@ -15,16 +15,16 @@ from tracelens.derive.kernels.recorded_call import RecordedCall, UnknownWorkErro
 class Work:
     """The work of a call: operations and bytes.
 
-    `flops` is torch's number where torch counts the op, and 0 of ops that only move memory.
-    `needed_flops` leaves out what torch counts and no kernel has to compute: half of causal
-    attention, and of the weights' gradient of a convolution of n groups, all but one nth; of ops
-    that only move memory it counts each addition, multiplication and function. `least_bytes` is
-    each input's memory read once and each output written once, also where the caller hands the
-    output in (`out=`); None where an element type is unknown. `dtype` is that of what is computed.
+    `flops` is torch's number where torch counts the op, and 0 for ops that only move memory.
+    `needed_flops` leaves out what torch counts and no kernel has to compute. That is half of causal
+    attention, and all but one nth of the weights' gradient of a convolution of n groups. For ops
+    that only move memory, it counts each addition, multiplication and function. `least_bytes` reads
+    each input once and writes each output once, also where the caller hands the output in (`out=`);
+    None where an element type is unknown. `dtype` is the type that is computed in.
 
-    Attention to a cache of keys and values adds `pair_flops` for each query with each key that it
-    meets, and `key_bytes` for each token of the cache; neither count is among its inputs.
-    `assumed` says what the numbers take for granted, None where nothing.
+    Attention to a cache of keys and values adds `pair_flops` for each query with each key, and
+    `key_bytes` for each token of the cache; neither number is among its inputs. `assumed` says what
+    the numbers take for granted, None where nothing.
     """
 
     flops: int
@@ -69,7 +69,10 @@ def _vector_product(first: int) -> _Formula:
 def _convolution(
     *, padding: int, stride: int, dilation: int | None, transposed: int | None = None
 ) -> _Formula:
-    """Return the formula of a convolution whose arguments stand at these positions."""
+    """Return the formula of a convolution.
+
+    The numbers say at which position each of its arguments stands.
+    """
 
     def count(call: RecordedCall) -> _Counted:
         x, weight = call.shape(0, 3), call.shape(1, 3)
@@ -103,7 +106,7 @@ def _convolution(
 
 
 def _convolution_backward(call: RecordedCall) -> _Counted:
-    """Return the gradients that the mask asks for: of the input, of the weights, of the bias."""
+    """Return the operations of the gradients that the mask asks for: input, weights, bias."""
     grad, x, weight = call.shape(0, 3), call.shape(1, 3), call.shape(2, 3)
     transposed, groups, mask = call.value(7), call.value(9), call.value(10)
     is_mask = isinstance(mask, list) and len(mask) == 3 and all(type(flag) is bool for flag in mask)
@@ -125,10 +128,10 @@ def _convolution_backward(call: RecordedCall) -> _Counted:
 
 
 def _attention(*, causal: int, backward: bool = False) -> _Formula:
-    """Count softmax(q kᵀ) v, of queries, keys and values (batch, heads, length, width).
+    """Count softmax(q kᵀ) v for queries, keys and values (batch, heads, length, width).
 
-    Keys may have fewer heads. `backward`: the gradients of all three, which come after that of the
-    result; the scores are computed anew.
+    Keys may have fewer heads. With `backward`, count the gradients of all three; their inputs come
+    after the result's gradient. The scores are computed again.
     """
 
     def count(call: RecordedCall) -> _Counted:
@@ -217,7 +220,7 @@ MODELLED = tuple(_FORMULAS)
 
 
 def counted_work(name: str, call: RecordedCall) -> Work:
-    """Return the work of an op of `MODELLED`. Raises UnknownWorkError where it cannot be told."""
+    """Return the work of an op in `MODELLED`. Raises UnknownWorkError where it is unknown."""
     first, formula = _FORMULAS[name]
     flops, needed, outputs, unread = formula(call)
     kind = call.tensor_type(first)

@@ -1,12 +1,11 @@
-"""Primitives of Inductor's Triton kernels, as far as their names prove them.
+"""Name the primitives of Inductor's Triton kernels, as far as their names prove them.
 
-A name lists the ops that were fused, alphabetically, each once: `triton_poi_fused_gelu_view_7`.
-Views cost nothing by themselves, nor does `copy_`, which only names the destination; a kernel whose
-other ops are all of one kind is of that kind, any other is `fused`. A pointwise kernel that names
-no op computes none: it copies, for example a weight into another layout. A convolution or matrix
-product in the list is not computed there (that is a library call or a `tem` kernel): what remains
-may be its bias, its weights' layout or padding, so a name with one is `fused`, even
-`triton_poi_fused_convolution_0`.
+A name lists the fused ops, alphabetically, each once: `triton_poi_fused_gelu_view_7`. Views cost
+nothing by themselves, nor does `copy_`, which only names the destination. A kernel whose other ops
+are all of one kind is of that kind; any other is `fused`. A pointwise kernel that names no op
+copies, for example a weight into another layout. A convolution or matrix product in a name is not
+computed there, but in a library call or a `tem` kernel. What remains may be its bias, its weights'
+layout or padding, so such a name is `fused`, even `triton_poi_fused_convolution_0`.
 """
 
 _VIEW = (

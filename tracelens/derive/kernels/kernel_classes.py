@@ -114,11 +114,11 @@ _MANGLED_PART = re.compile(r"[0-9]{1,3}")
 def classify(names: pl.Series, contexts: pl.Series | None = None) -> pl.DataFrame:
     """Return library, primitive, primitive_source and is_communication of each kernel.
 
-    One row per name, in order. primitive_source is Categorical. `contexts` holds, for each kernel,
-    the name of the innermost op that launched it, None where unknown; the word `triton` stands for
-    an op that the profiler marks as a Triton launch. The op is better evidence than the kernel's
-    name: one GEMM kernel is a convolution below `aten::cudnn_convolution` and a product below
-    `aten::addmm`. `primitive_source` is `context` where the op decided and `name` otherwise.
+    There is one row per name, in order. `contexts` holds, for each kernel, the name of the
+    innermost op that launched it, None where unknown. The word `triton` stands for an op that the
+    profiler marks as a Triton launch. The op is better evidence than the kernel's name: one GEMM
+    kernel is a convolution below `aten::cudnn_convolution` and a product below `aten::addmm`.
+    `primitive_source` (Categorical) is `context` where the op decided, else `name`.
     """
     if contexts is None:
         contexts = pl.repeat(None, len(names), dtype=pl.Categorical, eager=True)

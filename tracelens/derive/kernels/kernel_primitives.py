@@ -1,14 +1,14 @@
-"""The primitive that a kernel computes, by its name and the op that launched it.
+"""Tell the primitive that a kernel computes, by its name and the op that launched it.
 
 In ordered tables, the first match wins. Patterns are Rust regular expressions (no lookaround,
-linear in the text), searched in `head`, the qualified name without return type, template arguments
-and parameters; in `text`, the name's start with them; or, for ATen's generic kernels, whose head
-says nothing, in `functor`, the template arguments.
+linear in the text). They are searched in one of three texts. `head` is the qualified name without
+return type, template arguments and parameters. `text` is the name's start with these. `functor`
+holds the template arguments of ATen's generic kernels, whose head says nothing.
 
-Border cases: a copy or cast is layout, and so are im2col, concatenation and padding; a fill is
-memory; `where` and masked scaling are elementwise; a split-K reduction belongs to its product; an
-interpolation, which reads computed positions, is indexing; `_foreach_` arithmetic is elementwise
-(its phase shows that it is the optimizer's), and only a fused optimizer step is `optimizer`.
+Border cases: a copy or cast is layout, and so are im2col, concatenation and padding. A fill is
+memory. `where` and masked scaling are elementwise. A split-K reduction belongs to its product. An
+interpolation, which reads computed positions, is indexing. `_foreach_` arithmetic is elementwise
+(its phase shows that it is the optimizer's); only a fused optimizer step is `optimizer`.
 """
 
 from tracelens.derive.kernels.inductor_names import INDUCTOR_RULES

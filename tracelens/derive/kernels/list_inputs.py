@@ -1,11 +1,11 @@
-"""What the profiler does not record of lists of tensors: element types, and sizes of some.
+"""Find what the profiler does not record of lists of tensors: element types, some sizes.
 
-The element type is read from the kernel's template arguments. Sizes of a list of more than 30
-tensors are left out by the profiler. Where the call is an optimizer's over all gradients of its
-step, they are those that autograd accumulated there; the kernels' blocks prove it, as each block
-takes a chunk of 65,536 elements (kChunkSize in torch's MultiTensorApply.cuh). Else the blocks tell
-how many elements there are at most. Of the indices of `x[i, j]` no sizes are recorded either; the
-grid of the kernel that took the elements tells how many they are.
+The element type is read from the kernel's template arguments. The profiler leaves out sizes of a
+list of more than 30 tensors. An optimizer's call may be over all gradients of its step: then the
+sizes are those that autograd accumulated in the step. The kernels' blocks prove it, as each block
+takes a chunk of 65,536 elements (kChunkSize in torch's MultiTensorApply.cuh). Otherwise the blocks
+tell the largest possible number of elements. For the indices of `x[i, j]` no sizes are recorded
+either; the grid of the kernel that took the elements tells how many they are.
 """
 
 import json
@@ -42,11 +42,10 @@ _AT_MOST = "at most: sizes by the kernels' blocks"
 def with_lists(trace: Trace, calls: pl.DataFrame, kernels: pl.DataFrame) -> pl.DataFrame:
     """Return the calls with `list_dtype`, and with sizes of lists where blocks tell them.
 
-    `list_assumed` says so where the sizes are only as many elements as the blocks take at most.
-
-    `calls`: rank, span_id, step, input_shapes and input_dtypes, as text; `kernels`: rank, span_id,
-    name and grid_x of what they ran. `list_dtype` is None of a
-    call without a list, and where the kernel's name tells no type.
+    `list_assumed` says so where the sizes are only the largest possible. `calls` has rank, span_id,
+    step, input_shapes and input_dtypes, as text; `kernels` has rank, span_id, name and grid_x of
+    what they ran. `list_dtype` is None for a call without a list, and where the kernel's name tells
+    no type.
     """
     none = pl.lit(None, pl.String)
     is_list = pl.col("input_dtypes").str.contains("TensorList", literal=True)
@@ -100,9 +99,10 @@ def _gradients(trace: Trace) -> dict[tuple[int, int | None], list[list[int]]]:
 def _filled(
     shapes: str, dtypes: str, gradients: list[list[int]] | None, n_blocks: int | None
 ) -> tuple[str, str | None]:
-    """Return the recorded shapes, with sizes for lists of none, and what these take for granted.
+    """Return the shapes with sizes filled in for lists that lack them, and what that assumes.
 
-    They are the gradients' where the blocks agree, else as many elements as the blocks take.
+    The sizes are those of the gradients where the blocks agree, else as many elements as the blocks
+    take.
     """
     sizes, words = listed(shapes), listed(dtypes)
     is_unknown = [
@@ -118,7 +118,7 @@ def _filled(
 
 
 def _chunks(kernel: str | None, n_blocks: int | None) -> int | None:
-    """Return how many chunks kernels took; None of kernels that take none."""
+    """Return how many chunks each kernel took; None for kernels that take none."""
     return n_blocks if "multi_tensor_apply" in (kernel or "") else None
 
 
@@ -128,10 +128,10 @@ def _type(kernel: str | None) -> str | None:
 
 
 def with_indexed(calls: pl.DataFrame, kernels: pl.DataFrame) -> pl.DataFrame:
-    """Return the calls with the number of elements in the place of the sizes of their indices.
+    """Return the calls; sizes of indices are replaced by the number of elements taken.
 
-    `list_assumed` says so where a last block may have taken fewer. `calls`: rank, span_id, name,
-    input_shapes and list_assumed; `kernels`: rank, span_id, name and grid_x of what they ran.
+    `list_assumed` says so where a last block may have taken fewer. `calls` has rank, span_id, name,
+    input_shapes and list_assumed; `kernels` has rank, span_id, name and grid_x of what they ran.
     """
     wanted = calls.filter(pl.col("name").is_in(_INDEXING)).select("rank", "span_id", "input_shapes")
     if not wanted.height:
@@ -159,7 +159,7 @@ def with_indexed(calls: pl.DataFrame, kernels: pl.DataFrame) -> pl.DataFrame:
 def _filled_indices(
     shapes: str, kernel: str, n_blocks: int | None
 ) -> tuple[str | None, str | None]:
-    """Return the sizes with the number of elements taken, and what it takes for granted."""
+    """Return the sizes with the number of elements taken, and what that assumes."""
     sizes = listed(shapes)
     if len(sizes) < 2 or sizes[1] != [] or not are_sizes(sizes[0]) or n_blocks is None:
         return None, None

@@ -1,8 +1,8 @@
-"""One spelling of kernel names, which two profilers' demanglers write differently.
+"""Spell kernel names in one way, as two profilers' demanglers write them differently.
 
-nsys has `<unnamed>`, `<(int)128, (bool)1>`, `[lambda(float) (instance 1)]` and parameters as
-`T2 *`, where CUPTI through Kineto has `(anonymous namespace)`, `<128, true>`, `{lambda(float)#1}`
-and `float*`.
+nsys has `<unnamed>`, `<(int)128, (bool)1>`, `[lambda(float) (instance 1)]` and parameters as `T2
+*`. CUPTI through Kineto has `(anonymous namespace)`, `<128, true>`, `{lambda(float)#1}` and
+`float*`.
 """
 
 import polars as pl
@@ -32,8 +32,8 @@ _MOST_NESTED = 12
 def one_spelling(names: pl.Series) -> pl.Series:
     """Return each kernel's name as one demangler would write it, without parameters.
 
-    A template's arguments tell its instances apart, so that parameters and types of results are
-    not needed. Mangled names stay as they are. The result is Categorical.
+    A template's arguments tell its instances apart, so parameters and result types are not needed.
+    Mangled names stay as they are. The result is Categorical.
     """
     return each_once(names, _spelled)
 

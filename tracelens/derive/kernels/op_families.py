@@ -25,7 +25,7 @@ _CUSTOM = Path(__file__).with_name("custom_ops.toml")
 class Traffic:
     """What a call moves: `dtype` is the element type that it computes in.
 
-    `operations` counts arithmetic, `flops` that of products alone. Attention to a cache has
+    `operations` counts all arithmetic, `flops` that of products only. Attention to a cache has
     `pair_flops` for each query with each key, and `key_bytes` for each token of the cache.
     """
 
@@ -83,7 +83,7 @@ def _filled(bound: Bound) -> list[int]:
 
 
 def _channels(bound: Bound, shape: Sequence[int]) -> int:
-    """Return the number of elements that the weights of a normalisation reach."""
+    """Return the number of elements of a normalisation's weights."""
     sizes = bound.value("z")
     if are_sizes(sizes) and sizes:
         return prod(sizes)
@@ -93,7 +93,7 @@ def _channels(bound: Bound, shape: Sequence[int]) -> int:
 
 
 def _normalised(bound: Bound) -> list[int]:
-    """Return the result, and the mean and deviation of what was normalised together."""
+    """Return the elements of the result, and of the mean and deviation of each normalised group."""
     x = bound.nth(0)
     channels = _channels(bound, x.shape)
     n_statistics = x.n_elements // max(channels, 1) if bound.value("z") else channels
@@ -117,7 +117,7 @@ def _looked_up(bound: Bound) -> list[int]:
 
 
 def _rows_read(bound: Bound) -> int:
-    """Return the bytes of indices and of as many rows as they can name at most."""
+    """Return the bytes of the indices, and of as many rows as they can name at most."""
     table, indices = bound.nth(0), bound.nth(1)
     n_rows = min(indices.n_elements, table.shape[0] if table.shape else 0)
     return indices.n_bytes + n_rows * prod(table.shape[1:]) * table.width
@@ -131,7 +131,7 @@ def _embedding_gradient(bound: Bound) -> list[int]:
 
 
 def _gathered(bound: Bound) -> list[int]:
-    """Return one element for each index, or one slice for each where indices have one dimension."""
+    """Return one element per index; for one-dimensional indices, one slice per index."""
     source, indices = bound.nth(0), bound.nth(1)
     if len(indices.shape) == len(source.shape):
         return [indices.n_elements]
@@ -146,7 +146,7 @@ def _gathered_reads(bound: Bound) -> int:
 
 
 def _scattered(bound: Bound) -> list[int]:
-    """Return the elements written: of a whole new tensor, else of the sources or indices."""
+    """Return the elements written: a whole new tensor, else the sources or indices."""
     if "w" not in bound.arguments:
         return [bound.nth(0).n_elements]
     others = bound.all("t")
@@ -200,7 +200,7 @@ def _pooled_backward(bound: Bound) -> list[int]:
 
 
 def _pooled_backward_reads(bound: Bound) -> int:
-    """Return the bytes of the gradient and of the indices. Of the input only its sizes are used."""
+    """Return the bytes of the gradient and of the indices; only the input's sizes are used."""
     gradient, *others = bound.all("t")
     return gradient.n_bytes + sum(tensor.n_bytes for tensor in others[1:])
 
@@ -210,12 +210,12 @@ def _dropped(bound: Bound) -> list[int]:
 
 
 def _picked(bound: Bound) -> list[int]:
-    """Return the loss, one number or one for each target, and the sum of weights."""
+    """Return the elements of the loss (one, or one per target) and of the sum of weights."""
     return [bound.nth(1).n_elements if bound.value("r") == 0 else 1, 1]
 
 
 def _picked_reads(bound: Bound) -> int:
-    """Return the bytes of the targets, and of one probability for each."""
+    """Return the bytes of the targets, and of one probability per target."""
     scores, target = bound.nth(0), bound.nth(1)
     return target.n_bytes + target.n_elements * scores.width
 
@@ -234,7 +234,7 @@ def _best(bound: Bound) -> list[int]:
 
 
 def _padded(bound: Bound) -> list[int]:
-    """Return the elements with those added on both sides of the last dimensions, last one first."""
+    """Return the elements after padding both sides of the last dimensions, last one first."""
     x, pads = bound.nth(0).shape, bound.value("p")
     if not isinstance(pads, list) or not pads or len(pads) % 2 or len(x) < len(pads) // 2:
         raise UnknownWorkError
@@ -245,7 +245,7 @@ def _padded(bound: Bound) -> list[int]:
 
 
 def _sampled(bound: Bound) -> list[int]:
-    """Return a value of each channel for each point of a grid (batch, …, coordinates)."""
+    """Return one value per channel for each point of a grid (batch, …, coordinates)."""
     x, grid = bound.nth(0).shape, bound.nth(1).shape
     return [prod(x[:2]) * prod(grid[1:-1])]
 
@@ -268,12 +268,12 @@ def _second(bound: Bound) -> list[int]:
 
 
 def _indexed(bound: Bound) -> list[int]:
-    """Return the number of results, which stands in the place of the indices."""
+    """Return the number of results, which stands where the indices' sizes would be."""
     return [prod(bound.call.shape(1, 1))]
 
 
 def _indexed_reads(bound: Bound) -> int:
-    """Return the bytes of the elements that indices name; those of the indices are not known."""
+    """Return the bytes of the elements that indices name; the indices' own are unknown."""
     return _indexed(bound)[0] * bound.nth(0).width
 
 

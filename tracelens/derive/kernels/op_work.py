@@ -34,9 +34,9 @@ _REGISTERED: dict[str, Model] = {}
 def roofline_model(op: str) -> Callable[[Model], Model]:
     """Register a function as the roofline's model of an op, as a decorator.
 
-    The function takes a call's recorded inputs by position (`call.shape(0)`, `call.value(3)`,
-    `call.bytes_of(1)`) and returns its floating-point operations and its least bytes. It comes
-    before a model that the op has already. Raises ValueError for a name without a namespace.
+    The function reads a call's recorded inputs by position (`call.shape(0)`, `call.value(3)`,
+    `call.bytes_of(1)`). It returns the floating-point operations and the least bytes. It replaces a
+    model that the op has already. Raises ValueError for a name without a namespace.
     """
     if "::" not in op:
         raise ValueError(
@@ -66,7 +66,7 @@ def work_of(
     """Return what a call of the op computes and moves; None where its inputs do not tell.
 
     `texts` are the recorded sizes, element types, strides and values, in JSON. `list_dtype` is the
-    element type of tensors in lists; `experts` is described at `RecordedCall`.
+    element type of tensors in lists. For `experts` see `RecordedCall`.
     """
     try:
         return _work(name, RecordedCall.parsed(texts, list_dtype, experts))
@@ -128,7 +128,7 @@ def _tensors(call: RecordedCall, place: int) -> list[Tensor]:
 
 
 def _triton_product(tensors: list[Tensor]) -> int:
-    """Return the operations of the product of the first two matrices that fit each other."""
+    """Return the operations of the product of the first two matrices that fit."""
     for left, right in pairwise(tensor.shape for tensor in tensors[:-1]):
         are_matrices = 2 <= len(left) == len(right) <= 3
         if are_matrices and left[-1] == right[-2] and left[:-2] == right[:-2]:
@@ -137,12 +137,12 @@ def _triton_product(tensors: list[Tensor]) -> int:
 
 
 def _work_by_words(name: str, call: RecordedCall) -> Work:
-    """Return the work of a call of an op of another library that no catalogue lists.
+    """Return the work of a call of an unlisted op of another library, by the words in its name.
 
-    An op called a norm, an activation or a quantisation moves each tensor that it is given once;
-    one called a product multiplies the first two matrices that fit each other. A tensor with more
-    rows than the first one is a table: of it, as many rows are moved as the first one has. Raises
-    UnknownWorkError of torch's ops, and where the inputs do not tell.
+    An op called a norm, an activation or a quantisation moves each of its tensors once. An op
+    called a product multiplies the first two matrices that fit. A tensor with more rows than the
+    first one is a table: as many of its rows are moved as the first tensor has. Raises
+    UnknownWorkError for torch's ops, and where the inputs do not tell.
     """
     library, _, op = name.partition("::")
     if library in ("aten", "prim", "c10d") or not re.match(_NAMED, name):
@@ -166,7 +166,7 @@ def _work_by_words(name: str, call: RecordedCall) -> Work:
 
 
 def _rows(tensor: Tensor, most_rows: int) -> int:
-    """Return how many elements of a tensor are moved if at most so many of its rows are."""
+    """Return how many elements of a tensor are moved if at most `most_rows` of its rows are."""
     if len(tensor.shape) < 2 or tensor.shape[0] <= most_rows:
         return tensor.n_stored
     return min(tensor.n_stored, most_rows * prod(tensor.shape[1:]))

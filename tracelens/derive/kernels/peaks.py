@@ -1,4 +1,4 @@
-"""The most that a device reaches: measured on it, else as its maker's datasheet states."""
+"""Peaks of devices: measured on the device, else from its maker's datasheet."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -18,8 +18,9 @@ PRECISIONS = ("fp32", "tf32", "bf16", "fp16", "fp8")
 class Peaks:
     """Peaks of the device of that name.
 
-    Operations a second by precision, bytes a second, and where they are from. `link_bytes_per_s`:
-    bytes a second that its links to other devices carry in one direction, where stated.
+    They are operations per second by precision, bytes per second, and where the numbers are from.
+    `link_bytes_per_s` is what its links to other devices carry per second in one direction, where
+    stated.
     """
 
     device: str
@@ -72,7 +73,7 @@ def read_peaks(path: Path) -> Peaks:
 def peaks_of(device: str, given: Peaks | None) -> Peaks | None:
     """Return the peaks of a device by its name, None if unknown.
 
-    They are those given where they are its own, else its datasheet's.
+    Given peaks count for their own device, else its datasheet does.
     """
     if given is not None and given.device == device:
         return given

@@ -10,7 +10,7 @@ from tracelens.derive.kernels.recorded_call import UnknownWorkError
 def _sizes(bound: Bound) -> tuple[int, int, int]:
     """Return rows, columns and the length of sums of a product of the first two tensors.
 
-    The second one is given as it is, or transposed: the side as long as the first's rows is summed.
+    The second one may be transposed: its side as long as the first tensor's rows is summed over.
     """
     left, right = bound.nth(0).shape, bound.nth(1).shape
     if len(left) < 2 or len(right) != 2 or left[-1] not in right:
@@ -30,7 +30,7 @@ def _result(bound: Bound) -> list[int]:
 
 
 def _product_of_pairs(bound: Bound) -> int:
-    """Return the operations where a byte holds two numbers of four bits along the sums."""
+    """Return the operations of a product with two four-bit numbers per byte along the sums."""
     return 2 * _product(bound)
 
 
@@ -49,8 +49,8 @@ def _result_of_sizes(bound: Bound) -> list[int]:
 def _product_of_groups(bound: Bound) -> int:
     """Return the operations of products whose rows, columns or sums are in groups.
 
-    A group's part is one matrix of the three-dimensional input, and a range of the other one's
-    rows or columns; of two matrices, a range of their sums.
+    With a three-dimensional input, a group is one of its matrices, and a range of the other input's
+    rows or columns. With two matrices, a group is a range of their sums.
     """
     left, right = bound.nth(0).shape, bound.nth(1).shape
     if not {len(left), len(right)} <= {2, 3} or left[-1] != right[-2]:
@@ -60,7 +60,7 @@ def _product_of_groups(bound: Bound) -> int:
 
 
 def _result_of_groups(bound: Bound) -> list[int]:
-    """Return the elements of the result: of two matrices, one result for each group."""
+    """Return the elements of the result; for two matrices, one result per group."""
     left, right = bound.nth(0).shape, bound.nth(1).shape
     if len(left) == len(right) == 2:
         return [bound.nth(2).n_elements * left[0] * right[1]]
@@ -68,7 +68,7 @@ def _result_of_groups(bound: Bound) -> list[int]:
 
 
 def _experts(bound: Bound) -> int:
-    """Return the operations of experts: tokens, both weights of all experts, chosen experts."""
+    """Return the operations of experts; inputs are tokens, both weights, and chosen experts."""
     tokens, first, second, chosen = (bound.nth(n).shape for n in range(4))
     if len(tokens) != 2 or len(chosen) != 2:
         raise UnknownWorkError
@@ -97,7 +97,7 @@ def _attention(bound: Bound) -> int:
 
 
 def _attention_backward(bound: Bound) -> int:
-    """Return the operations of the gradients, which come after that of the result."""
+    """Return the operations of attention's gradients; inputs follow the result's gradient."""
     double_pairs, width, value_width = _attention_sizes(bound, first=1)
     return double_pairs * (3 * width + 2 * value_width)
 
@@ -105,8 +105,8 @@ def _attention_backward(bound: Bound) -> int:
 def _attention_sizes(bound: Bound, first: int) -> tuple[int, int, int]:
     """Return twice the pairs of a query and a key in all heads, and the widths of key and value.
 
-    Each pair is multiplied and added. The tensor `first` are the queries. A causal mask leaves half
-    of the pairs.
+    It is twice, as each pair is multiplied and added. `first` is the position of the queries. A
+    causal mask leaves half of the pairs.
     """
     queries, keys, values = (bound.nth(first + n).shape for n in range(3))
     if not len(queries) == len(keys) == len(values) == 4:
@@ -123,9 +123,9 @@ def _attention_sizes(bound: Bound, first: int) -> tuple[int, int, int]:
 def _attention_of_lengths(bound: Bound, first: int = 0) -> int:
     """Return the fewest operations that attention over requests of unknown lengths can take.
 
-    Queries, keys and values are (tokens, heads, width), one request after the other. The lengths
-    are values of a tensor, which are not recorded; cu_seqlens tells how many requests there are.
-    Equal lengths take the fewest operations.
+    Queries, keys and values are (tokens, heads, width), one request after another. The lengths are
+    values of a tensor, which are not recorded; cu_seqlens tells how many requests there are. Equal
+    lengths take the fewest operations.
     """
     queries, keys, values = (bound.nth(first + n).shape for n in range(3))
     ends = bound.all("e")[0].shape
@@ -141,21 +141,21 @@ def _attention_of_lengths(bound: Bound, first: int = 0) -> int:
 
 
 def _attention_of_lengths_backward(bound: Bound) -> int:
-    """Return the same of the gradients, which come after that of the result."""
+    """Return the fewest operations of the gradients; inputs follow the result's gradient."""
     return _attention_of_lengths(bound, first=1)
 
 
 def _pairs_of_lengths(bound: Bound) -> tuple[int, int]:
-    """Return the FLOPs of a query with a key; keys and values are among the inputs."""
+    """Return the FLOPs of one query with one key, where keys and values are among the inputs."""
     queries, values = bound.nth(0).shape, bound.nth(2).shape
     return 2 * queries[-2] * (queries[-1] + values[-1]), 0
 
 
 def _cached_keys(bound: Bound) -> tuple[int, int]:
-    """Return the FLOPs of a query with a key, in all heads, and the bytes of a token's cache.
+    """Return the FLOPs of one query with one key in all heads, and a token's bytes in the cache.
 
-    Queries are (tokens, heads, width) or have a batch before; keys (…, heads, width), or in five
-    dimensions (blocks, heads, width / x, block, x). Values are as wide as keys.
+    Queries are (tokens, heads, width), or have a batch before; keys are (…, heads, width), or in
+    five dimensions (blocks, heads, width / x, block, x). Values are as wide as keys.
     """
     queries, keys = bound.nth(0).shape, bound.all("K")[0]
     if len(queries) < 3 or len(keys.shape) < 3:
@@ -165,7 +165,7 @@ def _cached_keys(bound: Bound) -> tuple[int, int]:
 
 
 def _compressed_keys(bound: Bound) -> tuple[int, int]:
-    """Return the same of latent attention, whose cache holds a compressed row for each token.
+    """Return the same for latent attention, whose cache holds one compressed row per token.
 
     Queries are (tokens, heads, width); the compressed row and its rotated part come after them.
     """
@@ -177,7 +177,7 @@ def _compressed_keys(bound: Bound) -> tuple[int, int]:
 
 
 def _own_pairs(bound: Bound) -> int:
-    """Return the fewest operations: each of the batch's tokens meets itself."""
+    """Return the fewest operations: each of the batch's tokens meets only itself."""
     return prod(bound.nth(0).shape[:-2]) * _cached_keys(bound)[0]
 
 
@@ -190,7 +190,7 @@ def _queries_read(bound: Bound) -> int:
 
 
 def _chosen_experts(bound: Bound) -> int:
-    """Return the operations of experts whose number for each token is a value."""
+    """Return the operations of experts; a value says how many each token takes."""
     tokens = bound.nth(0).shape
     first, second = (tensor.shape for tensor in bound.all("t")[-2:])
     n_weights = (_each(first) + _each(second)) * _packed(tokens, first)
@@ -203,15 +203,15 @@ def _packed(tokens: Sequence[int], weights: Sequence[int]) -> int:
 
 
 def _one_product_of_experts(bound: Bound) -> int:
-    """Return the operations of one of the products of experts, of its rows with one expert each."""
+    """Return the operations of one of the experts' products: each row meets one expert."""
     x, weights = bound.nth(0).shape, bound.nth(1).shape
     return 2 * _rows_of_experts(bound) * _each(weights) * _packed(x, weights)
 
 
 def _rows_of_experts(bound: Bound) -> int:
-    """Return how many rows meet an expert: tokens times experts of each.
+    """Return how many rows meet an expert: tokens times experts per token.
 
-    The result has both as its first sizes, or what goes in has.
+    The result has both as its first sizes, or the input has.
     """
     x, result = bound.nth(0).shape, bound.all("o")[0].shape
     given = next((shape for shape in (result, x) if len(shape) == 3), None)
@@ -219,14 +219,17 @@ def _rows_of_experts(bound: Bound) -> int:
 
 
 def _one_product_of_experts_read(bound: Bound) -> int:
-    """Return the bytes of what goes in, and of as many experts as can be chosen."""
+    """Return the bytes of the input, and of as many experts as can be chosen."""
     x, weights = bound.nth(0), bound.nth(1)
     n_experts = max(weights.shape[0], 1)
     return x.n_bytes + weights.n_bytes // n_experts * min(n_experts, _rows_of_experts(bound))
 
 
 def _unseen_experts(bound: Bound) -> int:
-    """Return the operations of gated experts as wide as the tokens, whose weights are no inputs."""
+    """Return the operations of gated experts whose weights were not recorded.
+
+    The experts are taken to be as wide as the tokens.
+    """
     tokens = bound.nth(0).shape
     if bound.call.experts is None or len(tokens) != 2:
         raise UnknownWorkError

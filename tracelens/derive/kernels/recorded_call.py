@@ -17,7 +17,10 @@ class UnknownWorkError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Tensor:
-    """A recorded tensor: `n_stored` elements lie in memory, where an expanded size counts once."""
+    """A recorded tensor.
+
+    `n_stored` elements lie in memory: an expanded dimension counts once.
+    """
 
     shape: Sequence[int]
     n_stored: int
@@ -39,9 +42,9 @@ class Tensor:
 class RecordedCall:
     """The recorded inputs of one call, by position.
 
-    `list_type` is the element type of tensors in lists. The profiler records none for these.
-    `experts` is what is seen around a call that records no weights of its experts: how many a token
-    takes, and the bytes of a weight.
+    `list_type` is the element type of tensors in lists, for which the profiler records none.
+    `experts` is for a call that records no weights of its experts: how many experts a token takes,
+    and the bytes of a weight, as seen around the call.
     """
 
     shapes: Sequence[Any]
@@ -93,7 +96,7 @@ class RecordedCall:
         return word if isinstance(word, str) else ""
 
     def tensor_type(self, position: int) -> tuple[str, int] | None:
-        """Return the element type of an input and its bytes; None of one that is no tensor."""
+        """Return the element type of an input and its bytes; None where it is no tensor."""
         return element_type(self.word(position))
 
     def first_dtype(self) -> str | None:
@@ -122,9 +125,9 @@ class RecordedCall:
         return [_tensor(*pair, self.list_type) for pair in pairs]
 
     def bytes_of(self, position: int) -> int:
-        """Return the memory of an input: 0 of one that is no tensor.
+        """Return the memory of an input: 0 where it is no tensor.
 
-        What is expanded (stride 0) counts once.
+        Expanded dimensions (stride 0) count once.
         """
         kind = self.tensor_type(position)
         shape = self.shapes[position] if position < len(self.shapes) else None

@@ -1,6 +1,6 @@
-"""Element types that ops recorded of their inputs.
+"""Read the element types that ops recorded for their inputs.
 
-Copies and casts below the ops may have read them.
+Copies and casts below the ops may have read these.
 """
 
 import json
@@ -43,8 +43,8 @@ def recorded_inputs(trace: Trace, spans: pl.DataFrame) -> pl.DataFrame:
     """Return the element types that the ops at these spans recorded: rank, span_id and `inputs`.
 
     `inputs` is a list of {dtype, width (bytes per element), elements (None where no shape is
-    known)}, one for each element type and size among the op's tensors: a copy converts, so the type
-    of one may come with the size of another.
+    known)}. There is one entry for each element type with each size among the op's tensors: a copy
+    converts, so the type of one tensor may come with the size of another.
     """
     columns = ["rank", "span_id", "input_shapes", "input_dtypes"]
     if not spans.height:

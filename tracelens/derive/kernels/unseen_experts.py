@@ -1,7 +1,8 @@
-"""What is seen of experts around an op that records none of their weights.
+"""Find how many experts an op uses that records none of their weights.
 
-vLLM's moe_forward takes tokens and scores of experts alone. How many experts a token takes is the
-width of the integers that an op inside chooses them by; how wide a weight is, the kernels' names.
+vLLM's moe_forward takes only tokens and the experts' scores. An op inside chooses experts by
+integers: their width is the number of experts per token. The kernels' names tell how wide a weight
+is.
 """
 
 import re
@@ -22,10 +23,10 @@ _WIDTHS = ((r"mxfp4|nvfp4|fp4|int4|w4a", 0.5), (r"fp8|e4m3|e5m2|int8|w8a8", 1.0)
 
 
 def with_experts(trace: Trace, calls: pl.DataFrame, kernels: pl.DataFrame) -> pl.DataFrame:
-    """Return the calls with `n_chosen` and `weight_bytes`, None of other ops or where not seen.
+    """Return the calls with `n_chosen` and `weight_bytes`, None for other ops or where not seen.
 
-    `calls`: rank, span_id, name, input_shapes and input_dtypes, as text; `kernels`: rank, span_id
-    and name.
+    `calls` has rank, span_id, name, input_shapes and input_dtypes, as text; `kernels` has rank,
+    span_id and name.
     """
     wanted = calls.filter(pl.col("name").is_in(OPS))
     unseen = {"n_chosen": pl.Int64(), "weight_bytes": pl.Float64()}

@@ -1,4 +1,4 @@
-"""What kind of work a kernel does for a model: attention, products, experts, normalisation.
+"""Tell a kernel's kind of work for a model: attention, products, experts, normalisation.
 
 The first rule that holds decides. A layer's name outweighs what its kernels compute one by one: a
 norm written out in multiplications is normalisation, a softmax inside attention is attention.
@@ -41,7 +41,7 @@ _OF_LANGUAGE = ("attention", "MoE")
 def kinds_of(kernels: pl.DataFrame) -> pl.Series:
     """Return the kind of each kernel.
 
-    `kernels`: name, op, layer, phase (None where unknown), primitive and is_communication.
+    `kernels` has name, op, layer, phase (None where unknown), primitive and is_communication.
     """
     texts = [
         pl.col(name).cast(pl.String).fill_null("") for name in ("name", "op", "layer", "phase")
@@ -78,9 +78,9 @@ def kinds_of(kernels: pl.DataFrame) -> pl.Series:
 def language_kinds(trace: Trace, rank: int, least: float) -> list[tuple[str, float]]:
     """Return the kinds of a rank's work with their shares, largest first, for an answer.
 
-    They come from where calls are made alone, which is cheap. Empty where attention and experts
-    together have less than the share `least` of what is no communication. The parts of a mixture of
-    experts are one kind here.
+    They are read from the call sites only, which is cheap. The parts of a mixture of experts are
+    one kind here. The result is empty where attention and experts together take less than the share
+    `least` of all time but communication.
     """
     key = ["site_id", "name", "primitive", "is_communication"]
     kernels = trace.select("kernels", "rank", *key, "duration_ns").filter(pl.col("rank") == rank)

@@ -47,11 +47,11 @@ _KEY = ["rank", "layer", "class_name", "phase"]
 def attribute_kernels(
     trace: Trace, *, in_steps: bool = False, base: Trace | None = None, by_step: bool = False
 ) -> pl.DataFrame:
-    """Return a row for each rank, layer and phase, most time first, as LAYER_ATTRIBUTION declares.
+    """Return one row per rank, layer and phase, most time first, as in LAYER_ATTRIBUTION.
 
-    Empty without kernels. `in_steps` leaves out kernels outside of steps, on ranks that mark
-    steps. `base`, a trace of the same program without CUDA graphs or of their capture, gives
-    replayed kernels their layers. `by_step` gives a row for each step too, None outside of steps.
+    The result is empty without kernels. `in_steps` leaves out kernels outside of steps, on ranks
+    that mark steps. `base` gives replayed kernels their layers: a trace of the same program without
+    CUDA graphs, or of their capture. `by_step` splits rows by step, None outside of steps.
     """
     ns, bounds = pl.col("duration_ns"), ("low_ns", "high_ns")
     key, more = ([*_KEY, "step"], ["step"]) if by_step else (_KEY, [])
@@ -104,9 +104,9 @@ def layer_step_times(trace: Trace) -> pl.DataFrame:
 def _placed_work(
     trace: Trace, *, in_steps: bool, base: Trace | None, key: Sequence[str] = ()
 ) -> pl.DataFrame:
-    """Return kernels, parts or kinds of them with layer, phase, evidence, times and n.
+    """Return kernels, parts or kinds of them, with layer, phase, evidence, times and n.
 
-    `key` tells them apart as well.
+    Rows that differ in a column of `key` stay apart.
     """
     replays = _replays(trace, base)
     if not trace.has("provenance") and not replays:
@@ -123,8 +123,8 @@ _Replays = list[tuple[pl.DataFrame, pl.DataFrame, str]]
 def _replays(trace: Trace, base: Trace | None = None) -> _Replays:
     """Return every way to place replayed kernels.
 
-    Each is the pairs of a replayed kernel and its counterpart, the layers of the counterparts, and
-    the name of this evidence.
+    A way has the pairs of a replayed kernel and its counterpart, the layers of the counterparts,
+    and the name of this evidence.
     """
     if not has_replays(trace):
         return []
@@ -147,9 +147,9 @@ def _placed_parts(trace: Trace, replays: _Replays) -> pl.DataFrame:
 
 
 def _kinds(trace: Trace, *, in_steps: bool, more: Sequence[str] = ()) -> pl.DataFrame:
-    """Return the columns of _KIND and `more` with time and number `n` of their kernels.
+    """Sum kernels that agree in all columns of _KIND and `more`: their time, and number `n`.
 
-    `in_steps` leaves out the others.
+    With `in_steps`, kernels outside of steps are left out.
     """
     measures = [pl.col("duration_ns").sum(), pl.len().cast(pl.Int64).alias("n")]
     if not trace.has("sites") or _knows_nodes(trace):
@@ -170,7 +170,7 @@ def _kinds(trace: Trace, *, in_steps: bool, more: Sequence[str] = ()) -> pl.Data
 
 
 def _with_open_ranges(kernels: pl.DataFrame, trace: Trace) -> pl.DataFrame:
-    """Return the kernels with by_range: whether another thread's range of a phase places them."""
+    """Return the kernels with by_range: whether a phase's range on another thread places them."""
     by_range = in_open_backward(trace)
     if by_range.is_empty():
         return kernels.with_columns(by_range=pl.lit(value=False))
@@ -181,9 +181,9 @@ def _with_open_ranges(kernels: pl.DataFrame, trace: Trace) -> pl.DataFrame:
 def place_parts(trace: Trace) -> pl.DataFrame:
     """Return every kernel with layer, class_name, phase and evidence.
 
-    A fused kernel has one row for each module that it was made from: its duration_ns is split among
+    A fused kernel has one row for each module that it was made from. Its duration_ns is split among
     them, with low_ns and high_ns. Modules recorded at compile time outweigh the module around the
-    launch, which is the one that was compiled; communication and gradient accumulation keep their
+    launch, which is the one that was compiled. Communication and gradient accumulation keep their
     own layer.
     """
     placed = name_layers(_located(trace), trace).with_columns(
@@ -233,7 +233,7 @@ def with_classes(trace: Trace, placed: pl.DataFrame) -> pl.DataFrame:
 
 
 def _located(trace: Trace) -> pl.DataFrame:
-    """Return every kernel with the columns of _KIND, which are all that its layer depends on.
+    """Return every kernel with the columns of _KIND, on which alone its layer depends.
 
     module_path and phase are those of the span around the launch.
     """
@@ -265,7 +265,7 @@ def _knows_nodes(trace: Trace) -> bool:
 def _where(tree: pl.DataFrame, kernels: pl.DataFrame) -> tuple[pl.Series, pl.Series | pl.Expr]:
     """Return the span whose module each kernel belongs to.
 
-    Also return whether that is the span in which the kernel's graph node was made.
+    Also return whether the kernel's graph node was made in that span.
     """
     span_ids = kernels["span_id"]
     if "node_span_id" not in kernels.columns:
@@ -276,11 +276,11 @@ def _where(tree: pl.DataFrame, kernels: pl.DataFrame) -> tuple[pl.Series, pl.Ser
 
 
 def name_layers(located: pl.DataFrame, trace: Trace) -> pl.DataFrame:
-    """Return kernels or ops, or groups of them, with layer, class_name and evidence.
+    """Return kernels, ops, or groups of them, with layer, class_name and evidence.
 
-    Strings as pl.String. They have module_path, phase, accumulates, is_root, is_communication,
-    by_node and link, and may have by_range, and loads (a data loader's annotation is around). Rows
-    that no rule places are unattributed.
+    Strings are pl.String. Input columns are module_path, phase, accumulates, is_root,
+    is_communication, by_node and link. They may be joined by by_range, and by loads (a data
+    loader's annotation is around). Rows that no rule places are unattributed.
     """
     located = located.cast({pl.Categorical: pl.String})
     if "by_range" in located.columns:

@@ -20,13 +20,13 @@ are one operation."""
 
 
 def cheapest_path(times: Sequence[tuple[float, float]], change_cost: float) -> list[int]:
-    """Return the configuration of each layer for which times and changes sum to the least.
+    """Return the configuration of each layer for the least sum of times and changes.
 
     Dynamic programming over the layers finds it. `times` has each layer's time in either
-    configuration, infinite where it cannot run in one; `change_cost` is paid wherever the
-    configuration changes, and by a path that begins or ends compiled: what calls the model is
-    eager. Of equal paths the one that stays longer in its configuration is taken; where changes
-    cost nothing, a layer that is equally fast in both is eager. With a cost of 0 this is the
+    configuration, infinite where it cannot run in one. `change_cost` is paid wherever the
+    configuration changes. A path that begins or ends compiled pays it there, as the model's caller
+    is eager. Of equal paths, the one is taken that stays longer in its configuration. Where changes
+    cost nothing, a layer that is equally fast in both is eager. With a cost of 0, this is the
     recurrence of the thesis "Evaluating the PyTorch Compiler in the Vision Domain": the faster one,
     layer by layer.
     """
@@ -48,9 +48,9 @@ def cheapest_path(times: Sequence[tuple[float, float]], change_cost: float) -> l
 
 
 def _cheaper_origin(cost: Sequence[float], state: int, change_cost: float) -> int:
-    """Return the configuration to come from at least cost.
+    """Return the configuration from which a layer is reached at least cost.
 
-    At equal cost the same one, or eager where changes cost nothing.
+    At equal cost it is the same one, or eager where changes cost nothing.
     """
     stay, change = cost[state], cost[1 - state] + change_cost
     if stay == change and change_cost == 0:
@@ -79,8 +79,8 @@ def best_of_two(layers: Sequence[Row]) -> list[Row]:
 def dynamic(layers: Sequence[Row], change_cost: float, region_ns: float) -> list[Row]:
     """Return the cheapest path with `change_cost` for every change between eager and compiled.
 
-    `region_ns` is the part of each layer's time in other that calling it as a compiled region of
-    its own takes; it is subtracted, as the changes pay for it.
+    `region_ns` is what calling a layer as a compiled region of its own takes. It is subtracted from
+    the layer's time in other, as the changes pay for it.
     """
     bare = [
         layer
@@ -99,7 +99,7 @@ def dynamic(layers: Sequence[Row], change_cost: float, region_ns: float) -> list
 
 
 def by_operation(layers: Sequence[Row], operations: dict[Any, tuple[Row, Row]]) -> list[Row]:
-    """Return the faster run for each operation of a layer, where both runs have the same ones.
+    """Return the faster run for each operation of a layer that both runs split alike.
 
     Any other layer has the faster run as a whole. `operations` has each layer's times by operation
     in both runs.
@@ -121,7 +121,7 @@ def by_operation(layers: Sequence[Row], operations: dict[Any, tuple[Row, Row]]) 
 
 
 def with_total(rows: Sequence[Row]) -> list[Row]:
-    """Return the rows after their total.
+    """Return the rows, preceded by their total.
 
     Speedups are over layers that both runs have: a forced choice is no gain.
     """

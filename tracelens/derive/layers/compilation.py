@@ -1,7 +1,4 @@
-"""Whether a run was compiled, and whether two runs had different devices.
-
-The trace or its timings show it.
-"""
+"""Tell whether a run was compiled, and whether two runs had different devices."""
 
 from typing import Any
 
@@ -27,9 +24,10 @@ EVIDENCE = (
 
 
 def shows_compilation(trace: Trace) -> bool:
-    """Return whether the trace shows that it was compiled.
+    """Return whether the trace shows that the program was compiled.
 
-    It has kernels that Inductor made, annotations of torch.compile, or compile provenance.
+    It does if it has kernels that Inductor made, annotations of torch.compile, or compile
+    provenance.
     """
     if trace.has("provenance"):
         return True

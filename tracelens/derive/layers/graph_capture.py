@@ -1,10 +1,9 @@
-"""Kernels of replayed CUDA graphs, matched with recorded launches.
+"""Match kernels of replayed CUDA graphs with launches recorded during the graph's capture.
 
-The launches were recorded while their graph was captured. While a graph is captured its launches
-run nothing: a trace of that has host events only, ops, modules and calls. In order they stand for
-the nodes that a replay runs. ROCm writes the kernel, grid and block into a launch's arguments, CUDA
-nothing; there a capture is taken for a graph's if it has as many launches, and if what the ops were
-given agrees with the kernels that ran.
+While a graph is captured, its launches run nothing: such a trace has ops, modules and calls of the
+host only. In order, the launches stand for the nodes that a replay runs. ROCm writes kernel, grid
+and block into a launch's arguments. CUDA writes nothing: there, a capture is taken to be a graph's
+if it has as many launches, and if the ops' inputs agree with the kernels that ran.
 """
 
 import math
@@ -36,9 +35,10 @@ _GRID, _BLOCK = (tuple(f"{what}_{axis}" for axis in "xyz") for what in ("grid", 
 
 @dataclass
 class Captured:
-    """Graphs that were captured: `work` has the launches as its kernels.
+    """Graphs that were captured.
 
-    `launches` has them with op and shapes.
+    `work` holds their launches in the form of kernels, `launches` the same launches with op and
+    shapes.
     """
 
     work: Trace
@@ -49,7 +49,7 @@ class Captured:
     def pairs(self, trace: Trace) -> pl.DataFrame:
         """Return each replayed kernel (rank, kernel_id) with its captured launch.
 
-        The launch is base_rank and base_id; see PAIRS.
+        The launch is in base_rank and base_id; see PAIRS.
         """
         columns = (
             *("rank", "kernel_id", "name", "primitive", "link", "step"),
@@ -106,9 +106,9 @@ class Captured:
     def _launches_of(
         self, kernels: pl.DataFrame, captures: Sequence[pl.DataFrame]
     ) -> pl.Series | None:
-        """Return for each kernel of a replay the kernel_id of its launch in `work`.
+        """Return, for each replayed kernel, the kernel_id of its launch in `work`.
 
-        None where no capture is of this graph.
+        Return None where no capture is of this graph.
         """
         fits = [
             (wrong, ids)
@@ -205,9 +205,9 @@ def _with_batch_sizes(launches: pl.DataFrame, trace: Trace) -> pl.DataFrame:
 def _compared(kernels: pl.DataFrame, launches: pl.DataFrame) -> tuple[float, pl.Series | None]:
     """Pair a replay's kernels with a capture's launches; return the contradicting share, and pairs.
 
-    Where all launches name their kernels the two sequences are aligned, and what is not aligned
-    contradicts. Else they are paired in order if there are equally many. Without pairs the share is
-    1.
+    Where all launches name their kernels, the two sequences are aligned, and what is not aligned
+    contradicts. Otherwise they are paired in order if there are equally many. Without pairs the
+    share is 1.
     """
     if (launches["name"] != "").all():
         names = pl.concat([kernels["name"].str.strip_suffix(".kd"), launches["name"]])
@@ -228,7 +228,7 @@ def _compared(kernels: pl.DataFrame, launches: pl.DataFrame) -> tuple[float, pl.
 
 
 def _fits(row: dict[str, Any]) -> bool | None:
-    """Return whether a kernel may be what was launched; None where nothing tells."""
+    """Return whether a kernel may be the launched one; None where nothing tells."""
     if row["kernel_id"] is None or row["launched"] not in ("", row["name"].removesuffix(".kd")):
         return False
     primitives = runs_as(row["op"] or "")

@@ -1,10 +1,10 @@
-"""Layers of replayed CUDA graphs' kernels, taken from kernels that correspond to them.
+"""Give kernels of replayed CUDA graphs the layers of kernels that correspond to them.
 
 A replay is one call, so nothing around it says which layer each of its kernels belongs to.
-`graph_captures` finds the launches that were recorded while the graph was captured. Here a capture
-without graphs is used: in it the same program launches the same kernels in the same order, one by
-one: the two sequences of names are aligned, each distinct one once, and a replayed kernel takes the
-layer of the kernel it is aligned with.
+`graph_capture` finds the launches that were recorded while the graph was captured. Here, a run
+without graphs is used: in it the same program launches the same kernels one by one, in the same
+order. The two sequences of names are aligned, each distinct one once, and a replayed kernel takes
+the layer of its partner.
 """
 
 import polars as pl
@@ -49,11 +49,11 @@ def has_replays(trace: Trace) -> bool:
 def place_replays(
     placed: pl.DataFrame, pairs: pl.DataFrame, base_parts: pl.DataFrame, evidence: str
 ) -> pl.DataFrame:
-    """Return the kernels of `placed`, with replayed ones placed by a base.
+    """Return the kernels of `placed`, with the replayed ones placed by a base.
 
-    A replayed kernel stands where the base's kernel stands that it is paired with. `placed` and
+    A replayed kernel gets the layer of the base's kernel that it is paired with. `placed` and
     `base_parts` hold one row per kernel and layer, `pairs` what `pairs_by_name` returns. A kernel
-    that was split in the base is split in the same proportions; its parts sum to its own duration.
+    that is split in the base is split in the same proportions; its parts sum to its own duration.
     """
     open_rows = placed.filter((pl.col("link") == "graph") & pl.col("evidence").is_in(_PATHS_ONLY))
     replayed = open_rows.join(pairs, on=["rank", "kernel_id"]).join(
@@ -81,9 +81,9 @@ def place_replays(
 
 
 def _fractions(parts: pl.DataFrame) -> pl.DataFrame:
-    """Return the base's parts of kernels with each part's fraction of its kernel.
+    """Return the base's parts of kernels, each with its fraction of the kernel.
 
-    They are as `split_duration` takes them.
+    The fractions have the form that `split_duration` takes.
     """
     key = ["rank", "kernel_id"]
     whole, equal = pl.col("duration_ns").sum().over(key), 1 / pl.len().over(key)
@@ -128,10 +128,7 @@ def pairs_by_name(trace: Trace, base: Trace) -> pl.DataFrame:
 
 
 def _coded(trace: Trace, base: Trace) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """Return the kernels of both in order, without replays in the base.
-
-    Equal names have equal codes.
-    """
+    """Return both traces' kernels in order, the base's without replays; equal names share codes."""
     mine, theirs = _sequences(trace), _sequences(base).filter(pl.col("link") != "graph")
     if tools(trace) != tools(base):
         mine, theirs = mine.with_columns(BARE_NAME), theirs.with_columns(BARE_NAME)
@@ -158,8 +155,8 @@ def tools(trace: Trace) -> set[object]:
 def _sequences(trace: Trace) -> pl.DataFrame:
     """Return kernels in launch order.
 
-    Those of a replay are in the order of the graph's nodes where the source has it. `unit` groups
-    them: a step (0 or more), or outside of steps a launch (below 0).
+    Kernels of a replay are in the order of the graph's nodes, where the source has it. `unit`
+    groups kernels: by step (0 or more), or outside of steps by launch (below 0).
     """
     columns = (
         "rank",
@@ -187,9 +184,9 @@ def _sequences(trace: Trace) -> pl.DataFrame:
 
 
 def _run(kernels: pl.DataFrame) -> pl.DataFrame:
-    """Return one run of the program: a step with the most common sequence.
+    """Return one run of the program: a step with the most common sequence of kernels.
 
-    Where no step is marked, it is the first kernels.
+    Where no step is marked, return the first kernels.
     """
     steps = kernels.drop_nulls("step").group_by("step", maintain_order=True).agg("code")
     if steps.is_empty():

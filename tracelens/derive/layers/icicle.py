@@ -22,9 +22,9 @@ _SITE = ("rank", "site_id")
 def kernel_paths(trace: Trace, rank: int, most: int = MOST_ROWS) -> pl.DataFrame:
     """Return time and number of kernels by phase, layer, op and kernel name.
 
-    The op is the outermost one around the launch. The times sum to the rank's kernel total. A
-    kernel stands in the layer that launched it, so that what was compiled or replayed stands where
-    it was called. Most time first; empty without kernels, or where no sites are recorded.
+    The op is the outermost one around the launch. Times sum to the rank's kernel total. A kernel
+    belongs to the layer that launched it, so compiled or replayed work stands where it was called.
+    Most time comes first. The result is empty without kernels, or where no sites are recorded.
     """
     kernels = trace.select(
         "kernels", *_SITE, "name", "primitive", "link", "is_communication", "duration_ns"

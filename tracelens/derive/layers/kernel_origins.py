@@ -1,4 +1,4 @@
-"""Where each kernel comes from: op, layer, Python line and phase, through graphs as well."""
+"""Find where each kernel comes from: op, layer, Python line and phase, through graphs, too."""
 
 import polars as pl
 
@@ -19,9 +19,9 @@ _ORIGIN = pl.Schema({"op": pl.String(), "place": pl.String(), "phase": pl.String
 def kernel_origins(trace: Trace, base: Trace | None = None) -> pl.DataFrame:
     """Return rank, kernel_id, op, place, layer and phase of each kernel, None where unknown.
 
-    `op` is the innermost one, `place` the innermost Python frame that is not the framework's
-    machinery, `phase` what a server's step does, else the part of a training step. Kernels of
-    replays have what their graph's capture recorded, in the trace itself or in `base`.
+    `op` is the innermost one. `place` is the innermost Python frame that is not the framework's
+    machinery. `phase` is what a server's step does, else the part of a training step. Kernels of
+    replays have what was recorded as their graph was captured, in the trace itself or in `base`.
     """
     kernels = trace.select("kernels", "rank", "kernel_id", "span_id", "step")
     found = _origins(trace, kernels).drop("span_id")

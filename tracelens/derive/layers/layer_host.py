@@ -22,9 +22,9 @@ def layer_host_times(trace: Trace, by: Sequence[str] = ()) -> pl.DataFrame:
     """Time each layer's ops on the host: the rows sum to the ops' self time.
 
     There is one row per rank, layer, class_name, phase and evidence, and per value of `by`, which
-    are columns of spans such as the step. Columns are n_ops and op_self_ns. An op of a compiled
-    graph belongs to the modules that its call was made from, where that was recorded; if these are
-    several, it counts once in each. Without any op the frame has no columns.
+    names columns of spans such as the step. Columns are n_ops and op_self_ns. Where the modules of
+    a compiled graph's calls were recorded, an op of the graph belongs to the modules of its call;
+    it is counted once in each. Without any op the frame has no columns.
     """
     spans = trace.select("spans", *_COLUMNS, *by)
     compiled = _ops_of_graphs(trace)
@@ -65,7 +65,8 @@ def layer_host_times(trace: Trace, by: Sequence[str] = ()) -> pl.DataFrame:
 def _ops_of_graphs(trace: Trace) -> pl.DataFrame:
     """Return one row per op of a compiled graph and module that its call was made from.
 
-    Columns are rank, span_id, layer, phase, evidence and self_ns, whose sum is the op's own time.
+    Columns are rank, span_id, layer, phase, evidence and self_ns. self_ns sums to the op's own
+    time.
     """
     schema = dict.fromkeys(("layer", "phase", "evidence"), pl.String)
     empty = pl.DataFrame(

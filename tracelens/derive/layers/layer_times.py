@@ -1,6 +1,6 @@
-"""Times of layers in one trace, of kernels a step and in the table `timings`.
+"""Read times of layers: from kernels by step, and from the table `timings`.
 
-And of two runs side by side.
+Also set two runs side by side.
 """
 
 from concurrent.futures import ThreadPoolExecutor
@@ -27,10 +27,11 @@ _KEY = ("rank", "layer", "phase")
 
 
 def kernel_times(trace: Trace) -> pl.DataFrame:
-    """Return GPU time a step of each layer and phase.
+    """Return each layer's and phase's GPU time per step.
 
     Columns: rank, layer, class_name, phase, evidence, n, bounds, primitive_*_ns. Where steps are
-    marked, work outside of them is left out; where none is, the whole trace counts as one.
+    marked, work outside of them is left out. Where none is marked, the whole trace counts as one
+    step.
     """
     steps = trace.select("kernels", "rank", "step").filter(in_program(trace)).unique()
     n_steps = steps.group_by("rank").agg(n_steps=pl.col("step").drop_nulls().len().clip(1))
@@ -54,7 +55,7 @@ def both_kernel_times(base: Trace, other: Trace) -> Sides | None:
 def measured_times(trace: Trace) -> pl.DataFrame:
     """Return medians and quartiles of each layer's measured times, warm-up left out.
 
-    They are for each configuration and variant. rank, configuration, compile_mode, method,
+    There is one row for each configuration and variant: rank, configuration, compile_mode, method,
     synchronized, profiled, clock, quantity, layer, class_name, n, bounds.
     """
     ns = pl.col("duration_ns")
@@ -79,7 +80,7 @@ def measured_times(trace: Trace) -> pl.DataFrame:
 def region_cost(trace: Trace, configuration: str | None) -> float | None:
     """Return the median cost of calling a compiled region, or None if never measured.
 
-    It is as measured in the configuration, in any for None. A median below 0, which is noise,
+    It is that measured in the configuration; for None, in any. A median below 0, which is noise,
     counts as 0.
     """
     rows = trace.timings.filter(~pl.col("is_warmup"), pl.col("module_path") == REGION)
@@ -112,10 +113,10 @@ class Way(NamedTuple):
 def layer_pairs(base: Trace, other: Trace, kernels: Sides | None) -> pl.DataFrame:
     """Return one row per layer, phase and way of timing that both traces have.
 
-    Columns are those of COMPARE_LAYERS up to the evidence. One way is GPU time of kernels, from
-    `both_kernel_times`. Another is each pair of measured configurations, for each method that
-    measured both: eager configurations of base where it has any, with compiled ones of other where
-    it has any, on the same device where possible.
+    Columns are those of COMPARE_LAYERS up to the evidence. One way is the GPU time of kernels, from
+    `both_kernel_times`. Each pair of measured configurations is another way, for each method that
+    measured both. Configurations are paired on the same device where possible: eager ones of base,
+    where it has any, with compiled ones of other, where it has any.
     """
     parts = []
     if kernels is not None:
@@ -134,7 +135,7 @@ def layer_pairs(base: Trace, other: Trace, kernels: Sides | None) -> pl.DataFram
 
 
 def measured_ways(base: pl.DataFrame, other: pl.DataFrame) -> list[tuple[Way, Way]]:
-    """Return the ways of measuring that are compared, of two frames that `measured_times` gives."""
+    """Return the ways of measuring to compare, from two frames of `measured_times`."""
     return _measured_pairs(_ways(base), _ways(other))
 
 
@@ -179,7 +180,7 @@ def _ways(measured: pl.DataFrame) -> list[Way]:
 
 
 def _of(measured: pl.DataFrame, way: Way) -> pl.DataFrame:
-    """Return the layers measured in that way; the forward pass is what is measured."""
+    """Return the layers that were measured in that way; what is measured is the forward pass."""
     method, synchronized, profiled, _, quantity = way.variant
     wanted = (way.configuration, way.compile_mode, *way.variant)
     details = [
@@ -223,8 +224,7 @@ def _measured_pairs(base: list[Way], other: list[Way]) -> list[tuple[Way, Way]]:
 def _comparable(base: Way, other: Way) -> bool:
     """Return whether both were measured alike.
 
-    Times by the profiler have to be self time on the device that each one ran on, the CPU or the
-    GPU.
+    Times by the profiler have to be self times on the device that each one ran on, CPU or GPU.
     """
     if base.variant[0] != "profiler":
         return base.variant == other.variant

@@ -1,8 +1,8 @@
-"""The kernels between two generated ones, aligned with the library calls recorded there.
+"""Align the kernels between two generated ones with the library calls recorded there.
 
-A Viterbi alignment (Viterbi, IEEE Transactions on Information Theory 13, 1967): the hidden state is
-the library call under way, each kernel is an observation, and the path with the best sum of scores
-wins.
+This is a Viterbi alignment (Viterbi, IEEE Transactions on Information Theory 13, 1967). The hidden
+state is the library call under way, each kernel is an observation, and the path with the best sum
+of scores wins.
 """
 
 from __future__ import annotations
@@ -58,11 +58,11 @@ class _Path(NamedTuple):
 
 
 def calls_in_gap(primitives: Sequence[str], calls: Sequence[str]) -> list[int | None]:
-    """Return the recorded library call that each of a gap's kernels is of, by index, or None.
+    """Return, for each of a gap's kernels, the index of its recorded library call, or None.
 
-    Kernels are given by primitive. Both are in order. A call has one kernel that does its work,
-    after what prepares it and before what finishes it. Kernels of a call that has none stay
-    unmatched. A call that is alone has all kernels.
+    Kernels are given by primitive. Kernels and calls are in order. A call has one kernel that does
+    its work; kernels before it prepare, kernels after it finish. Without a kernel that does its
+    work, a call's kernels stay unmatched. A call that is alone has all kernels.
     """
     if len(calls) < 2:
         return [0 if calls else None] * len(primitives)
@@ -103,9 +103,9 @@ def _next_states(
 
 
 def _score(primitive: str, call: str, before: _State, n_begun: int) -> float:
-    """Return the score of a kernel as one of a call.
+    """Return the score of a kernel as a part of a call.
 
-    The call before it goes on where `n_begun` is 0, else that many calls begin.
+    With `n_begun` 0, the call before it goes on; else that many calls begin.
     """
     fit = _fit(call, primitive)
     if n_begun:
@@ -122,7 +122,7 @@ def _score(primitive: str, call: str, before: _State, n_begun: int) -> float:
 def _fit(call: str, primitive: str) -> float:
     """Return how likely a kernel of a primitive does the work of a call.
 
-    It is 0 where it prepares or finishes it.
+    It is 0 where the kernel prepares or finishes the call.
     """
     if primitive == "unknown":
         return _UNKNOWN_KERNEL

@@ -1,6 +1,6 @@
-"""Calls of ops whose work is known: operations, and bytes that have to move.
+"""Find calls of ops whose work is known: operations, and bytes that have to move.
 
-Each is counted once, with the kernels that ran in it.
+Each call is counted once, with the kernels that ran in it.
 """
 
 from collections.abc import Iterator
@@ -53,12 +53,13 @@ _WORK = pl.Schema(
 
 @dataclass(frozen=True, slots=True)
 class Modelled:
-    """The modelled calls that ran kernels, and the kernels of a trace with what they belong to.
+    """The modelled calls that ran kernels, and all kernels with what they belong to.
 
-    `calls`: rank, device_id, step, op, shapes, dtypes, precision (None for one without a peak),
-    flops, needed_flops, least_bytes (of it cache_bytes), duration_ns and n_kernels of its kernels,
-    and what its work `assumed`. `rest`: rank, device_id, step and duration_ns of kernels in no such
-    call, and `why` they are in none. `kernels`: kernel_id of each kernel in a call, with CALL.
+    `calls` has rank, device_id, step, op, shapes, dtypes, precision (None for a precision without a
+    peak), flops, needed_flops, least_bytes (of which cache_bytes), duration_ns and n_kernels of its
+    kernels, and what its work `assumed`. `rest` has rank, device_id, step and duration_ns of
+    kernels in no such call, and `why` they are in none. `kernels` has the kernel_id of each kernel
+    in a call, with CALL.
     """
 
     calls: pl.DataFrame
@@ -121,10 +122,10 @@ def modelled(trace: Trace, base: Trace | None = None, only: pl.Expr | None = Non
 
 
 def _with_contexts(calls: pl.DataFrame, trace: Trace) -> pl.DataFrame:
-    """Return the calls with what attention to a cache computes and reads in their steps.
+    """Return the calls; attention to a cache gets what it computes and reads in its step.
 
     The marks of a server's steps tell how many keys all queries together meet. Where they do not,
-    the work is that of tokens that meet themselves, and `assumed` says so.
+    each token is taken to meet itself only, and `assumed` says so.
     """
     calls = calls.with_columns(cache_bytes=pl.lit(0.0))
     is_cached = pl.col("pair_flops") > 0
@@ -169,7 +170,7 @@ def _has_shapes(trace: Trace) -> bool:
 
 
 def _with_replays(called: pl.DataFrame, trace: Trace, base: Trace | None) -> pl.DataFrame:
-    """Return the kernels with the calls of those that graphs replayed, as far as they are known.
+    """Return the kernels; those that graphs replayed have their calls, as far as known.
 
     `run` is the replay's API call.
     """
@@ -195,7 +196,7 @@ def _with_replays(called: pl.DataFrame, trace: Trace, base: Trace | None) -> pl.
 def replayed_launches(
     trace: Trace, base: Trace | None
 ) -> Iterator[tuple[Trace, pl.DataFrame, pl.DataFrame]]:
-    """Yield what tells the ops of replays: a trace, its launches with spans, and the pairs."""
+    """Yield each trace that tells the ops of replays, with its launches, spans and pairs."""
     for side in filter(None, (trace, base)):
         captured = captured_graphs(side)
         if captured is not None:
@@ -240,7 +241,7 @@ def _called(trace: Trace, kernels: pl.DataFrame, only: pl.Expr | None = None) ->
 
 
 def _calls(tree: pl.DataFrame, kernels: pl.DataFrame, works: pl.DataFrame) -> pl.Series:
-    """Return the span of the call that each kernel of a rank belongs to; None of one in none."""
+    """Return the span of each kernel's call, None for a kernel in none; all of one rank."""
     parent = tree["parent_id"]
     none = pl.repeat(False, tree.height, dtype=pl.Boolean, eager=True)
     is_call = none.clone().scatter(works["span_id"], True)
@@ -280,7 +281,7 @@ def _row(
     of_lists: tuple[str | None, str | None],
     experts: tuple[int, float] | None,
 ) -> tuple[object, ...]:
-    """Return what _WORK declares of a call; None of each where its work is not known."""
+    """Return the columns that _WORK declares for a call; all None where its work is unknown."""
     list_dtype, assumed = of_lists
     work = work_of(name, texts, list_dtype, experts)
     if work is None:

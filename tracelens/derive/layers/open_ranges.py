@@ -1,4 +1,4 @@
-"""Kernels that one thread launched while another one's range of a phase was open."""
+"""Find kernels that one thread launched while another thread's range of a phase was open."""
 
 import polars as pl
 
@@ -12,9 +12,9 @@ EVIDENCE = "launched by another thread while a range named backward was open"
 def in_open_backward(trace: Trace) -> pl.DataFrame:
     """Return kernels of autograd's own threads: rank, kernel_id, by_range (True).
 
-    An annotation or NVTX range named `backward` is open, at the launch, in another thread of the
-    process, and the launching thread is inside no span of its own, which would tell what it does.
-    Such a trace has ranges only: PyTorch's profiler gives autograd's threads spans.
+    At such a launch, an annotation or NVTX range named `backward` is open in another thread of the
+    process. The launching thread is inside no span of its own that would tell what it does. Only
+    traces with nothing but ranges are like this: PyTorch's profiler gives autograd's threads spans.
     """
     kernels = trace.select("kernels", "rank", "kernel_id", "api_call_id", "span_id")
     kernels = kernels.filter(pl.col("span_id").is_null() & pl.col("api_call_id").is_not_null())

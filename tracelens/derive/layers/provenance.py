@@ -1,10 +1,10 @@
-"""The modules that a compiled graph's kernels came from.
+"""Find the modules that a compiled graph's kernels came from.
 
-The trace's calls are aligned with those recorded when compiling. Inductor wraps every run of a
-compiled graph in an annotation `## Call CompiledFxGraph KEY ##`; the recorder's sidecar lists, by
-that key and in order, the kernels that the graph calls and the FX nodes each was made from. Names
-repeat within a graph, so a call is found by name and place: the two sequences are aligned, each
-distinct one once.
+The trace's calls are aligned with those that were recorded at compile time. Inductor wraps every
+run of a compiled graph in an annotation `## Call CompiledFxGraph KEY ##`. By that key, the
+recorder's sidecar lists the kernels that the graph calls, in order, and the FX nodes that each was
+made from. Names repeat within a graph, so a call is found by name and place: the two sequences are
+aligned, each distinct one once.
 """
 
 import re
@@ -42,8 +42,8 @@ def split_kernels(
     """Return one row per kernel and module that it was made from; see PARTS.
 
     Columns: rule, is_backward, estimate_ns, low_ns and high_ns. A fused kernel's time is split by
-    the bytes that each module's nodes write; an equal split and the whole for the module with most
-    bytes give the range. The estimates of a kernel sum to its duration. Kernels that no recorded
+    the bytes that each module's nodes write. The range covers an equal split, and the whole for the
+    module with most bytes. The estimates of a kernel sum to its duration. Kernels that no recorded
     call explains are left out. `kernels` needs rank, kernel_id, name, span_id, primitive, link,
     start_ns and duration_ns, in the order of their launches.
     """
@@ -54,10 +54,10 @@ def split_kernels(
 def recorded_calls(
     kernels: pl.DataFrame, spans: pl.DataFrame, provenance: pl.DataFrame
 ) -> pl.DataFrame:
-    """Return the kernels that a recorded call explains, as `split_kernels` takes them.
+    """Return the kernels that a recorded call explains, with graph_key and call_order.
 
-    Columns graph_key and call_order are added. An empty frame without columns where there is
-    nothing to align.
+    `kernels` has the form that `split_kernels` takes. Where there is nothing to align, the frame is
+    empty and has no columns.
     """
     if not provenance.height or not kernels.height:
         return pl.DataFrame()
@@ -70,7 +70,7 @@ def _calls(kernels: pl.DataFrame, tree: pl.DataFrame) -> pl.DataFrame:
     """Return one rank's kernels that ran in a compiled graph.
 
     They have the graph's key, its run, and the call in it. The call is the outermost op between the
-    kernel's launch and the graph, or, where there is none, the kernel alone.
+    kernel's launch and the graph; without an op, the kernel is a call of its own.
     """
     keys = tree["name"].str.extract(_GRAPH_SPAN)
     is_op = tree["kind"] == "op"
@@ -105,8 +105,8 @@ def _calls(kernels: pl.DataFrame, tree: pl.DataFrame) -> pl.DataFrame:
 def _aligned(calls: pl.DataFrame, provenance: pl.DataFrame) -> pl.DataFrame:
     """Return kernels with the call_order of the recorded call that explains them.
 
-    The others are left out. Runs of a graph that launched the same kernels in the same order
-    are aligned once.
+    Other kernels are left out. Runs of a graph that launched the same kernels in the same order are
+    aligned once.
     """
     run = ["rank", "graph_key", "run"]
     finishes = pl.col("name").cast(pl.String).str.contains(_SUMS)
@@ -160,7 +160,7 @@ def _recorded(provenance: pl.DataFrame) -> dict[str, list[tuple[int, str]]]:
 
 
 def _extern_label(name: str) -> str:
-    """Return a common name for a recorded library call and the trace's op.
+    """Return the same name for a recorded library call and for the trace's op.
 
     `torch.ops.aten.sort.stable` and `aten::sort` have the same.
     """
@@ -189,10 +189,9 @@ def _as_calls(kernels: pl.DataFrame) -> list[tuple[str, list[str]]]:
 
 
 def _align(calls: list[tuple[str, list[str]]], recorded: list[tuple[int, str]]) -> list[int | None]:
-    """Return for each kernel of a run the call_order of its recorded call, or None.
+    """Return, for each kernel of a run, the call_order of its recorded call, or None.
 
-    Calls are aligned by their names first; what lies between two of those is filled in by
-    `_fill_gaps`.
+    Calls are first aligned by name. `_fill_gaps` then fills in what lies between two aligned calls.
     """
     labels, expected = [label for label, _ in calls], [label for _, label in recorded]
     both = set(labels) & set(expected)
@@ -221,8 +220,8 @@ def _fill_gaps(
 ) -> None:
     """Match kernels that have no op with the library calls recorded at their place.
 
-    A CUDA graph's replay has such kernels. Between two known kernels there may be several such
-    calls; `calls_in_gap` tells which kernel is whose.
+    The replay of a CUDA graph has such kernels. Between two known kernels there may be several such
+    calls; `calls_in_gap` tells which kernel belongs to which.
     """
     first, last = 0, -1
     while first < len(calls):
@@ -254,9 +253,9 @@ def kernel_shares(provenance: pl.DataFrame) -> pl.DataFrame:
 def shares_of(nodes: pl.DataFrame, by: list[str], **more: pl.Expr) -> pl.DataFrame:
     """Return one row per recorded call and value of `by`.
 
-    Columns are estimate_frac, by the bytes that its nodes write, low_frac and high_frac. The range
-    is that of the split by bytes, an equal one, and all for the value with most bytes. `more`:
-    aggregates of the nodes to keep.
+    estimate_frac is its share by the bytes that its nodes write. The range low_frac to high_frac
+    covers that split, an equal one, and all for the value with most bytes. `more` are aggregates of
+    the nodes to keep.
     """
     call = ["graph_key", "call_order"]
     shares = nodes.group_by(*call, *by, maintain_order=True).agg(
@@ -275,9 +274,9 @@ def shares_of(nodes: pl.DataFrame, by: list[str], **more: pl.Expr) -> pl.DataFra
 
 
 def _own_nodes(nodes: pl.DataFrame) -> pl.DataFrame:
-    """Leave out nodes that Inductor lists beside the one that a library call runs.
+    """Leave out nodes that Inductor lists beside the node that a library call runs.
 
-    A fallback's origins gather neighbours that were inlined on the way (seen with torch 2.11).
+    A fallback's origins include neighbours that were inlined on the way (seen with torch 2.11).
     """
     words = pl.col("kernel_name", "aten_op").str.replace(
         r"^(extern_kernels|torch\.ops\.aten|aten)\.", ""

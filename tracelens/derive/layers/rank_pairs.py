@@ -1,4 +1,4 @@
-"""Comparing one rank with another.
+"""Compare one rank with another.
 
 Comparisons match rows by rank, so base's rank takes the number of other's.
 """
@@ -32,7 +32,7 @@ def _as_rank(trace: Trace, rank: int) -> Trace:
 def pairs_ranks(
     compare: Callable[Concatenate[Trace, Trace, _P], _T],
 ) -> Callable[Concatenate[Trace, Trace, _P], _T]:
-    """Wrap a comparison: given traces of one rank each, it compares these two ranks."""
+    """Wrap a comparison: it then compares two ranks, given two traces of one rank each."""
 
     @wraps(compare)
     def paired(base: Trace, other: Trace, /, *args: _P.args, **more: _P.kwargs) -> _T:
@@ -54,9 +54,9 @@ def pairs_ranks(
 def says_ranks(
     notes: Callable[Concatenate[Trace, Trace, _P], list[str]],
 ) -> Callable[Concatenate[Trace, Trace, _P], list[str]]:
-    """Return the notes of such a comparison.
+    """Wrap the notes of such a comparison.
 
-    The first sentence says which ranks were paired.
+    The first sentence then says which ranks were paired.
     """
 
     @wraps(notes)

@@ -1,7 +1,4 @@
-"""Alignment of two sequences.
-
-Which element of one corresponds to which of the other, both in order.
-"""
+"""Align two sequences: pair elements that correspond, both in order."""
 
 from difflib import SequenceMatcher
 
@@ -9,10 +6,10 @@ _MOST_EDITS = 300
 
 
 def align(mine: tuple[int, ...], theirs: tuple[int, ...]) -> list[int | None]:
-    """Return for each of `mine` the index of its match in `theirs`, in increasing order.
+    """Return, for each of `mine`, the index of its match in `theirs`, in increasing order.
 
-    It is None for no match. The common beginning and end are paired at once, so that only what
-    differs is searched.
+    It is None where there is no match. The common beginning and end are paired first, so that only
+    the rest is searched.
     """
     shorter = min(len(mine), len(theirs))
     head = next((i for i in range(shorter) if mine[i] != theirs[i]), shorter)
@@ -40,8 +37,9 @@ def _blocks(mine: tuple[int, ...], theirs: tuple[int, ...]) -> list[tuple[int, i
 def _few_edits(mine: tuple[int, ...], theirs: tuple[int, ...]) -> list[tuple[int, int]]:
     """Return places paired in a longest common subsequence, by Myers' greedy algorithm.
 
-    None past _MOST_EDITS differences. Difflib's time grows with the square of how often names
-    repeat; of two runs of a program that differ little, this one's grows with the length alone.
+    Return None above _MOST_EDITS differences. difflib's time grows with the square of how often
+    names repeat. For two runs of a program that differ little, this one's grows with the length
+    only.
     """
     reach, steps = {1: 0}, []
     for n_edits in range(min(_MOST_EDITS, len(mine) + len(theirs)) + 1):
@@ -63,7 +61,7 @@ def _few_edits(mine: tuple[int, ...], theirs: tuple[int, ...]) -> list[tuple[int
 def _onward(reach: dict[int, int], diagonal: int, n_edits: int) -> int:
     """Return the place in `mine` where a diagonal begins.
 
-    One of mine is skipped from below, or one of theirs from above.
+    It is reached from below by skipping one of mine, or from above by skipping one of theirs.
     """
     down = diagonal == -n_edits or (
         diagonal != n_edits and reach[diagonal - 1] < reach[diagonal + 1]

@@ -1,4 +1,4 @@
-"""Classify a process's ops: arithmetic, copies of memory, communication, or call overhead alone."""
+"""Classify a process's ops: arithmetic, copies of memory, communication, or calling only."""
 
 from __future__ import annotations
 
@@ -45,9 +45,9 @@ _OPERATOR = r"^\w+::\w+$"
 def process_work(spans: pl.DataFrame, process_id: int | None) -> pl.DataFrame:
     """Return what a process's threads do, as disjoint stretches by start.
 
-    `spans` are of one rank, with COLUMNS and SHAPES and parent_id as row number. Returns start_ns,
-    end_ns, `work` (a kind), `op` (the innermost op) and `call` (the outermost one); the two are
-    None in communication. At each moment it is the first kind that any thread does.
+    `spans` are of one rank, with COLUMNS and SHAPES, and parent_id as row number. Columns are
+    start_ns, end_ns, `work` (a kind), `op` (the innermost op) and `call` (the outermost op); both
+    ops are None in communication. Where threads do different kinds at once, the first kind counts.
     """
     wanted_process = pl.Series([process_id], dtype=pl.Int64)
     is_own = spans["process_id"].eq_missing(wanted_process)
@@ -85,8 +85,8 @@ def process_work(spans: pl.DataFrame, process_id: int | None) -> pl.DataFrame:
 def _ops(spans: pl.DataFrame, is_own: pl.Series) -> pl.DataFrame:
     """Return the ops of a process: thread_id, start_ns, end_ns, op, above and call.
 
-    The last three are rows of spans: `above` is the nearest op around each, `call` the outermost,
-    which may be itself.
+    The last three are rows of spans. `above` is the nearest op around each, `call` the outermost,
+    which may be the op itself.
     """
     names = spans["name"].cast(pl.Categorical)
     (communicates,) = matching(names, COMMUNICATION)
@@ -135,7 +135,7 @@ def _nearest(parents: pl.Series, is_op: pl.Series, rows: pl.Series) -> pl.Series
 def _outermost(rows: pl.Series, above: pl.Series) -> pl.Series:
     """Return the outermost op around each op, or the op itself.
 
-    `above` is the nearest one around it.
+    `above` is the nearest op around it.
     """
     positions = pl.int_range(len(rows), eager=True)
     place = pl.DataFrame({"row": rows, "at": positions})
@@ -213,7 +213,7 @@ def _product(sizes: list[object]) -> int:
 
 
 def _disjoint(pieces: pl.DataFrame) -> pl.DataFrame:
-    """Return pieces of several threads, by start, without the time that an earlier one covers."""
+    """Return pieces of several threads, by start; time covered by an earlier piece is cut off."""
     ordered = pieces.sort("start_ns", "end_ns", descending=[False, True])
     end_ns = pl.col("end_ns")
     reached = end_ns.cum_max().shift(1)

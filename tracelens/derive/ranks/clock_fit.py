@@ -1,4 +1,4 @@
-"""The fit of one clock: its offset over time as a line above some points and below others."""
+"""Fit one clock: its offset over time is a line above some points and below others."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -18,9 +18,9 @@ _SEEN = 3
 class ClockFit:
     """A clock's offset at time 0 and its drift, in ns and ns a second, with bounds of both.
 
-    Every line between the points lies within `low` and `high` at time 0, and within `uncertainty`
-    of this one anywhere between the first and the last time. Where no line keeps between all
-    points, `residual` is the least distance by which they have to be moved apart.
+    Every line between the points lies within `low` and `high` at time 0. Anywhere between the first
+    and the last time, it lies within `uncertainty` of this line. Where no line fits between all
+    points, `residual` is the least distance by which points have to be moved to make room.
     """
 
     offset: float
@@ -58,10 +58,10 @@ class _Corridor:
 def fit_clock(lows: Points, highs: Points, near: Points, until: float) -> ClockFit | None:
     """Return the line above `lows`, below `highs` and close to `near`, for times from 0 to `until`.
 
-    None without bounds from both sides. This is a linear programme of two unknowns. For a given
-    drift, the offsets of lines that keep all bounds lie between a floor and a ceiling. Floor and
-    ceiling are piecewise linear in the drift, with breaks where another corner of the points'
-    hulls takes over. So their extremes are at these drifts.
+    Return None without bounds from both sides. This is a linear programme with two unknowns. For a
+    given drift, the offsets of lines that keep all bounds lie between a floor and a ceiling. Both
+    are piecewise linear in the drift, with breaks where another corner of the points' hulls takes
+    over. So their extremes are at the drifts of these breaks.
     """
     if not lows or not highs:
         return None
@@ -97,7 +97,7 @@ def _fit_inside(
 def _hull(points: Points, side: int) -> Points:
     """Return the corners of the points' convex hull, above for side 1 and below for -1.
 
-    No other point bounds a line. This is Andrew's monotone chain, 1979.
+    No other point can bound a line. This is Andrew's monotone chain (1979).
     """
     corners: list[tuple[float, float]] = []
     for time, offset in sorted(points):
@@ -122,7 +122,7 @@ def _slopes(hull: Points) -> list[float]:
 
 
 def _last(function: Callable[[float], float], good: float, end: float) -> float:
-    """Return the last value from `good` towards `end` where a concave function is not below 0."""
+    """Return the last value from `good` towards `end` where a concave function is at least 0."""
     if function(end) >= 0:
         return end
     for _ in range(_ROUNDS):
@@ -132,7 +132,10 @@ def _last(function: Callable[[float], float], good: float, end: float) -> float:
 
 
 def _through(points: Points) -> tuple[float, float]:
-    """Return offset and drift of the line through the points, drift 0 where scatter hides it."""
+    """Return offset and drift of the line through the points.
+
+    The drift is 0 where the points scatter too much to show one.
+    """
     times, offsets = zip(*points, strict=True)
     level = median(offsets)
     if len({*times}) < _SEEN:
@@ -146,7 +149,7 @@ def _through(points: Points) -> tuple[float, float]:
 def _towards(
     wished: tuple[float, float], safe: tuple[float, float], lows: Points, highs: Points
 ) -> tuple[float, float]:
-    """Return the wished line, moved towards a safe one as far as the bounds demand."""
+    """Return the wished line, moved towards a safe line as far as the bounds demand."""
     share = 1.0
     for side, points in ((1, lows), (-1, highs)):
         for t, y in points:

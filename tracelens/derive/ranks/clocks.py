@@ -1,10 +1,10 @@
-"""Clocks of a job's ranks from its collectives: offset and drift of each, with bounds.
+"""Estimate the clocks of a job's ranks from its collectives: offset and drift, with bounds.
 
 Ranks of one host share a clock. Between hosts, a collective in which every rank needs every other's
-data cannot end anywhere before its last start, and a receive not before its send starts. Every such
-pair bounds the difference of two clocks from one side. The offset is taken as a straight line over
-time. Of the lines that meet all bounds, the one nearest to the ends of collectives is the estimate:
-ranks leave a collective within microseconds of each other.
+data cannot end anywhere before its last start. Nor can a receive end before its send starts. Every
+such pair bounds the difference of two clocks from one side. The offset is taken as a straight line
+over time. Of the lines that meet all bounds, the estimate is the one nearest to the ends of
+collectives, as ranks leave a collective within microseconds of each other.
 """
 
 from collections.abc import Collection, Mapping, Sequence
@@ -99,7 +99,10 @@ def estimate_clocks(calls: pl.DataFrame, nodes: Mapping[int, int | None]) -> pl.
 def on_job_clock(
     frame: pl.DataFrame, clocks: pl.DataFrame, columns: Sequence[str] = ("start_ns", "end_ns")
 ) -> pl.DataFrame:
-    """Move columns of times from each rank's clock to the job's; times on an unknown clock stay."""
+    """Move columns of times from each rank's clock to the job's.
+
+    Times on an unknown clock stay.
+    """
     if (
         not (clocks["offset_ns"].fill_null(0) != 0).any()
         and not (clocks["drift_ppm"].fill_null(0) != 0).any()
@@ -136,8 +139,8 @@ def with_uncertainty(calls: pl.DataFrame, clocks: pl.DataFrame) -> pl.DataFrame:
 def doubt_of(calls: pl.DataFrame, awaited: Collection[int] | None = None) -> str | None:
     """Say why clocks leave open which rank was waited for; None where they do not.
 
-    With `awaited`, only calls in which one of these ranks is waited for are looked at. Clocks tell
-    where most of the time from each start to the last one is longer than their uncertainty.
+    Clocks suffice if most of the time from each start to the last one is longer than their
+    uncertainty. With `awaited`, only calls in which one of these ranks is waited for count.
     """
     wait = pl.col("last_start_ns") - pl.col("start_ns")
     is_asked = True if awaited is None else pl.col("awaited_rank").is_in([*awaited])
@@ -160,9 +163,9 @@ def doubt_of(calls: pl.DataFrame, awaited: Collection[int] | None = None) -> str
 
 
 def _bounds(calls: pl.DataFrame) -> pl.DataFrame:
-    """Return the calls that bound clocks: no end of one may come before any of its starts.
+    """Return the calls that bound clocks: no end of such a call may come before any of its starts.
 
-    A send's end and a receive's start are None, because they bound nothing.
+    A send's end and a receive's start are None, as they bound nothing.
     """
     name = pl.col("issued")
     sends, receives = name == "send", name == "recv"
@@ -180,9 +183,9 @@ def _bounds(calls: pl.DataFrame) -> pl.DataFrame:
 
 
 def _shared(bounds: pl.DataFrame, nodes: Mapping[int, int | None]) -> tuple[dict[int, int], str]:
-    """Number the clocks that ranks share, the job's 0.
+    """Number the clocks that ranks share; the job's clock is 0.
 
-    Return them by rank, and the basis of this.
+    Return them by rank, and how that is known.
     """
     known = {node for node in nodes.values() if node is not None}
     if len(nodes) == 1 or (len(known) == 1 and None not in nodes.values()):
@@ -288,7 +291,7 @@ def _lines(both: pl.DataFrame, origin_ns: int, until: float) -> dict[int, dict[s
 def _facts(line: ClockFit, base_ns: int) -> dict[str, float]:
     """Return a fit as columns of CLOCKS.
 
-    Its times are on the rank's clock less `base_ns`; those of CLOCKS are on the job's.
+    The fit's times are on the rank's clock less `base_ns`; those of CLOCKS are on the job's.
     """
     drift = line.drift * 1e-9
     offset, low, high = (value / (1 - drift) for value in (line.offset, line.low, line.high))

@@ -1,4 +1,4 @@
-"""Waiting of ranks for each other: the time in a collective until the last rank has begun it."""
+"""Measure waiting in collectives: the time until the last rank has begun."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ WAITS = {
 
 @dataclass(frozen=True, slots=True)
 class Waits:
-    """The waiting of all ranks: `pieces`, and the ranks' `computing`, which hides part of it.
+    """The waiting of all ranks in `pieces`, and their `computing`, which hides part of it.
 
     A row of `pieces` has rank, group_key, call, awaited_rank, start_ns and end_ns on the rank's own
-    clock, and hidden_ns, the time in it during which the rank computed. Pieces do not overlap
-    within a rank: where two collectives wait at once, the time is that of the one begun first.
-    `computing` has each rank's time with a kernel that does not communicate, as disjoint intervals.
-    Both are sorted by rank and start, and have before_ns, the length of the rank's intervals
-    before.
+    clock, and hidden_ns, the part of it in which the rank computed. Pieces of a rank do not
+    overlap: where two collectives wait at once, the time belongs to the one that began first.
+    `computing` has the times in which each rank runs a kernel that does not communicate, as
+    disjoint intervals. Both are sorted by rank and start. before_ns is the length of the rank's
+    earlier intervals.
     """
 
     pieces: pl.DataFrame
@@ -62,10 +62,10 @@ def _waits_of(trace: Trace) -> Waits:
 def waits_by_step(trace: Trace, steps: pl.DataFrame | None = None) -> pl.DataFrame:
     """Return one row per rank and step, and one (step None) per rank for all its time.
 
-    Columns are WAITS. For ranks with matched collectives. `wait_ns` is time in which at least one
-    collective waits for a rank to begin it, hidden_ns the part of it in which the rank computes,
-    exposed_ns the rest. Time counts in the step in which it passes. Steps are the trace's own
-    unless some are given, with start_ns and duration_ns.
+    Columns are WAITS; ranks are those with matched collectives. `wait_ns` is time in which at least
+    one collective waits for a rank to begin it. hidden_ns is the part of it in which the rank
+    computes, exposed_ns the rest. Time counts in the step in which it passes. Steps are the trace's
+    own, unless some are given, with start_ns and duration_ns.
     """
     waits = waits_of(trace)
     ranks = match_collectives(trace).calls.select("rank").unique()
@@ -93,7 +93,7 @@ def waits_by_window(trace: Trace, windows: pl.DataFrame) -> pl.DataFrame:
     """Return each rank's exposed waiting in each window, on the device that it communicates on.
 
     `windows` have rank, step, phase, start_ns and end_ns. Columns are rank, device_id, step, phase
-    and collective_wait_ns. Empty without matched collectives.
+    and collective_wait_ns. The result is empty without matched collectives.
     """
     devices = match_collectives(trace).calls.group_by("rank").agg(pl.col("device_id").mode().min())
     numbered = windows.with_row_index("row").with_columns(pl.col("row").cast(pl.Int64))
@@ -105,7 +105,7 @@ def waits_by_window(trace: Trace, windows: pl.DataFrame) -> pl.DataFrame:
 
 
 def waiting_pairs(trace: Trace) -> pl.DataFrame:
-    """Return one row per rank and one that it waited for, sorted by these.
+    """Return one row per rank and rank that it waited for, sorted by both.
 
     Columns are WAITING_FOR.
     """
@@ -125,7 +125,7 @@ def waiting_pairs(trace: Trace) -> pl.DataFrame:
 
 
 def exposed_transfers(trace: Trace) -> pl.DataFrame:
-    """Return the time of each matched call after its last start that no computing hides.
+    """Return, for each matched call, the time after its last start that no computing hides.
 
     Columns: rank, group_key, call, transfer_ns.
     """
@@ -145,7 +145,7 @@ def exposed_transfers(trace: Trace) -> pl.DataFrame:
 
 
 def computing_ns(trace: Trace, ranks: pl.Series) -> int:
-    """Return how long ranks run a kernel that does not communicate, summed over the ranks."""
+    """Return how long ranks run kernels that do not communicate, summed over the ranks."""
     computing = _computing(trace, ranks)
     return int(computing.select((pl.col("end_ns") - pl.col("start_ns")).sum()).item() or 0)
 
@@ -166,7 +166,7 @@ def waits_in(trace: Trace, windows: pl.DataFrame) -> pl.DataFrame:
 
 
 def _until(waits: Waits, windows: pl.DataFrame, edge: str) -> pl.DataFrame:
-    """Return for each window its rank's waiting before one of its edges, and the hidden part."""
+    """Return, for each window, its rank's waiting before one of its edges, and the hidden part."""
     hidden = pl.col("hidden_ns")
     last = _last_begun(
         waits.pieces.with_columns(hidden_before_ns=hidden.cum_sum().over("rank") - hidden),
@@ -184,7 +184,7 @@ def _until(waits: Waits, windows: pl.DataFrame, edge: str) -> pl.DataFrame:
 def _covered(intervals: pl.DataFrame, moments: pl.DataFrame, column: str) -> pl.Series:
     """Return the length of a rank's disjoint intervals before each of its moments.
 
-    It is None for the moment None.
+    It is None for a moment that is None.
     """
     last = _last_begun(intervals, moments, column)
     inside = pl.min_horizontal("end_ns", "moment") - pl.col("start_ns")
@@ -214,7 +214,7 @@ def _last_begun(intervals: pl.DataFrame, moments: pl.DataFrame, column: str) -> 
 
 
 def _disjoint(waits: pl.DataFrame) -> pl.DataFrame:
-    """Cut from each wait of a rank the time in which one that began earlier still waits."""
+    """Cut from each wait of a rank the time in which a wait that began earlier goes on."""
     ordered = waits.sort("rank", "start_ns", "end_ns")
     ended = pl.col("end_ns").cum_max().shift().over("rank")
     cut = ordered.with_columns(start_ns=pl.max_horizontal("start_ns", ended))
@@ -238,6 +238,6 @@ def _computing(trace: Trace, ranks: pl.Series) -> pl.DataFrame:
 
 
 def _summed(intervals: pl.DataFrame) -> pl.DataFrame:
-    """Add `before_ns`, the length of the rank's intervals before, to disjoint intervals."""
+    """Add `before_ns` to disjoint intervals: the length of the rank's earlier intervals."""
     length = pl.col("end_ns") - pl.col("start_ns")
     return intervals.with_columns(before_ns=length.cum_sum().over("rank") - length)

@@ -61,15 +61,16 @@ _MAX_NAMED = 3
 class Matched:
     """The matched collectives of a trace.
 
-    `calls` has one row per rank and call, columns as in CALLS. `group_key` identifies a group,
-    `group` describes it; `call` counts the group's calls from 0. Times are on the job's clock, but
-    own_start_ns on the rank's own. first_start_ns and last_start_ns are the first and last start of
-    any rank, awaited_rank the one that began last, least_ns the least duration, n_ranks the number
-    of captured ranks, group_size of all where it is known. uncertainty_ns is how well the starts of
-    rank and awaited_rank can be compared, None where nothing tells. `stops` has one row per group
-    with a call that does not pair: its index and a sentence; nothing after it is in `calls`.
-    `clocks` is as from `clocks_of`. `remarks` are sentences on how calls were matched, and which
-    were left out.
+    `calls` has one row per rank and call, with columns CALLS. `group_key` identifies a group,
+    `group` describes it; `call` counts the group's calls from 0. Times are on the job's clock; only
+    own_start_ns is on the rank's own. first_start_ns and last_start_ns are the first and last start
+    of any rank, awaited_rank is the one that began last, least_ns is the least duration. n_ranks
+    counts the captured ranks of the group, group_size all of them where known. uncertainty_ns is
+    how well the starts of rank and awaited_rank can be compared, None where nothing tells.
+
+    `stops` has one row per group with a call that does not pair: the call's index, and a sentence.
+    No later call of the group is in `calls`. `clocks` is from `clocks_of`. `remarks` are sentences
+    on how calls were matched, and which were left out.
     """
 
     calls: pl.DataFrame
@@ -81,9 +82,9 @@ class Matched:
 def match_collectives(trace: Trace) -> Matched:
     """Return the calls of each process group that all its captured ranks have; empty with one rank.
 
-    Matched by the sequence number where a group's calls all have one, else by order within the
-    group; sends and receives by order within each pair of ranks; kernels that no library described
-    by order among themselves. The result is cached.
+    Calls are matched by sequence number where all calls of a group have one, else by order within
+    the group. Sends and receives are matched by order within each pair of ranks, kernels that no
+    library described by order among themselves. The result is cached.
     """
     return trace.derived(_match)
 
@@ -203,8 +204,8 @@ def _communication_kernels(trace: Trace) -> tuple[pl.DataFrame, list[str]]:
 def assign_groups(kernels: pl.DataFrame) -> tuple[pl.DataFrame, str | None]:
     """Add group_key, n_ranks and issued (the recorded name) to calls.
 
-    A pair of ranks that send and receive is a group, and its calls are send/recv. The remark counts
-    the calls of groups of one captured rank, which are left out.
+    Two ranks that send and receive are a group, whose calls are send/recv. The remark counts the
+    calls of groups of which one rank was captured; they are left out.
     """
     is_pair = pl.col("name").is_in(_PAIR) & pl.col("peer").is_not_null()
     ends = (
@@ -244,7 +245,7 @@ def assign_sequence(grouped: pl.DataFrame) -> tuple[pl.DataFrame, str | None]:
     """Add `call`, the index in the group, and is_ordered; sort by rank, group and call.
 
     The index follows the recorded sequence numbers where all calls of a group have one, else the
-    order of starts on each rank. The remark names groups that are matched by order.
+    order of starts on each rank. The remark names the groups that are matched by order.
     """
     calls = grouped.sort("start_ns", "kernel_id", maintain_order=True).with_columns(
         is_ordered=pl.col("sequence").is_null().any().over("group_key")
@@ -266,9 +267,9 @@ def assign_sequence(grouped: pl.DataFrame) -> tuple[pl.DataFrame, str | None]:
 
 
 def drop_partial_prefix(numbered: pl.DataFrame) -> tuple[pl.DataFrame, str | None]:
-    """Leave out calls before every captured rank of a group has one; the remark counts them.
+    """Leave out a group's calls before every captured rank has one; the remark counts them.
 
-    A rank whose profiler began later lacks the first ones, which is no mistake of the program's.
+    A rank whose profiler began later lacks the first calls, which is no mistake of the program.
     """
     firsts = numbered.group_by("group_key", "rank").agg(pl.col("call").min())
     begins = firsts.group_by("group_key").agg(begin=pl.col("call").max())
@@ -289,7 +290,7 @@ def _list_names(names: list[str]) -> str:
 
 
 def _stop_at_mismatch(numbered: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """Return the calls before each group's first that does not pair, and those firsts as STOPS."""
+    """Return each group's calls before its first that does not pair, and those firsts as STOPS."""
     sizes = ["size_in_bytes", "size_out_bytes"]
     has_one_size = ~pl.col("name").str.contains(_VARIABLE_SIZE)
     sized = numbered.with_columns(
@@ -311,7 +312,7 @@ def _stop_at_mismatch(numbered: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFram
 
 
 def _describe_stops(stopped: pl.DataFrame) -> Iterator[tuple[str, int, str]]:
-    """Yield for each group that stops its key, the call, and a sentence on what differs."""
+    """Yield, for each group that stops, its key, the call, and a sentence on the difference."""
     for (key,), group in stopped.group_by("group_key", maintain_order=True):
         call = int(group["stop"][0])
         rows = group.filter(pl.col("call") == call)
@@ -335,7 +336,7 @@ def _describe_stops(stopped: pl.DataFrame) -> Iterator[tuple[str, int, str]]:
 
 
 def _call_in_words() -> pl.Expr:
-    """Return a call in words: its name, and element type and sizes where known."""
+    """Return an expression that describes a call: its name, and type and sizes where known."""
     sizes = pl.format("of {} to {} bytes", "size_in_bytes", "size_out_bytes")
     return pl.concat_str("issued", "dtype", sizes, separator=" ", ignore_nulls=True)
 

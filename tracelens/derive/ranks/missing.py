@@ -1,4 +1,4 @@
-"""Ranks whose traces were not given, and whether the given ones seem to wait for them."""
+"""Find ranks whose traces were not given, and whether the given ones seem to wait for them."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ _FASTEST = 0.1
 class MissingStraggler:
     """Ranks that were not given and whose groups' transfers take longer than they need.
 
-    `excess_ns` is the time lost in all; `mean_ns` is the mean time of a transfer, `usual_ns` that
-    of one without waiting.
+    `excess_ns` is the time lost in all. `mean_ns` is the mean time of a transfer, `usual_ns` that
+    of a transfer without waiting.
     """
 
     ranks: tuple[int, ...]
@@ -58,8 +58,8 @@ def describe_missing(trace: Trace) -> str | None:
 def find_missing_straggler(trace: Trace) -> MissingStraggler | None:
     """Return the missing ranks that others seem to wait for, None where transfers are even.
 
-    In a group with a missing rank the least duration of a call holds what is waited for that rank.
-    It is compared with whole groups' transfers of the same data, else with the group's fastest.
+    In a group with a missing rank, the least duration of a call includes waiting for that rank. It
+    is compared with complete groups' transfers of the same data, else with the group's fastest.
     """
     if not missing_ranks(trace):
         return None
@@ -90,7 +90,7 @@ def find_missing_straggler(trace: Trace) -> MissingStraggler | None:
 
 
 def _missing_of(trace: Trace, group_key: str) -> tuple[int, ...]:
-    """Return the missing ranks of a group, of the job where the group's ranks are not known."""
+    """Return the missing ranks of a group; of the job where the group's ranks are unknown."""
     begin = group_key.find("[")
     members = json.loads(group_key[begin : group_key.find("]") + 1]) if begin >= 0 else []
     missing = missing_ranks(trace)

@@ -30,7 +30,7 @@ class Pipeline:
     def bubble(self) -> float | None:
         """Share of a step that a stage is idle in a balanced schedule, None without microbatches.
 
-        (p-1)/(m+p-1) for p stages and m microbatches: Narayanan et al., Efficient Large-Scale
+        It is (p-1)/(m+p-1) for p stages and m microbatches: Narayanan et al., Efficient Large-Scale
         Language Model Training on GPU Clusters, 2021, section 2.2.
         """
         if self.n_microbatches is None:
@@ -41,7 +41,7 @@ class Pipeline:
 def find_pipeline(trace: Trace) -> Pipeline | None:
     """Return the pipeline of a job, None where it has less than two stages.
 
-    Stages are those of the table `ranks`, else they follow from who first sent to whom.
+    Stages are those of the table `ranks`; without them, they follow from who first sent to whom.
     """
     sends = _sends(trace)
     stages = dict(trace.ranks.select("rank", "pp").drop_nulls().iter_rows())
@@ -91,7 +91,7 @@ def order_stages(sends: Iterable[tuple[int, int]]) -> dict[int, int]:
 
 
 def _count_microbatches(sends: pl.DataFrame, stages: Mapping[int, int]) -> int | None:
-    """Return how often a stage sends to the next one in a step, the median of all pairs."""
+    """Return how often a stage sends to the next one in a step: the median of all pairs."""
     stage = {
         name: pl.col(name).replace_strict(stages, default=None, return_dtype=pl.Int64)
         for name in ("sender", "receiver")

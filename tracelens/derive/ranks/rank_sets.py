@@ -27,7 +27,7 @@ _AXES = {
 
 @dataclass(frozen=True, slots=True)
 class RankSet:
-    """Ranks with the name of what they are; `kind` is one of KINDS."""
+    """Ranks with a name for the set: `kind` is one of KINDS."""
 
     kind: str
     name: str
@@ -35,20 +35,20 @@ class RankSet:
 
     @property
     def text(self) -> str:
-        """The name, with the ranks where it does not list them."""
+        """The set's name, followed by its ranks where the name does not list them."""
         if self.kind in ("rank", "ranks"):
             return self.name
         return f"{self.name} ({list_ranks(self.ranks)})"
 
 
 def list_set(ranks: Iterable[int]) -> RankSet:
-    """Name ranks by their list, as they form no known set."""
+    """Name ranks that form no known set by listing them."""
     members = tuple(sorted({*ranks}))
     return RankSet("rank" if len(members) == 1 else "ranks", list_ranks(members), members)
 
 
 def named_sets(trace: Trace) -> list[RankSet]:
-    """Return nodes, stages and groups of two to all but one of the trace's ranks."""
+    """Return nodes, stages and groups with at least two ranks, and not all ranks, of the trace."""
     pipeline = trace.derived(find_pipeline)
     nodes = [*trace.ranks.select("rank", "node").drop_nulls().iter_rows()]
     stages = [*pipeline.stages.items()] if pipeline else []
@@ -74,7 +74,7 @@ def _numbered_sets(kind: str, word: str, numbers: Sequence[tuple[int, int]]) -> 
 
 
 def _groups(trace: Trace) -> list[RankSet]:
-    """Return the process groups with matched collectives, those of the same ranks once."""
+    """Return the process groups with matched collectives; groups of the same ranks count once."""
     calls = match_collectives(trace).calls.filter(pl.col("name") != "send/recv")
     groups = calls.group_by("group_key").agg(pl.col("group").first(), pl.col("rank").unique())
     sets: dict[tuple[int, ...], RankSet] = {}
@@ -104,7 +104,7 @@ def join_sets(sets: Sequence[RankSet]) -> RankSet:
 
 
 def tied_ranks(trace: Trace, ranks: Collection[int]) -> tuple[str, list[int]] | None:
-    """Return the smallest group around the ranks and its other members, None without one."""
+    """Return the smallest group with all of the ranks, and its other members; None without one."""
     around = [
         rank_set
         for rank_set in trace.derived(named_sets)

@@ -1,4 +1,4 @@
-"""Transfers of collectives by group and size, and which of them are slow beside their peers."""
+"""Compare transfers of collectives by group and size, and find those slower than their peers."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def group_transfers(trace: Trace, steps: frozenset[int] | None = None) -> pl.Dat
     """Return one row per group, collective, element type and size, with times, rates and `slow`.
 
     With `steps`, only calls in these steps count. Columns are those of COLLECTIVES_ACROSS without
-    link_frac, and group_key and ranks (a list) besides.
+    link_frac, plus group_key and ranks (a list).
     """
     calls = each_transfer(trace)
     if steps is not None:
@@ -85,9 +85,9 @@ def _members(trace: Trace) -> pl.DataFrame:
 def _with_peers(groups: pl.DataFrame) -> pl.DataFrame:
     """Add peers_ns and slowdown.
 
-    peers_ns is the lower median of the same transfer in all groups of as many ranks. Both are None
-    where there is one group, or a rank of the group was not given: what is waited for it would
-    count as transfer.
+    peers_ns is the lower median of the same transfer in all groups with as many ranks. Both are
+    None where there is only one such group, and where a rank of the group was not given, as waiting
+    for that rank would count as transfer.
     """
     is_whole = (pl.col("group_size") <= pl.col("n_ranks")).fill_null(value=True)
     alike = [*SAME_CALL, "n_ranks"]
@@ -109,9 +109,9 @@ def _with_peers(groups: pl.DataFrame) -> pl.DataFrame:
 def _mark_slow(groups: pl.DataFrame) -> pl.DataFrame:
     """Add `slow`: link where a group is slower than its peers, network where hosts' links are.
 
-    It is the network where the group spans more hosts than its peers, where slow groups have
-    neither a rank nor a host in common, and where a group of several hosts carries a small part of
-    what groups within a host do.
+    It is the network in three cases: the group spans more hosts than its peers; slow groups have
+    neither a rank nor a host in common; a group of several hosts has a small part of the rate of
+    groups within a host.
     """
     more_ns = pl.col("transfer_median_ns") - pl.col("peers_ns")
     is_slow = ((pl.col("slowdown") >= SLOW) & (more_ns > _LEAST_NS)).fill_null(value=False)

@@ -1,4 +1,4 @@
-"""Ranks of a trace validated: which are missing or of another run, and how their clocks differ."""
+"""Validate a trace's ranks: which are missing or of another run, how their clocks differ."""
 
 from collections.abc import Iterator
 from dataclasses import replace
@@ -67,10 +67,10 @@ def validate_ranks(trace: Trace, *, force_mix: bool = False) -> None:
 def _foreign(trace: Trace, matched: Matched) -> str | None:
     """Say why the ranks cannot be of one program, None where they can.
 
-    A collective that does not pair may be the mistake that is looked for. But a rank is of another
-    program if none of its collectives pairs and none is of a kind that others issue, too. So is a
-    rank whose collectives come hours apart from the others', if no clock that runs evenly explains
-    it.
+    A collective that does not pair may be the very mistake that the user looks for. But a rank is
+    of another program in two cases. None of its collectives pairs, and none is of a kind that
+    others issue, too. Or its collectives come hours apart from the others', and no evenly running
+    clock explains that.
     """
     if matched.stops.height:
         rows = trace.collectives
@@ -113,7 +113,7 @@ def _missing_ranks(trace: Trace, matched: Matched) -> Iterator[_Row]:
 
 
 def _clock_remarks(matched: Matched) -> Iterator[_Row]:
-    """Say how each clock that is not the job's is known, where that is not certain."""
+    """Say, for each clock but the job's, how it is known, where that is not certain."""
     for row in matched.clocks.iter_rows(named=True) if matched.calls.height else ():
         rank_and_severity = (row["rank"], "warning")
         if row["basis"] == "assumed":
@@ -149,7 +149,7 @@ def _row(rank: int, severity: str, code: str, text: str) -> _Row:
 
 
 def _described(clocks: pl.DataFrame) -> dict[str, Any]:
-    """Return the clocks as the manifest holds them."""
+    """Return the clocks in the form of the manifest."""
     bases = clocks["basis"].unique()
     if clocks["clock"].n_unique() == 1:
         return {"basis": str(bases[0])}

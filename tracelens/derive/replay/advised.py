@@ -1,4 +1,4 @@
-"""Advice with what each change would give: by a replay with it, else by the recorded times."""
+"""Say what each advised change would save: by a replay, else from the recorded times."""
 
 from __future__ import annotations
 
@@ -59,8 +59,8 @@ def _list_changes(trace: Trace) -> list[Change]:
 def advised_changes(trace: Trace) -> list[Advised]:
     """List the changes that save at least 2 % of a step, the largest saving first.
 
-    Where the trace can be replayed, a change saves what the replay says: a wait that goes may only
-    move elsewhere. A change whose saving is not known keeps its place after those that save more.
+    Where the trace can be replayed, the saving is that of a replay: a wait that is removed may only
+    move elsewhere. A change of unknown saving stands where its recorded time would put it.
     """
     return trace.derived(_advised_changes)
 
@@ -80,10 +80,10 @@ def advise(trace: Trace) -> list[str]:
 
 
 def _predictions(trace: Trace) -> dict[str, Prediction]:
-    """Predict each advised change that a replay can make: by its expression, the step with it.
+    """Predict each advised change that a replay can make: map its expression to the step.
 
-    Empty for several ranks, which are replayed one by one and would not wait for each other, and
-    for steps whose time without the profiler is not known.
+    Empty for several ranks, as they are replayed one by one and would not wait for each other.
+    Empty also where the step without the profiler is not known.
     """
     steps = unprofiled_steps(trace) if len(trace.manifest.ranks) == 1 else {}
     if not any(step.unprofiled_ns for step in steps.values()):

@@ -22,10 +22,10 @@ _NONE_IS_WRITTEN_OUT = "sdpa: no product, softmax and product follow each other 
 
 @dataclass(frozen=True, slots=True)
 class Attention:
-    """Work between two products around a softmax: rows of `gone` that a fused kernel leaves out.
+    """Work between two products around a softmax; a fused kernel does without the rows `gone`.
 
-    `first` and `last` are the products' rows. A backward one computes the scores anew, which takes
-    as long as its last product.
+    `first` and `last` are the products' rows. A backward kernel computes the scores again, which
+    takes as long as its last product.
     """
 
     first: int
@@ -35,7 +35,7 @@ class Attention:
 
 
 def sdpa(subject: Subject, _: str | None) -> Change:
-    """Take away what is between the products of attention, and their tensors' copies.
+    """Remove what is between the products of attention, and the copies of their tensors.
 
     A fused kernel does the same products; the scores stay on the chip. The host calls one op.
     """
@@ -117,7 +117,7 @@ def _copies(kinds: list[str], place: int, direction: int) -> list[int]:
 
 
 def _issued(subject: Subject, attention: Attention) -> Flags:
-    """Return the host's own time from the first call that goes to the last, but for one launch."""
+    """Return the host's own time from the first to the last removed call, less one launch."""
     replay = subject.replay
     table = subject.replay.table
     calls = replay.work.calls[[*attention.gone, attention.first, attention.last]]

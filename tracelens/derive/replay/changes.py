@@ -48,8 +48,8 @@ _SMALL_BYTES = 64
 class Doubt:
     """The error to expect of a prediction, as two shares.
 
-    One is of the time that the change takes away, one of all other time. They are chosen;
-    CHANGE_WIDTH says how many times their sum a range is wide, which was measured.
+    One is a share of the time that the change removes, the other a share of all other time. The
+    shares are chosen. A range is CHANGE_WIDTH times their sum wide, which was measured.
     """
 
     of_change: float = 0.1
@@ -58,7 +58,7 @@ class Doubt:
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """A kind of change: how it is written, what it means, and how it is made of its value."""
+    """A kind of change: how it is written, what it means, and the function that makes it."""
 
     usage: str
     meaning: str
@@ -98,7 +98,7 @@ def usages() -> list[str]:
 
 
 def _cuda_graph(subject: Subject, layer: str | None) -> Change:
-    """Take the host's time in ops and launches away, but for one launch per step.
+    """Remove the host's time in ops and launches, except one launch per step.
 
     Waits and input stay.
     """
@@ -175,7 +175,7 @@ def _no_sync(subject: Subject, place: str | None) -> Change:
 def _read_numbers(subject: Subject, calls: Flags) -> Flags:
     """Find the edges of ops that read back a number that one of these calls waits for.
 
-    Those of its copy count too.
+    Edges of the number's copy count, too.
     """
     replay = subject.replay
     table = subject.replay.table
@@ -211,7 +211,7 @@ def _words_of_calls(subject: Subject) -> list[str]:
 
 
 def _without(subject: Subject, cause: str | None) -> Change:
-    """Let the host spend no time on this cause any more."""
+    """Remove the host's time that has this cause."""
     if cause not in _REMOVABLE:
         raise UsageError(f"without: say one of {', '.join(_REMOVABLE)}, as without=host")
     chosen = subject.of_cause(cause)

@@ -23,7 +23,7 @@ _HOST = (OP, PYTHON, CALL, LAUNCH)
 class Costs:
     """The host time that a profiler adds to each op, Python call and API call that it records.
 
-    `generated_ns` is what it adds to each launch of a kernel that torch.compile generated, besides:
+    `generated_ns` is added to each launch of a kernel that torch.compile generated, as well:
     Inductor's launcher describes the launch to a profiler.
     """
 
@@ -108,7 +108,7 @@ def costs_of(trace: Trace, rank: int) -> tuple[Costs, str]:
 
 
 def costs_by_kind(stored: object) -> dict[str, Costs]:
-    """Read the costs of each kind of profile from a manifest or file. Anything else gives none."""
+    """Read the costs of each kind of profile from a manifest or file; {} from anything else."""
     if not isinstance(stored, Mapping):
         return {}
     return {kind: Costs(*stored[kind]) for kind in TORCH_COSTS if _are_costs(stored.get(kind))}

@@ -73,9 +73,9 @@ def critical_path_of(trace: Trace, replay: Replay) -> pl.DataFrame:
 def _within(
     replay: Replay, times: Ints, edges: list[int], begin: int, end: int
 ) -> tuple[list[int], list[int], list[int]]:
-    """Return the edges of a path that take time between two moments, and when and how long.
+    """Return the edges of a path that take time between two moments, in order.
 
-    They stay in order.
+    Also return when each begins there, and how long it takes.
     """
     kept = []
     starts = []

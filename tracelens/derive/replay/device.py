@@ -40,8 +40,8 @@ WORK_KINDS = {"kernel": KERNEL, "copy": COPY, "fill": FILL, "collective": COLLEC
 class Work:
     """Device work by start as arrays, with the moments (rows of all moments) of its begin and end.
 
-    `previous` is the row of the work before it on its stream, -1 for none; `launched` when its call
-    began, -1 where that was before the window.
+    `previous` is the row of the work before it on its stream, -1 for none. `launched` is when its
+    call began, -1 where that was before the window.
     """
 
     starts: Ints
@@ -90,7 +90,7 @@ def read_work(window: Window, first_moment: int) -> Work:
 
 @dataclass(frozen=True, slots=True)
 class Latency:
-    """What is usual in the window: from a launch to an idle device, and between work in a queue."""
+    """What is usual in the window: time from a launch to an idle device, and time in a queue."""
 
     launch_ns: int
     gap_ns: int
@@ -99,13 +99,13 @@ class Latency:
 def add_device_edges(
     edges: Edges, window: Window, work: Work, call_begins: Ints, origin: int
 ) -> Latency:
-    """Add the edges into the begins and ends of device work; returns the usual latencies.
+    """Add the edges to the begins and ends of device work; return the usual latencies.
 
-    `call_begins` has the moment that each call begins at, `origin` the window's first moment. Work
-    starts once its call has launched it and the work before it on its stream is done. Where it
-    started later than both explain, and other work had just ended, it waited for that (marked as
-    inferred), unless the source recorded what its stream waited for. The first work of a stream
-    that was late for nothing recorded waited for work of before the window.
+    `call_begins` has the moment at which each call begins, `origin` is the window's first moment.
+    Work starts once its call has launched it and the earlier work on its stream is done. If it
+    started later than both explain, and other work had just ended, it is taken to have waited for
+    that (marked as inferred), unless the source recorded what its stream waited for. If nothing
+    recorded explains why a stream's first work was late, it waited for work from before the window.
     """
     has_previous = work.previous >= 0
     gaps = np.where(has_previous, work.starts - work.ends[work.previous], -1)
@@ -172,7 +172,7 @@ def _usual(latencies: Ints, gaps: Ints) -> Latency:
 def _graph_latencies(work: Work, launch_ns: Ints) -> Ints:
     """Give the first kernel of a replayed graph the launch's latency.
 
-    The others wait for each other.
+    The graph's other kernels wait for each other.
     """
     result = launch_ns.copy()
     first: dict[int, int] = {}
@@ -185,7 +185,7 @@ def _graph_latencies(work: Work, launch_ns: Ints) -> Ints:
 def _add_queue_edges(edges: Edges, work: Work, rows: Ints, queue_ns: Ints) -> None:
     """Add the edges between work of one stream.
 
-    Where two overlap, part of the first is waited for.
+    Where the second begins before the first ends, it waits for a part of the first.
     """
     before = work.previous[rows]
     overlap = work.ends[before] > work.starts[rows]
@@ -209,7 +209,10 @@ def _add_queue_edges(edges: Edges, work: Work, rows: Ints, queue_ns: Ints) -> No
 
 
 def _just_ended(work: Work, row: int) -> int:
-    """Return the work of another stream that ended last, shortly before this began; -1 for none."""
+    """Return the work of another stream that ended last before this began; -1 for none.
+
+    It must have ended shortly before.
+    """
     begin = work.starts[row]
     queue = work.queues[row]
     earlier = slice(max(0, row - 256), row)
@@ -222,9 +225,9 @@ def _just_ended(work: Work, row: int) -> int:
 
 
 def _recorded_waits(window: Window, work: Work) -> tuple[Ints, Flags]:
-    """Return the work that each began after by a recorded wait of its stream, -1 for none.
+    """Return the work that a recorded wait of its stream puts before each, -1 for none.
 
-    Also returns whether the wait was recorded.
+    Also return whether a wait was recorded.
     """
     awaited = np.full(len(work.starts), -1, np.int64)
     streams = window.work["stream_id"].to_numpy()

@@ -76,8 +76,8 @@ class EdgeTable:
 def build_table(edges: Edges, times: Ints, classes: Ints) -> tuple[EdgeTable, Ints]:
     """Sort moments by recorded time (and class, where equal), and edges by the moment they lead to.
 
-    Returns the table, and the new place of each moment. An edge that would lead back in that order
-    is left out: rules that read coarse times may find one between moments of the same time.
+    Return the table, and the new place of each moment. An edge that leads back in this order is
+    left out: rules that read coarse times may find one between moments of the same time.
     """
     order = np.lexsort((np.arange(len(times)), classes, times))
     place = np.empty(len(times), np.int64)

@@ -1,6 +1,6 @@
-"""A graph of moments: each comes no earlier than every moment it waits for, plus that edge's time.
+"""A graph of moments: each waits for other moments, plus the time of the edge from each.
 
-This is Daydream's dependency graph (Zhu et al., ATC 2020) with two moments for each activity, its
+This is Daydream's dependency graph (Zhu et al., ATC 2020), with two moments for each activity, its
 begin and its end, so that every rule is an edge. The earliest times are the longest paths from the
 first moment (the critical path method).
 """
@@ -20,10 +20,10 @@ Flags = npt.NDArray[np.bool_]
 
 @dataclass(frozen=True, slots=True)
 class Graph:
-    """Edges by the moment they lead to: moment m waits along edges offsets[m] to offsets[m + 1].
+    """Edges sorted by the moment they lead to: edges offsets[m] to offsets[m + 1] lead to m.
 
-    `sources` are the moments that edges come from, each before the one it leads to; `weights` are
-    ns. A moment without edges is at time 0.
+    `sources` are the moments that edges come from; each is earlier than the one it leads to.
+    `weights` are ns. A moment without edges is at time 0.
     """
 
     offsets: Ints
@@ -44,7 +44,7 @@ def earliest_times(graph: Graph) -> tuple[Ints, Ints]:
     """Return the time of each moment, and the edge that decides it: the critical path method.
 
     Times are longest paths in an acyclic graph, found in topological order (Kelley and Walker,
-    1959). The deciding edge is -1 without any, and the first of equals.
+    1959). The deciding edge is the first of several, and -1 where there is none.
     """
     if LIBRARY is not None:
         times = np.empty(graph.n_moments, np.int64)
@@ -55,7 +55,7 @@ def earliest_times(graph: Graph) -> tuple[Ints, Ints]:
 
 
 def earliest_times_in_python(graph: Graph) -> tuple[Ints, Ints]:
-    """Compute the longest paths in Python. It defines the twin in C, `longest_paths`."""
+    """Compute the longest paths in Python, which defines the twin in C, `longest_paths`."""
     offsets = graph.offsets.tolist()
     sources = graph.sources.tolist()
     weights = graph.weights.tolist()
@@ -77,7 +77,7 @@ def earliest_times_in_python(graph: Graph) -> tuple[Ints, Ints]:
 
 
 def deciding_path(graph: Graph, deciding: Ints, moment: int) -> list[int]:
-    """Return the edges that decide a moment, from it back to the first moment."""
+    """Return the edges that decide a moment, from the moment back to the first one."""
     path = []
     while (edge := int(deciding[moment])) >= 0:
         path.append(edge)

@@ -96,7 +96,7 @@ def _length(intervals: tuple[Ints, Ints]) -> int:
 
 
 def _overlap(first: tuple[Ints, Ints], second: tuple[Ints, Ints]) -> int:
-    """Return how long two unions of intervals are both there."""
+    """Return how long two unions of intervals overlap."""
     union = _merged(*_by_start(first, second))
     return _length(first) + _length(second) - _length(union)
 
@@ -176,7 +176,7 @@ def _within(times: Ints, starts: Ints, ends: Ints, rows: Ints) -> Ints:
 
 
 def _span_edges(window: Window, team: pl.DataFrame, times: Ints) -> tuple[Ints, Ints, Ints]:
-    """Count per piece how many ops, Python calls and generated kernels' ops begin or end in it."""
+    """Count, per piece, begins and ends of ops, Python calls and generated kernels' ops."""
     spans = window.spans.join(team, on=["process_id", "thread_id"], how="semi")
     counts = []
     for flag in ("is_op", "is_python", "is_generated"):

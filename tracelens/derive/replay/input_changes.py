@@ -44,7 +44,7 @@ _NO_INPUT = (
 
 
 def input_ready(subject: Subject, _: str | None) -> Change:
-    """Make the host never wait for input, and find its caches warm."""
+    """Let the host never wait for input, and find its caches warm."""
     chosen = subject.of_cause("input")
     require(chosen, f"input_ready: {_NO_INPUT}")
     is_cold = _is_cold(subject, chosen)
@@ -52,7 +52,10 @@ def input_ready(subject: Subject, _: str | None) -> Change:
 
 
 def _is_cold(subject: Subject, chosen: Flags) -> Flags:
-    """Flag what the host does right after a long wait for input, and copies of that input."""
+    """Flag what the host does right after a long wait for input, and copies of that input.
+
+    The host's caches are cold then.
+    """
     table = subject.replay.table
     replay = subject.replay
     sources = table.recorded[table.graph.sources]
@@ -156,7 +159,7 @@ def _pinned_bandwidth(subject: Subject) -> float:
 
 
 def dtype(subject: Subject, value: str | None) -> Change:
-    """Shorten copies from the host to the bytes of a smaller type, from float32 unless said."""
+    """Shorten copies from the host to the bytes of a smaller type; they are float32 by default."""
     old, _, new = (value or "").rpartition(":")
     if new not in _BYTES or (old or "float32") not in _BYTES:
         raise UsageError(

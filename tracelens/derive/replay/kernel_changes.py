@@ -24,7 +24,7 @@ The second number says how small they are among the trace's own kernels: they wo
 
 
 def channels_last(subject: Subject, _: str | None) -> Change:
-    """Take away the kernels that turn tensors round for convolutions.
+    """Remove the kernels that transpose tensors for convolutions.
 
     Other kernels stay as they are.
     """
@@ -39,9 +39,9 @@ def channels_last(subject: Subject, _: str | None) -> Change:
 
 
 def fused_optimizer(subject: Subject, _: str | None) -> Change:
-    """Shorten the optimizer's steps to the share that fused ones were measured to keep.
+    """Shorten the optimizer's steps to the share that fused ones were measured to take.
 
-    The trace marks each of them.
+    The trace must mark each of these steps.
     """
     replay = subject.replay
     table = subject.replay.table
@@ -81,10 +81,10 @@ def _optimizer_steps(subject: Subject, prefix: str) -> tuple[Ints, Ints]:
 
 
 def capturable_ns(subject: Subject, gap_ns: int) -> Ints:
-    """Return what an Adam that a CUDA graph can hold adds to each edge: small kernels.
+    """Return what an Adam that a CUDA graph can capture adds to each edge: small kernels.
 
-    It keeps the number of its step on the device, and computes there what the host computes for
-    each parameter, or each group of them, otherwise. `addcdiv` is the last kernel of each.
+    It keeps the number of its step on the device. There it computes, for each parameter or group of
+    them, what the host computes otherwise. `addcdiv` is the last kernel of each.
     """
     replay = subject.replay
     table = subject.replay.table
@@ -100,7 +100,7 @@ def capturable_ns(subject: Subject, gap_ns: int) -> Ints:
 
 
 def _lies_in(moments: Ints, begins: Ints, ends: Ints) -> Flags:
-    """Tell which moments lie in one of the intervals, which are in order and do not overlap."""
+    """Return which moments lie in an interval; intervals are in order and do not overlap."""
     if not len(begins):
         return np.zeros(len(moments), bool)
     place = np.searchsorted(begins, moments, "right") - 1

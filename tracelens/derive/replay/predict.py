@@ -65,7 +65,7 @@ _LEAST_OF_DEVICE = 0.95
 class Prediction:
     """A rank's step before and after changes, with a range, its bound, and what limits it next.
 
-    Without a rank it is a job's mean step, as recorded, and nothing of it was replayed twice.
+    Without a rank, it is a job's mean step as recorded, and nothing of it was replayed twice.
     """
 
     rank: int | None
@@ -93,10 +93,9 @@ _COLUMNS = {
 def whatif(trace: Trace, *changes: str) -> pl.DataFrame:
     """Predict each rank's step after the changes, made at once, with a range: one row per rank.
 
-    `tl.whatif(trace, "cuda_graph", "no_sync")`. The times are without what the profiler adds. Of
-    changes to a job, such as `straggler_fixed`, one row is of the job, as recorded: its rank is
-    None.
-    Raises as `predict` does.
+    `tl.whatif(trace, "cuda_graph", "no_sync")`. The times are without what the profiler adds.
+    Changes to a job, such as `straggler_fixed`, give one row for the job, as recorded; its rank is
+    None. Raises as `predict` does.
     """
     rows = [astuple(prediction) for prediction in predict(trace, changes)]
     return pl.DataFrame(rows, _COLUMNS, orient="row")
@@ -105,7 +104,7 @@ def whatif(trace: Trace, *changes: str) -> pl.DataFrame:
 def predict(trace: Trace, changes: Sequence[str], rank: int | None = None) -> list[Prediction]:
     """Return the prediction of each rank that marks steps, or of one.
 
-    Raises UsageError for a change that is none or that the trace cannot answer, and
+    Raises UsageError for an expression that is no change or that the trace cannot answer,
     MissingTableError where no step is replayed.
     """
     if rank is not None and rank not in trace.manifest.ranks:
@@ -188,7 +187,7 @@ def _of_rank(
 
 
 def _changes_device(replay: Replay, before: Ints, after: Ints) -> bool:
-    """Return whether any device work takes another time after a change."""
+    """Return whether a change alters the time of any device work."""
     is_work = np.isin(replay.table.kinds, _WORK)
     return bool((before != after)[is_work].any())
 
@@ -202,7 +201,7 @@ def _device_step_ns(replay: Replay, weights: Ints) -> float:
 def scale_and_costs(
     trace: Trace, replay: Replay, step: UnprofiledStep | None
 ) -> tuple[float, Costs]:
-    """Return a factor from replayed to real time, and the profiler's costs to replay without.
+    """Return a factor from replayed to real time, and the profiler's costs to leave out.
 
     Where the step without the profiler was measured, the costs are fitted to it.
     """
@@ -261,9 +260,9 @@ def savings(
     groups: Sequence[Flags],
     share: float,
 ) -> list[tuple[int, int]]:
-    """Return for each group of edges its time in a step, and what less of it gains.
+    """Return, for each group of edges, its time in a step, and what a step gains from less of it.
 
-    Less means by this share.
+    `share` is how much less.
     """
     scale, costs = scale_and_costs(trace, replay, step)
     weights = weights_without(replay, costs)

@@ -27,12 +27,12 @@ from tracelens.trace import Trace
 
 @dataclass(frozen=True, slots=True)
 class Replay:
-    """A window's graph: `table` of edges, moments of marks, and of the begins and ends of work.
+    """A window's graph: the edges in `table`, and the moments of marks and of work.
 
     `work_steps` is the position in the window of the step that launched each piece of work, -1
     where that was before. `call_ops` is the row of the op around each call. `chain_ends` has the
-    first and the last moment of each chain of threads. `origin` is the moment that the window
-    begins at.
+    first and the last moment of each chain of threads. `origin` is the moment at which the window
+    begins.
     """
 
     window: Window
@@ -132,9 +132,10 @@ def build(window: Window) -> Replay:
 def _add_host_edges(  # noqa: PLR0913, PLR0917 - of three tables each
     edges: Edges, window: Window, chain: Chain, first: int, waits: list[HostWait], marks: Ints
 ) -> None:
-    """Add the edges along a chain; a waiting call's last piece has the call's own time only.
+    """Add the edges along a chain; a waiting call's last piece takes the call's own time only.
 
-    A chain that works beside the main one follows the steps' marks, as a loader's queue has it do.
+    A chain that works beside the main one follows the steps' marks, as the queue of a data loader
+    makes it do.
     """
     if not len(chain.times):
         return
@@ -193,7 +194,7 @@ def last_moment(replay: Replay, times: Ints, step: int) -> int:
 
 
 def step_durations(replay: Replay, times: Ints) -> Ints:
-    """Return the time of each step from the end of the one before.
+    """Return the time of each step from the end of the step before.
 
     The first counts from its recorded start.
     """
@@ -203,7 +204,7 @@ def step_durations(replay: Replay, times: Ints) -> Ints:
 
 
 def replay_error_frac(replay: Replay) -> float:
-    """Return how far the median replayed step is from the median recorded one, over the latter."""
+    """Return how far the median replayed step is from the median recorded one, as a share of it."""
     times, _ = earliest_times(replay.table.graph)
     recorded = float(np.median(replay.window.steps["duration"].to_numpy()))
     replayed = float(np.median(step_durations(replay, times)))

@@ -1,4 +1,4 @@
-"""The steps of a window over and over: the time of one once each finds what the one before left."""
+"""Replay the steps of a window over and over, to time one that begins as the last left off."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from tracelens.derive.replay.replay import Replay, last_moment, step_ends
 def twice(replay: Replay, weights: Ints) -> tuple[Graph, Ints]:
     """Repeat the window's graph: the second copy begins where the host ended the first.
 
-    Queues stay as the first left them.
-    What ran before the window has no place the second time. Returns the graph, and for each of its
-    edges the edge of the window that it repeats, -1 for the joints between the two.
+    Queues stay as the first copy left them. Work from before the window runs only once. Returns the
+    graph, and for each of its edges the edge of the window that it repeats; -1 for the joints
+    between the two copies.
     """
     table = replay.table
     n_moments = table.graph.n_moments
@@ -38,7 +38,7 @@ def twice(replay: Replay, weights: Ints) -> tuple[Graph, Ints]:
 def _second_weights(replay: Replay, weights: Ints) -> Ints:
     """Return the weights of the second copy, in which work without a call takes no time.
 
-    Nor has a chain to wait for the time at which it began in the trace.
+    Chains do not wait there until the time at which they began in the trace.
     """
     table = replay.table
     without_call = np.flatnonzero(replay.work.calls < 0)
@@ -52,7 +52,7 @@ def _second_weights(replay: Replay, weights: Ints) -> Ints:
 def _joints(replay: Replay) -> list[tuple[int, int, int]]:
     """List the edges from the first copy to the second: source, target and time.
 
-    The host, each other chain and each queue goes on where it ended.
+    The host, each other chain and each queue continue where they ended.
     """
     n_moments = replay.table.graph.n_moments
     work = replay.work
@@ -70,7 +70,7 @@ def _joints(replay: Replay) -> list[tuple[int, int, int]]:
 def steady_step_ns(replay: Replay, weights: Ints | None = None) -> float:
     """Return the mean time of a step in the steady state.
 
-    There each step finds the queues and caches as the step before left them. Without weights, the
+    In it, each step finds the queues and caches as the step before left them. Without weights, the
     recorded ones count.
     """
     graph, _ = twice(replay, replay.table.graph.weights if weights is None else weights)

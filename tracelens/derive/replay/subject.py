@@ -1,4 +1,4 @@
-"""What changes apply to: a rank's replay with the labels of its edges."""
+"""A rank's replay with the labels of its edges; changes apply to it."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class Subject:
         return np.isin(self.replay.table.kinds, (OP, PYTHON, CALL))
 
     def of_cause(self, cause: str) -> Flags:
-        """Return edges of the host during which it did what this cause says."""
+        """Return the host's edges that have this cause."""
         return np.array([label == cause for label in self.labels.causes]) & self.is_host
 
 
@@ -52,7 +52,7 @@ Change = Callable[[Ints], Ints]
 
 
 def picked(flags: Flags, rows: Ints) -> Flags:
-    """Return the flag at each of these rows, False where the number is no row."""
+    """Return the flag at each of these rows; False for a number that is no row."""
     known = (rows >= 0) & (rows < len(flags))
     return np.append(flags, [False])[np.where(known, rows, len(flags))]
 

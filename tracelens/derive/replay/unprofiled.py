@@ -1,4 +1,4 @@
-"""The time of a step without the profiler: measured by the capture, or a range by replay."""
+"""Tell the time of a step without the profiler: measured by the capture, or replayed."""
 
 from __future__ import annotations
 
@@ -50,7 +50,10 @@ class UnprofiledStep:
 
 
 def unprofiled_steps(trace: Trace) -> dict[int, UnprofiledStep]:
-    """Return by rank the step without the profiler. Ranks need marked steps and a recorded host."""
+    """Return by rank the step without the profiler.
+
+    A rank must have marked steps and a recorded host.
+    """
     return trace.derived(_of_all)
 
 

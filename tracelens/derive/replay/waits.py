@@ -30,7 +30,7 @@ _NEAR_NS = 50_000
 class HostWait:
     """A call (its row) that waits for device work (its row).
 
-    `own_ns` is the call's own time, `return_ns` that from the work's end to the call's.
+    `own_ns` is the call's own time, `return_ns` the time from the work's end to the call's.
     """
 
     call: int
@@ -91,7 +91,7 @@ def _synchronizations(window: Window, work: Work, starts: Ints, ends: Ints) -> l
 def _blocking_copies(window: Window, work: Work, ends: Ints) -> list[HostWait]:
     """Find copies that the host waits for and that outlast their device work.
 
-    These are copies from or to pageable memory, and any that are not asynchronous.
+    They copy from or to pageable memory, or are not asynchronous.
     """
     is_pageable = window.work["is_pageable"].fill_null(value=False).to_numpy()
     waits_by_name = (window.calls["waits"] & (window.calls["kind"] == "memcpy")).to_numpy()
@@ -128,10 +128,9 @@ def _full_queues(window: Window, work: Work, starts: Ints, ends: Ints) -> list[H
 def _with_usual_times(
     window: Window, waits: list[HostWait], starts: Ints, ends: Ints
 ) -> list[HostWait]:
-    """Fill in the unknown times of waits.
+    """Fill in the unknown times of waits from those that are known.
 
-    These are what the call itself takes (own_ns, -1 so far), and the return from the wait where
-    none was seen.
+    These are the call's own time (own_ns, -1 if unknown), and the time to return from the wait.
     """
     names = window.calls["api"].to_list()
     waiting = {wait.call for wait in waits if wait.own_ns < 0}

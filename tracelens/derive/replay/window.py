@@ -52,7 +52,7 @@ class Window:
 def read_window(trace: Trace, rank: int) -> Window | None:
     """Return the steps around the rank's median one; without steps, all that was recorded.
 
-    Return None without a host, or too long.
+    Return None without a recorded host, or where that is too long.
     """
     steps = _chosen_steps(trace, rank)
     marks = _marks(trace, rank, steps) if steps.height else []
@@ -209,7 +209,7 @@ def _profiler_times(trace: Trace, where: pl.Expr, origin: int) -> pl.DataFrame:
 
 
 def _calls(trace: Trace, where: pl.Expr, origin: int) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """Return outermost API calls by start, and for each call's id the outermost one's row."""
+    """Return outermost API calls by start, and each call's row there, or its outermost call's."""
     found = trace.select(
         "api_calls",
         "api_call_id",
@@ -356,8 +356,8 @@ def _described(table: str) -> list[pl.Expr]:
 def _stream_waits(trace: Trace, rank: int, rows: pl.DataFrame) -> pl.DataFrame:
     """Return recorded waits with a call in the window.
 
-    Columns: row of the call, kind, stream_id, waited_stream_id, recorded_at. The last is when the
-    call that recorded the event began, None where unknown.
+    Columns: row of the call, kind, stream_id, waited_stream_id, recorded_at. recorded_at is when
+    the call began that recorded the event, None where unknown.
     """
     waits = trace.select(
         "synchronizations",
@@ -383,6 +383,6 @@ def _stream_waits(trace: Trace, rank: int, rows: pl.DataFrame) -> pl.DataFrame:
 
 
 def _outermost(spans: pl.DataFrame, key: str) -> pl.DataFrame:
-    """Return the spans that lie within no other of their thread; they are sorted by start."""
+    """Return the spans that lie within no other span of their thread; input is sorted by start."""
     reached = pl.col("end").cum_max().shift(1).over(key)
     return spans.filter(((pl.col("start") >= reached) | reached.is_null()).fill_null(value=True))

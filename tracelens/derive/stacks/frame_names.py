@@ -161,8 +161,8 @@ def _without_suffixes(name: str) -> str:
 def _arguments_start(text: str) -> int:
     """Return the position at which gdb's own argument list opens, outside all brackets.
 
-    -1 where there is none. It follows a space, or holds `name=value`: logs joined by hand lose
-    spaces, and values must not become part of a name.
+    Return -1 where there is none. The list follows a space or holds `name=value`: logs joined by
+    hand lose spaces, and values must not become part of a name.
     """
     for match, before, _ in _brackets(text):
         start = match.start()
@@ -180,7 +180,7 @@ def _arguments_start(text: str) -> int:
 def _arguments_end(text: str, start: int) -> int:
     """Return the position after the argument list that opens at `start`.
 
-    The end of the text when it is cut short.
+    It is the end of the text where the list is cut short.
     """
     depth = 0
     for match in _IN_ARGUMENTS.finditer(text, start):

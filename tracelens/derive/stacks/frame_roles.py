@@ -1,6 +1,6 @@
-"""The part of the software that a native frame belongs to.
+"""Tell which part of the software a native frame belongs to.
 
-An ordered table of rules says it, which users may change.
+An ordered table of rules decides, which users may change.
 """
 
 import re
@@ -99,6 +99,6 @@ def frame_role(
 ) -> str:
     """Return the role of the first rule that matches the normalised function and the file names.
 
-    Unknown where none does.
+    It is unknown where none does.
     """
     return next((rule.role for rule in rules if rule.matches(function, library, file)), "unknown")

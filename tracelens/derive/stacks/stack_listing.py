@@ -35,9 +35,9 @@ def first_hits(trace: Trace) -> dict[str, dict[str, Any]]:
 
 
 def pair_stacks(base: Trace, other: Trace) -> list[tuple[dict[str, Any], dict[str, Any]]]:
-    """Return stacks to compare.
+    """Return pairs of stacks to compare.
 
-    They are the first hit of every symbol that both have, else the first stacks of both.
+    They are the first stack of every symbol that both traces have, else the first stacks of both.
     """
     ones, twos = first_hits(base), first_hits(other)
     shared = [symbol for symbol in ones if symbol in twos]
@@ -55,10 +55,10 @@ def n_shared_outer(base: Sequence[str], other: Sequence[str]) -> int:
 def side_by_side(
     base: pl.DataFrame, other: pl.DataFrame
 ) -> list[tuple[int | None, int | None, bool]]:
-    """Return rows of two stacks' frames to be read beside each other.
+    """Return rows of two stacks' frames to be read side by side.
 
-    Also return whether it is the same function in both. Where the stacks differ, a row has the next
-    frame of each; None where one has no more of them.
+    Also return, for each row, whether it is the same function in both. Where the stacks differ, a
+    row has the next frame of each; None where one has no more.
     """
     numbers = {
         name: position for position, name in enumerate({*base["function"], *other["function"]})

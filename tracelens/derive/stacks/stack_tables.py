@@ -1,6 +1,6 @@
-"""The tables `stacks` and `frames` from a debugged program's stops.
+"""Make the tables `stacks` and `frames` from a debugged program's stops.
 
-A named function is found in a stack here, too.
+Also find a named function in a stack.
 """
 
 from collections.abc import Sequence
@@ -29,8 +29,9 @@ _NO_FRAMEWORK = frozenset({"runtime", "python", "library", "user", "unknown"})
 class StackFrame:
     """One frame of a stop.
 
-    The address only tells inlined frames and doubled stops, and is not stored. `has_debug_info`
-    is what the debugger said of the frame's library; None means that a known line decides.
+    The address is used to tell inlined frames and doubled stops, and is not stored.
+    `has_debug_info` is what the debugger said of the frame's library; None means that a known line
+    decides.
     """
 
     level: int
@@ -49,9 +50,9 @@ class StackFrame:
 class Stop:
     """One stop of the program.
 
-    Its frames from the innermost, and the thread by the debugger's and the system's id. What a log
-    does not contain is None: hits are then counted from 1 in the order of the stops, and the frames
-    themselves show the function and whether Python's frames are missing.
+    It has frames, the innermost first, and the thread by the debugger's and the system's id. What a
+    log does not contain is None: hits are then counted from 1 in the order of the stops, and the
+    frames themselves show the function, and whether Python's frames are missing.
     """
 
     frames: list[StackFrame] = field(default_factory=list)
@@ -66,10 +67,10 @@ class Stop:
 
 
 def drop_doubled(stops: Sequence[Stop]) -> list[Stop]:
-    """Return the stops without those at the second export of a symbol.
+    """Return the stops, without those at the second export of a symbol.
 
-    cuDNN 9 forwards each call from library to library. Such a stop follows its twin, on the same
-    thread, in the same function and from the same callers, at the same depth, in another library.
+    cuDNN 9 forwards each call from library to library. Such a stop follows its twin on the same
+    thread, in the same function, from the same callers and at the same depth, in another library.
     """
     kept: list[Stop] = []
     for stop in stops:
@@ -154,7 +155,7 @@ def stack_tables(
 def find_function(
     functions: Sequence[str], pattern: str, occurrence: str = "outermost"
 ) -> int | None:
-    """Index of the outermost (or innermost) function that the pattern names; None where none does.
+    """Return the index of the outermost (or innermost) function named by the pattern, or None.
 
     A pattern is a plain name, or a regular expression for a whole function or for what follows one
     of its `::`. Raises TracelensError when it is neither.
@@ -168,7 +169,7 @@ def find_function(
 def _named_by(functions: pl.Series, pattern: str) -> pl.Series:
     """Return whether each function is the one that a plain name or regular expression means.
 
-    In linear time.
+    The search is linear in time.
     """
     plain = (functions == pattern) | functions.str.ends_with(f"::{pattern}")
     try:
@@ -183,7 +184,7 @@ def _named_by(functions: pl.Series, pattern: str) -> pl.Series:
 
 
 def _is_twin(first: Stop, second: Stop) -> bool:
-    """Return whether the second stop is the same call as the first, which its library forwarded."""
+    """Return whether the second stop is the first stop's call, forwarded by its library."""
     innermost, second_innermost = first.frames[0], second.frames[0]
     return (
         len(first.frames) == len(second.frames)
@@ -201,8 +202,8 @@ def _kinds(frames: Sequence[StackFrame], functions: Sequence[str]) -> list[str]:
     """Return the kind of each frame: inline, native, python or unknown.
 
     gdb prints no address for a frame that another was inlined into (its own is the inlined one's),
-    and MI repeats it; where no address was printed at all, the kind is unknown. A repeated address
-    in one function is recursion.
+    and MI repeats the address. Where no address was printed at all, the kind is unknown. A repeated
+    address in one function is recursion.
     """
     if len(frames) > 1 and all(frame.address is None for frame in frames[1:]):
         return ["python" if frame.is_python else "unknown" for frame in frames]
@@ -223,7 +224,7 @@ def _kinds(frames: Sequence[StackFrame], functions: Sequence[str]) -> list[str]:
 def _build_kind(is_entry: Sequence[bool], roles: Sequence[str], known: Sequence[bool]) -> str:
     """Return whether the framework's frames have debug information: all, some or none.
 
-    Frames below the outermost entry count, else all.
+    Frames below the outermost entry count; without an entry, all.
     """
     end = max((i for i, entry in enumerate(is_entry) if entry), default=len(roles))
     counted = [known[i] for i in range(1, end) if roles[i] not in _NO_FRAMEWORK]

@@ -1,4 +1,4 @@
-"""Places of a host thread's activities: each stretch is cut where the place changes, and named."""
+"""Name the places of a host thread's activities: a stretch is cut where the place changes."""
 
 import polars as pl
 
@@ -35,9 +35,9 @@ def with_places(
     """Turn segments of the lanes into activities: name each one's place (`what`, `span_id`).
 
     A segment has start_ns, end_ns, class, cause and `at`. Where `at` is a row of `causing`, the
-    segment is that call: its place is the call's path and the function of the API. Any other
-    segment, launching excepted, is cut where the place changes, so that a place is charged for its
-    own time alone. `span_id` is the span around a call, else the innermost span of the place.
+    segment is that call: its place is the call's path and the API function. Any other segment is
+    cut where the place changes, so that a place is charged for its own time only; launching is not
+    cut. `span_id` is the span around a call, else the innermost span of the place.
     """
     is_call = pl.col("at").is_not_null()
     without_api = pl.col("class").is_in([_number("launch"), _number("profiler")])
@@ -143,7 +143,7 @@ def _cut(
 def _without_small(pieces: pl.DataFrame, texts: pl.DataFrame, paths: CallPaths) -> pl.DataFrame:
     """Charge a place that takes too little of a stretch to the place around it.
 
-    Where none is around it, the time goes to the place before. Adds `what`, the places' texts.
+    Where no place is around it, the time goes to the place before. Add `what`, the places' texts.
     """
     length_of_text = _LENGTH.sum().over("stretch", "what")
     is_small = length_of_text < _LEAST * pl.col("whole_ns")
@@ -188,7 +188,7 @@ def _owners(spans: pl.DataFrame, paths: CallPaths) -> pl.DataFrame:
 
 
 def _nearest(events: pl.DataFrame, lanes: Lanes, moments: pl.Series) -> tuple[pl.Series, pl.Series]:
-    """Return two places per moment: of the thread's last event before it and of the next one.
+    """Return two places per moment: those of the thread's last event before it and of the next.
 
     The last event began no later than the moment. A place is None where there is no such event.
     """
@@ -211,10 +211,10 @@ def _ends(spans: pl.DataFrame, rows: pl.Series) -> pl.Series:
 
 
 def _between(spans: pl.DataFrame, lanes: Lanes, moments: pl.Series) -> pl.Series:
-    """Describe each moment outside of any span by what the thread did just before and just after.
+    """Describe each moment outside of any span by the spans just before and just after it.
 
-    These are spans. Where a side has none but the mark of a step, a call stands for it: before the
-    replay of a graph there is nothing else.
+    Where one side has nothing but the mark of a step, a call is named instead: before the replay of
+    a graph there is nothing else.
     """
     place, following = _nearest(lanes.spans, lanes, moments)
     row = lanes.spans["row"].cast(pl.Int64).gather(place)
@@ -257,6 +257,6 @@ def _between(spans: pl.DataFrame, lanes: Lanes, moments: pl.Series) -> pl.Series
 
 
 def _bare_calls(calls: pl.DataFrame, spans: pl.DataFrame) -> pl.DataFrame:
-    """Return the calls outside of any span but marks of steps."""
+    """Return the calls that lie outside of all spans but marks of steps."""
     around = spans["name"].gather(calls["span_id"])
     return calls.filter(each_once(around, is_step).fill_null(value=True))

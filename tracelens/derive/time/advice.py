@@ -1,4 +1,4 @@
-"""Advice: changes that would help a program, and how much of a step each can save."""
+"""Advise changes that would help a program, and say how much of a step each can save."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -20,13 +20,13 @@ _SAME = 0.95
 class Change:
     """A change that would help, and what it saves by itself.
 
-    Times are of a step in the mean, without what the profiler is known to add; without steps, of
-    all judged time. `saving_ns` is the most that the change can save, `share` the same of
-    `step_ns`. Where the profiler slowed this time by a roughly known amount, `low_ns` and `high_ns`
-    hold a range; where the amount is unknown, all four are None. `cause` is the part of the time
-    that the change makes less, `places` where it lies with the time of each, the largest first, and
-    `section` the analyses that show it. `expression` is the change as `whatif` takes it, None where
-    a replay cannot make it.
+    Times are those of a mean step, without what the profiler is known to add; without steps, those
+    of all judged time. `saving_ns` is the most that the change can save, `share` the same as a
+    share of `step_ns`. If the profiler slowed this time by a roughly known amount, `low_ns` and
+    `high_ns` hold a range; if the amount is unknown, all four are None. `cause` is the part of the
+    time that the change reduces. `places` says where it lies, with the time of each, the largest
+    first. `section` names the analyses that show it. `expression` is the change as `whatif` takes
+    it, None where a replay cannot make it.
     """
 
     text: str
@@ -66,7 +66,7 @@ class Change:
 
     @property
     def _where_all(self) -> str:
-        """The place, where there is only one."""
+        """Name the place of a change that has only one."""
         return f", {place_phrase(self.places[0][0])}" if len(self.places) == 1 else ""
 
     @property
@@ -127,10 +127,11 @@ def _change(program: JudgedProgram, rule: Rule) -> Change:
 def _savings(
     program: JudgedProgram, rule: Rule
 ) -> tuple[float, float | None, float | None] | tuple[None, None, None]:
-    """Give the most that a rule saves of all judged time, and the range that it lies in.
+    """Return the most that a rule saves of all judged time, and the range that it lies in.
 
     It is never more than the part of the time that the rule is about. There is no range where all
-    of that is the program's own, and no saving where more than half of it may be the profiler's.
+    of that time is the program's own, and no saving where more than half of it may be the
+    profiler's.
     """
     most = min(rule.ns, program.parts[rule.cause])
     slowdown = program.slowdown(rule.cause) if rule.is_of_host else None

@@ -89,9 +89,9 @@ _LAUNCHES = {
 class Rule:
     """What a rule says of a program: what to change, which time shrinks, and by how much at most.
 
-    `ns` is the most that it can save, of all judged time. `is_of_host` marks time of the host,
-    which recording makes longer. `places` are where the time lies, the largest first.
-    `expression` is the change as `whatif` takes it, None where a replay cannot make it.
+    `ns` is the most of all judged time that it can save. `is_of_host` marks time of the host, which
+    recording makes longer. `places` says where the time lies, the largest first. `expression` is
+    the change as `whatif` takes it, None where a replay cannot make it.
     """
 
     ns: int
@@ -129,18 +129,18 @@ def _idle(program: JudgedProgram) -> Iterator[Rule]:
 
 
 def _is_mostly(places: list[tuple[str, int]], kind: str) -> bool:
-    """Return whether places that match a pattern have at least half of the time of all."""
+    """Return whether places that match a pattern have at least half of all places' time."""
     of_kind = sum(ns for what, ns in places if re.search(kind, what))
     return bool(places) and 2 * of_kind >= sum(ns for _, ns in places)
 
 
 def is_wait(place: str) -> bool:
-    """Return whether the host does nothing at a place but wait for a message, a lock or a time."""
+    """Return whether the host only waits at a place: for a message, a lock or a time."""
     return re.search(_WAITS, place) is not None
 
 
 def _uncached(program: JudgedProgram) -> str | None:
-    """Say that the caching allocator seems off: every step allocates and frees device memory."""
+    """Say that the caching allocator seems off: each step allocates and frees device memory."""
     is_memory = pl.col("kind") == "memory"
     calls = program.trace.select("api_calls", "rank", "step", "api", where=is_memory)
     api = pl.col("api")
@@ -168,7 +168,7 @@ def _uncached(program: JudgedProgram) -> str | None:
 def _launches(program: JudgedProgram) -> Iterator[Rule]:
     """Advise fewer launches, in a way that the program does not use yet.
 
-    No advice while a graph is captured.
+    There is no advice where a graph is captured.
     """
     use = graph_use(program.trace)
     of_process = not program.trace.has("kernels")
@@ -215,7 +215,7 @@ def _process_copies(program: JudgedProgram) -> Iterator[Rule]:
 
 
 def _copies(program: JudgedProgram) -> Iterator[Rule]:
-    """Advise on copies: pageable memory that no kernel hides, elements wider than computed with."""
+    """Advise on copies: from pageable memory with no kernel beside, or of needless width."""
     columns = (
         "rank",
         "device_id",
@@ -266,7 +266,7 @@ def _pages(program: JudgedProgram) -> Iterator[Rule]:
 
 
 def _optimizer(program: JudgedProgram) -> Iterator[Rule]:
-    """Advise a fused optimizer for one that takes tensors one by one.
+    """Advise a fused optimizer instead of one that takes tensors one by one.
 
     It saves the idle time of launching the optimizer's kernels.
     """
@@ -310,7 +310,7 @@ def _layout(program: JudgedProgram) -> Iterator[Rule]:
 
 
 def _attention(program: JudgedProgram) -> Iterator[Rule]:
-    """Advise one fused attention kernel instead of softmax over large scores between products."""
+    """Advise one fused attention kernel in place of products with a softmax over large scores."""
     is_softmax = pl.col("primitive") == "softmax"
     softmax = program.kernels.filter(is_softmax & pl.col("op").str.contains(r"^aten::_?softmax"))
     saved = int(softmax["ns"].sum())

@@ -1,4 +1,4 @@
-"""What the page says of a timeline's chosen bar: op, layer, input shapes, launch or copy size."""
+"""Say more of a timeline's chosen bar: op, layer, input shapes, launch or copy size."""
 
 import polars as pl
 

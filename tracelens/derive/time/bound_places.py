@@ -1,4 +1,4 @@
-"""Where each part of a rank's time comes from: a kernel, a kind of copy, an op or a call path."""
+"""Find where each part of a rank's time comes from: a kernel, kind of copy, op or call path."""
 
 import re
 

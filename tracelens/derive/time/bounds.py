@@ -1,4 +1,4 @@
-"""The bound of a rank in words: the largest part of its time, and the next one."""
+"""Write the bound of a rank in words: the largest part of its time, and the next one."""
 
 PART_WORDS = {
     "compute": "compute",
@@ -31,9 +31,9 @@ def bound_words(
     *,
     is_process: bool = False,
 ) -> str:
-    """Say both parts with their shares: "compute 66 %, then launches 19 %".
+    """Write both parts with their shares: "compute 66 %, then launches 19 %".
 
-    A bound without a share stays as it is, and so does one that is no part.
+    A bound without a share is written without one, and so is a bound that is no part of the time.
     """
     nouns = PROCESS_WORDS if is_process else PART_WORDS
     words = nouns.get(bound)
@@ -46,5 +46,5 @@ def bound_words(
 
 
 def place_phrase(place: str) -> str:
-    """Say a place as part of a sentence: "in aten::mm"; "between a and b" stays as it is."""
+    """Write a place as part of a sentence: "in aten::mm"; "between a and b" stays as it is."""
     return place if place.startswith(("between ", "before ", "after ")) else f"in {place}"

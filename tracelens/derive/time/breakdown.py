@@ -48,7 +48,7 @@ _INTERVALS = {
 
 @dataclass(frozen=True, slots=True)
 class Breakdown:
-    """The time of some ranks, each by itself: what the time model is put together from.
+    """The time of some ranks, each by itself: the time model is made from these.
 
     `windows` has the columns of TIME_BREAKDOWN but the shares and collective_wait_ns. `idle` has
     idle_ns, n_gaps, longest_ns and example_ns by rank, device_id, cause and place (what), for the
@@ -60,7 +60,7 @@ class Breakdown:
 
 
 def merge(parts: Sequence[Breakdown]) -> Breakdown:
-    """Put breakdowns together, by rank."""
+    """Join breakdowns of different ranks into one, sorted by rank."""
     windows = pl.concat([TIME_BREAKDOWN.empty(), *(part.windows for part in parts)])
     idle = pl.concat([pl.DataFrame(schema=_IDLE), *(part.idle for part in parts)])
     return Breakdown(windows.sort("rank", maintain_order=True), idle)
@@ -73,7 +73,7 @@ def break_down_devices(
     steps: pl.DataFrame,
     phases: pl.DataFrame,
 ) -> Breakdown:
-    """Name what was summed of the devices, and make rows of steps and phases."""
+    """Turn the devices' sums into rows of steps and phases, with names for causes and places."""
     windows = _number_windows(devices, phases)
     whole_time = _whole(devices, steps, times.ends)
     rows = _busy_times(trace, pl.concat([whole_time, windows]), times.busy)
@@ -98,9 +98,9 @@ def break_down_devices(
 def idle_intervals(trace: Trace, devices: Mapping[Device, DeviceWork]) -> pl.DataFrame:
     """List the program's idle time on each device by start, stretch by stretch.
 
-    Columns are rank, device_id, start_ns, end_ns, cause and what. Of the ranks that `process_ranks`
-    names it is that of the process, and device_id is None. Lengths sum to the idle time of
-    a Breakdown in the phase program.
+    Columns are rank, device_id, start_ns, end_ns, cause and what. For the ranks of `process_ranks`,
+    it is the idle time of the process, and device_id is None. Lengths sum to the idle time of a
+    Breakdown in the phase program.
     """
     parts = [pl.DataFrame(schema=_INTERVALS)]
     idle = idle_of_devices(trace, devices) if devices else []
@@ -143,7 +143,7 @@ def _number_windows(devices: Mapping[Device, DeviceWork], phases: pl.DataFrame) 
 def _whole(
     devices: Mapping[Device, DeviceWork], steps: pl.DataFrame, ends: Sequence[int]
 ) -> pl.DataFrame:
-    """Return the windows from the first to the last work of each device whose rank marks steps."""
+    """Return one window per device whose rank marks steps, from its first to its last work."""
     marked = {*steps["rank"].unique()}
     rows = []
     for number, ((key, device), end_ns) in enumerate(zip(devices.items(), ends, strict=True)):
@@ -181,10 +181,10 @@ def _busy_times(trace: Trace, windows: pl.DataFrame, busy: pl.DataFrame) -> pl.D
 
 
 def _idle_by_kind(idle: pl.DataFrame, windows: pl.DataFrame, rows: pl.DataFrame) -> pl.DataFrame:
-    """Sum idle time by kind: the columns of _KEY and one per kind of IDLE_KINDS.
+    """Sum idle time by kind: the columns of _KEY, and one column per kind in IDLE_KINDS.
 
-    `idle` is that of DeviceTimes. The rows from a device's first to its last work (phase None) hold
-    what lies within all work, whether or not a window covers it.
+    `idle` is that of DeviceTimes. Rows from a device's first to its last work (phase None) count
+    all idle time there, whether or not a window covers it.
     """
     known = windows.drop_nulls("window").select("device", "window", "step", "phase")
     devices = windows.select("device", "rank", "device_id").unique()
@@ -204,7 +204,7 @@ def _idle_by_kind(idle: pl.DataFrame, windows: pl.DataFrame, rows: pl.DataFrame)
 
 
 def _idle_by_place(devices: Mapping[Device, DeviceWork], places: pl.DataFrame) -> pl.DataFrame:
-    """Name the causes and places of idle time; `places` is that of DeviceTimes."""
+    """Put names in place of the codes of causes and places; `places` is that of DeviceTimes."""
     names = [[*device.host.places, None] for device in devices.values()]
     n_names = accumulate(map(len, names))
     first_name = pl.Series("first", [0, *n_names]).head(len(names))

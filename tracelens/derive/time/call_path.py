@@ -1,4 +1,4 @@
-"""Call paths: where time goes, named as people know it by Python lines, annotations and ops."""
+"""Name where time goes as people know it: by Python lines, annotations and ops."""
 
 from dataclasses import dataclass
 from typing import TypeAlias
@@ -33,11 +33,12 @@ _STATE: dict[str, type[pl.DataType]] = {
 class CallPaths:
     """The call path of each of some spans, given by row number.
 
-    A path leads from the outside in: the innermost annotation; the function that asks a data
-    loader for data, and the loader; the innermost function of the program's own code; and one leaf
-    below it: the outermost op, else the function that the own one called. Where no code is the
-    program's, the outermost installed package stands for it. `place` is the row of the innermost
-    span that the path names, None where it names none: spans with one place have one path.
+    A path leads from the outside in. Its parts are: the innermost annotation; the function that
+    asks a data loader for data, and the loader; the innermost function of the program's own code;
+    and one leaf below it. The leaf is the outermost op, else the function that the program's own
+    one called. Where no code is the program's, the outermost installed package stands for it.
+    `place` is the row of the innermost span that the path names, None where it names none: spans
+    with one place have one path.
     """
 
     rows: pl.Series
@@ -51,7 +52,7 @@ class CallPaths:
         return self._gather("place", rows)
 
     def enclosing(self, places: pl.Series) -> pl.Series:
-        """Give the place around each place, None for an outermost one."""
+        """Return the place around each place, None for an outermost one."""
         return self._gather("place", self._gather("parent", places))
 
     def depths(self, rows: pl.Series) -> pl.Series:
@@ -182,7 +183,7 @@ def _rules() -> tuple[Conditions, ...]:
 def _facts(spans: pl.DataFrame, rows: pl.Series) -> pl.DataFrame:
     """Collect the facts of each span that the rules need.
 
-    They are kind, informs, is_loader, owner, depth, parent, and package, that of a Python frame.
+    They are kind, informs, is_loader, owner, depth, parent, and the package of a Python frame.
     """
     rows = rows.cast(pl.Int64).alias("row")
     parent = spans["parent_id"].gather(rows).cast(pl.Int64)
@@ -219,9 +220,9 @@ def _facts(spans: pl.DataFrame, rows: pl.Series) -> pl.DataFrame:
 
 
 def _depths(parent: pl.Series) -> tuple[pl.Series, pl.Series]:
-    """Return the depth of each row of a forest, and where its parent stands.
+    """Return the depth of each row of a forest, and the position of its parent.
 
-    The latter is its position among the rows of the parent's depth.
+    The position is counted among the rows of the parent's depth.
     """
     depth = parent.is_not_null().cast(pl.Int64)
     ancestor = parent
@@ -237,7 +238,7 @@ def _depths(parent: pl.Series) -> tuple[pl.Series, pl.Series]:
 def between(before: pl.Expr, after: pl.Expr, is_outside: pl.Expr) -> pl.Expr:
     """Describe time in which nothing is recorded by the names before and after it.
 
-    `is_outside`: all that came before has ended, the mark of a step included.
+    With `is_outside`, all that came before has ended, the mark of a step included.
     """
     before, after = (
         pl.when(name.str.contains(_UNINFORMATIVE))
@@ -255,7 +256,7 @@ def between(before: pl.Expr, after: pl.Expr, is_outside: pl.Expr) -> pl.Expr:
 
 
 def is_step(name: pl.Expr) -> pl.Expr:
-    """Return whether a name is that of a step's mark, which tells nothing of a place."""
+    """Return whether a name is that of a step's mark, which names no place."""
     return name.str.contains(_UNINFORMATIVE)
 
 

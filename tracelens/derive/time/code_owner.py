@@ -1,4 +1,4 @@
-"""Whose code a Python frame runs, judged by its path: the program's, a library's, or the runtime's.
+"""Tell whose code a Python frame runs, by its path: the program's, a library's, or the runtime's.
 
 The runtime is Python and torch themselves.
 """

@@ -1,4 +1,4 @@
-"""What threads do themselves: communicate, and in a process without a device compute."""
+"""Find when threads communicate, and when a process without a device computes."""
 
 from collections.abc import Sequence
 
@@ -32,9 +32,9 @@ def with_op_time(
 ) -> pl.DataFrame:
     """Add `op_ns` to the activities of processes without device calls.
 
-    It is None on threads other than the main ones; `mains` has each main thread's (process,
-    thread). A main thread's activities are cut where marks of steps begin and end, so that none
-    lies in two steps. They extend from the process's first op to its last.
+    It is None on all but main threads; `mains` has each main thread's (process, thread). A main
+    thread's activities are cut where marks of steps begin and end, so that none lies in two steps.
+    They extend from the process's first op to its last.
     """
     columns = activities.columns
     ops = outermost_ops(spans)
@@ -77,9 +77,9 @@ def outermost_ops(spans: pl.DataFrame) -> pl.DataFrame:
 
 
 def _reaching(activities: pl.DataFrame, ops: pl.DataFrame) -> pl.DataFrame:
-    """Extend a main thread's activities, with cause host, over the ops of other threads.
+    """Extend a main thread's activities over the ops of other threads.
 
-    They start earlier or end later than the thread's own.
+    Ops may start before its own and end after them. The added time has the cause host.
     """
     (low, high), (first, last) = (
         frame.select(pl.col("start_ns").min(), end=END.max()).row(0) for frame in (activities, ops)
@@ -104,9 +104,9 @@ def _reaching(activities: pl.DataFrame, ops: pl.DataFrame) -> pl.DataFrame:
 def find_communication(lanes: Lanes, spans: pl.DataFrame) -> pl.DataFrame:
     """Find the time in which the lanes' threads communicate: disjoint start_ns, end_ns, by start.
 
-    A thread does so in an op of a process group that launches nothing on the device. It also does
-    while it runs no op, makes no call, and a span of gloo or mpi is open: its own, or for a main
-    thread any of its process. `spans` are those of all threads.
+    A thread communicates in an op of a process group that launches nothing on the device. It also
+    communicates while it runs no op, makes no call, and a span of gloo or mpi is open. That span is
+    its own or, for a main thread, any of its process. `spans` are those of all threads.
     """
     words = spans["name"].cast(pl.Categorical)
     in_groups, on_host = matching(words, COMMUNICATION, ON_HOST)

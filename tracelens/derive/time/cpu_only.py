@@ -1,4 +1,4 @@
-"""Time of a process without a device: arithmetic, copies, communication, or idle with a cause."""
+"""Break down the time of a process without a device: arithmetic, copies, communication, idle."""
 
 from collections.abc import Sequence
 
@@ -34,7 +34,7 @@ _IS_PROFILER = pl.col("what").cast(pl.String).eq_missing(pl.lit(PROFILER))
 
 
 def process_sentences(trace: Trace, processes: Sequence[int]) -> list[str]:
-    """Say what rows without a device mean, if there are any: those of these ranks."""
+    """Say what rows without a device mean, if any of these ranks has such rows."""
     if not processes:
         return []
     are_some = len(processes) < len(trace.manifest.ranks)
@@ -47,7 +47,7 @@ def process_sentences(trace: Trace, processes: Sequence[int]) -> list[str]:
 
 
 def unseen_device(trace: Trace, processes: Sequence[int]) -> list[str]:
-    """Warn where a machine has a device, and one of these ranks shows no work of it."""
+    """Warn where a machine has a device, and one of these ranks shows no work on it."""
     is_of_process = pl.col("rank").is_in(processes)
     devices = trace.frame("devices").filter(is_of_process)
     names = devices["name"].unique().sort()
@@ -67,7 +67,7 @@ def count_ops(trace: Trace) -> dict[int, int]:
 def reads_of(places: Sequence[tuple[str, int]]) -> list[tuple[str, int]]:
     """Return the places that read single values of tensors, with their times.
 
-    `places` are those of calling ops.
+    `places` are those where ops are called.
     """
     return [(what, ns) for what, ns in places if what.rpartition(_WITHIN)[2] == READS]
 
@@ -82,10 +82,7 @@ def count_reads(trace: Trace, rank: int) -> int:
 
 
 def longest_communication(trace: Trace) -> dict[int, str]:
-    """Return each process rank's longest communication by name.
-
-    These are the ranks whose process's time is judged.
-    """
+    """Return the name of the longest communication on each rank whose process is judged."""
     columns = ("rank", "kind", "name", "duration_ns")
     ranks = process_ranks(trace)
     is_of_ranks = pl.col("rank").is_in(ranks)
@@ -108,13 +105,10 @@ def _ops(trace: Trace) -> dict[int, pl.DataFrame]:
 def break_down_processes(trace: Trace) -> tuple[pl.DataFrame, pl.DataFrame]:
     """Break down the time of the `process_ranks`: `windows` and `idle` of a Breakdown, device None.
 
-    While the main thread does not load data, compile, allocate or wait for a device, the first that
-    applies counts:
-    - an op of any thread does arithmetic: the process computes;
-    - one copies memory: it copies;
-    - one communicates: it communicates.
-    Time in ops that do no more than being called has the cause launch. All other time has the cause
-    of what the main thread does.
+    Other threads count while the main thread does not load data, compile, allocate or wait for a
+    device. Then the first that holds decides. An op of any thread does arithmetic: the process
+    computes. One copies memory: it copies. One communicates: it communicates. Time in ops that are
+    only called has the cause launch. All other time has the cause of what the main thread does.
     """
     parts = []
     for rank, tiles in trace.derived(_tiles_by_rank).items():
@@ -129,7 +123,7 @@ def break_down_processes(trace: Trace) -> tuple[pl.DataFrame, pl.DataFrame]:
 def process_idle(trace: Trace, rank: int) -> pl.DataFrame:
     """Return the program's time in which a process of `process_ranks` does no work, by start.
 
-    The columns are start_ns, end_ns, cause and what; the length is the idle time of
+    Columns are start_ns, end_ns, cause and what. The lengths sum to the idle time of
     `break_down_processes` in the phase program.
     """
     tiles = trace.derived(_tiles_by_rank)[rank]
@@ -169,9 +163,9 @@ def _tiles_by_rank(trace: Trace) -> dict[int, pl.DataFrame]:
 def _with_work(tiles: pl.DataFrame, work: pl.DataFrame) -> pl.DataFrame:
     """Cut tiles where the work changes: start_ns, end_ns, step, phase, cause, what, work and op.
 
-    `work` is None where the process does none, or where its main thread does something else that
-    counts before it. Ops that are only called have the cause launch, and the outermost op at the
-    end of their place; a pause between two ops belongs to the one before.
+    `work` is None where the process does none, or where the main thread does something that counts
+    before work. Ops that are only called have the cause launch, and the outermost op at the end of
+    their place. A pause between two ops belongs to the one before.
     """
     pieces = cut_rows(tiles, work)
     work_rows = pieces["at"]
@@ -268,7 +262,7 @@ def _tiles(lane: pl.DataFrame, steps: pl.DataFrame) -> pl.DataFrame:
 
 
 def _sums(tiles: pl.DataFrame) -> pl.DataFrame:
-    """Sum the tiles per step and in all.
+    """Sum the tiles per step and in total.
 
     The columns are those of TIME_BREAKDOWN without rank and shares.
     """

@@ -54,10 +54,10 @@ LINK, NETWORK = "link", "network"
 class Culprit:
     """Ranks with a delay that others wait for, and what it costs.
 
-    `steps` are those in which it is late, None for all; `when` says so. Times are means of one of
-    those steps: excess_ns is the ranks' delay, part_ns what they take for `measure`, usual_ns what
-    the median rank takes, step_ns the whole step. `cost_ns` is what the job would gain in such a
-    step without this delay alone.
+    `steps` are those in which it is late, None for all; `when` describes them. Times are means over
+    these steps: excess_ns is the ranks' delay, part_ns what they take for `measure`, usual_ns what
+    the median rank takes for it, step_ns the whole step. `cost_ns` is what the job would gain in
+    such a step without this delay only.
     """
 
     members: RankSet
@@ -81,13 +81,13 @@ class Culprit:
 
     @property
     def part(self) -> str | None:
-        """The part of a step that the ranks have more of."""
+        """The part of a step that takes the ranks longer than others."""
         return "communication" if self.cause in (LINK, NETWORK) else self.cause
 
 
 @dataclass(frozen=True, slots=True)
 class Culprits:
-    """The culprits of a job, the most costly first, and what all cost together in all steps."""
+    """The culprits of a job, the most costly first, and what they cost together over all steps."""
 
     each: tuple[Culprit, ...]
     cost_ns: float
@@ -95,7 +95,7 @@ class Culprits:
 
 
 def find_culprits(model: TimeModel) -> Culprits:
-    """Return who makes the others wait; none where no delay is BLAMED of a step."""
+    """Return who makes the others wait; nobody where every delay is below BLAMED of a step."""
     trace = model.trace
     delays = own_delays(model)
     late = find_late_ranks(model, delays)
@@ -127,7 +127,7 @@ def find_culprits(model: TimeModel) -> Culprits:
 
 
 def _group_late_ranks(trace: Trace, late: Sequence[LateRank], steps: list[int]) -> list[Culprit]:
-    """Return late ranks as culprits: of like delay, for one cause, in the same steps."""
+    """Return late ranks as culprits: ranks of like delay, one cause and the same steps together."""
     if not late:
         return []
     rotating = _rotating([rank for rank in late if rank.steps is not None], len(steps))
@@ -213,8 +213,8 @@ def _slow_groups(trace: Trace, late: Sequence[LateRank], steps: list[int]) -> li
 def _sets(late: dict[int, LateRank], sets: Sequence[RankSet]) -> list[RankSet]:
     """Split late ranks, which differ in their delays only, into sets of like delay.
 
-    A set has the name of the node, stage or group, or of several, whose ranks it is; else it is a
-    list.
+    A set is named after the node, stage or group, or several of them, that have exactly its ranks;
+    else it is a list.
     """
     causes = {rank.cause for rank in late.values()}
     first = "node" if causes & {*_HOST_CAUSES} else "stage"
@@ -239,12 +239,12 @@ def _name_set(ranks: frozenset[int], sets: Sequence[RankSet]) -> RankSet:
 
 
 def _kind_of(members: RankSet) -> tuple[str, str]:
-    """Return the kind of a set; for a group also its name, which says the kind of parallelism."""
+    """Return the kind of a set; for a group also its name, which tells the kind of parallelism."""
     return members.kind, members.name if members.kind == "group" else ""
 
 
 def _split_by_gaps(values: dict[int, float]) -> list[list[int]]:
-    """Return the keys of values in parts, where sorted values jump by more than _GAP."""
+    """Split keys into parts, wherever their sorted values jump by more than _GAP."""
     parts: list[list[int]] = []
     before = 0.0
     for key in sorted(values, key=lambda key: values[key]):
@@ -256,7 +256,7 @@ def _split_by_gaps(values: dict[int, float]) -> list[list[int]]:
 
 
 def _merge(late: Sequence[LateRank], members: RankSet, steps: list[int]) -> Culprit:
-    """Return late ranks as one culprit, with the cause of most of their delay."""
+    """Merge late ranks into one culprit, with the cause of most of their delay."""
     chosen: set[int] = set()
     for rank in late:
         chosen |= rank.steps or set()
@@ -280,7 +280,7 @@ def _merge(late: Sequence[LateRank], members: RankSet, steps: list[int]) -> Culp
 
 
 def _late_rows(culprit: Culprit) -> pl.Expr:
-    """Return which rows by rank and step are of the culprit while it is late."""
+    """Return a condition for the culprit's rows, by rank and by the steps in which it is late."""
     is_late = pl.lit(value=False)
     for removal in removals_of(culprit):
         is_of = pl.col("rank").is_in([*removal.ranks])
@@ -292,7 +292,7 @@ def _late_rows(culprit: Culprit) -> pl.Expr:
 def removals_of(culprit: Culprit, excess_frac: float = 0.0) -> list[Removal]:
     """Return the delays that a replay leaves out to learn what the culprit costs.
 
-    Ranks that are late in turn have one each, for their own steps.
+    Of ranks that are late in turn, each is left out in its own steps.
     """
     if culprit.rotates:
         return [Removal(frozenset([rank.rank]), rank.steps, excess_frac) for rank in culprit.late]
@@ -300,10 +300,10 @@ def removals_of(culprit: Culprit, excess_frac: float = 0.0) -> list[Removal]:
 
 
 def _with_part(culprit: Culprit, delays: pl.DataFrame) -> Culprit:
-    """Add the time of the part that makes the culprit late, and the median rank's.
+    """Add the part that makes the culprit late: its time, and the median rank's.
 
-    Where no part explains the delay, it is idle time of all causes if that makes most of it, else
-    all of a step but waiting and communicating.
+    Where no part explains the delay, it is idle time of all causes if that makes most of it; else
+    the step without waiting and communicating.
     """
     rows = delays.filter(_late_rows(culprit))
 
@@ -340,12 +340,12 @@ def _with_costs(model: TimeModel, delays: pl.DataFrame, culprits: list[Culprit])
 
 
 def _gain(replay: Replay, others: list[Removal], removal: list[Removal]) -> float:
-    """Return what the job gains by a removal after all others."""
+    """Return what the job gains by a removal made after all others."""
     return replay.duration_ns(others) - replay.duration_ns([*others, *removal])
 
 
 def delays_of(culprit: Culprit, delays: pl.DataFrame) -> list[Removal]:
-    """Return the culprit's delays to think away, with their share of the ranks' time."""
+    """Return the culprit's delays to leave out, with their share of the ranks' time."""
     rows = delays.filter(_late_rows(culprit))
     excess = rows[COMMUNICATION if culprit.part == "communication" else OWN].sum()
     own_times = rows["step_ns"] - rows["waiting_ns"]
@@ -363,7 +363,7 @@ def _in_steps(steps: Collection[int] | None) -> pl.Expr:
 def _slow_network(trace: Trace, delays: pl.DataFrame) -> Culprit | None:
     """Return the network as the culprit in steps where all ranks' same transfers take longer.
 
-    None with less than three steps, and where that is in half of the steps or more.
+    Return None with less than three steps, and where half of the steps or more are like that.
     """
     communication_ns = pl.col("communication_ns")
     transfer_ns = pl.col("transfer_ns")

@@ -1,4 +1,4 @@
-"""The work of each device of a trace, with the calls that launched it."""
+"""Read the work of each device of a trace, with the calls that launched it."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -40,8 +40,8 @@ class DeviceWork:
     """A device's work, and the windows of time to break down.
 
     `work` is its kernels, and all else, each by start: start_ns, duration_ns, call (a row of the
-    host's calls, or no valid row) and kind. `windows` are disjoint, by start: start_ns, end_ns,
-    and `counted`: whether places count the time in it.
+    host's calls, or a number that is no row) and kind. `windows` are disjoint and by start:
+    start_ns, end_ns, and `counted`: whether places count the time in it.
     """
 
     host: HostTime
@@ -62,8 +62,8 @@ class DeviceWork:
     def last_thread(self) -> int:
         """The thread to blame for time after all work; -1 if none is known.
 
-        It is the main thread of the process that launched the last work; if that is unknown, the
-        main thread with most known time.
+        It is the main thread of the process that launched the last work. If that process is
+        unknown, it is the main thread with most known time.
         """
         host = self.host
         main = next(iter(host.mains.values()), None)
@@ -134,7 +134,7 @@ def call_rows(hosts: Mapping[int, HostTime], wanted: pl.DataFrame) -> pl.Series:
 
 
 def _by_device(work: pl.DataFrame) -> dict[Device, pl.DataFrame]:
-    """Return the work of each device by start, by rank and device."""
+    """Group work by rank and device; each group is sorted by start."""
     order = ["rank", "device_id", "start_ns"]
     same = pl.lit(value=True)
     grows = pl.lit(value=False)

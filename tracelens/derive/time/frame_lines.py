@@ -1,8 +1,8 @@
-"""What the line in a Python frame's name means, as torch's profiler records it.
+"""Tell what the line in a Python frame's name means, as torch's profiler records it.
 
-A frame that was entered before recording began has the line that ran at that moment; any other one
-has the line where its function begins (torch 2.13, torch/csrc/autograd/profiler_python.cpp). A
-generator that goes on has the line where it was left.
+A frame that was entered before recording began has the line that ran at that moment. Any other
+frame has the line where its function begins (torch 2.13, torch/csrc/autograd/profiler_python.cpp).
+A generator that is resumed has the line where it was left.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _THREAD = ["process_id", "thread_id"]
 def frames_entered_earlier(spans: pl.DataFrame) -> frozenset[str]:
     """Return the names, as in places, of Python frames entered before recording began.
 
-    They are a thread's outermost frames when recording begins: each lies inside the one before, and
+    They are a thread's outermost frames as recording begins: each lies inside the one before, and
     no other Python call of the thread has ended yet.
     """
     python = spans.filter(pl.col("kind") == "python")
@@ -44,7 +44,7 @@ def frames_entered_earlier(spans: pl.DataFrame) -> frozenset[str]:
 
 
 def mark_lines(places: pl.Series, earlier: Collection[str]) -> pl.Series:
-    """Say of each line in places what it is: `a.py(defined at 3): f`, and `a.py: g` without one."""
+    """Write what each line in places is: `a.py(defined at 3): f`, and `a.py: g` without a line."""
 
     def marked(match: re.Match[str]) -> str:
         if match[0] in earlier or match[3] is None:

@@ -1,4 +1,4 @@
-"""Whether a program replays device graphs, captures them, or is compiled without them."""
+"""Tell whether a program replays device graphs, captures them, or is compiled without them."""
 
 from enum import Enum
 
@@ -24,19 +24,19 @@ class GraphUse(Enum):
 
 
 def graph_use(trace: Trace) -> GraphUse:
-    """Say how the program uses device graphs: replayed, else captured, else torch.compile's."""
+    """Return how the program uses device graphs: replayed, else captured, else torch.compile's."""
     return trace.derived(_graph_use)
 
 
 def is_capture_alone(trace: Trace) -> bool:
-    """Return whether nothing ran, as all launches were captured into a graph."""
+    """Return whether nothing ran because all launches were captured into a graph."""
     return not trace.has("kernels") and graph_use(trace) == GraphUse.CAPTURED
 
 
 def is_capture(trace: Trace) -> bool:
-    """Return whether the trace records the capture of graphs, and of work no more than warm-up.
+    """Return whether the trace records the capture of graphs, and nothing but warm-up beside it.
 
-    No replay is recorded and no step is marked; a server's warm-up before each capture runs about
+    No replay is recorded and no step is marked. A server's warm-up before each capture runs about
     as many kernels as it captures.
     """
     if is_capture_alone(trace):
@@ -48,7 +48,7 @@ def is_capture(trace: Trace) -> bool:
 
 
 def count_captured(trace: Trace) -> dict[int, int]:
-    """Return by rank how many kernels were launched into graphs: those whose work never ran."""
+    """Return, by rank, how many kernels were launched into a graph and never ran."""
     calls = trace.select(
         "api_calls", "rank", "api_call_id", where=pl.col("kind") == "kernel_launch"
     )

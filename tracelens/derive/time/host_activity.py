@@ -1,4 +1,4 @@
-"""Activities of the host threads that launch device work: stretches of time with one cause each."""
+"""List activities of the host threads that launch device work: stretches with one cause each."""
 
 import polars as pl
 
@@ -40,13 +40,12 @@ _HOOK_AROUND_CALL = r"/(?:steps|calls)\.py\(\d+\): (?:call|following|init|tracin
 def list_activities(spans: pl.DataFrame, calls: pl.DataFrame, marks: pl.DataFrame) -> pl.DataFrame:
     """List the activities of every thread that launches device work or marks steps.
 
-    The columns are those of the table, without the rank.
-    `spans` has parent_id (row number), kind, name, process_id, thread_id, start_ns, duration_ns;
-    `calls` likewise kind, api, and span_id as row number. Within a thread activities do not
-    overlap.
-    Time that no span covers is an activity on a process's main thread alone: the thread that marks
-    steps, else the one that launches most. Any other thread without spans waits for others to give
-    it work. Where nothing launches device work, `with_op_time` adds what ops compute.
+    The columns are those of the table, without the rank. `spans` has parent_id (row number), kind,
+    name, process_id, thread_id, start_ns, duration_ns; `calls` likewise kind, api, and span_id as
+    row number. Activities of a thread do not overlap. Time that no span covers is an activity only
+    on a process's main thread: the thread that marks steps, else the one that launches most. Any
+    other thread without spans waits for others to give it work. Where nothing launches device work,
+    `with_op_time` adds what ops compute.
     """
     columns = (
         "process_id",
@@ -142,7 +141,7 @@ def _classes(lanes: Lanes, all_spans: pl.DataFrame, causing: pl.DataFrame) -> li
 
 
 def _issuing(lanes: Lanes) -> pl.DataFrame:
-    """Return the times of ops and calls, with the pauses between that belong to issuing them."""
+    """Return the times of ops and calls, and of the pauses between them that belong to issuing."""
     edges = ["start_ns", "end_ns"]
     spans = lanes.spans
     is_op = pl.col("kind") == "op"
@@ -184,7 +183,7 @@ def _causing(calls: pl.DataFrame) -> pl.DataFrame:
 
 
 def _by_function(calls: pl.DataFrame) -> pl.DataFrame:
-    """Return the cause of calls by kind and api; None for those that do none of it."""
+    """Return the cause of calls by kind and api; None for calls with no such cause."""
     api = pl.col("api")
     return calls.select(
         cause=pl.when(api.str.contains(_LOADS))
@@ -199,9 +198,9 @@ def _by_function(calls: pl.DataFrame) -> pl.DataFrame:
 def _waiting(spans: pl.DataFrame, causing: pl.DataFrame) -> pl.DataFrame:
     """Return the operators that wait for the device, such as aten::item.
 
-    `row` is the waiting call's. Of nested operators the innermost one is returned. A framework's
-    own regions, and autograd's around a whole backward function, are left out: they may do much
-    besides.
+    `row` is the waiting call's. Of nested operators, the innermost one is returned. A framework's
+    own regions are left out, and so are autograd's around a whole backward function: they may do
+    much else.
     """
     is_wait = pl.col("cause") == "sync"
     waits = causing.filter(is_wait).with_columns(span="span_id")
@@ -231,7 +230,7 @@ def _outer(intervals: pl.DataFrame) -> pl.DataFrame:
 
 
 def _computing(spans: pl.DataFrame, calls: pl.DataFrame) -> pl.DataFrame:
-    """Return ops that compute on the host: long ones in which no function of the API is called.
+    """Return ops that compute on the host: long ones in which no API function is called.
 
     Operators have a library in their name, as aten::add; a framework's own regions have none.
     """

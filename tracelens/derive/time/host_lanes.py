@@ -1,4 +1,4 @@
-"""The host threads whose activities are listed: many short ones at once, on one axis of time."""
+"""Lay host threads on one axis of time, to list the activities of many short ones at once."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -58,7 +58,7 @@ class Lanes:
 def lanes_in_batches(
     spans: pl.DataFrame, calls: pl.DataFrame, marks: pl.DataFrame
 ) -> Iterator[Lanes]:
-    """Yield the threads that launch work or mark steps, some at a time."""
+    """Yield the threads that launch work or mark steps, in batches."""
     threads = _with_extent(_launching(spans, calls, marks), spans, calls)
     start = pl.col("start_ns").cast(pl.Int64)
     text = pl.col("name").cast(pl.String)
@@ -133,9 +133,9 @@ def _with_extent(threads: pl.DataFrame, spans: pl.DataFrame, calls: pl.DataFrame
 
 
 def _batches(threads: pl.DataFrame, overhead: pl.DataFrame) -> Iterator[pl.DataFrame]:
-    """Yield the threads some at a time, with their places on an axis.
+    """Yield batches of threads, with their places on an axis.
 
-    A long or large one has an axis of its own.
+    A long or large thread has an axis of its own.
     """
     last = overhead["end_ns"].max()
     until = pl.col("high_ns") if last is None else pl.max_horizontal("high_ns", pl.lit(last))
@@ -183,7 +183,7 @@ def _of_threads(
 ) -> pl.DataFrame:
     """Return the rows of some threads on their axis, by start.
 
-    They have end_ns and `row`, their row in the frame.
+    They have end_ns, and `row`, their row in the frame.
     """
     names = [name for name in ("kind", "name", "api", "span_id") if name in frame.columns]
     columns = frame.select(*names, "start_ns", "duration_ns")
@@ -207,7 +207,7 @@ def _of_threads(
 def _rows_of_one(frame: pl.DataFrame, process: int, thread: int) -> pl.Series:
     """Return the rows of a thread.
 
-    Columns of ids may be too narrow for the ids asked for, so 64-bit numbers are compared.
+    Columns of ids may be narrower than the wanted ids, so 64-bit numbers are compared.
     """
     is_of_process = pl.col("process_id") == pl.lit(process, pl.Int64)
     is_mine = is_of_process & (pl.col("thread_id") == pl.lit(thread, pl.Int64))
@@ -215,9 +215,9 @@ def _rows_of_one(frame: pl.DataFrame, process: int, thread: int) -> pl.Series:
 
 
 def _stopped_by(overhead: pl.DataFrame, lanes: Lanes) -> pl.DataFrame:
-    """Return the overhead during which a thread stood still: nothing begins in it meanwhile.
+    """Return the overhead for which a thread stood still: nothing begins in the thread meanwhile.
 
-    torch does not record the thread of this overhead; it is one that calls the API.
+    torch does not record the thread of this overhead; it is a thread that calls the API.
     """
     spans = lanes.spans.filter(pl.col("kind") != "overhead")
     both = pl.concat([spans["start_ns"], lanes.calls["start_ns"]])

@@ -1,4 +1,4 @@
-"""What each rank's host did: when API calls returned, on which threads, and what threads did."""
+"""Read what each rank's host did: when API calls returned, on which threads, and activities."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -54,12 +54,12 @@ _LANE = ["rank", "process_id", "thread_id"]
 class HostTime:
     """One rank's host.
 
-    Causes, places and threads are indices into IDLE_KINDS, `places` and `threads`.
-    `calls` has one row per API call: when it `returned`, its thread, and its place. The place is
-    the call path of a launch below Python code, else the outermost op around it, else its function.
-    `ids` are the calls' ids where these are not their rows. `mains` has the main thread of each
-    process; the process with most known time is first.
-    `tracks` say what held each thread up: its own activities or those of other threads.
+    Causes, places and threads are indices into IDLE_KINDS, `places` and `threads`. `calls` has one
+    row per API call: when it `returned`, its thread, and its place. The place of a launch below
+    Python code is its call path. Any other call has the outermost op around it as its place, else
+    its function. `ids` are the calls' ids where these are not their row numbers. `mains` has the
+    main thread of each process; the process with most known time is first. `tracks` say what held
+    each thread up: its own activities or those of other threads.
     """
 
     calls: pl.DataFrame
@@ -80,7 +80,7 @@ def host_times(
 ) -> dict[int, HostTime]:
     """Return the hosts of these ranks, or of all ranks with work on a device, by rank.
 
-    Calls are read some at a time, and only what is needed of each is kept: see `Trace.chunks`.
+    Calls are read in batches, and only what is needed of each is kept: see `Trace.chunks`.
     """
     sites = trace.select("sites", "rank", "site_id", "op")
     if ranks is None:
@@ -95,7 +95,7 @@ def host_times(
 
 
 def host_of_calls(trace: Trace, activities: pl.DataFrame, rank: int, ids: pl.Series) -> HostTime:
-    """Return what a rank's host did, with only the calls of these ids: for one step of many."""
+    """Return what a rank's host did; only the calls of these ids are kept, as for one step."""
     sites = trace.select("sites", "rank", "site_id", "op", rank=rank)
     reading = _Reading([rank], sites, launch_places(trace))
     api_call_id = pl.col("api_call_id")
@@ -108,7 +108,7 @@ def host_of_calls(trace: Trace, activities: pl.DataFrame, rank: int, ids: pl.Ser
 
 
 class _Reading:
-    """The hosts of ranks while their calls are read.
+    """Read the calls of several ranks' hosts.
 
     A rank's places and threads are numbered as they appear.
     """
@@ -125,14 +125,14 @@ class _Reading:
         self.of_launches = self.numbers(self.launches["rank"], self.launches["what"])
 
     def known(self, frame: pl.DataFrame) -> pl.DataFrame:
-        """Return the rows of these ranks, by rank."""
+        """Return the rows of these ranks, sorted by rank."""
         if not frame["rank"].unique().is_in([*self.places]).all():
             is_of_ranks = pl.col("rank").is_in([*self.places])
             frame = frame.filter(is_of_ranks)
         return frame if frame["rank"].is_sorted() else frame.sort("rank", maintain_order=True)
 
     def numbers(self, ranks: pl.Series, places: pl.Series) -> pl.Series:
-        """Return the indices of places in the `places` of their ranks; -1 for None."""
+        """Return each place as an index into its rank's `places`; -1 for None."""
         places = places.cast(pl.Categorical)
         codes = places.to_physical()
         highest = places.to_physical().max()
@@ -187,7 +187,7 @@ class _Reading:
     def finished(self, activities: pl.DataFrame, ids: pl.DataFrame | None) -> dict[int, HostTime]:
         """Return the hosts with their activities, after all calls were read.
 
-        `ids` are those calls where given.
+        `ids` names the calls, if only some were read.
         """
         activities = self.known(activities)
         cause_code = pl.col("cause").cast(pl.Enum(CAUSES)).to_physical()
@@ -285,7 +285,7 @@ def _of_rank(spans: pl.DataFrame, calls: pl.DataFrame) -> pl.DataFrame:
 
 
 def _with_ancestors(parents: pl.Series, rows: pl.Series) -> pl.Series:
-    """List the rows and all that is above them in the tree, sorted."""
+    """Return the rows and all their ancestors in the tree, sorted."""
     reached = new = rows.cast(pl.Int64).unique()
     while len(new):
         parents_of_new = parents.gather(new).cast(pl.Int64)

@@ -1,10 +1,10 @@
-"""What host threads did, as tracks: one per thread, and one per process with several threads.
+"""Lay what host threads did on tracks: one per thread, and one per process with many threads.
 
 A track is disjoint segments of time, sorted by start. What delays a thread need not be its own
-work: it may wait for another thread of its process. So four tracks explain each moment of a thread,
-and the first one with anything in it counts: the thread's own work, the work of all threads of the
-process, the thread's own Python, the Python of the process's main thread. All threads of a process
-share the second track. So the segments of all tracks are at most twice as many as the activities.
+work, as it may wait for another thread of its process. So four tracks explain each moment of a
+thread, and the first one with anything in it counts: the thread's own work, the work of all threads
+of the process, the thread's own Python, and the Python of the process's main thread. All threads of
+a process share the second track. So there are at most twice as many segments as activities.
 """
 
 from collections.abc import Iterable, Mapping
@@ -45,9 +45,9 @@ class Tracks:
     """The tracks that the threads of one rank look at.
 
     `segments` has SEGMENTS, track after track; ranks that were read together share it. `bounds` are
-    the first row of each track and the one after its last. `of_threads` has TRACKS_OF_THREAD, one
-    row per thread: the track of its own activities, that of the work of all threads of its process,
-    and that of the process's main thread; -1 for none.
+    the first row of each track and the row after its last. `of_threads` has TRACKS_OF_THREAD, one
+    row per thread: the track of its own activities, the track of the work of all threads of its
+    process, and the track of the process's main thread; -1 for none.
     """
 
     segments: pl.DataFrame
@@ -55,10 +55,10 @@ class Tracks:
     of_threads: pl.DataFrame
 
     def cut(self, intervals: pl.DataFrame) -> pl.DataFrame:
-        """Cut disjoint intervals where what held their thread up changes; any order.
+        """Cut disjoint intervals wherever something else begins to hold their thread up.
 
-        `intervals` has start_ns, end_ns, `thread` and further columns. Adds `cause` and `place`,
-        both None where nothing is known.
+        `intervals` has start_ns, end_ns, `thread` and further columns, in any order. `cause` and
+        `place` are added, both None where nothing is known.
         """
         no_cause = pl.lit(None, pl.UInt8)
         no_place = pl.lit(None, pl.Int32)
@@ -95,10 +95,10 @@ class Tracks:
 
 @dataclass(frozen=True, slots=True)
 class _Axis:
-    """Numbers in place of times, so that intervals of different tracks cannot overlap.
+    """An axis on which each track has numbers of its own, so that tracks cannot overlap.
 
-    A number is the place of a time among `times`, which are sorted, and a track's numbers come
-    after those of the track before.
+    A time has the number of its place among `times`, which are sorted. A track's numbers follow
+    those of the track before.
     """
 
     times: pl.Series
@@ -122,7 +122,7 @@ class _Axis:
         ).sort("start_ns")
 
     def read_back(self, frame: pl.DataFrame) -> pl.DataFrame:
-        """Return the intervals with times for numbers."""
+        """Return the intervals with times in place of numbers."""
         return frame.with_columns(
             self.times.gather(frame[edge] % len(self.times)).alias(edge)
             for edge in ("start_ns", "end_ns")
@@ -167,7 +167,7 @@ def first_of_lanes(segments: pl.DataFrame) -> pl.DataFrame:
     """Take each moment of a process from the first of its lanes that covers it.
 
     `segments` has process, lane and SEGMENTS, by lane and start; those of one lane are disjoint.
-    Returns process and SEGMENTS, by process and start. Lanes are merged two by two, for all
+    The result has process and SEGMENTS, by process and start. Lanes are merged two by two, for all
     processes at once, so that the time grows with n log n.
     """
     axis = _Axis.of(segments)
@@ -187,9 +187,9 @@ def first_of_lanes(segments: pl.DataFrame) -> pl.DataFrame:
 
 
 def _bounds(numbers: pl.Series, n: int, offset: int) -> list[tuple[int, int]]:
-    """Return for each of n numbers the first row that has it and the row after the last one.
+    """Return, for each of n numbers, its first row and the row after its last one.
 
-    The rows are sorted.
+    Rows are sorted by number.
     """
     every_number = pl.int_range(n + 1, eager=True)
     edges = numbers.cast(pl.Int64).search_sorted(every_number) + offset

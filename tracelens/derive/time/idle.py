@@ -1,4 +1,4 @@
-"""Idle time of a device.
+"""Find the idle time of a device.
 
 Each nanosecond gets a cause: what the thread that launches the next work did meanwhile.
 """
@@ -34,10 +34,10 @@ LENGTH = pl.col("end_ns") - pl.col("start_ns")
 def mark_lazy_module_loads(
     trace: Trace, devices: Mapping[Device, DeviceWork], launching: pl.Series
 ) -> pl.Series:
-    """Mark the work that a kernel was loaded for: a first use whose launch took by far the longest.
+    """Mark the work before which a kernel was loaded: a first use with by far the longest launch.
 
     Libraries and kernels are loaded when they are first used, inside an op or a launch, and no
-    profiler records it. `launching` is the time of launching before each work of all devices.
+    profiler records that. `launching` is the time of launching before each work of all devices.
     """
     is_loaded = pl.repeat(False, len(launching), dtype=pl.Boolean, eager=True)
     if not (launching >= LOADING_NS).any():
@@ -83,7 +83,7 @@ def _launching_gaps(devices: Mapping[Device, DeviceWork], launching: pl.Series) 
 def _kernel_launches(
     trace: Trace, devices: Mapping[Device, DeviceWork], suspects: pl.DataFrame
 ) -> pl.DataFrame:
-    """List all launches of the kernels that suspected calls launch, by start: rank, name, call."""
+    """List all launches of the kernels that suspected calls launch: rank, name, call; by start."""
     kernels = trace.select("kernels", "rank", "name", "start_ns", "api_call_id")
     ranks = suspects["rank"].unique()
     is_of_ranks = pl.col("rank").is_in(ranks.implode())
@@ -103,7 +103,7 @@ def _kernel_launches(
 def idle_pieces(device: DeviceWork, loaded: pl.Series | None) -> pl.DataFrame:
     """List the idle time of windows that count, by start: start_ns, end_ns, cause and place.
 
-    The latter two are indices.
+    Cause and place are indices.
     """
     pieces = with_loading(cut_gaps(in_time_order(device), device), loaded)
     counted = pieces.filter(is_counted(device))
@@ -118,7 +118,7 @@ def is_counted(device: DeviceWork) -> pl.Expr:
 
 
 def in_time_order(device: DeviceWork) -> pl.DataFrame:
-    """Sort all work by start, with its number as `gap`, that of the gap before it, and its end."""
+    """Sort all work by start; add its end, and its number as `gap`: that of the gap before it."""
     numbered = pl.concat(device.work).with_row_index("gap")
     work = numbered.sort("start_ns", "duration_ns", "gap")
     end = pl.col("start_ns") + pl.col("duration_ns")
@@ -136,7 +136,7 @@ def cut_gaps(work: pl.DataFrame, device: DeviceWork) -> pl.DataFrame:
 def with_loading(pieces: pl.DataFrame, loaded: pl.Series | None) -> pl.DataFrame:
     """Give a piece of launching the cause loading if a kernel was loaded for the work after it.
 
-    `loaded` says so of each work; None where nothing was loaded.
+    `loaded` flags such work; it is None where nothing was loaded.
     """
     if loaded is None:
         return pieces
@@ -156,9 +156,9 @@ def place_of_piece(n_places: int) -> pl.Expr:
 def _gaps(work: pl.DataFrame, device: DeviceWork) -> pl.DataFrame:
     """List the times at which the device does nothing, by start.
 
-    They begin with the first window and end with the last.
-    Columns: `gap` (index of the work that ends it), start_ns, end_ns and `within` of that work. For
-    the call that launched it: when it `returned`, its thread and its place.
+    They begin with the first window and end with the last. Columns: `gap` (index of the work that
+    ends it), start_ns, end_ns, `within` of that work, and `returned`, thread and place of the call
+    that launched it.
     """
     host = device.host
     low = device.from_ns
@@ -212,7 +212,7 @@ def _gaps(work: pl.DataFrame, device: DeviceWork) -> pl.DataFrame:
 def _caused(gaps: pl.DataFrame, host: HostTime) -> pl.DataFrame:
     """Cut the gaps, each within one window, into pieces of one cause and place.
 
-    Place -1 stands for the call's place.
+    Place -1 stands for the place of the call.
     """
     returned = pl.col("returned")
     start_ns = pl.col("start_ns")
@@ -250,7 +250,7 @@ def _cause(cause: int) -> list[pl.Expr]:
 
 
 def _on_host(gaps: pl.DataFrame, host: HostTime) -> pl.DataFrame:
-    """Cut the gaps up to the return of their calls by what held their thread up."""
+    """Cut gaps, up to the return of their calls, by what held the calling thread up."""
     goes_past = pl.col("host_end") > pl.col("start_ns")
     gaps = gaps.filter(goes_past).with_columns(end_ns="host_end")
     return host.tracks.cut(gaps).with_columns(
@@ -259,7 +259,7 @@ def _on_host(gaps: pl.DataFrame, host: HostTime) -> pl.DataFrame:
 
 
 def _refilled(pieces: pl.DataFrame) -> pl.DataFrame:
-    """Count launching that follows a wait for the device in the same gap as part of that wait."""
+    """Make launching part of a wait for the device, where it follows the wait in the same gap."""
     gap = pl.col("gap")
     cause = pl.col("cause")
     is_new = (gap != gap.shift(1)).fill_null(value=True)

@@ -1,6 +1,6 @@
-"""Idle time of devices summed by window, cause and place: in C, or in Polars without the library.
+"""Sum idle time of devices by window, cause and place, in C or in Polars.
 
-`by_columns` defines the result. `by_pass` gives the same in one pass over sorted columns, see
+`by_columns` defines the result. `by_pass` returns the same from one pass over sorted columns, see
 `struct idle` in native.h.
 """
 
@@ -42,16 +42,15 @@ _AT_ONCE = 64
 
 @dataclass(frozen=True, slots=True)
 class DeviceTimes:
-    """The result for several devices, by number.
+    """The sums for several devices, by number.
 
-    Windows, causes and places are indices; one past the last is none.
-
-    `busy` has a row for each device and window, and a last one for all work: the lengths of UNIONS.
-    `idle` is idle_ns by device, window, whether it lies between the first and the last work
-    (within), and cause; `places` has device and PLACES: longest_ns is the most that one gap has of
-    cause and place, example_ns its start. `launching` is, for all work of one device after another,
-    kernels first, the time that the host was launching in the gap before it. `ends` says when each
-    device's last work ended.
+    Windows, causes and places are indices; the index after the last one means none. `busy` has a
+    row for each device and window, and a last one for all work: the lengths of UNIONS. `idle` is
+    idle_ns by device, window, cause, and whether it lies between the first and the last work
+    (within). `places` has device and PLACES: longest_ns is the most that a cause and place have of
+    one gap, example_ns its start. `launching` is the time that the host was launching in the gap
+    before each work, one device after another, kernels first. `ends` says when each device's last
+    work ended.
     """
 
     busy: pl.DataFrame
@@ -84,7 +83,7 @@ def times_of_devices(trace: Trace, devices: Mapping[Device, DeviceWork]) -> Devi
 
 
 def idle_of_devices(trace: Trace, devices: Mapping[Device, DeviceWork]) -> list[pl.DataFrame]:
-    """Return the idle time of each device that `times_of_devices` adds up, as `idle_pieces`."""
+    """Return the idle time of each device that `times_of_devices` sums, in pieces."""
     loaded = _launched(trace, devices)[1].values()
     return [
         idle_pieces(device, loaded_work)
@@ -97,7 +96,7 @@ def _launched(
 ) -> tuple[DeviceTimes, dict[int, pl.Series]]:
     """Sum the devices' times as if nothing was loaded.
 
-    Also return by device the work that a kernel was loaded for.
+    Also return, by device, the work before which a kernel was loaded.
     """
     times = _times(dict(enumerate(devices.values())), {})
     loaded = mark_lazy_module_loads(trace, devices, times.launching)
@@ -162,7 +161,7 @@ def _by_columns(number: int, device: DeviceWork, loaded: pl.Series | None) -> De
 
 
 def _summed_places(pieces: pl.DataFrame, n_places: int) -> pl.DataFrame:
-    """Return PLACES of idle pieces, by start: pieces of one gap, cause and place count as one."""
+    """Return PLACES of idle pieces, by start; pieces of one gap, cause and place count as one."""
     gaps = pieces.group_by("gap", "cause", place_of_piece(n_places), maintain_order=True)
     ns = pl.col("ns")
     start_ns = pl.col("start_ns")
@@ -179,9 +178,9 @@ def _summed_places(pieces: pl.DataFrame, n_places: int) -> pl.DataFrame:
 
 
 def _busy(work: pl.DataFrame, windows: pl.DataFrame) -> pl.DataFrame:
-    """Return the time that the union of each of UNIONS covers, per window.
+    """Return the time that each of UNIONS covers, per window.
 
-    The last row is of all time.
+    The last row is for all time.
     """
     whole = work.select(start_ns=pl.col("start_ns").min(), end_ns=pl.col("end_ns").max())
     every = pl.concat([windows.select("start_ns", "end_ns"), whole])
@@ -197,7 +196,7 @@ def _busy(work: pl.DataFrame, windows: pl.DataFrame) -> pl.DataFrame:
 
 
 def by_pass(devices: Mapping[int, DeviceWork], loaded: Mapping[int, pl.Series]) -> DeviceTimes:
-    """Sum in one pass, as `by_columns` does."""
+    """Sum in one pass in C; the result is that of `by_columns`."""
     numbers = [*devices]
     parts = []
     for first in range(0, len(numbers), _AT_ONCE):
@@ -315,5 +314,5 @@ def _places(about: pl.DataFrame, cells: pl.Series) -> pl.DataFrame:
 
 
 def _memory(frame: pl.DataFrame, columns: Mapping[str, pl.DataType]) -> list[pa.Buffer]:
-    """Return the columns as memory."""
+    """Return the columns in the memory layout of the C library."""
     return [memory(frame[name], dtype) for name, dtype in columns.items()]

@@ -1,7 +1,7 @@
-"""What a job would gain without some ranks' delays: its collectives replayed.
+"""Compute what a job would gain without some ranks' delays: its collectives are replayed.
 
-Between two collectives each rank has a time of its own, known from the trace. A collective lets its
-ranks go on when the last one has begun it. The replay takes a rank's own times from its peers
+Between two collectives, each rank has a time of its own, known from the trace. A collective lets
+its ranks go on when the last one has begun it. The replay takes a rank's own times from its peers
 instead. The result is the job's time without that rank's delay, however delays of several ranks
 overlap.
 """
@@ -37,11 +37,12 @@ class Removal:
 class Replay:
     """The calls of a job in the order in which they completed, one row per rank's call.
 
-    Columns of `rows`: rank, step, role (stage), own_ns (the rank's own time since the call before),
-    transfer_ns (the part of it in which that call transferred and the rank did not compute),
-    hidden_ns (waiting that the rank's computing hides). `bounds` are the first rows of calls, and
-    the number of rows. `begins` and `tails`: by rank the start on the job's clock and the own time
-    after the last call; `last_transfers` are the parts of the latter in which it transferred.
+    Columns of `rows`: rank, step, role (stage), own_ns, transfer_ns and hidden_ns. own_ns is the
+    rank's own time since the call before. transfer_ns is the part of it in which that call
+    transferred and the rank did not compute. hidden_ns is waiting that the rank's computing hides.
+    `bounds` are the first rows of calls, and the number of rows. `begins` has each rank's start on
+    the job's clock, `tails` its own time after the last call, and `last_transfers` the part of that
+    in which the last call transferred.
     """
 
     rows: pl.DataFrame
@@ -51,9 +52,9 @@ class Replay:
     last_transfers: Mapping[int, int]
 
     def duration_ns(self, removals: Collection[Removal] = (), network: float = 1.0) -> float:
-        """Return the job's duration without the removed delays, the median of its ranks.
+        """Return the job's duration without the removed delays: the median of its ranks.
 
-        Transfers take their time divided by `network`.
+        Transfers are shorter by the factor `network`.
         """
         owns = self._owns(removals)
         less = 1 - 1 / network
@@ -77,8 +78,8 @@ class Replay:
     def _owns(self, removals: Collection[Removal]) -> list[float]:
         """Return each row's own time; removed ranks take their peers' in the same place of a step.
 
-        Peers are other ranks of the same role with as many calls in the step. Without any, the
-        rank's own times are shortened evenly.
+        Peers are other ranks of the same role with as many calls in the step. A rank without peers
+        has its own times shortened evenly.
         """
         if not removals:
             return self.rows["own_ns"].to_list()

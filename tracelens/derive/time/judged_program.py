@@ -1,4 +1,4 @@
-"""What advice is derived from: judged time of all ranks together, its idle places, its kernels."""
+"""Collect what advice is derived from: judged time of all ranks, idle places, and kernels."""
 
 from dataclasses import dataclass
 
@@ -30,10 +30,10 @@ _SLOWED = {"cause": pl.String, "what": pl.String, "least": pl.Float64, "most": p
 
 @dataclass(frozen=True, slots=True)
 class JudgedProgram:
-    """A trace's judged time by part, its idle places and its kernels, of all ranks together.
+    """The judged time of all ranks together by part, its idle places, and its kernels.
 
     Kernels are by site and primitive. Idle times are without what the profiler is known to add.
-    `n_steps` and `step_ns` are of all ranks: the number of steps, and their mean time on one
+    `n_steps` and `step_ns` are over all ranks: the number of steps, and their mean time on one
     device; without steps, the mean judged time of a device. `is_judged` is a condition for device
     work, see `in_program`. `is_measured`: the time of a step without the profiler is known for each
     rank.
@@ -62,10 +62,10 @@ class JudgedProgram:
         return sums.sort("idle_ns", descending=True, maintain_order=True).rows()
 
     def slowdown(self, cause: str) -> tuple[float, float] | None:
-        """Return the least and the most of a cause's recorded time that is the program's.
+        """Return the least and the most of a cause's recorded time that is the program's own.
 
-        Return None where all is. Where the time of a step without the profiler was measured, what
-        it added is off already.
+        Return None where all of it is. Where the time of a step without the profiler was measured,
+        what the profiler added was subtracted already.
         """
         slowed = slowed_parts(self.trace)
         if self.is_measured or slowed.is_empty():
@@ -122,11 +122,11 @@ def _kernels(trace: Trace, is_judged: pl.Expr) -> pl.DataFrame:
 
 
 def slowed_parts(trace: Trace) -> pl.DataFrame:
-    """Bound what recording added to the host's time: one row per cause and place.
+    """Bound how much of the host's time recording added: one row per cause and place.
 
     The place is `what`. `least` and `most` are the shares of the recorded time that are the
-    program's own: each Python call that was recorded meanwhile took PYTHON_NS, each op and API call
-    of torch.profiler TORCH_NS. Empty where none of these was recorded.
+    program's own. Each Python call recorded in it took PYTHON_NS, each op and API call of
+    torch.profiler TORCH_NS. The result is empty where none of these was recorded.
     """
     return trace.derived(_slowed_parts)
 
@@ -180,7 +180,7 @@ def _taking(range_ns: tuple[int, int], records: pl.DataFrame) -> pl.DataFrame:
 
 
 def _ranks_of_torch(trace: Trace) -> list[int]:
-    """Return the ranks that torch.profiler recorded. What others add to an op was not measured."""
+    """Return the ranks that torch.profiler recorded; other profilers' costs were not measured."""
     ranks = {
         source.get("rank") for source in trace.manifest.sources if source.get("kind") == "torch"
     }

@@ -1,7 +1,7 @@
-"""Ranks that are late by themselves: by how much, in which steps and for which cause.
+"""Find ranks that are late by themselves: by how much, in which steps, for which cause.
 
 A rank's own time in a step is the step without waiting for other ranks and without communicating.
-What it exceeds the median of all ranks by is its own delay: a rank that only waited has none.
+Its own delay is what exceeds the median of all ranks: a rank that only waited has none.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ def own_delays(model: TimeModel) -> pl.DataFrame:
     """Return the rows of `rank_steps` with own_ns, excess_ns and `PART_excess_ns`.
 
     Excess is over the lower median of all ranks in that step: half of the ranks take no longer.
-    Where some ranks mark no steps, all are compared over the whole program, step None.
+    Where some ranks mark no steps, all are compared over the whole program, and step is None.
     """
     own_ns = pl.col("step_ns") - pl.col("waiting_ns") - pl.col("communication_ns")
     steps = rank_steps(model)
@@ -77,7 +77,7 @@ def own_delays(model: TimeModel) -> pl.DataFrame:
 
 
 def find_late_ranks(model: TimeModel, delays: pl.DataFrame) -> list[LateRank]:
-    """Return the ranks whose own time exceeds the others' by BLAMED of a step, beyond noise."""
+    """Return ranks whose own time exceeds the others' by BLAMED of a step, beyond noise."""
     late = _late_steps(delays, OWN)
     if late.is_empty():
         return []
@@ -117,7 +117,7 @@ def _late_steps(delays: pl.DataFrame, column: str) -> pl.DataFrame:
 
 
 def _often(steps: Sequence[int | None], n_steps: int) -> frozenset[int] | None:
-    """Return the late steps, None where these are nearly all, or no steps are marked."""
+    """Return the late steps; None where they are nearly all steps, or no steps are marked."""
     if None in steps or len(steps) >= _ALWAYS * n_steps:
         return None
     return frozenset(step for step in steps if step is not None)
@@ -126,8 +126,8 @@ def _often(steps: Sequence[int | None], n_steps: int) -> frozenset[int] | None:
 def _thresholds(delays: pl.DataFrame, column: str) -> pl.DataFrame:
     """Return the delay from which on each rank is late in a step: rank, threshold_ns.
 
-    A rank whose median delay is large is late in the steps with more than half of that. Any other
-    one is so only where its delay stands out from what the ranks' delays differ by.
+    A rank with a large median delay is late in steps with more than half of that delay. Any other
+    rank is late only where its delay stands out from the usual differences between ranks.
     """
     least = BLAMED * float(delays["step_ns"].median() or 0)  # type: ignore[arg-type]
     median_delay = pl.col(column).quantile(0.5, "lower")
@@ -250,7 +250,7 @@ def describe_steps(late: Collection[int] | None, steps: Iterable[int]) -> str:
 
 
 def find_period(late: list[int], steps: list[int]) -> int | None:
-    """Return after how many steps lateness repeats throughout the steps, None where it does not."""
+    """Return after how many steps lateness repeats, None where it does not over all steps."""
     places = {step: place for place, step in enumerate(steps)}
     chosen = [places[step] for step in late if step in places]
     gaps = {after - before for before, after in pairwise(chosen)}

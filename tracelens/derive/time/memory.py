@@ -1,4 +1,4 @@
-"""The allocator's events: their step, and each allocation with what freed it."""
+"""Match the allocator's events: each allocation with the event that frees it, and their steps."""
 
 import polars as pl
 
@@ -38,10 +38,10 @@ def allocator_events(trace: Trace, *more: str) -> pl.DataFrame:
 def matched(events: pl.DataFrame) -> pl.DataFrame:
     """Pair each allocation with the event that frees it: `at`, `previous`, `following` and `other`.
 
-    `at` is an event's position in time. `previous` and `following` are the positions of its
-    neighbours, the events before and after it at the same address of the same device. An allocation
-    and the event after it belong together where that frees as many bytes: `other` is each one's
-    position in the other's row. It is None for what nothing frees, and for a free of no recorded
+    `at` is an event's position in time. `previous` and `following` are the positions of the events
+    before and after it at the same address of the same device. An allocation and its following
+    event belong together if that frees as many bytes. Then `other`, in each of the two rows, is the
+    position of the other. It is None for what nothing frees, and for a free of no recorded
     allocation: nothing is guessed.
     """
     at = pl.col("at")

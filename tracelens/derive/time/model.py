@@ -1,7 +1,7 @@
-"""The time model of a trace: what hosts and devices did when, and why devices were idle.
+"""Model the time of a trace: what hosts and devices did when, and why devices were idle.
 
-It is computed once. Analyses of time reduce it: they take the model, and read only names from the
-trace.
+The model is computed once. Analyses of time reduce it: they take the model, and read only names
+from the trace.
 """
 
 from __future__ import annotations
@@ -79,7 +79,7 @@ class TimeModel:
 
         Keys are rank, device_id and step. Columns are window_ns, `PART_ns` for each of PARTS,
         profiler_ns (the part of host_ns that the profiler recorded as its own), n_windows (the
-        windows added up, on each device), and n_devices. Devices that a rank hardly uses are left
+        windows added up on each device), and n_devices. Devices that a rank hardly uses are left
         out, unless device_id is a key.
         """
         parts = {f"{part}_ns": _PART_OF_WINDOW[part] for part in PARTS}
@@ -100,10 +100,11 @@ class TimeModel:
         return sums.sort(keys)
 
     def kept_shares(self) -> dict[int, float]:
-        """Return by rank the share of launching and of the host's other work that is the program's.
+        """Return, by rank, the share of launching and other host work that is the program's own.
 
-        Where the time of a step without the profiler is known, the rest of the difference to the
-        recorded steps was added by the profiler, beside the work that it recorded of itself.
+        Where the time of a step without the profiler is known, recorded steps are longer than that.
+        The profiler's own recorded work explains a part of the difference; the rest is taken from
+        launching and other host work.
         """
         kept = {}
         for row in self.by("rank").iter_rows(named=True):
@@ -117,7 +118,7 @@ class TimeModel:
 
     @property
     def breakdown(self) -> Breakdown:
-        """The rank's own part of the model, from which the model of all ranks is merged."""
+        """The ranks' own part of the model: models of several ranks are merged from these."""
         return Breakdown(self.device, self.idle)
 
     def idle_intervals(self) -> pl.DataFrame:
@@ -134,7 +135,7 @@ class TimeModel:
 
 
 def _used_devices(windows: pl.DataFrame) -> pl.DataFrame:
-    """Name the devices that work at least a share of the time of their rank's busiest one."""
+    """List the devices that work at least a share of the time of their rank's busiest device."""
     works = pl.sum_horizontal("compute_ns", "communication_ns", "copy_ns").sum()
     devices = windows.group_by("rank", "device_id").agg(works=works)
     most_work = pl.col("works").max().over("rank")
@@ -149,10 +150,10 @@ def time_model(trace: Trace) -> TimeModel:
 def break_down(trace: Trace) -> Breakdown:
     """Break the time of each rank and device down: one row per step and per phase.
 
-    On a rank that marks steps one row more (step and phase None) is from the device's first to its
+    On a rank that marks steps, one more row (step and phase None) is from the device's first to its
     last work. Lengths are of interval unions, so overlapping work counts once; exposed time is what
-    no other work hides. Work counts in the step in whose time it runs. The definitions of compute
-    and idle are those of HTA's temporal breakdown. Ranks without device work are broken down by
+    no other work hides. Work counts in the step in whose time it runs. Compute and idle are defined
+    as in HTA's temporal breakdown. Ranks without device work are broken down by
     `break_down_processes`.
     """
     steps = steps_of(trace)

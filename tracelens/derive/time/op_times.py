@@ -1,7 +1,7 @@
-"""Time of ops on the host and on the device, by name: in C for many spans, else in Polars.
+"""Sum time of ops on the host and on the device, by name: in C for many spans, else in Polars.
 
-`by_columns` defines the result. `in_batches` gives the same in C, and keeps only 12 bytes per span
-in memory: touching fresh memory costs more than reading and adding up. See `struct ops` in
+`by_columns` defines the result. `in_batches` returns the same from C, and keeps only 12 bytes per
+span in memory, as touching fresh memory costs more than reading and adding up. See `struct ops` in
 native.h.
 """
 
@@ -36,7 +36,7 @@ def op_times(trace: Trace) -> list[pl.DataFrame]:
 
 
 def by_columns(trace: Trace) -> list[pl.DataFrame]:
-    """Add up by whole columns, in Polars: the reference for the C code."""
+    """Sum by whole columns in Polars: the reference for the C code."""
     spans = trace.select(
         "spans", "rank", "span_id", "parent_id", "kind", "name", "duration_ns", "self_ns"
     )
@@ -93,9 +93,9 @@ def by_name(tree: pl.DataFrame, work: pl.DataFrame, calls: pl.DataFrame) -> pl.D
 
 
 def _owners(tree: pl.DataFrame, chosen: pl.Series) -> pl.Series:
-    """Name the ops directly around the chosen Python calls.
+    """Return the names of the ops directly around the chosen Python calls.
 
-    None where an annotation stands between.
+    Return None where an annotation stands between.
     """
     if not chosen.any():
         return tree["name"].clear()
@@ -131,7 +131,7 @@ class _Ops:
         self.words: dict[str, int] = {}
 
     def place(self, spans: pa.RecordBatch) -> bool:
-        """Find the chain of each span; false where that fails."""
+        """Find the chain of each span; return False where that fails."""
         names = spans.column("name")
         kinds = spans.column("kind")
         try:
@@ -154,7 +154,7 @@ class _Ops:
         )
 
     def charge_calls(self, calls: pa.RecordBatch) -> bool:
-        """Subtract calls from the spans that they are made in; false where that fails."""
+        """Subtract calls from the spans that they are made in; return False where that fails."""
         columns = (
             values(calls.column(name))
             for name in ("start_ns", "duration_ns", "process_id", "thread_id")
@@ -163,13 +163,13 @@ class _Ops:
         return bool(self.library.ops_charge_calls(self.ops, *span_rows, *columns))
 
     def launch(self, work: pa.RecordBatch) -> bool:
-        """Add device work to the chains of its spans; false where that fails."""
+        """Add device work to the chains of its spans; return False where that fails."""
         span_rows = _rows(work.column("span_id"))
         durations = values(work.column("duration_ns"))
         return bool(self.library.ops_launch(self.ops, *span_rows, durations))
 
     def time(self, spans: pa.RecordBatch) -> bool:
-        """Add the spans' own times to their chains; false where spans are not placed."""
+        """Add the spans' own times to their chains; return False where spans have no chain yet."""
         return bool(self.library.ops_time(self.ops, values(spans.column("self_ns"))))
 
     def expect(self) -> bool:
@@ -191,12 +191,15 @@ class _Ops:
         return True
 
     def order(self, spans: pa.RecordBatch) -> bool:
-        """Sort the durations of ops by name; false where that fails."""
+        """Sort the durations of ops by name; return False where that fails."""
         span_durations = values(spans.column("duration_ns"))
         return bool(self.library.ops_order(self.ops, span_durations, self.ends, self.durations))
 
     def measures(self) -> Iterator[pl.Series]:
-        """Yield the durations of the ops of each name that has any, after all were ordered."""
+        """Yield the durations of the ops of each name that has any.
+
+        Call it after all durations were sorted.
+        """
         durations = series(self.durations, pl.Int64())
         begin = 0
         for end in self.ends:
@@ -206,7 +209,7 @@ class _Ops:
 
 
 def in_batches(trace: Trace) -> list[pl.DataFrame] | None:
-    """Add up in C, batch by batch; None without the library, or where ids are not rows."""
+    """Sum in C, batch by batch; None without the library, or where ids are not row numbers."""
     if LIBRARY is None:
         return None
     ranks = {rank: _Ops(n) for rank, n in trace.heights("spans").items()}

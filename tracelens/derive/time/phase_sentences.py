@@ -1,4 +1,4 @@
-"""What the program's time is and which time is left out of it, in words."""
+"""Say in words what the program's time is, and which time is left out of it."""
 
 from collections.abc import Iterator
 
@@ -20,9 +20,10 @@ _NS = (pl.col("end_ns") - pl.col("start_ns")).sum()
 
 
 def phase_sentences(model: TimeModel) -> list[str]:
-    """Say what is judged on ranks without steps, and what time belongs to no step and no share.
+    """Say what is judged on ranks without steps, and which time counts in no step and no share.
 
-    The latter is said for all ranks. Times are medians where a sentence is on several ranks.
+    Time that is left out is reported for all ranks. Where a sentence is about several ranks, times
+    are medians.
     """
     phases = model.phases
     trace = model.trace
@@ -124,7 +125,7 @@ def _median(sums: pl.DataFrame) -> float:
 
 
 def _ranks(rows: pl.DataFrame, trace: Trace) -> str:
-    """Name the rows' ranks; nothing in a trace of one rank."""
+    """Name the rows' ranks; the text is empty for a trace of one rank."""
     if len(trace.manifest.ranks) == 1:
         return ""
     names = list_ranks(sorted({int(rank) for rank in rows["rank"]}))

@@ -1,4 +1,4 @@
-"""Phases of each rank's recorded time: earlier work, start-up, program, tear-down, cut-off work."""
+"""Split each rank's time into phases: earlier work, start-up, program, tear-down, later work."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -51,9 +51,10 @@ _WORK = ("device_id", "stream_id", "start_ns", "duration_ns", "api_call_id", "li
 def phases(trace: Trace) -> pl.DataFrame:
     """Return the phases of each rank, with the columns of WINDOWS: disjoint, by rank and start.
 
-    Everybody divides by these. On a rank that marks steps there is one row per step: the program
-    is its steps, without a first one that is mostly start-up and a last one in which only a tail
-    of the others' work ran. On any other rank the phases tile all that was recorded:
+    All analyses divide time by these. On a rank that marks steps there is one row per step, and the
+    program is its steps. A first step that is mostly start-up is no part of it, nor is a last one
+    in which only a tail of the others' work ran. On any other rank, the phases tile all that was
+    recorded:
 
     - earlier_work: the device runs work that was launched before the trace began;
     - start_up: a context is created, libraries are loaded, until the device first works steadily;
@@ -75,9 +76,9 @@ def program(trace: Trace) -> pl.DataFrame:
 
 
 def program_steps(steps: pl.DataFrame, windows: pl.DataFrame) -> pl.DataFrame:
-    """Return the steps that medians are made of: the program's, whole ones where there is any.
+    """Return the steps that medians are made of: the program's whole steps, or all if none is.
 
-    `steps` is the table of steps, `windows` are as from `phases`.
+    `steps` is the table of steps; `windows` come from `phases`.
     """
     is_program = pl.col("phase") == PROGRAM
     in_program = windows.filter(is_program).drop_nulls("step")
@@ -88,8 +89,9 @@ def program_steps(steps: pl.DataFrame, windows: pl.DataFrame) -> pl.DataFrame:
 
 
 def in_program(trace: Trace) -> pl.Expr:
-    """Return a condition for rows with rank and step: in a program's step, or on a rank without.
+    """Return a condition on rows with rank and step: they are in the program.
 
+    On a rank with steps, their step must be in the program. On a rank without steps, all rows are.
     A rank with kernels counts as one without steps if none of its kernels is in a step.
     """
     kernels = trace.select("kernels", "rank", "step")
@@ -158,7 +160,7 @@ class _Rank:
         return union(self.activities.filter(wanted).select("start_ns", end_ns=END))
 
     def gaps(self, begin: int, end: int) -> Gaps:
-        """Return the gaps between the work of all devices from begin to end."""
+        """Return the gaps between the work of all devices, from begin to end."""
         start_ns = pl.col("start_ns")
         times = pl.concat(
             part.select(start_ns.cast(pl.Int64), end_ns=END.cast(pl.Int64))
@@ -217,9 +219,9 @@ def _of_all_ranks(trace: Trace) -> pl.DataFrame:
 
 
 def awaited_from(trace: Trace) -> dict[int, int]:
-    """Return by rank when another one first waits for it for long, on the rank's own clock.
+    """Return, by rank, when another rank first waits for it for long, on the rank's own clock.
 
-    A task that reads one rank alone cannot know it, see `give_awaited`.
+    A task that reads one rank only cannot know it, see `give_awaited`.
     """
     return trace.derived(_awaited_from)
 
@@ -245,7 +247,7 @@ _Row = tuple[int | None, str, int, int, bool]
 def _of_recorded(known: _Rank, awaited: int | None) -> Iterable[_Row]:
     """Return the phases that tile all that was recorded of a rank without steps.
 
-    `awaited`: when another rank first waits for this one in a collective, on this one's clock.
+    `awaited` is when another rank first waits for this one in a collective, on this rank's clock.
     """
     if not known.work:
         return [(None, PROGRAM, known.begin, known.end, True)]
@@ -264,7 +266,7 @@ def _of_recorded(known: _Rank, awaited: int | None) -> Iterable[_Row]:
 
 
 def _of_steps(known: _Rank) -> Iterable[_Row]:
-    """Return the phase of each step, and of what the trace holds in part before and after them."""
+    """Return the phase of each step, and the phases of the time before and after all steps."""
     steps = known.steps.select("step", "start_ns", end_ns=END)
     flags = _phases_of_steps(known)
     rows: list[_Row] = [

@@ -1,9 +1,9 @@
-"""Annotations and NVTX ranges as trees by thread and domain, and the device work launched in each.
+"""Build trees of annotations and NVTX ranges by thread and domain, with the device work in them.
 
 A piece of work belongs to the ranges that were open, on the thread of the call that started it,
-when the call began. The moments at which ranges start or end cut time into segments within which no
-range opens or closes: work is summed by segment first, and each range is then a run of segments, so
-that further cost grows with the number of ranges alone.
+when the call began. The moments at which ranges start or end cut time into segments, within which
+no range opens or closes. Work is summed by segment first. Each range is then a run of segments, so
+that further cost grows with the number of ranges only.
 """
 
 from collections.abc import Iterator, Sequence
@@ -34,13 +34,12 @@ For millions the copies take gigabytes.
 
 @dataclass(frozen=True, slots=True)
 class Ranges:
-    """Ranges and the work launched on each thread, of ranks whose times do not overlap.
+    """Ranges and the work launched on each thread, for ranks whose times do not overlap.
 
     `tree` has one row per range: rank, process_id, thread_id, domain, name, path, depth, start_ns,
     duration_ns, self_ns. `launched` has the work by thread and segment, from `_launched`, and
-    whether it was `within` any range. `own_ns` is, for each range of the tree, the device time of
-    the work whose innermost range of its domain it is. `edges` are the moments at which any range
-    starts or ends.
+    whether it was `within` any range. `own_ns` is each range's device time of work for which it is
+    the innermost range of its domain. `edges` are the moments at which any range starts or ends.
     """
 
     tree: pl.DataFrame
@@ -70,7 +69,7 @@ def read_ranges(trace: Trace) -> pl.DataFrame:
 
 
 def read_calls(trace: Trace) -> pl.DataFrame:
-    """rank, api_call_id, start_ns, process_id and thread_id of calls."""
+    """Return rank, api_call_id, start_ns, process_id and thread_id of calls."""
     return trace.select("api_calls", *LANE, "api_call_id", "start_ns")
 
 
@@ -87,7 +86,10 @@ def read_work(trace: Trace) -> list[pl.DataFrame]:
 
 
 def by_start(first: pl.DataFrame, *others: pl.DataFrame) -> pl.DataFrame:
-    """Sort the rows of frames by start. The first may have millions, which mostly are in order."""
+    """Join frames, sorted by start.
+
+    The first may have millions of rows, which mostly are in order.
+    """
     in_order = (
         first if first["start_ns"].is_sorted() else first.sort("start_ns", maintain_order=True)
     )
@@ -101,9 +103,9 @@ def by_start(first: pl.DataFrame, *others: pl.DataFrame) -> pl.DataFrame:
 def one_after_another(*frames: pl.DataFrame) -> Iterator[tuple[pl.DataFrame, ...]]:
     """Shift the ranks' times so that no two ranks overlap, and yield the frames group by group.
 
-    Frames have rank, start_ns and perhaps duration_ns. Ranks can then be looked at as one. A group
-    has as many ranks of the first frame as bound the memory that takes, and as fit into 64-bit
-    moments. Ranks that the first frame does not have are left out.
+    The ranks of a group can then be looked at as one rank. Frames have rank, start_ns and perhaps
+    duration_ns. A group has only so many ranks of the first frame that its memory is bounded and
+    its moments fit into 64 bits. Ranks that the first frame does not have are left out.
     """
     start = pl.col("start_ns")
     end = pl.col("end_ns")
@@ -189,7 +191,7 @@ def place_work(ranges: pl.DataFrame, calls: pl.DataFrame, work: pl.DataFrame) ->
 
 
 def _launched(calls: pl.DataFrame, work: pl.DataFrame, edges: pl.Series) -> pl.DataFrame:
-    """Sum work by thread and segment of its call: n_launches, device_ns, kernel_ns, first, last.
+    """Sum work by its call's thread and segment: n_launches, device_ns, kernel_ns, first, last.
 
     A segment is the index of its first moment in `edges`, -1 for time before all of them. The rows
     are sorted by segment.
@@ -240,11 +242,11 @@ def _launched(calls: pl.DataFrame, work: pl.DataFrame, edges: pl.Series) -> pl.D
 
 
 def sums_of_ranges(ranges: Ranges) -> pl.DataFrame:
-    """Sum for each range the work of its thread and of the process's others.
+    """Sum, for each range, the work of its thread and of the process's other threads.
 
-    Columns: n_launches, device_ns and kernel_ns; projected_ns, the time from the first start to the
-    last end of the work; others_ns, the device time of work that other threads of the process
-    launched while the range was open.
+    Columns: n_launches, device_ns and kernel_ns; projected_ns, the time from the work's first start
+    to its last end; others_ns, the device time of work that other threads of the process launched
+    while the range was open.
     """
     work, begin, end = _runs(ranges, LANE)
     sums = _run_sums(work, begin, end, ["n_launches", "device_ns", "kernel_ns"])
@@ -257,8 +259,8 @@ def sums_of_ranges(ranges: Ranges) -> pl.DataFrame:
 def _runs(ranges: Ranges, key: Sequence[str]) -> tuple[pl.DataFrame, pl.Series, pl.Series]:
     """Sort the work by key and segment, and find the rows during which each range was open.
 
-    For a range these rows follow one another: returns the first row's number, and the number after
-    the last.
+    These rows follow one another: the result is the first row's number, and the number after the
+    last.
     """
     size = len(ranges.edges) + 1  # segments begin at -1
     group, groups = numbered(ranges.launched.select(key), key)
@@ -332,7 +334,7 @@ def _paths(names: pl.Series, parent: pl.Series) -> pl.Series:
 
 
 def without_step(name: pl.Expr) -> pl.Expr:
-    """Return names, of a mark of a step with `*` for its number."""
+    """Return the names, with `*` for the number in a step's mark."""
     names_step = name.str.contains(STEP_NAME)
     with_star = name.str.replace(r"\d+$", "*")
     return pl.when(names_step).then(with_star).otherwise(name)

@@ -1,4 +1,4 @@
-"""Each rank's time by step and for a step on average, and as a heat map."""
+"""Return each rank's time by step and for a step on average, and as a heat map."""
 
 from dataclasses import dataclass
 
@@ -14,8 +14,8 @@ _MOST_ROWS, _MOST_COLUMNS = 128, 500  # so many rows of 5 pixels are seen withou
 def rank_steps(model: TimeModel) -> pl.DataFrame:
     """Return one row per rank and step with step_ns and `PART_ns` for each of PARTS.
 
-    A rank without steps has one row (step None). Of a rank with several devices, the one that
-    computes most.
+    A rank without steps has one row (step None). A rank with several devices is shown by the one
+    that computes most.
     """
     steps = model.by("rank", "device_id", "step")
     busiest = (
@@ -32,10 +32,10 @@ def rank_steps(model: TimeModel) -> pl.DataFrame:
 
 
 def rank_averages(model: TimeModel) -> pl.DataFrame:
-    """Return one row per rank, all times of a step on average: as `rank_steps`, and delays_ns.
+    """Return one row per rank: the times of an average step, as in `rank_steps`, and delays_ns.
 
-    delays_ns is the time that the other ranks together lost by waiting for this one; a wait counts
-    where it begins in the program, as its time does.
+    delays_ns is the time that the other ranks together lost by waiting for this one. A wait counts
+    if it begins in the program.
     """
     steps = rank_steps(model)
     means = steps.group_by("rank").agg(pl.exclude("step").mean(), n=pl.len())
@@ -50,7 +50,7 @@ def rank_averages(model: TimeModel) -> pl.DataFrame:
 
 
 def ranks_to_draw(model: TimeModel) -> list[int]:
-    """Return three ranks: which loses most by waiting, which it waits for, which loses the median.
+    """Return the rank that loses most by waiting, the rank it waits for, and the median rank.
 
     Empty where no rank waits for another.
     """
@@ -71,10 +71,10 @@ def ranks_to_draw(model: TimeModel) -> list[int]:
 class HeatMap:
     """Times of ranks (rows) and steps (columns): labels, and one row of `cells` per recorded pair.
 
-    `cells`: row, column, step_ns, waiting_ns, compute_ns, idle_ns, cause. The cause is that of most
-    idle time, None without any. Where there are too many cells to draw, one stands for several: it
-    has the largest of each time, and the cause of most time. The rank that the others wait for
-    stays alone: it waits least, so nothing would be seen of it among others.
+    `cells` has row, column, step_ns, waiting_ns, compute_ns, idle_ns and cause. The cause is that
+    of most idle time, None without any. Where there are too many cells to draw, one stands for
+    several: it has the largest of each time, and the cause of most time. The rank that the others
+    wait for keeps a row of its own: it waits least, so a shared row would hide it.
     """
 
     ranks: list[str]

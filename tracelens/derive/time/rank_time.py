@@ -1,4 +1,4 @@
-"""The judged time of each rank: whole steps, by part, without the time that the profiler adds."""
+"""Judge the time of each rank: whole steps, by part, without the time that the profiler adds."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -33,10 +33,10 @@ _MANY_RANKS = 4
 class RankTime:
     """A rank's judged time: `parts` in ns without what the profiler adds, `recorded` with it.
 
-    `step_ns` is the median of its recorded steps, `unprofiled_ns` the measured time of one without
-    the profiler; None if not known. `is_process`: it uses no device, so its process's time is
-    judged; n_work counts kernels, or else ops. Parts are summed over the `n_devices` that it really
-    uses.
+    `step_ns` is the median of its recorded steps, `unprofiled_ns` the measured time of a step
+    without the profiler; None if not known. `is_process`: the rank uses no device, so its process's
+    time is judged. n_work counts kernels, or ops of a process. Parts are summed over the
+    `n_devices` that it really uses.
     """
 
     rank: int
@@ -51,9 +51,9 @@ class RankTime:
 
     @property
     def judged_step_ns(self) -> int | None:
-        """The step that shares are of: the mean of all, without what the profiler is known to add.
+        """The mean step, without what the profiler is known to add; shares are of it.
 
-        None without steps. Validation between some steps makes it longer than the median one.
+        None without steps. Validation between some steps makes it longer than the median step.
         """
         if not self.n_steps:
             return None
@@ -61,7 +61,7 @@ class RankTime:
 
     @property
     def recorded_step_ns(self) -> int | None:
-        """The mean of its recorded steps, with the profiler's work. None without steps."""
+        """The mean of the rank's recorded steps, with the profiler's work. None without steps."""
         if not self.n_steps:
             return None
         return round(sum(self.recorded.values()) / (self.n_steps * self.n_devices))
@@ -102,9 +102,9 @@ class RankTime:
 
     @property
     def second(self) -> str | None:
-        """The part that takes most of the rest.
+        """The part that takes most of the remaining time.
 
-        Return None where each takes less than is worth a change.
+        Return None where each part takes less than is worth a change.
         """
         bound = self.bound
         shares = self.shares
@@ -113,11 +113,12 @@ class RankTime:
 
 
 def rank_times(model: TimeModel) -> list[RankTime]:
-    """Return every rank's time in the program: over its steps, or without any over its window.
+    """Return every rank's time in the program: over its steps, or over its window without steps.
 
-    The time that the profiler is known to add is subtracted: its own recorded work and, where the
-    time of a step without it is known, the rest of the difference. The rest comes from launching
-    and the host's other work, in proportion. Device work takes as long either way.
+    The time that the profiler is known to add is subtracted. That is its own recorded work and,
+    where the time of a step without it is known, the rest of the difference. The rest is taken from
+    launching and the host's other work, in proportion. Device work takes as long with the profiler
+    as without.
     """
     trace = model.trace
     steps = {
@@ -154,12 +155,12 @@ def rank_times(model: TimeModel) -> list[RankTime]:
 
 
 def is_another_time(mean_ns: float, median_ns: float) -> bool:
-    """Return whether a mean step and a median one differ by so much that both are to be said."""
+    """Return whether a mean and a median step differ so much that both have to be named."""
     return abs(mean_ns - median_ns) > _UNEVEN * median_ns
 
 
 def with_shares(model: TimeModel) -> pl.DataFrame:
-    """Return the model's windows with all of TIME_BREAKDOWN.
+    """Return the model's windows with all columns of TIME_BREAKDOWN.
 
     Shares are of the time without the profiler's.
     """
@@ -186,8 +187,8 @@ def with_shares(model: TimeModel) -> pl.DataFrame:
 def step_times(model: TimeModel) -> pl.DataFrame:
     """Describe the program's steps by rank: how many, and their median, mean, least and most time.
 
-    `mark_ns` is the median length of their marks. A first step that is start-up and a last one in
-    which only a tail ran are left out, see `program_steps`.
+    `mark_ns` is the median length of their marks. Steps that `program_steps` leaves out do not
+    count.
     """
     ns = pl.col("duration_ns")
     times = model.program_steps.group_by("rank").agg(
@@ -202,10 +203,7 @@ def step_times(model: TimeModel) -> pl.DataFrame:
 
 
 def mark_times(model: TimeModel) -> dict[int, int]:
-    """Return by rank the median length of its steps' marks.
-
-    Ranks are left out where that is the time of a step.
-    """
+    """Return, by rank, the median length of its steps' marks, if that is not the time of a step."""
     every_time = step_times(model).select("rank", "median_ns", "mark_ns")
     times = every_time.drop_nulls("mark_ns")
     return {rank: round(mark) for rank, median, mark in times.iter_rows() if _differs(median, mark)}
@@ -237,7 +235,7 @@ def step_sentences(model: TimeModel) -> list[str]:
 
 
 def _beside_mark(median: float, mark: float | None, *, is_process: bool = False) -> str:
-    """Say how long the steps' marks are, where that is another time than the steps take."""
+    """Say how long the steps' marks are, where the steps themselves take another time."""
     if mark is None or not _differs(median, mark):
         return ""
     until = "its last op is over" if is_process else "the device has done the step's work"
@@ -250,7 +248,7 @@ def _differs(median: float, mark: float) -> bool:
 
 
 def _sentence(subject: str, row: dict[str, Any], rank: RankTime | None) -> str:
-    """Say how long a rank's steps take, of a row of `step_times`, and which time shares are of."""
+    """Say how long a rank's steps take, from a row of `step_times`, and what shares are of."""
     words = f"{subject} step takes {row['median_ns'] / 1e6:.2f} ms"
     is_process = rank is not None and rank.is_process
     beside = _beside_mark(row["median_ns"], row["mark_ns"], is_process=is_process)

@@ -1,4 +1,4 @@
-"""Summing the times of work and calls for each row of another table."""
+"""Sum the times of work and calls for each row of another table."""
 
 import polars as pl
 
@@ -23,10 +23,10 @@ def attribute(rows: pl.Series, values: pl.Series, n_rows: int) -> pl.Series:
 
 
 def attribute_calls(calls: pl.DataFrame, n_rows: int) -> pl.Series:
-    """Sum per span the time of one rank's calls made directly in it.
+    """Sum, per span, the time of one rank's calls made directly in it.
 
-    `span_id` is a span's row number; there are `n_rows`.
-    A call within another call of its thread adds nothing.
+    `span_id` is a span's row number; there are `n_rows` spans. A call within another call of its
+    thread adds nothing.
     """
     placed = with_own_time(calls.select("span_id", *_LANE, "start_ns", "duration_ns"))
     return attribute(placed["span_id"], placed["own_ns"], n_rows)

@@ -1,4 +1,4 @@
-"""Moments of results as people read them: since the trace's first event, not by the raw clock."""
+"""Show moments in results since the trace's first event, not by the raw clock."""
 
 import polars as pl
 

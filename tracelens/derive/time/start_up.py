@@ -1,4 +1,4 @@
-"""Start-up of a program: how long a device waits while a context is created and libraries load."""
+"""Measure a program's start-up: how long a device waits for a context and for libraries."""
 
 from __future__ import annotations
 
@@ -48,9 +48,10 @@ class HostPieces:
 class Gaps:
     """The long gaps between a rank's device work in a stretch of time, by start.
 
-    `frame` has start_ns, end_ns, busy_ns (work of the stretch before the gap), load_ns (what
-    start-up takes of the gap) and input_ns (what loading input takes of it). `busy_ns` is the work
-    of the whole stretch, from `begin` to `end`. `input_start` is when input is first loaded in it.
+    `frame` has start_ns, end_ns, busy_ns (work of the stretch before the gap), load_ns (the part of
+    the gap that is start-up) and input_ns (the part in which input is loaded). `busy_ns` is the
+    work of the whole stretch, from `begin` to `end`. `input_start` is when input is first loaded in
+    it.
     """
 
     frame: pl.DataFrame
@@ -69,9 +70,9 @@ class Gaps:
     ) -> Gaps:
         """Find the gaps between the disjoint pieces of `busy`, and what the host did in them.
 
-        A gap before a kernel's first use, much longer than those before its later uses, is
-        start-up for as long as the host was launching; start-up calls and loading always are. What
-        the profiler does for itself is not.
+        Start-up calls and loading are start-up. So is launching in a gap before a kernel's first
+        use, if the gap is much longer than those before its later uses. The profiler's own work is
+        not.
         """
         begin, end = stretch
         in_window = pl.col("start_ns", "end_ns").clip(begin, end)
@@ -109,7 +110,7 @@ def start_up_calls(calls: pl.DataFrame) -> pl.DataFrame:
     """Return the times of calls that create a context or load a library: disjoint start_ns, end_ns.
 
     Such a call is known by its time, not by its name. It is the first call of a function and takes
-    at least a millisecond; or it is one of several long first calls, where all later ones take far
+    at least a millisecond; or it is one of several long first calls, and all later ones take far
     less. Calls that wait for the device, or copy, do not count. `calls` (api, kind, start_ns,
     duration_ns) are sorted by start.
     """
@@ -136,19 +137,18 @@ def start_up_calls(calls: pl.DataFrame) -> pl.DataFrame:
 
 
 def start_up_ns(gaps: Gaps) -> int:
-    """Return how much of the gaps start-up takes."""
+    """Return how much of the gaps is start-up."""
     return int(gaps.frame["load_ns"].sum())
 
 
 def start_up_end(gaps: Gaps, first: int, awaited_from: int | None = None) -> int:
     """Return when the device first works steadily, after its first work.
 
-    Start-up goes on until the end of the last gap that start-up takes most of, as long as such gaps
-    take most of the time until then, and the device did not work steadily for long between them;
-    and until the end of a gap much longer than all later ones
-    before which the device hardly worked. Waiting for input is no start-up, nor is, without a sign
-    of loading, what goes on after `awaited_from`: another rank works already, and waits for this
-    one, which is late.
+    Start-up ends with the last gap that is mostly start-up, as long as such gaps take most of the
+    time until then and the device did not work steadily for long between them. It may also end with
+    a gap much longer than all later ones, if the device hardly worked before it. Waiting for input
+    is no start-up. After `awaited_from`, another rank works already and waits for this one: then,
+    without a sign of loading, this rank is late and not starting up.
     """
     start = first
     end_ns = pl.col("end_ns")
@@ -180,7 +180,7 @@ def start_up_end(gaps: Gaps, first: int, awaited_from: int | None = None) -> int
 def _worked_steadily(row: dict[str, int], gaps: Gaps, start: int) -> bool:
     """Return whether the device did much of its work from `start` to a gap, as steadily as later.
 
-    `start` is the end of start-up as far as it is known: what loads after such a stretch, loads
+    `start` is the end of start-up as far as it is known. Loading after such a stretch is loading
     within the program.
     """
     if row["start_ns"] <= start:
@@ -197,7 +197,7 @@ def _worked_steadily(row: dict[str, int], gaps: Gaps, start: int) -> bool:
 def _is_sparse(row: dict[str, int], gaps: Gaps, first: int) -> bool:
     """Return whether the gap ends a sparse beginning that did not wait for input.
 
-    After such a gap the device does most of its work, far more steadily.
+    After such a gap, the device does most of its work, and far more steadily.
     """
     length_ns = row["end_ns"] - row["start_ns"]
     if row["input_ns"] > _MOST * length_ns:
@@ -209,7 +209,7 @@ def _is_sparse(row: dict[str, int], gaps: Gaps, first: int) -> bool:
 
 
 def _before_first_use(gaps: pl.DataFrame, kernels: pl.DataFrame | None) -> pl.Series:
-    """Return whether each gap ends with a kernel's first use, far longer than at its later uses."""
+    """Return whether each gap is before a kernel's first use, and far longer than before others."""
     nothing = pl.Series([False] * gaps.height, dtype=pl.Boolean)
     if kernels is None or gaps.is_empty():
         return nothing

@@ -1,6 +1,6 @@
-"""Steps and activities of a trace, and whose time can be judged.
+"""Return a trace's steps and activities, and the ranks whose time can be judged.
 
-Both tables are derived from events if the trace is older than they are.
+A trace that is older than these two tables gets them from its events.
 """
 
 from dataclasses import replace

@@ -15,9 +15,9 @@ _MOST_STEPS = 6
 
 @dataclass(frozen=True, slots=True)
 class Window:
-    """A step of a rank, from start_ns on; step None: the program of a rank without steps.
+    """A step of a rank, from start_ns on; for step None, the program of a rank without steps.
 
-    `length_word`: which of the steps by duration, "median" or "longest".
+    `length_word` is the step's place among the steps by duration: "median" or "longest".
     """
 
     rank: int
@@ -46,7 +46,7 @@ def first_rank(model: TimeModel) -> int:
 
 
 def windows(model: TimeModel, rank: int) -> list[Window]:
-    """Return the program's steps of median and of longest duration, else its only window."""
+    """Return the program's median step and its longest, else its only window."""
     is_of_rank = pl.col("rank") == rank
     steps = model.program_steps.filter(is_of_rank)
     if steps.height:
@@ -88,7 +88,7 @@ def step_windows(model: TimeModel, rank: int, path: pl.DataFrame) -> list[Window
 def same_moment(
     clocks: pl.DataFrame, rank: int, moment_ns: int, others: list[int]
 ) -> dict[int, int]:
-    """Return a rank's moment on the clocks of other ranks, by rank; `clocks` as of `clocks_of`."""
+    """Return a rank's moment on the clocks of other ranks, by rank; `clocks` as in `clocks_of`."""
     rows = {row["rank"]: row for row in clocks.iter_rows(named=True)}
 
     def terms(of: int) -> tuple[float, float, float]:

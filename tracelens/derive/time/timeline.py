@@ -1,4 +1,4 @@
-"""One step as bars: what each stream ran, what the host's threads did, why the device was idle."""
+"""Draw one step as bars: what each stream ran, what threads did, why the device was idle."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -186,7 +186,7 @@ def _within(begin: int, end: int) -> pl.Expr:
 def _work(trace: Trace, rank: int, begin: int, end: int) -> pl.DataFrame:
     """Return kernels, copies and fills in the time, and their neighbours on each device.
 
-    The neighbours bound gaps.
+    The neighbours bound the gaps at both ends.
     """
     shared = ("device_id", "stream_id", *_TIMES, "api_call_id")
     is_communication_kind = pl.when("is_communication").then(COMMUNICATION).otherwise(COMPUTE)
@@ -218,9 +218,9 @@ def _work(trace: Trace, rank: int, begin: int, end: int) -> pl.DataFrame:
 
 
 def _as_bars(rows: pl.DataFrame, **columns: pl.Expr | str) -> pl.DataFrame:
-    """Turn rows into bars of the columns BARS.
+    """Turn rows into bars with the columns BARS.
 
-    `columns` replace those of `rows`. Where none says otherwise, level is 0, and each row one bar.
+    `columns` replace those of `rows`. By default the level is 0, and each row is one bar.
     """
     known = {name: pl.col(name) for name in rows.columns if name in BARS}
     absent = {name: pl.lit(None, BARS[name]) for name in ("rank", "source", "event_id")}
@@ -231,7 +231,7 @@ def _as_bars(rows: pl.DataFrame, **columns: pl.Expr | str) -> pl.DataFrame:
 def _idle(model: TimeModel, rank: int, work: pl.DataFrame, window: tuple[int, int]) -> pl.DataFrame:
     """Draw a bar for each piece of idle time of the devices that ran anything.
 
-    Its name is its place.
+    A bar's name is its place.
     """
     parts = [pl.DataFrame(schema=BARS).cast(_CODED)]
     edges = {"start_ns": [window[0]], "end_ns": [window[1]], "counted": [True]}
@@ -377,7 +377,7 @@ def _python_calls(trace: Trace, rank: int, begin: int, length: int) -> pl.DataFr
 def _without_deepest(bars: pl.DataFrame, most: int) -> pl.DataFrame:
     """Leave out the deepest levels where there are more lanes and levels than can be drawn.
 
-    A level of a lane needs one bar even if all its events are merged, and two if they lie in two
+    A level of a lane needs one bar if all its events can be merged, and two if they lie in two
     stretches of time.
     """
     rows = bars.select("lane", "level").unique(maintain_order=True)
@@ -390,7 +390,7 @@ def _without_deepest(bars: pl.DataFrame, most: int) -> pl.DataFrame:
 def _merged(bars: pl.DataFrame, length: int, most: int) -> tuple[pl.DataFrame, int | None]:
     """Draw short bars that begin in one stretch of a lane and level as one bar.
 
-    Others stay. This happens only where there are too many.
+    Long bars stay. This happens only where there are too many bars.
     """
     width = max(round(length * _FIRST_WIDTH), 1)
     kept = bars

@@ -38,10 +38,7 @@ class Format:
     is_text: bool = True
 
     def check(self, sections: Sequence[str], out: Path | None) -> None:
-        """Refuse sections that the format cannot hold, and bytes without a file to put them in.
-
-        Raises UsageError.
-        """
+        """Raise UsageError for sections that the format cannot hold, or bytes without a file."""
         if self.holds_one_table and len(sections) != 1:
             names = ", ".join(ANALYSES)
             raise UsageError(

@@ -46,7 +46,7 @@ def bullets(lines: list[str]) -> str:
 def table(section: Section, rows: int | None) -> str:
     """Write the section's first rows with the columns that people need.
 
-    `rows` None stands for all.
+    With `rows` None, all rows are written.
     """
     shown = show(section.analysis.result, section.frame, useful(section), rows)
     lines = [
@@ -61,7 +61,7 @@ def table(section: Section, rows: int | None) -> str:
 
 
 def escape(text: str) -> str:
-    """Escape what Markdown, its HTML, or a mention would act on."""
+    """Escape what Markdown, HTML in it, or a mention of a person would act on."""
     plain = (
         _SPECIAL.sub(r"\\\1", printable(text))
         .replace("&", "&amp;")

@@ -32,7 +32,7 @@ _GAP = 2
 
 
 def to_text(report: Report, screen: Screen) -> str:
-    """Write the whole report, the verdict first, sections without an answer as lines at the end."""
+    """Write the whole report, the verdict first; sections without an answer come last, as lines."""
     parts: list[RenderableType] = [_head(report)]
     for section, rows in digest(report, screen.rows):
         parts += [Text(), _section(section, replace(screen, rows=rows))]
@@ -136,7 +136,7 @@ def _bullet(note: str) -> RenderableType:
 def _fit(columns: Sequence[Shown], width: int) -> tuple[list[tuple[Shown, int]], list[Shown]]:
     """Return the columns that fit, with their widths, and those left out.
 
-    The last ones are left out first; texts share the width left over.
+    The last columns are left out first. Columns of text share the width that is left.
     """
     wanted = [_wanted_width(column) for column in columns]
     first = next((i for i, column in enumerate(columns) if not column.is_number), None)

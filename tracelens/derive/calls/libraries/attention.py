@@ -1,6 +1,6 @@
 """Attention: two products with a softmax between them, which one call computes.
 
-The scores may be divided by a number or multiplied by one, and a mask may be added to them.
+The scores may be scaled by a number, and a mask may be added to them.
 """
 
 import itertools
@@ -19,8 +19,8 @@ _MASKS: tuple[tuple[str, ...], ...] = ((), (ADD,))
 def is_attention(nodes: Sequence[Any]) -> bool:
     """Return whether nodes of the pattern compute softmax(query · key + mask) · value.
 
-    Between the products only scores go on: scaled by one number, with a mask that is not larger,
-    and weighed along the keys.
+    Only scores may pass from the first product to the second. They may be scaled by one number. A
+    mask must not be larger than they are. The softmax must run along the keys.
     """
     first, last = nodes[0], nodes[-1]
     scores = first.shape

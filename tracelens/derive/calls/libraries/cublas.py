@@ -1,4 +1,4 @@
-"""Functions of cuBLAS: matrix products, with what one call computes behind them.
+"""Functions of cuBLAS: a matrix product, together with what one call computes after it.
 
 Convolutions of 1×1 are among them.
 """
@@ -44,9 +44,9 @@ The bias is then one per row, which no epilogue adds.
 
 
 def _adds_instead_of_a_bias(nodes: Sequence[Any]) -> bool:
-    """Return whether the product has no bias, and what is added to it is as large as it is.
+    """Return whether the product has no bias, and adds a tensor as large as its result.
 
-    One call adds one of both.
+    One call can add a bias or such a tensor, not both.
     """
     product, total = nodes
     return (

@@ -1,4 +1,4 @@
-"""Functions of cuDNN: convolutions, with what one call computes behind them."""
+"""Functions of cuDNN: a convolution, together with what one call computes after it."""
 
 from tracelens.derive.calls.op_catalog import (
     ADD,
