@@ -178,7 +178,7 @@ def measured(*rows: tuple[str, int, int, float, int], spread: float = 0.01) -> p
 AS_THERE = (
     ("eager", 32, 64, 40.0, 1800),
     ("libtorch", 32, 64, 8.0, 1785),
-    ("torchscript", 32, 64, 7.0, 1379),
+    ("torchscript_cpp", 32, 64, 7.0, 1379),
     ("cudnn", 32, 64, 10.0, 1400),
 )
 

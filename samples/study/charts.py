@@ -15,6 +15,8 @@ from samples.study.points import HERE, ratio
 from samples.study.sweeps import published_ratio
 
 WORDS = {"infer": "inference", "train": "training"}
+LIKE_THERE = {there: here for here, there in paper.LIKE.items()}
+"""Levels that stand for a published one of another name."""
 
 
 def gap(points: pl.DataFrame) -> alt.LayerChart:
@@ -106,7 +108,8 @@ def sweep(points: pl.DataFrame, column: str, title: str, then: str) -> alt.Conca
             for (level, m, b, s), point in paper.SWEEPS.items():
                 number = getattr(point, then)
                 if m == mode and {"batch": b, "size": s}[fixed] == at and number is not None:
-                    own = {"level": NAMES[level], "x": {"batch": b, "size": s}[axis], "y": number}
+                    name = NAMES[LIKE_THERE.get(level, level)]
+                    own = {"level": name, "x": {"batch": b, "size": s}[axis], "y": number}
                     values.append(own | {"of": "published"})
             panels.append(_panel(values, (label, f"{title}, {word}"), is_log=then != "util"))
     return alt.concat(*panels, columns=2).resolve_scale(color="shared", strokeDash="shared")
@@ -125,7 +128,7 @@ def _panel(values: list[dict[str, Any]], titles: tuple[str, str], *, is_log: boo
         "level:N",
         title=None,
         legend=legend(),
-        scale=alt.Scale(domain=list(NAMES.values()), range=list(COLORS[:5])),
+        scale=alt.Scale(domain=list(NAMES.values()), range=list(COLORS[: len(NAMES)])),
     )
     chart = alt.Chart(alt.InlineData(values=values)).mark_line(strokeWidth=1.6)
     encoded = chart.encode(

@@ -10,12 +10,15 @@ NAMES = {
     "eager": "PyTorch eager",
     "compile": "torch.compile",
     "torchscript": "TorchScript",
+    "torchscript_cpp": "TorchScript in C++",
     "libtorch": "LibTorch",
     "cudnn": "cuDNN",
 }
 """The levels, as the page calls them."""
 LEVELS = ("eager", "libtorch", "torchscript", "cudnn")
 """The levels that the paper has too; torch.compile came later."""
+LIKE = {"torchscript_cpp": "torchscript"}
+"""Levels that the paper calls otherwise: its TorchScript runs in C++ (footnote 24)."""
 
 
 class Calls(NamedTuple):

@@ -63,6 +63,8 @@ CASES = (
     ("copy_b32_f32_pageable", "PyTorch eager: batch 32, 256×256"),
     ("nsys_libtorch_b16_f32", "LibTorch: batch 16, 256×256"),
     ("nsys_cudnn_b16_f32", "cuDNN: batch 16, 256×256"),
+    ("nsys_libtorch_b32_f32", "LibTorch: batch 32, 256×256"),
+    ("nsys_cudnn_b32_f32", "cuDNN: batch 32, 256×256"),
 )
 """Captures and what they hold."""
 

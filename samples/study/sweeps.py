@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import combinations
 
 import polars as pl
@@ -36,22 +36,29 @@ def published_ratio(at: Point, *, corrected: bool) -> float | None:
     return eager / libtorch if eager and libtorch else None
 
 
-def orders(points: pl.DataFrame) -> list[bool | None]:
+FROM_CPP = tuple({v: k for k, v in paper.LIKE.items()}.get(level, level) for level in paper.LEVELS)
+"""The levels as the paper ran them: TorchScript in C++."""
+
+
+def orders(points: pl.DataFrame, levels: Sequence[str] = FROM_CPP) -> list[bool | None]:
     """Return for each pair of levels whether it stands in the published order, at each point.
 
-    Both must have the point.
+    Both must have the point. `levels` are those that stand for the paper's.
     """
     return [
         None if (longer := more(*now)) is None else longer == (then[0] > then[1])
-        for then, now in _pairs(points)
+        for then, now in _pairs(points, levels)
     ]
 
 
-def _pairs(points: pl.DataFrame) -> Iterator[tuple[tuple[float, float], tuple[Range, Range]]]:
+def _pairs(
+    points: pl.DataFrame, levels: Sequence[str]
+) -> Iterator[tuple[tuple[float, float], tuple[Range, Range]]]:
     for at in published_points():
-        for one, two in combinations(paper.LEVELS, 2):
+        for pair in combinations(levels, 2):
+            one, two = (paper.LIKE.get(level, level) for level in pair)
             then = published_ms(one, at), published_ms(two, at)
-            now = tuple(time_of(points, (level, "infer", *at)) for level in (one, two))
+            now = tuple(time_of(points, (level, "infer", *at)) for level in pair)
             if then[0] and then[1] and now[0] and now[1]:
                 yield (then[0], then[1]), (now[0], now[1])
 
@@ -60,7 +67,7 @@ def eager_over_others(points: pl.DataFrame) -> dict[Point, list[Range]]:
     """Eager's time over that of each other level of the paper, by point where all were measured."""
     found = {}
     for at in published_points():
-        ratios = [ratio(points, at, ("eager", level)) for level in paper.LEVELS[1:]]
+        ratios = [ratio(points, at, ("eager", level)) for level in FROM_CPP[1:]]
         if None not in ratios:
             found[at] = [r for r in ratios if r is not None]
     return found
