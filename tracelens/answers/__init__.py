@@ -2,8 +2,8 @@
 
 from importlib import import_module
 
-from tracelens.answers.answer import Answer, counted
-from tracelens.answers.words import listed
+from tracelens.answers.answer import Answer
+from tracelens.answers.words import counted, listed
 from tracelens.derive.comparing.significance import DEFAULT, Rules
 from tracelens.derive.time.graph_use import is_capture
 from tracelens.derive.time.step_table import process_ranks

@@ -111,31 +111,3 @@ def parts_of(shares: Mapping[str, float], kinds: Mapping[str, str]) -> tuple[Par
     parts = [Part(label, shares[label], kinds[label]) for label in order]
     rest = 1 - sum(part.share for part in parts)
     return (*parts, *([Part("other", rest, REST)] if rest >= _SMALL / 2 else []))
-
-
-def duration(ns: float) -> str:
-    """Write a length of time with three digits and its unit."""
-    for divisor, unit in ((1e9, "s"), (1e6, "ms"), (1e3, "µs")):
-        if ns >= divisor or unit == "µs":
-            return f"{three_digits(ns / divisor)} {unit}"
-    raise AssertionError
-
-
-def span_text(low_ns: int, high_ns: int) -> str:
-    """Write a range of times, with one unit where both have the same."""
-    if not low_ns:
-        return f"up to {duration(high_ns)}"
-    low, high = duration(low_ns), duration(high_ns)
-    unit = high.rpartition(" ")[2]
-    return high if low == high else f"{low.removesuffix(f' {unit}')} to {high}"
-
-
-def three_digits(value: float) -> str:
-    """Write a number with three digits, or with all before the point."""
-    decimals = 0 if value >= 100 else 1 if value >= 10 else 2
-    return f"{value:,.{decimals}f}"
-
-
-def counted(number: int, noun: str) -> str:
-    """Write a number and its noun, in the plural where it is not 1."""
-    return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"

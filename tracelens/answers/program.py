@@ -10,25 +10,18 @@ import polars as pl
 
 from tracelens.analyses import verdict
 from tracelens.analyses.verdict import longest_kernel
-from tracelens.answers.answer import (
-    LEAST_SHARE,
-    WORK,
-    Answer,
-    Bar,
-    counted,
-    duration,
-    parts_of,
-    rounded_percents,
-    span_text,
-)
+from tracelens.answers.answer import LEAST_SHARE, WORK, Answer, Bar, parts_of, rounded_percents
 from tracelens.answers.changes import changes_of
 from tracelens.answers.recorded import about, has_stacks
 from tracelens.answers.words import (
     DEVICE_SENTENCES,
     PROCESS_SENTENCES,
+    counted,
+    duration,
     kind_of,
     label_of,
     place_text,
+    span_text,
 )
 from tracelens.derive.kernels.work_kinds import language_kinds
 from tracelens.derive.replay.unprofiled import bounds_of_range, unprofiled_steps

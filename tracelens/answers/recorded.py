@@ -4,8 +4,7 @@ from collections import Counter
 
 import polars as pl
 
-from tracelens.answers.answer import counted
-from tracelens.answers.words import listed
+from tracelens.answers.words import counted, listed
 from tracelens.derive.layers.compilation import shows_compilation
 from tracelens.derive.time.model import TimeModel, time_model
 from tracelens.derive.time.program_phases import LATER, START_UP, TEAR_DOWN

@@ -5,7 +5,8 @@ from dataclasses import dataclass
 from itertools import zip_longest
 from typing import Any
 
-from tracelens.answers.answer import Answer, counted
+from tracelens.answers.answer import Answer
+from tracelens.answers.words import counted
 from tracelens.derive.stacks.frame_names import UNKNOWN_FUNCTION
 from tracelens.derive.stacks.stack_listing import first_hits, n_shared_outer, pair_stacks
 from tracelens.trace import Trace

@@ -9,7 +9,7 @@ import typer
 
 from tracelens.advisor.plan import Plan, make_plan
 from tracelens.analyses import layer_oracle
-from tracelens.answers.answer import counted
+from tracelens.answers.words import counted
 from tracelens.cli.io import keep_sources, open_any, progress
 from tracelens.cli.output import emit, tell, warn
 from tracelens.derive.comparing.predicted_vs_measured import planned_outcome, planned_steps

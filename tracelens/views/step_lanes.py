@@ -3,7 +3,8 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from tracelens.answers.answer import WORK, Answer, duration, span_text
+from tracelens.answers.answer import WORK, Answer
+from tracelens.answers.words import duration, span_text
 from tracelens.report import Report
 from tracelens.views.answer_text import after_text
 
