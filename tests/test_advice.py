@@ -549,7 +549,9 @@ def test_a_chain_of_elementwise_ops_takes_as_long_as_its_longest() -> None:
     """300 + 100 + 200 µs become 300; the product ends the chain, and one op is none."""
     row = [[4096, 4096]]
     calls = [("aten::tanh_", 300, row), ("aten::relu_", 100, row), ("aten::exp_", 200, row)]
-    trace = computing(*calls, ("aten::mm", 200, SQUARE), ("aten::relu", 100, row))
+    # What is not modelled ends a chain, too.
+    others = ("mine::op", 50, row), ("aten::relu", 100, row)
+    trace = computing(*calls, ("aten::mm", 150, SQUARE), ("aten::relu", 100, row), *others)
     (only,) = (text for text in advise(trace) if text.startswith("Fuse chains"))
     assert "3 calls a step" in only
     assert "in aten::tanh_ + aten::relu_: up to 0.30 ms a step (30%; see roofline)" in only

@@ -51,7 +51,11 @@ def roofline_rules(program: JudgedProgram) -> Iterator[Rule]:
     n_sampled = max(calls.drop_nulls("step").select("rank", "step").n_unique(), 1)
     scale = program.n_steps / n_sampled if program.n_steps else 1.0
     yield from _in_float32(program, calls, scale)
-    yield from _chains(program, calls, found.kernels, scale)
+    columns = ("kernel_id", *_STREAM, "start_ns", "duration_ns")
+    kernels = program.trace.select("kernels", *columns, where=sample)
+    known = found.kernels.drop("device_id")
+    kernels = kernels.join(known, on=["rank", "kernel_id"], how="left", maintain_order="left")
+    yield from _chains(program, calls, kernels, scale)
 
 
 def _sample(program: JudgedProgram) -> pl.Expr | None:
@@ -120,11 +124,7 @@ def _chains(
     family = pl.col("op").replace_strict(families, default=None, return_dtype=pl.String)
     is_mover = family.is_in(FUSED_FAMILIES) & ~pl.col("op").str.contains("::_foreach_")
     movers = calls.select(*CALL, "op", is_mover=is_mover & (pl.col("flops") == 0))
-    columns = ("rank", "kernel_id", "stream_id", "start_ns", "duration_ns")
-    ran = program.trace.select("kernels", *columns).join(
-        kernels, on=["rank", "kernel_id"], maintain_order="left"
-    )
-    ran = ran.join(movers, on=CALL, how="left", nulls_equal=True).sort(*_STREAM, "start_ns")
+    ran = kernels.join(movers, on=CALL, how="left", nulls_equal=True).sort(*_STREAM, "start_ns")
     begins = ~(pl.col("is_mover") & pl.col("is_mover").shift(1).over(_STREAM).fill_null(False))
     chains = (
         ran.with_columns(chain=begins.cum_sum())
