@@ -1,6 +1,8 @@
 """Captures of serving-like work and of work on two GPUs, against counts by hand of their sizes."""
 
+import sys
 from functools import cache
+from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 from typing import Any
 
@@ -101,3 +103,23 @@ def test_experts_on_two_gpus_exchange_tokens() -> None:
     assert sample("parallel/moe.rank0").collectives.height == 3 * 10
     sent, taken = rows.select("size_in_bytes", "size_out_bytes").row(0)
     assert (sent, taken) == (8192 * WIDTH * 2, (5304 + 5304) * WIDTH * 2)
+
+
+@pytest.mark.slow
+def test_torch_counts_the_same_operations_of_the_decoder() -> None:
+    """FlopCounterMode, on a model without data as large as that of the captures."""
+    torch = pytest.importorskip("torch", reason="the operations are torch's")
+    counting = pytest.importorskip("torch.utils.flop_counter", reason="as above")
+    spec = spec_from_file_location("serving_take", SAMPLES / "serving/take.py")
+    assert spec is not None
+    assert spec.loader is not None
+    take = module_from_spec(spec)
+    sys.modules[spec.name] = take
+    spec.loader.exec_module(take)
+    with torch.device("meta"), torch.no_grad():
+        model = take.Decoder(take.Shape(), 8).eval()
+        for length, expected in ((1, of_decoder(8)), (256, of_decoder(8 * 256))):
+            tokens = torch.zeros(8, length, dtype=torch.int64)
+            with counting.FlopCounterMode(display=False) as counter:
+                model(tokens, torch.arange(length))
+            assert counter.get_total_flops() == expected
