@@ -3,12 +3,14 @@
 import polars as pl
 
 from tracelens.analyses.analysis import Analysis, Chart, Scope, SplitBars, named
+from tracelens.derive.columns.lookup import numbered, rows_of
+from tracelens.derive.columns.per_unique import each_once
 from tracelens.derive.columns.ratios import speedup, which_side
 from tracelens.derive.events.call_tree import nearest_row
 from tracelens.derive.events.span_trees import with_trees
 from tracelens.derive.kernels.grids import SHAPE
 from tracelens.derive.layers.attribution import in_launch_order, kernel_layers
-from tracelens.derive.layers.graph_replay import BARE_NAME, UNATTRIBUTED, tools
+from tracelens.derive.layers.graph_replay import UNATTRIBUTED, bare_name, tools
 from tracelens.derive.layers.rank_pairs import pairs_ranks, says_ranks
 from tracelens.derive.layers.sequence_alignment import align
 from tracelens.errors import MissingTableError
@@ -41,27 +43,31 @@ def reconcile(base: Trace, other: Trace) -> pl.DataFrame:
             f" ({pairs.height / of:.1%}) of {base.name} and {other.name} are aligned; see"
             " compare_grids for two programs"
         )
-    mine, theirs = (_told(trace, side) for trace, side in ((base, "base"), (other, "other")))
-    rows = mine.join(pairs, on=["rank", "base_id"], how="left").join(
-        theirs, on=["rank", "other_id"], how="full", coalesce=True, suffix="_other"
+    (mine, my_kinds), (theirs, their_kinds) = (
+        _by_kind(trace, side) for trace, side in ((base, "base"), (other, "other"))
     )
+    rows = _beside(mine, theirs, pairs)
+    time = [
+        pl.col(f"{side}_ns").sum().alias(f"{side}_duration_total_ns") for side in ("base", "other")
+    ]
+    by_kinds = rows.lazy().group_by("rank", "base", "other").agg(*time, n_kernels=pl.len())
+    kinds = by_kinds.collect().join(my_kinds, on="base", how="left")
+    kinds = kinds.join(their_kinds, on="other", how="left", suffix="_other")
     tells = [
         pl.any_horizontal(pl.col(f"{c}{end}").is_not_null() for c in _WHERE)
         for end in ("", "_other")
     ]
-    rows = rows.with_columns(
+    kinds = kinds.with_columns(
         *(pl.coalesce(f"{column}_other", column).alias(column) for column in _OWN),
-        match=which_side("base_id", "other_id", ("only_base", "only_other", "aligned")),
+        match=which_side("base", "other", ("only_base", "only_other", "aligned")),
         evidence=pl.when(tells[0] & tells[1])
         .then(pl.lit("both captures"))
         .when(tells[0] | tells[1])
         .then(pl.lit("other capture"))
         .otherwise(pl.lit("none")),
     )
-    time = [
-        pl.col(f"{side}_ns").sum().alias(f"{side}_duration_total_ns") for side in ("base", "other")
-    ]
-    sums = rows.group_by("rank", "match", "evidence", *_OWN).agg(*time, n_kernels=pl.len())
+    totals = [*(f"{side}_duration_total_ns" for side in ("base", "other")), "n_kernels"]
+    sums = kinds.group_by("rank", "match", "evidence", *_OWN).agg(pl.col(totals).sum())
     base_ns, other_ns = pl.col("base_duration_total_ns"), pl.col("other_duration_total_ns")
     ordered = sums.sort(
         other_ns + base_ns, "rank", "match", *_OWN, descending=[True] + [False] * (2 + len(_OWN))
@@ -69,29 +75,50 @@ def reconcile(base: Trace, other: Trace) -> pl.DataFrame:
     return RECONCILE.conform(ordered.with_columns(other_over_base=speedup(other_ns, base_ns)))
 
 
-def _told(trace: Trace, side: str) -> pl.DataFrame:
-    """List each kernel with its layer, op and shapes, None where they were not recorded.
+def _by_kind(trace: Trace, side: str) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """Number the kinds of a side's kernels: those alike in layer, op, shapes, name and grid.
 
-    Columns end with its id and time, named by `side`.
+    Return its kernels with their kind (the column `side`), id and time, and the columns of _OWN
+    of each kind.
     """
-    layers = kernel_layers(trace).cast({"layer": pl.String})
+    kernels = _told(trace)
+    numbers, kinds = numbered(kernels, _OWN)
+    renamed = kernels.select("rank", "kernel_id", "duration_ns", numbers.alias(side)).rename(
+        {"kernel_id": f"{side}_id", "duration_ns": f"{side}_ns"}
+    )
+    return renamed, kinds.with_row_index(side)
+
+
+def _beside(mine: pl.DataFrame, theirs: pl.DataFrame, pairs: pl.DataFrame) -> pl.DataFrame:
+    """Put pairs of kernels beside each other, and below them those of either side alone."""
+    beside, alone = [], []
+    for side, kernels in (("base", mine), ("other", theirs)):
+        id_ = f"{side}_id"
+        rows = rows_of(kernels["rank"], kernels[id_], pairs.select("rank", id_))
+        beside.append(kernels[rows].drop(id_))
+        is_alone = pl.repeat(value=True, n=kernels.height, eager=True).scatter(rows, values=False)
+        alone.append(kernels.filter(is_alone).drop(id_))
+    aligned = pl.concat([beside[0], beside[1].drop("rank")], how="horizontal")
+    return pl.concat([aligned, *alone], how="diagonal")
+
+
+def _told(trace: Trace) -> pl.DataFrame:
+    """List each kernel with its layer, op and shapes, None where they were not recorded."""
+    layers = kernel_layers(trace).cast({"layer": pl.Categorical})
     spans = trace.select("spans", "rank", "span_id", "parent_id", "kind", "name", "input_shapes")
     kernels = trace.select("kernels", "rank", "kernel_id", "span_id", *_OWN[3:], "duration_ns")
     parts = []
-    for tree, part in with_trees(spans, kernels.cast({"name": pl.String})):
+    for tree, part in with_trees(spans, kernels):
         is_op = (tree["kind"] == "op").fill_null(value=False)
         op_rows = nearest_row(tree["parent_id"], is_op, part["span_id"])
-        columns = {"op": tree["name"], "input_shapes": tree["input_shapes"]}
         parts.append(
             part.with_columns(
-                **{name: values.cast(pl.String).gather(op_rows) for name, values in columns.items()}
+                op=tree["name"].gather(op_rows), input_shapes=tree["input_shapes"].gather(op_rows)
             )
         )
     named_layers = layers.with_columns(layer=pl.when(pl.col("layer") != UNATTRIBUTED).then("layer"))
     joined = pl.concat(parts).join(named_layers, on=["rank", "kernel_id"], how="left")
-    return joined.select("rank", *_OWN, "kernel_id", "duration_ns").rename(
-        {"kernel_id": f"{side}_id", "duration_ns": f"{side}_ns"}
-    )
+    return joined.select("rank", *_OWN, "kernel_id", "duration_ns")
 
 
 @says_ranks
@@ -145,26 +172,24 @@ def aligned_kernels(base: Trace, other: Trace) -> pl.DataFrame:
     known = [
         c for c in what if all(side[c].count() for side in sides)
     ]  # not every source tells registers
-    codes = both.select(pl.struct(known).rank("dense").cast(pl.Int64)).to_series()
-    n_base, n_other = sides[0].height, sides[1].height
-    coded = (
-        sides[0].with_columns(code=codes.head(n_base)),
-        sides[1].with_columns(code=codes.tail(n_other)),
+    codes = numbered(both, known)[0]
+    coded = codes.head(sides[0].height), codes.tail(sides[1].height)
+    mine, theirs = (
+        side.with_columns(code=code)
+        .group_by("rank", "unit", maintain_order=True)
+        .agg("code", "kernel_id")
+        for side, code in zip(sides, coded, strict=True)
     )
-    theirs = dict(coded[1].group_by("rank", "unit", maintain_order=True))
-    frames = []
-    for key, mine in coded[0].group_by("rank", "unit", maintain_order=True):
-        if key in theirs:
-            place = pl.Series(
-                align(tuple(mine["code"]), tuple(theirs[key]["code"])), dtype=pl.Int64
-            )
-            other_id = theirs[key]["kernel_id"].gather(place)
-            frames.append(
-                mine.select("rank", base_id="kernel_id")
-                .with_columns(other_id=other_id)
-                .drop_nulls()
-            )
-    return pl.concat(frames) if frames else pl.DataFrame(schema=_PAIRS)
+    columns: tuple[list[int], list[int], list[int | None]] = ([], [], [])
+    their_units = {row[:2]: row[2:] for row in theirs.iter_rows()}
+    for rank, unit, my_codes, my_ids in mine.iter_rows():
+        if (rank, unit) in their_units:
+            their_codes, their_ids = their_units[rank, unit]
+            places = align(tuple(my_codes), tuple(their_codes))
+            columns[0].extend([rank] * len(places))
+            columns[1].extend(my_ids)
+            columns[2].extend(None if place is None else their_ids[place] for place in places)
+    return pl.DataFrame(dict(zip(_PAIRS, columns, strict=True)), schema=_PAIRS).drop_nulls()
 
 
 def _sequence(trace: Trace, *, is_bare: bool) -> pl.DataFrame:
@@ -172,12 +197,12 @@ def _sequence(trace: Trace, *, is_bare: bool) -> pl.DataFrame:
 
     `unit` is the place of the kernel's step among the rank's steps, -1 outside of steps.
     """
-    name = BARE_NAME if is_bare else pl.col("name").cast(pl.String)
+    columns = ("kernel_id", "step", "name", *SHAPE, "registers_per_thread")
+    kernels = in_launch_order(trace, columns)
+    if is_bare:
+        kernels = kernels.with_columns(each_once(kernels["name"], bare_name))
     unit = pl.col("step").rank("dense").over("rank").cast(pl.Int64).fill_null(-1)
-    kernels = in_launch_order(trace).with_columns(name, unit=unit)
-    return kernels.select(
-        "rank", "kernel_id", "step", "unit", "name", *SHAPE, "registers_per_thread"
-    )
+    return kernels.with_columns(unit=unit)
 
 
 ANALYSIS = Analysis(

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 import polars as pl
 
+from tracelens.derive.columns.lookup import numbered, rows_of
 from tracelens.derive.columns.ratios import over
 from tracelens.derive.events.launch_sites import accumulation_and_roots, only_in_wrapper
 from tracelens.derive.events.span_trees import with_trees
@@ -161,12 +162,16 @@ def _kinds(trace: Trace, *, in_steps: bool, more: Sequence[str] = ()) -> pl.Data
     kernels = _with_open_ranges(kernels, trace)
     kernels = kernels.filter(in_program(trace)) if in_steps else kernels
     kinds = kernels.lazy().group_by(*key, "by_range", *more).agg(measures).collect()
+    return _of_sites(kinds, trace)
+
+
+def _of_sites(kernels: pl.DataFrame, trace: Trace) -> pl.DataFrame:
+    """Add the columns of _KIND that depend on the site of the launch."""
     sites = trace.select(
         "sites", "rank", "site_id", "is_root", "accumulates", "module_path", "phase"
     )
-    return kinds.join(sites, on=["rank", "site_id"], how="left").with_columns(
-        by_node=pl.lit(value=False)
-    )
+    at_sites = kernels.join(sites, on=["rank", "site_id"], how="left", maintain_order="left")
+    return at_sites.with_columns(by_node=pl.lit(value=False))
 
 
 def _with_open_ranges(kernels: pl.DataFrame, trace: Trace) -> pl.DataFrame:
@@ -211,14 +216,24 @@ def place_parts(trace: Trace) -> pl.DataFrame:
     return pl.concat([rest, with_classes(trace, split).select(rest.columns)])
 
 
-def in_launch_order(trace: Trace) -> pl.DataFrame:
+def in_launch_order(trace: Trace, columns: Sequence[str] = ()) -> pl.DataFrame:
     """Return every kernel of each rank in the order of launches.
 
-    Kernels of a replayed graph come in the order of its nodes.
+    Kernels of a replayed graph come in the order of its nodes. With `columns`, the frame has these
+    and the rank, strings as Categorical; else all, and launch_ns.
     """
-    launches = trace.api_calls.select("rank", "api_call_id", launch_ns="start_ns")
-    kernels = trace.kernels.join(launches, on=["rank", "api_call_id"], how="left")
-    return kernels.sort("rank", "launch_ns", "graph_node_id", "start_ns")
+    order = ("rank", "launch_ns", "graph_node_id", "start_ns")
+    calls = trace.select("api_calls", "rank", "api_call_id", "start_ns")
+    if columns:
+        wanted = dict.fromkeys(("rank", "api_call_id", *order[2:], *columns))
+        kernels = trace.select("kernels", *wanted)
+    else:
+        kernels = trace.kernels
+    own_calls = kernels.select("rank", "api_call_id")
+    launched_by = rows_of(calls["rank"], calls["api_call_id"], own_calls)
+    launch_ns = calls["start_ns"].gather(launched_by).alias("launch_ns")
+    ordered = kernels.with_columns(launch_ns).sort(order)
+    return ordered.select("rank", *columns) if columns else ordered
 
 
 _OWN_ROWS = ("communication kernel", "autograd node", "optimizer marker", "data loader")
@@ -324,9 +339,23 @@ def kernel_layers(trace: Trace, base: Trace | None = None) -> pl.DataFrame:
         return trace.select("kernels", "rank", "kernel_id").with_columns(layer=pl.lit(""))
     replays = _replays(trace, base)
     if not trace.has("provenance") and not replays:
-        return name_layers(_located(trace), trace).select("rank", "kernel_id", "layer")
+        return _layers_by_kind(trace)
     return (
         _placed_parts(trace, replays)
         .group_by("rank", "kernel_id")
         .agg(pl.col("layer").unique().sort().str.join(", "))
     )
+
+
+def _layers_by_kind(trace: Trace) -> pl.DataFrame:
+    """Return the layer of each kernel, named once for kernels alike: rank, kernel_id, layer."""
+    if trace.has("sites") and not _knows_nodes(trace):
+        columns = ("rank", "kernel_id", "site_id", "link", "is_communication")
+        kernels = _with_open_ranges(trace.select("kernels", *columns), trace)
+        numbers, kinds = numbered(kernels, ["rank", "site_id", "by_range", *columns[3:]])
+        kinds = _of_sites(kinds, trace)
+    else:
+        kernels = _located(trace)
+        numbers, kinds = numbered(kernels, _KIND)
+    layers = name_layers(kinds, trace)["layer"]
+    return kernels.select("rank", "kernel_id", layer=layers.gather(numbers))

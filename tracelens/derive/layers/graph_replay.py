@@ -9,17 +9,13 @@ the layer of its partner.
 
 import polars as pl
 
+from tracelens.derive.columns.per_unique import each_once
 from tracelens.derive.layers.provenance import cumulated, split_duration
 from tracelens.derive.layers.sequence_alignment import align
 from tracelens.trace import Trace
 
 BASE_EVIDENCE = "base capture"
 UNATTRIBUTED = "(unattributed)"
-BARE_NAME = pl.col("name").cast(pl.String).str.extract(r"^(?:void )?([^<(]+)")
-"""Matches a kernel's name up to the parts that tools write differently.
-
-These are template arguments, parameters and unnamed namespaces.
-"""
 _LEAST_ALIKE = 0.5
 """The least share of a sequence to match.
 
@@ -131,7 +127,9 @@ def _coded(trace: Trace, base: Trace) -> tuple[pl.DataFrame, pl.DataFrame]:
     """Return both traces' kernels in order, the base's without replays; equal names share codes."""
     mine, theirs = _sequences(trace), _sequences(base).filter(pl.col("link") != "graph")
     if tools(trace) != tools(base):
-        mine, theirs = mine.with_columns(BARE_NAME), theirs.with_columns(BARE_NAME)
+        mine, theirs = (
+            side.with_columns(each_once(side["name"], bare_name)) for side in (mine, theirs)
+        )
     names = (
         pl.concat([mine["name"], theirs["name"]])
         .cast(pl.Categorical)
@@ -142,6 +140,14 @@ def _coded(trace: Trace, base: Trace) -> tuple[pl.DataFrame, pl.DataFrame]:
     return mine.with_columns(code=names.head(mine.height)), theirs.with_columns(
         code=names.slice(mine.height)
     )
+
+
+def bare_name(name: pl.Expr) -> pl.Expr:
+    """Return a kernel's name up to the parts that tools write differently.
+
+    These are template arguments, parameters and unnamed namespaces.
+    """
+    return name.str.extract(r"^(?:void )?([^<(]+)")
 
 
 def tools(trace: Trace) -> set[object]:
