@@ -179,7 +179,7 @@ def test_nothing_is_left_when_writing_fails(
         if next(count) > 1:
             raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("tracelens.storage.table.pq.ParquetWriter.write_table", full)
+    monkeypatch.setattr("pyarrow.parquet.ParquetWriter.write_table", full)
     with pytest.raises(SourceError, match=r"t\.tracelens: cannot be written: .*No space left"):
         a_trace().write(target, force=True)
     monkeypatch.undo()
