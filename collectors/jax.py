@@ -14,12 +14,13 @@ import zlib
 from collections import defaultdict
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, TypeAlias
 
 import msgspec
 import polars as pl
 
 from tracelens.derive.assemble import assemble
+from tracelens.derive.events.sound_rows import sound_rows
 from tracelens.errors import SourceError
 from tracelens.trace.capture import Capture, Diagnostics, SourceFile
 from tracelens.trace.collector import Collector
@@ -50,13 +51,17 @@ _REASONS = {
 }
 
 
+_I64: TypeAlias = Annotated[int, msgspec.Meta(ge=-(2**63), le=2**63 - 1)]
+_Microseconds: TypeAlias = Annotated[float, msgspec.Meta(ge=-(2.0**50), le=2.0**50)]
+
+
 class _Event(msgspec.Struct):
     ph: str = ""
     name: str = ""
-    pid: int = 0
-    tid: int = 0
-    ts: float = 0.0
-    dur: float = 0.0
+    pid: _I64 = 0
+    tid: _I64 = 0
+    ts: _Microseconds = 0.0
+    dur: _Microseconds = 0.0
     args: dict[str, Any] = {}
 
     def number(self, name: str) -> int | None:
@@ -109,7 +114,7 @@ def read(path: Path) -> list[Capture]:
     diagnostics = Diagnostics()
     text = "the file has as many events as XLA writes at most: others may be missing"
     diagnostics.add("loss", "events_capped", text, int(len(events) >= _MOST_EVENTS))
-    raw = _raw_tables(events, diagnostics)
+    raw = sound_rows(_raw_tables(events, diagnostics), diagnostics)
     if not raw:
         raise SourceError(
             f"{path}: expected events of /host:CPU or of streams of a GPU, found none; profile some"

@@ -62,3 +62,8 @@ def test_checkpoint_runs_a_layer_again(reentrant: bool, tmp_path: Path) -> None:
         "aten::linear": 2,
         "aten::relu": 2,
     }
+
+
+def test_a_rank_without_spans_has_no_op_that_ran_again() -> None:
+    kernels = [{"span_id": 0, "duration_ns": 7}, {"rank": 1, "span_id": 0, "duration_ns": 7}]
+    assert recomputation(make_trace(spans=ROWS[:2], kernels=kernels)).is_empty()

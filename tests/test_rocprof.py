@@ -252,6 +252,18 @@ def test_what_cannot_be_read_says_what_to_do(content: str, message: str, tmp_pat
         tl.collect(path)
 
 
+def test_rows_without_a_time_are_counted(tmp_path: Path) -> None:
+    path = as_rocpd(tmp_path / "x.db")
+    with closing(sqlite3.connect(path)) as database:
+        database.execute("UPDATE kernels SET start = NULL WHERE kernel_id = 1")
+        database.execute('UPDATE regions SET "end" = 0 WHERE stack_id = 4')
+        database.commit()
+    trace = tl.collect(path)
+    assert trace.kernels["name"].to_list() == [NAMES[2]]
+    lost = trace.diagnostics.filter(severity="loss").select("code", "count").rows()
+    assert lost == [("event_damaged", 2)]
+
+
 def test_a_rocpd_file_without_its_views_says_so(tmp_path: Path) -> None:
     with closing(sqlite3.connect(tmp_path / "x.db")) as database:
         database.execute("CREATE TABLE rocpd_metadata (tag, value)")

@@ -10,6 +10,7 @@ from tracelens.collectors.rocprof.recorded import HOW
 from tracelens.collectors.rocprof.results import HEAD, read_results
 from tracelens.collectors.rocprof.rocpd import MAGIC, is_rocpd, read_rocpd
 from tracelens.derive.assemble import assemble
+from tracelens.derive.events.sound_rows import sound_rows
 from tracelens.errors import SourceError
 from tracelens.trace.capture import Capture, Diagnostics, SourceFile
 from tracelens.trace.collector import Collector
@@ -40,7 +41,8 @@ def read(path: Path) -> list[Capture]:
         is_database = stream.read(len(MAGIC)) == MAGIC
     captures = []
     for recorded in (read_rocpd if is_database else read_results)(path):
-        raw, diagnostics = recorded.raw_tables(), Diagnostics()
+        diagnostics = Diagnostics()
+        raw = sound_rows(recorded.raw_tables(), diagnostics)
         if raw.keys() & {"kernels", "memcpys", "api_calls", "spans"}:
             captures.append(
                 Capture(

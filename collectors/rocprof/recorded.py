@@ -56,7 +56,7 @@ class Recorded:
     gpus: dict[int, Agent]
 
     def raw_tables(self) -> dict[str, pl.DataFrame]:
-        """Return the raw tables that have rows."""
+        """Return the raw tables of the records."""
         blocks = [
             (-(-pl.col(f"grid_{axis}") // pl.col(f"block_{axis}"))).alias(f"grid_{axis}")
             for axis in _AXES
@@ -69,7 +69,7 @@ class Recorded:
             .otherwise(pl.lit("driver")),
         )
         ranges = self.regions.filter(is_marker & pl.col("message").is_not_null())
-        tables = {
+        return {
             "kernels": self.kernels.with_columns(blocks),
             "memcpys": _with_direction(self.copies),
             "api_calls": calls.drop("name", "category", "message"),
@@ -95,7 +95,6 @@ class Recorded:
                 ]
             ),
         }
-        return {name: table for name, table in tables.items() if table.height}
 
 
 def _with_direction(copies: pl.DataFrame) -> pl.DataFrame:

@@ -6,7 +6,7 @@ are in `strings`, by the numbers of their kind and operation.
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, TypeAlias
 
 import msgspec
 import polars as pl
@@ -18,18 +18,26 @@ HEAD = b'"rocprofiler-sdk-tool"'
 _GPU = 2
 
 
+_I64: TypeAlias = Annotated[int, msgspec.Meta(ge=-(2**63), le=2**63 - 1)]
+_Number: TypeAlias = Annotated[int, msgspec.Meta(ge=0, le=2**63 - 1)]
+
+
 class _Handle(msgspec.Struct):
     handle: int = 0
 
 
+class _Stream(msgspec.Struct):
+    handle: _I64 = 0
+
+
 class _Size(msgspec.Struct):
-    x: int = 0
-    y: int = 0
-    z: int = 0
+    x: _Number = 0
+    y: _Number = 0
+    z: _Number = 0
 
 
 class _Correlation(msgspec.Struct):
-    internal: int = 0
+    internal: _Number = 0
 
 
 class _Dispatch(msgspec.Struct):
@@ -37,20 +45,20 @@ class _Dispatch(msgspec.Struct):
     agent_id: _Handle = msgspec.field(default_factory=_Handle)
     workgroup_size: _Size = msgspec.field(default_factory=_Size)
     grid_size: _Size = msgspec.field(default_factory=_Size)
-    group_segment_size: int | None = None
+    group_segment_size: _Number | None = None
 
 
 class _Record(msgspec.Struct):
     """A record of any kind."""
 
-    start_timestamp: int
-    end_timestamp: int
-    kind: int = 0
-    operation: int = 0
-    thread_id: int = 0
-    bytes: int = 0
+    start_timestamp: _Number
+    end_timestamp: _Number
+    kind: _Number = 0
+    operation: _Number = 0
+    thread_id: _I64 = 0
+    bytes: _Number = 0
     correlation_id: _Correlation = msgspec.field(default_factory=_Correlation)
-    stream_id: _Handle | None = None
+    stream_id: _Stream | None = None
     dispatch_info: _Dispatch = msgspec.field(default_factory=_Dispatch)
     src_agent_id: _Handle = msgspec.field(default_factory=_Handle)
     dst_agent_id: _Handle = msgspec.field(default_factory=_Handle)
@@ -83,17 +91,17 @@ class _Symbol(msgspec.Struct):
     kernel_id: int
     formatted_kernel_name: str = ""
     kernel_name: str = ""
-    arch_vgpr_count: int | None = None
+    arch_vgpr_count: _Number | None = None
 
 
 class _Agent(Agent):
     id: _Handle = msgspec.field(default_factory=_Handle)
     type: int = 0
-    logical_node_type_id: int = 0
+    logical_node_type_id: _Number = 0
 
 
 class _Metadata(msgspec.Struct):
-    pid: int = 0
+    pid: _I64 = 0
 
 
 class _Process(msgspec.Struct):

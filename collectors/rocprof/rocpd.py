@@ -53,6 +53,7 @@ def read_rocpd(path: Path) -> Iterator[Recorded]:
             agents = [
                 (pid, ordinal, msgspec.json.decode(about, type=Agent))
                 for pid, ordinal, about in database.execute(_GPUS)
+                if isinstance(ordinal, int)
             ]
     except (
         sqlite3.Error,
@@ -65,7 +66,8 @@ def read_rocpd(path: Path) -> Iterator[Recorded]:
             f"{path}: expected a rocpd file of rocprofv3, found one that cannot be read"
             f" ({first_line(error)}); {HOW}"
         ) from error
-    for pid in sorted({*kernels["process_id"], *copies["process_id"], *regions["process_id"]}):
+    pids = pl.concat([frame["process_id"] for frame in (kernels, copies, regions)]).drop_nulls()
+    for pid in pids.unique().sort():
         gpus = {ordinal: agent for process, ordinal, agent in agents if process == pid}
         of_pid = [frame.filter(process_id=pid) for frame in (kernels, copies, regions)]
         yield Recorded(of_pid[0], of_pid[1], of_pid[2], gpus)
@@ -78,7 +80,11 @@ def _connected(path: Path) -> sqlite3.Connection:
 def _frame(
     database: sqlite3.Connection, query: str, schema: dict[str, type[pl.DataType]]
 ) -> pl.DataFrame:
+    """Return the rows that a query selects; a value of another type than declared is None."""
     cursor = database.execute(query)
     names = [column[0] for column in cursor.description]
-    rows = cursor.fetchall()
-    return pl.DataFrame(rows, schema={name: schema[name] for name in names}, orient="row")
+    columns = zip(*cursor.fetchall(), strict=True)
+    values = dict(zip(names, columns, strict=False))
+    return pl.DataFrame(
+        [pl.Series(name, values.get(name, ()), schema[name], strict=False) for name in names]
+    )

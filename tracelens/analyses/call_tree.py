@@ -89,7 +89,8 @@ def _of_rank(
 
 def _with_calls(tree: pl.DataFrame, calls: pl.DataFrame) -> pl.DataFrame:
     """Return a rank's spans with its API calls below them; spans lose the calls' time."""
-    timed = with_own_time(of_rank(calls, tree) if tree.height else calls)
+    outside = calls.with_columns(span_id=pl.lit(None, pl.Int64))
+    timed = with_own_time(of_rank(calls, tree) if tree.height else outside)
     within = attribute(timed["span_id"], timed["own_ns"], tree.height)
     tree = tree.with_columns(self_ns=(pl.col("self_ns") - within).clip(0))
     leaves = timed.select(

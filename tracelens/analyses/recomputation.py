@@ -4,7 +4,7 @@ import polars as pl
 
 from tracelens.analyses.analysis import Analysis, Parallel
 from tracelens.derive.events.call_tree import nearest_row, sum_within
-from tracelens.derive.events.span_trees import of_rank, with_trees
+from tracelens.derive.events.span_trees import with_trees
 from tracelens.derive.time.self_time import attribute
 from tracelens.schemas import DEVICE_WORK
 from tracelens.storage.table import Column, Table
@@ -37,7 +37,7 @@ def recomputation(trace: Trace) -> pl.DataFrame:
     trace.require("recomputation", "spans")
     spans = trace.select("spans", *_COLUMNS, "duration_ns")
     work = pl.concat([trace.select(name, "rank", "span_id", "duration_ns") for name in DEVICE_WORK])
-    found = [_of_rank(tree, of_rank(part, tree)) for tree, part in with_trees(spans, work)]
+    found = [_of_rank(tree, part) for tree, part in with_trees(spans, work)]
     frame = pl.concat(found) if found else pl.DataFrame()
     order = ["rank", "device_ns", "host_ns", "op"]
     return RECOMPUTATION.conform(
