@@ -13,7 +13,8 @@ from tests.sources import SAMPLES, collected
 from tests.step_traces import StepTrace
 from tracelens.analyses import critical_path, unprofiled_step
 from tracelens.analyses.verdict import notes, verdict
-from tracelens.derive.replay.costs import TORCH_COSTS
+from tracelens.derive.replay.costs import TORCH_COSTS, Costs, slowness, weights_without
+from tracelens.derive.replay.edges import COPY
 from tracelens.derive.replay.graph import (
     Graph,
     deciding_path,
@@ -173,13 +174,32 @@ def test_a_step_without_the_profiler_is_shorter_by_its_ops() -> None:
         made.span("aten::add", start + 10, start + 90)
         made.launch("add", start + 40, start + 50, start + 51)
     row = unprofiled_step(made.trace()).row(0, named=True)
-    # Ten ops and ten calls on a host that never waits.
+    # Ten ops and ten calls on a host that never waits, whose launches take 5 µs: 3.15 of these are
+    # the profiler's, 2.5 where costs were fitted.
     assert row["recorded_ns"] == 1_000_000
     costs = TORCH_COSTS["plain"]
-    added = 10 * (costs.op_ns + costs.call_ns)
+    added = 10 * (costs.op_ns + costs.call_ns) * 3.15 / 2.5
     assert row["unprofiled_ns"] == pytest.approx(1_000_000 - added, abs=1_000)
     assert row["low_ns"] < 930_000 < row["high_ns"]
     assert (row["evidence"], row["replay_error_frac"]) == ("table", 0)
+
+
+@pytest.mark.parametrize(
+    # Of a launch 1.85 µs are without the profiler, and 2.5 µs its own where costs were fitted.
+    ("launch_us", "n_launches", "times"),
+    [(4.35, 10, 1), (6.85, 10, 2), (60, 10, 1), (6.85, 9, 1), (40, 10, 4), (1.9, 10, 0.25)],
+)
+def test_launches_tell_the_speed_of_the_host(
+    launch_us: float, n_launches: int, times: float
+) -> None:
+    made = StepTrace()
+    made.step(0, 1000)
+    for start in range(0, 100 * n_launches, 100):
+        call = made.call("cudaLaunchKernel", "kernel_launch", start, start + launch_us)
+        made.kernel("gemm", start + 70, start + 71, call)
+    replay = replay_of(made.trace(), 0)
+    assert replay is not None
+    assert slowness(replay) == pytest.approx(times)
 
 
 def test_work_of_before_the_window_does_not_shorten_steady_steps() -> None:
@@ -204,6 +224,36 @@ def test_a_generated_kernel_costs_the_profiler_more() -> None:
         steps.append(unprofiled_step(made.trace("torch"))["unprofiled_ns"].item())
     more = TORCH_COSTS["plain"].generated_ns
     assert steps[0] - steps[1] == pytest.approx(more, abs=2)
+
+
+def test_recording_takes_time_of_a_graphs_kernels() -> None:
+    """Two of a replayed graph's kernels of 400 µs are each 156 ns longer than without."""
+    made = StepTrace()
+    for start in (0, 1000, 2000):
+        made.step(start, start + 1000)
+        call = made.call("cudaGraphLaunch", "kernel_launch", start + 10, start + 15)
+        for begin in (20, 420):
+            made.kernel("k", start + begin, start + begin + 400, call, link="graph")
+        made.call("cudaDeviceSynchronize", "sync", start + 30, start + 830)
+    replay = replay_of(made.trace(), 0)
+    assert replay is not None
+    costs = Costs(0, 0, 1)
+    without = steady_step_ns(replay, weights_without(replay, costs))
+    # A nanosecond of each of two calls, of which the wait's is over before the device's work.
+    assert steady_step_ns(replay) - without == pytest.approx(2 * 156, abs=2)
+
+
+def test_pageable_copies_are_as_fast_as_the_host() -> None:
+    made = StepTrace()
+    for start in (0, 1000, 2000):
+        made.step(start, start + 1000)
+        call = made.call("cudaMemcpyAsync", "memcpy", start + 10, start + 900)
+        made.copy(start + 10, start + 890, call)
+    replay = replay_of(made.trace(), 0)
+    assert replay is not None
+    slower = weights_without(replay, TORCH_COSTS["plain"], 1.1)
+    copies = slower[replay.table.kinds == COPY]
+    assert copies.tolist() == [968_000] * 3
 
 
 def test_a_step_of_device_work_keeps_its_time() -> None:

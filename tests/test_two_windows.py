@@ -2,6 +2,7 @@
 
 import importlib.util
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +11,8 @@ import pytest
 
 from tests.torch_files import call, codes, kernel, read, rows, span, write
 from tracelens.collectors.torch import trace_files
-from tracelens.derive.replay.costs import kind_of_profile
+from tracelens.derive.replay.costs import SETTING, costs_by_kind, kind_of_profile
+from tracelens.derive.replay.window_costs import keep_window_costs
 from tracelens.errors import SourceError
 from tracelens.trace.combine import combine
 
@@ -70,6 +72,40 @@ def test_python_calls_move_with_the_ops_around_them(tmp_path: Path) -> None:
     assert "two_windows" in codes(capture)
     capture.settings["with_stack"] = 1
     assert kind_of_profile(combine([capture]), 0) == "plain"
+
+
+@pytest.mark.parametrize("stacks", [True, False])
+def test_two_windows_tell_the_costs_of_both(tmp_path: Path, stacks: bool) -> None:
+    """Light steps of 300 µs take 280 without the profiler, deep ones 1,000.
+
+    Of the 20 µs, each op and call of a step costs as the table says, in proportion. Of the other
+    700, two Python calls cost 350 each; without stacks, ten ops cost 70 each.
+    """
+    light: Events = []
+    deep: Events = []
+    for n in range(3):
+        light.append(mark(n, 5000 + 300 * n, 300))
+        deep.append(mark(n, 1000 + 1000 * n, 1000))
+        for at in range(10):
+            light.append(span("aten::mm", 5010 + 300 * n + 28 * at, 20))
+            deep.append(span("aten::mm", 1010 + 1000 * n + 80 * at, 40))
+        if stacks:
+            deep += [python("train.py(1): a", 1005 + 1000 * n, 900)]
+            deep += [python("train.py(2): b", 1900 + 1000 * n, 50)]
+    plain = TIMES | {"median": 280_000}
+    deep_times = TIMES | {"mean": 1_000_000, "median": 1_000_000}
+    beside = {"unprofiled_step_ns": plain, "profiled_step_ns": deep_times, "light_step_ns": TIMES}
+    capture = read(windows(tmp_path, deep, light, **beside))
+    capture.settings["with_stack"] = int(stacks)
+    trace = combine([capture])
+    keep_window_costs(trace)
+    kept = costs_by_kind(trace.manifest.sources[0]["settings"][SETTING])
+    assert kept["plain"].op_ns == pytest.approx(2_000, rel=0.01)
+    if stacks:
+        assert replace(kept["stacks"], python_ns=0) == kept["plain"]
+        assert kept["stacks"].python_ns == pytest.approx(350_000)
+    else:
+        assert kept["shapes"].op_ns - kept["plain"].op_ns == pytest.approx(70_000)
 
 
 def test_steps_are_matched_by_their_kernels(tmp_path: Path) -> None:

@@ -154,6 +154,8 @@ def test_pinned_memory_copies_at_the_speed_of_pinned_copies() -> None:
         ("input_ready", "record with stacks"),
         ("pinned", "no copy in these steps comes from pageable memory"),
         ("batch=64", "one batch size says nothing of another"),
+        ("batch=16,16:64", "one batch size says nothing of another"),
+        ("batch=16,32:64", "trace of the second batch size is not given"),
         ("sdpa", "no product, softmax and product"),
         ("compile", "is not known"),
         ("faster softmax by 2", "no op, layer or kernel"),
@@ -175,6 +177,40 @@ def test_pinned_memory_copies_at_the_speed_of_pinned_copies() -> None:
 def test_what_cannot_be_answered_says_why(change: str, words: str) -> None:
     with pytest.raises(UsageError, match=words):
         tl.whatif(waiting_steps().trace("trace_log"), change)
+
+
+def batches_of(gemm_us: int, copy_us: int = 20, second: str = "aten::relu") -> StepTrace:
+    """Steps of 1 ms: a copy, a product and another op of 40 µs; the host waits for them."""
+    made = StepTrace()
+    for start in (0, 1000, 2000):
+        made.step(start, start + 1000)
+        call = made.call("cudaMemcpyAsync", "memcpy", start + 10, start + 15)
+        made.copy(start + 20, start + 20 + copy_us, call, source_memory="pinned")
+        end = start + 20 + copy_us
+        made.span("aten::mm", start + 16, start + 26)
+        made.launch(f"gemm_{gemm_us}", start + 18, end, end + gemm_us)
+        made.span(second, start + 28, start + 38)
+        made.launch("other", start + 30, end + gemm_us, end + gemm_us + 40)
+        made.call("cudaDeviceSynchronize", "sync", start + 50, end + gemm_us + 50)
+    return made
+
+
+def test_another_batch_size_lies_on_the_line_through_two() -> None:
+    """From 16 to 32 rows a product takes 50 µs more and a copy 10; to 64, 150 and 30 more."""
+    trace, other = (batches_of(*us).trace("trace_log") for us in ((100, 20), (150, 30)))
+    row = tl.whatif(trace, "batch=16,32:64", other=other).row(0, named=True)
+    assert row["after_ns"] - row["before_ns"] == 180_000
+    fewer = tl.whatif(trace, "batch=16,32:8", other=other).row(0, named=True)
+    assert fewer["before_ns"] - fewer["after_ns"] == 30_000
+    same = tl.whatif(trace, "batch=16,32:16", other=other).row(0, named=True)
+    assert same["after_ns"] == same["before_ns"]
+
+
+def test_two_batch_sizes_of_other_programs_say_nothing() -> None:
+    trace = batches_of(100).trace("trace_log")
+    other = batches_of(150, second="aten::conv2d").trace("trace_log")
+    with pytest.raises(UsageError, match=r"the two traces do other work, 'aten::(relu|conv2d)'"):
+        tl.whatif(trace, "batch=16,32:64", other=other)
 
 
 def test_sensitivity_is_zero_off_the_path() -> None:
@@ -214,6 +250,24 @@ def test_without_kernels_that_turn_layouts_round_the_rest_stays() -> None:
     # for.
     took = after(made.trace("trace_log"), "channels_last")
     assert took == 400_000 - 370_000 + 335_000
+
+
+def test_other_kernels_in_channels_last_are_a_range() -> None:
+    """A convolution may keep 0.49 of its 300 µs and normalizing 0.58 of 3 µs, or take 10.2 µs."""
+    rows = []
+    for primitives in (("elementwise",) * 2, ("conv", "normalization")):
+        made = StepTrace()
+        for start in (0, 400, 800):
+            made.step(start, start + 400)
+            made.launch("nchwToNhwcKernel", start + 10, start + 20, start + 30)
+            made.launch("conv", start + 20, start + 30, start + 330, primitive=primitives[0])
+            made.launch("norm", start + 30, start + 330, start + 333, primitive=primitives[1])
+            made.call("cudaDeviceSynchronize", "sync", start + 40, start + 340)
+        rows.append(tl.whatif(made.trace("trace_log"), "channels_last").row(0, named=True))
+    assert rows[0]["after_ns"] == rows[1]["after_ns"]
+    assert rows[1]["high_ns"] - rows[0]["high_ns"] == pytest.approx(7_200, abs=2)
+    fewer = round(0.51 * 300_000 + 0.42 * 3_000)
+    assert rows[0]["low_ns"] - rows[1]["low_ns"] == pytest.approx(fewer, abs=2)
 
 
 def test_a_fused_optimizer_keeps_a_share_of_its_step() -> None:

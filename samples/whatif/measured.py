@@ -9,6 +9,8 @@ from pathlib import Path
 from typing import Any
 
 CAPTURES = Path(__file__).resolve().parent / "captures"
+UNSEEN = CAPTURES.with_name("unseen")
+"""Captures of programs, and of a host, that nothing was fitted on."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +48,8 @@ class Change:
     expression: str
     before_ms: float
     after_ms: float
+    apart_ms: float
+    """How far the program before the change differed from process to process."""
     path: Path
 
 
@@ -83,18 +87,20 @@ def cases(folder: Path = CAPTURES) -> list[Case]:
     ]
 
 
-def changes() -> list[Change]:
+def changes(folder: Path = CAPTURES) -> list[Change]:
     """Every program that was changed and whose capture is in the folder, by change."""
-    runs = _runs(CAPTURES)
+    runs = _runs(folder)
     times = _times(runs)
     expressions = {(run["program"], run["option"]): run.get("expression") for run in runs}
     rows = []
     for (program, option, batch), after in times.items():
-        path = CAPTURES / f"{program}.plain.pt.trace.json.gz"
+        path = folder / f"{program}.plain.pt.trace.json.gz"
         if option == "-" or batch != "-" or not path.exists():
             continue
-        before = statistics.geometric_mean(times[program, "-", "-"])
+        befores = times[program, "-", "-"]
+        before = statistics.geometric_mean(befores)
+        apart = max(befores) - min(befores)
         expression = expressions[program, option]
         mean = statistics.geometric_mean(after)
-        rows.append(Change(program, option, expression, before, mean, path))
+        rows.append(Change(program, option, expression, before, mean, apart, path))
     return sorted(rows, key=lambda row: (row.option, row.program))

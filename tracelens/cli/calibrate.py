@@ -14,7 +14,7 @@ from tracelens.cli.output import emit, tell
 from tracelens.collectors import run_program
 from tracelens.collectors.torch import live
 from tracelens.collectors.torch.live.settings import Settings
-from tracelens.derive.replay.costs import SETTING, Costs, costs_by_kind, costs_of
+from tracelens.derive.replay.costs import MOST_TIMES, SETTING, Costs, costs_by_kind, costs_of
 from tracelens.derive.replay.predict import scale_and_costs
 from tracelens.derive.replay.replay import replays
 from tracelens.derive.replay.unprofiled import unprofiled_steps
@@ -34,8 +34,6 @@ _STEADY = 1.3
 """The median of a step is at most this times the minimum on a machine that does nothing else."""
 _TRIES = 3
 """Captures of each kind until steps are steady."""
-_MOST = 7
-"""Costs more than this many times the usual ones have another cause than the profiler."""
 
 
 def calibrate(
@@ -141,6 +139,6 @@ def costs_of_capture(trace: Trace) -> Costs | None:
     if step is None or step.evidence != "measured":
         return None
     replay = replays(trace)[0]
-    usual, _ = costs_of(trace, 0)
+    usual, _ = costs_of(trace, replay)
     costs = scale_and_costs(trace, replay, step)[1]
-    return costs if costs.op_ns < _MOST * usual.op_ns else None
+    return costs if costs.op_ns < MOST_TIMES * usual.op_ns else None

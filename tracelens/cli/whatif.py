@@ -25,6 +25,12 @@ def whatif(
         ),
     ],
     *,
+    other: Annotated[
+        Path | None,
+        typer.Option(
+            "--with", metavar="OTHER", help="A trace of the program with another batch size."
+        ),
+    ] = None,
     rank: Annotated[
         int | None, typer.Option(metavar="N", help="This rank alone; by default each.")
     ] = None,
@@ -37,7 +43,8 @@ def whatif(
     """
     opened = open_any([trace])
     with progress("replaying"):
-        found = predict(opened, changes, rank)
+        second = None if other is None else open_any([other])
+        found = predict(opened, changes, rank, second)
         known = {r for r, step in unprofiled_steps(opened).items() if step.evidence != "unknown"}
     several = len(found) > 1
     emit(

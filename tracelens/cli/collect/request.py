@@ -193,6 +193,12 @@ def capture_program(
     check_target(target, force=force)
     with progress(f"reading what {kind} recorded", late=True):
         trace, done = run_program(kind, command, **options)
+        if any((s.get("settings") or {}).get("light_window") for s in trace.manifest.sources):
+            from tracelens.derive.replay.window_costs import (  # noqa: PLC0415 - takes 0.1 s
+                keep_window_costs,
+            )
+
+            keep_window_costs(trace)
     with progress(f"writing {shown(target)}"):
         if step is not None:
             try:

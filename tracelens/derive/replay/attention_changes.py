@@ -7,10 +7,10 @@ from dataclasses import dataclass
 import numpy as np
 import polars as pl
 
-from tracelens.derive.replay.edges import KERNEL, LAUNCH, QUEUE
+from tracelens.derive.replay.edges import KERNEL, LAUNCH, QUEUE, picked
 from tracelens.derive.replay.graph import Flags, Ints
 from tracelens.derive.replay.replay import Replay
-from tracelens.derive.replay.subject import Change, Subject, picked, require
+from tracelens.derive.replay.subject import Change, Subject, require
 from tracelens.errors import UsageError
 
 _BETWEEN = {"elementwise", "layout", "memory", "indexing", "rng", "softmax"}

@@ -9,15 +9,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from tracelens.derive.replay.attention_changes import sdpa
-from tracelens.derive.replay.edges import (
-    CALL,
-    COPY,
-    LAUNCH,
-    NONE,
-    OP,
-    QUEUE,
-    WAIT,
-)
+from tracelens.derive.replay.batch_changes import batch
+from tracelens.derive.replay.edges import CALL, COPY, LAUNCH, NONE, OP, QUEUE, WAIT, picked
 from tracelens.derive.replay.graph import Flags, Ints
 from tracelens.derive.replay.input_changes import dtype, input_ready, pinned, workers
 from tracelens.derive.replay.job_changes import USAGES as JOB_USAGES
@@ -26,7 +19,7 @@ from tracelens.derive.replay.kernel_changes import (
     channels_last,
     fused_optimizer,
 )
-from tracelens.derive.replay.subject import NEVER, Change, Subject, picked, require
+from tracelens.derive.replay.subject import NEVER, Change, Spread, Subject, require
 from tracelens.errors import UsageError, near
 
 _GRAPH_LAUNCH_NS = 15_000
@@ -62,7 +55,7 @@ class Kind:
 
     usage: str
     meaning: str
-    make: Callable[[Subject, str | None], Change]
+    make: Callable[[Subject, str | None], Change | Spread]
     doubt: Doubt = Doubt()
 
 
@@ -72,7 +65,13 @@ def doubt_of(text: str) -> Doubt:
     return Doubt() if kind is None else kind.doubt
 
 
-def parse_change(subject: Subject, text: str) -> Change:
+def spread_of(subject: Subject, text: str) -> Spread:
+    """Parse an expression as `parse_change` does. A change without limits has itself as both."""
+    change = parse_change(subject, text)
+    return change if isinstance(change, Spread) else Spread(change, change, change)
+
+
+def parse_change(subject: Subject, text: str) -> Change | Spread:
     """Parse an expression. Raises UsageError for unknown words and what the trace cannot answer."""
     faster = re.fullmatch(r"faster[ =](.+) (?:BY|by) (\S+)", text.strip())
     if faster:
@@ -275,10 +274,12 @@ KINDS_OF_CHANGE = {
     ),
     "pinned": Kind("pinned", "batches are copied from pinned memory, without waiting", pinned),
     "dtype": Kind("dtype=[OLD:]bf16", "batches are copied with fewer bytes an element", dtype),
+    "batch": Kind(
+        "batch=OLD,OTHER:NEW", "another batch size, from two traces (--with OTHER)", batch
+    ),
 }
 _NO_COST = "what its kernels would cost is not known, so there is no number"
 _UNANSWERED = {
     "compile": _NO_COST + "; cuda_graph says what launching costs, which compiling may take away",
-    "batch": "one batch size says nothing of another",
 }
 """Changes that are known by name, and why a replay gives no number for them."""

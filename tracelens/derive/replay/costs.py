@@ -7,9 +7,10 @@ from dataclasses import astuple, dataclass
 from typing import Any
 
 import numpy as np
+import polars as pl
 
 from tracelens.derive.replay.device import LEAST_LATENCY_NS
-from tracelens.derive.replay.edges import CALL, LAUNCH, OP, PYTHON
+from tracelens.derive.replay.edges import CALL, COPY, KERNEL, LAUNCH, OP, PYTHON, picked
 from tracelens.derive.replay.graph import Ints
 from tracelens.derive.replay.replay import Replay
 from tracelens.trace import Trace
@@ -54,6 +55,18 @@ Fitted by samples/whatif/fit.py on half of the programs of samples/whatif (torch
 an H200), and judged on the other half: docs/accuracy.md. The last of stacks is chosen, since a fit
 finds no upper bound for it.
 """
+_LAUNCH_NS = 4_350
+"""The median time of a recorded launch in the captures that TORCH_COSTS were fitted on."""
+_BARE_LAUNCH_NS = _LAUNCH_NS - 2_500
+"""What is left of it without the profiler."""
+_LONG_LAUNCH_NS, _FEW_LAUNCHES = 50_000, 10
+"""Launches that take longer wait for room in a queue; from fewer, no host's speed is told."""
+_LEAST_SLOWNESS, _MOST_SLOWNESS = 0.25, 4.0
+_GRAPH_KERNEL_NS = 156
+"""What recording adds on the device to each kernel of a replayed CUDA graph.
+
+Fitted on one program of samples/whatif, gpt_decode, and judged on two others.
+"""
 _MOST_NS = 1e9
 """No event costs a second."""
 _SLOWER_HOST = 1.1
@@ -88,6 +101,8 @@ def kind_of_profile(trace: Trace, rank: int) -> str:
     return "plain"
 
 
+MOST_TIMES = 7
+"""Costs more than this many times the usual ones have another cause than the profiler."""
 SETTING = "profiler_costs"
 """A source's setting that keeps the costs measured on its own machine.
 
@@ -95,8 +110,13 @@ It has a list of the numbers of `Costs` by kind of profile.
 """
 
 
-def costs_of(trace: Trace, rank: int) -> tuple[Costs, str]:
-    """Return what the profiler added to a rank's events, and the evidence: calibrated, or table."""
+def costs_of(trace: Trace, replay: Replay) -> tuple[Costs, str]:
+    """Return what the profiler added to a rank's events, and the evidence: calibrated, or table.
+
+    What the table says is of one host. The profiler works on the host that it records, so its costs
+    are longer by as much as what it added to a launch, which the recorded ones tell.
+    """
+    rank = replay.window.rank
     kind = kind_of_profile(trace, rank)
     for source in trace.manifest.sources:
         settings = source.get("settings")
@@ -104,7 +124,18 @@ def costs_of(trace: Trace, rank: int) -> tuple[Costs, str]:
             calibrated = costs_by_kind(settings.get(SETTING))
             if kind in calibrated:
                 return calibrated[kind], "calibrated"
-    return TORCH_COSTS[kind], "table"
+    return TORCH_COSTS[kind].times(slowness(replay)), "table"
+
+
+def slowness(replay: Replay) -> float:
+    """Return how many times longer the profiler takes for an event than where costs were fitted."""
+    calls = replay.window.calls.filter(pl.col("api").str.contains("^cu.*LaunchKernel"))
+    took_ns = (calls["end"] - calls["start"]).to_numpy()
+    took_ns = took_ns[took_ns < _LONG_LAUNCH_NS]
+    if len(took_ns) < _FEW_LAUNCHES:
+        return 1.0
+    added_ns = float(np.median(took_ns)) - _BARE_LAUNCH_NS
+    return min(max(added_ns / (_LAUNCH_NS - _BARE_LAUNCH_NS), _LEAST_SLOWNESS), _MOST_SLOWNESS)
 
 
 def costs_by_kind(stored: object) -> dict[str, Costs]:
@@ -124,10 +155,11 @@ def _are_costs(stored: Any) -> bool:
 
 
 def weights_without(replay: Replay, costs: Costs, host_factor: float = 1) -> Ints:
-    """Return the weights without the profiler: host time less what it adds.
+    """Return the weights without the profiler: host time less what it adds, and graphs' kernels.
 
     No stretch falls below a rest.
-    The host's time is multiplied by the factor, for a faster or a slower host.
+    The host's time is multiplied by the factor, for a faster or a slower host; so are copies from
+    and to pageable memory, whose bytes the host moves.
     """
     table = replay.table
     recorded = table.graph.weights
@@ -140,7 +172,14 @@ def weights_without(replay: Replay, costs: Costs, host_factor: float = 1) -> Int
     least = np.where(is_launch, np.minimum(recorded, LEAST_LATENCY_NS), _LEAST_LEFT * recorded)
     bare = np.maximum(recorded - added, least)
     bare = np.where(is_launch, bare, bare * host_factor).astype(np.int64)
-    return np.where(np.isin(table.kinds, _HOST), bare, recorded)
+    on_device = recorded
+    if costs != NO_COSTS:
+        of_graph = (table.kinds == KERNEL) & picked(replay.work.is_graph == 1, table.items)
+        on_device = np.where(of_graph, np.maximum(recorded - _GRAPH_KERNEL_NS, 0), recorded)
+    is_pageable = replay.window.work["is_pageable"].fill_null(value=False).to_numpy()
+    is_staged = (table.kinds == COPY) & picked(is_pageable, table.items)
+    on_device = np.where(is_staged, on_device * host_factor, on_device).astype(np.int64)
+    return np.where(np.isin(table.kinds, _HOST), bare, on_device)
 
 
 def weights_of_scenarios(replay: Replay, costs: Costs) -> tuple[Ints, Ints, Ints]:

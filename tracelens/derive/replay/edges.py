@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 import numpy as np
 import numpy.typing as npt
 
-from tracelens.derive.replay.graph import Graph, Ints
+from tracelens.derive.replay.graph import Flags, Graph, Ints
 from tracelens.schemas.results.replay import STRETCHES
 
 KINDS = tuple(STRETCHES)
@@ -108,3 +108,9 @@ def build_table(edges: Edges, times: Ints, classes: Ints) -> tuple[EdgeTable, In
         ),
         place,
     )
+
+
+def picked(flags: Flags, rows: Ints) -> Flags:
+    """Return the flag at each of these rows; False for a number that is no row."""
+    known = (rows >= 0) & (rows < len(flags))
+    return np.append(flags, [False])[np.where(known, rows, len(flags))]

@@ -7,9 +7,9 @@ import re
 import numpy as np
 import polars as pl
 
-from tracelens.derive.replay.edges import CALL, COPY, LAUNCH, WAIT
+from tracelens.derive.replay.edges import CALL, COPY, LAUNCH, WAIT, picked
 from tracelens.derive.replay.graph import Flags, Ints
-from tracelens.derive.replay.subject import NEVER, Change, Subject, picked, require
+from tracelens.derive.replay.subject import NEVER, Change, Subject, require
 from tracelens.errors import UsageError
 
 _PINNED_BYTES_PER_S = {"H100": 50e9, "H200": 50e9, "A100": 24e9, "L4": 24e9, "V100": 12e9}

@@ -5,16 +5,23 @@ from __future__ import annotations
 import numpy as np
 import polars as pl
 
-from tracelens.derive.replay.edges import CALL, KERNEL, LAUNCH, QUEUE
+from tracelens.derive.replay.edges import CALL, KERNEL, LAUNCH, QUEUE, picked
 from tracelens.derive.replay.graph import Flags, Ints
 from tracelens.derive.replay.host import covered_ns
-from tracelens.derive.replay.subject import Change, Subject, picked, require
+from tracelens.derive.replay.subject import Change, Spread, Subject, require
 from tracelens.errors import UsageError
 
 _FUSED_HOST, _FUSED_DEVICE = 0.05, 0.3
 """Shares of time that a fused optimizer keeps of one that goes parameter by parameter.
 
 They were read off four programs of samples/whatif, whose errors are in docs/accuracy.md.
+"""
+_LEAST_CONVOLUTION, _LEAST_NORMALIZATION, _MOST_NORMALIZATION_NS = 0.49, 0.58, 10_200
+"""Least shares of their time that kernels took with channels last, and the most of normalizing.
+
+They are of six pairs of captures: ResNet-50 and MobileNet of samples/advisor, batches of 1 and 32,
+samples/torch, and conv_infer_large of samples/whatif. To normalize a single picture took so long
+however small it was, 3 µs without.
 """
 _CAPTURABLE_KERNELS, _SMALL_QUANTILE = 12, 0.1
 """The kernels of `torch.optim.adam._single_tensor_adam` (torch 2.11) that only `capturable` has.
@@ -23,10 +30,10 @@ The second number says how small they are among the trace's own kernels: they wo
 """
 
 
-def channels_last(subject: Subject, _: str | None) -> Change:
+def channels_last(subject: Subject, _: str | None) -> Spread:
     """Remove the kernels that transpose tensors for convolutions.
 
-    Other kernels stay as they are.
+    Other kernels stay as they are, in a range of what they were seen to take in that layout.
     """
     table = subject.replay.table
     work = subject.replay.window.work
@@ -35,7 +42,26 @@ def channels_last(subject: Subject, _: str | None) -> Change:
     calls = np.unique(subject.replay.work.calls[rows])
     gone = np.isin(table.kinds, (KERNEL, LAUNCH, QUEUE)) & picked(rows, table.items)
     gone |= (table.kinds == CALL) & np.isin(table.items, calls[calls >= 0])
-    return lambda weights: np.where(gone, 0, weights)
+    convolutions, normalizations = (
+        (table.kinds == KERNEL)
+        & ~gone
+        & picked(work["primitive"].eq_missing(kind).to_numpy(), table.items)
+        for kind in ("conv", "normalization")
+    )
+
+    def change(weights: Ints) -> Ints:
+        return np.where(gone, 0, weights)
+
+    def at_least(weights: Ints) -> Ints:
+        shares = np.where(convolutions, _LEAST_CONVOLUTION, 1.0)
+        shares[normalizations] = _LEAST_NORMALIZATION
+        return (change(weights) * shares).astype(np.int64)
+
+    def at_most(weights: Ints) -> Ints:
+        slowest = np.maximum(weights, _MOST_NORMALIZATION_NS)
+        return np.where(normalizations, slowest, change(weights))
+
+    return Spread(change, at_least, at_most)
 
 
 def fused_optimizer(subject: Subject, _: str | None) -> Change:

@@ -8,7 +8,7 @@ from dataclasses import astuple, dataclass
 import numpy as np
 import polars as pl
 
-from tracelens.derive.replay.changes import doubt_of, parse_change
+from tracelens.derive.replay.changes import doubt_of, spread_of
 from tracelens.derive.replay.costs import (
     CHANGE_WIDTH,
     NO_COSTS,
@@ -34,7 +34,7 @@ from tracelens.derive.replay.graph import Flags, Ints
 from tracelens.derive.replay.job_changes import is_of_job, predict_job
 from tracelens.derive.replay.replay import Replay, replay_error_frac, replays
 from tracelens.derive.replay.steady import steady_path, steady_step_ns
-from tracelens.derive.replay.subject import Subject
+from tracelens.derive.replay.subject import Change, Subject
 from tracelens.derive.replay.unprofiled import LARGEST_ERROR, UnprofiledStep, unprofiled_steps
 from tracelens.errors import MissingTableError, UsageError
 from tracelens.trace import Trace
@@ -90,20 +90,24 @@ _COLUMNS = {
 }
 
 
-def whatif(trace: Trace, *changes: str) -> pl.DataFrame:
+def whatif(trace: Trace, *changes: str, other: Trace | None = None) -> pl.DataFrame:
     """Predict each rank's step after the changes, made at once, with a range: one row per rank.
 
     `tl.whatif(trace, "cuda_graph", "no_sync")`. The times are without what the profiler adds.
     Changes to a job, such as `straggler_fixed`, give one row for the job, as recorded; its rank is
-    None. Raises as `predict` does.
+    None. `other` is a trace of the program with another batch size, for `batch=16,32:64`.
+    Raises as `predict` does.
     """
-    rows = [astuple(prediction) for prediction in predict(trace, changes)]
+    rows = [astuple(prediction) for prediction in predict(trace, changes, other=other)]
     return pl.DataFrame(rows, _COLUMNS, orient="row")
 
 
-def predict(trace: Trace, changes: Sequence[str], rank: int | None = None) -> list[Prediction]:
+def predict(
+    trace: Trace, changes: Sequence[str], rank: int | None = None, other: Trace | None = None
+) -> list[Prediction]:
     """Return the prediction of each rank that marks steps, or of one.
 
+    `other` is a trace of the program with another batch size, of the same ranks or of one.
     Raises UsageError for an expression that is no change or that the trace cannot answer,
     MissingTableError where no step is replayed.
     """
@@ -118,7 +122,12 @@ def predict(trace: Trace, changes: Sequence[str], rank: int | None = None) -> li
             "whatif needs steps whose host was recorded; tracelens collect torch or nsys gives them"
         )
     steps = unprofiled_steps(trace)
-    return [_of_rank(trace, replay, changes, steps.get(r)) for r, replay in chosen.items()]
+    others = {} if other is None else replays(other)
+    alone = next(iter(others.values())) if len(others) == 1 else None
+    return [
+        _of_rank(Subject(trace, replay, others.get(r, alone)), changes, steps.get(r))
+        for r, replay in chosen.items()
+    ]
 
 
 def _of_job(trace: Trace, changes: Sequence[str], of_job: Sequence[str]) -> Prediction:
@@ -141,30 +150,34 @@ def _of_job(trace: Trace, changes: Sequence[str], of_job: Sequence[str]) -> Pred
     )
 
 
-def _of_rank(
-    trace: Trace, replay: Replay, changes: Sequence[str], step: UnprofiledStep | None
-) -> Prediction:
+def _of_rank(subject: Subject, changes: Sequence[str], step: UnprofiledStep | None) -> Prediction:
+    replay = subject.replay
     error = replay_error_frac(replay)
     if error > LARGEST_ERROR:
         raise UsageError(
             f"the replay of rank {replay.window.rank} misses the recorded step by {error:.0%}:"
             " nothing is predicted"
         )
-    subject = Subject(trace, replay)
-    parsed = [parse_change(subject, text) for text in changes]
-    scale, costs = scale_and_costs(trace, replay, step)
+    spreads = [spread_of(subject, text) for text in changes]
+    scale, costs = scale_and_costs(subject.trace, replay, step)
     afters = []
     scenarios = weights_of_scenarios(replay, costs)
     changed = scenarios[0]
     for place, weights in enumerate(scenarios):
-        after = weights
-        for change in parsed:
-            after = change(after)
+        after = _made([spread.usual for spread in spreads], weights)
         afters.append(steady_step_ns(replay, after) * scale)
         if not place:
             changed = after
     before = steady_step_ns(replay, scenarios[0]) * scale
     usual = afters[0]
+    least_ns = usual
+    most_ns = usual
+    if any(spread.least is not spread.usual for spread in spreads):
+        weights = scenarios[0]
+        best = _made([spread.least for spread in spreads], weights)
+        worst = _made([spread.most for spread in spreads], weights)
+        least_ns = min(usual, steady_step_ns(replay, best) * scale)
+        most_ns = max(usual, steady_step_ns(replay, worst) * scale)
     doubts = [doubt_of(text) for text in changes]
     expected = uncertainty_ns(*afters)
     expected += max((doubt.of_change for doubt in doubts), default=0) * abs(before - usual)
@@ -178,12 +191,19 @@ def _of_rank(
         replay.window.rank,
         round(before),
         round(usual),
-        round(max(usual - margin, least)),
-        round(usual + margin),
+        round(max(least_ns - margin, least)),
+        round(most_ns + margin),
         bound,
         following,
         error,
     )
+
+
+def _made(changes: Sequence[Change], weights: Ints) -> Ints:
+    """Return the weights after all changes."""
+    for change in changes:
+        weights = change(weights)
+    return weights
 
 
 def _changes_device(replay: Replay, before: Ints, after: Ints) -> bool:
@@ -208,7 +228,7 @@ def scale_and_costs(
     if step is None or step.evidence == "unknown" or step.unprofiled_ns is None:
         return 1.0, NO_COSTS
     recorded = steady_step_ns(replay)
-    usual, _ = costs_of(trace, replay.window.rank)
+    usual, _ = costs_of(trace, replay)
     if step.evidence != "measured":
         return step.recorded_ns / recorded if recorded else 1.0, usual
     share = step.unprofiled_ns / max(step.recorded_ns, 1)

@@ -21,10 +21,14 @@ NEVER = -(10**15)
 
 @dataclass
 class Subject:
-    """What changes apply to: a rank's replay with the labels of its edges."""
+    """What changes apply to: a rank's replay with the labels of its edges.
+
+    `other` is the replay of a second trace, of the program with another batch size.
+    """
 
     trace: Trace
     replay: Replay
+    other: Replay | None = None
 
     @cached_property
     def labels(self) -> Labels:
@@ -51,10 +55,13 @@ Change = Callable[[Ints], Ints]
 """From weights to weights."""
 
 
-def picked(flags: Flags, rows: Ints) -> Flags:
-    """Return the flag at each of these rows; False for a number that is no row."""
-    known = (rows >= 0) & (rows < len(flags))
-    return np.append(flags, [False])[np.where(known, rows, len(flags))]
+@dataclass(frozen=True, slots=True)
+class Spread:
+    """A change of which only limits are known: as it is replayed, at the least, and at the most."""
+
+    usual: Change
+    least: Change
+    most: Change
 
 
 def require(chosen: Flags, why: str) -> None:

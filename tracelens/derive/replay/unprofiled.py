@@ -79,7 +79,7 @@ def _of_rank(trace: Trace, replay: Replay, steps: pl.DataFrame, recorded_ns: int
         return UnprofiledStep(rank, recorded_ns, *measured, error, "measured")
     if error > LARGEST_ERROR or not is_of_torch(trace, rank):
         return UnprofiledStep(rank, recorded_ns, None, None, None, error, "unknown")
-    costs, evidence = costs_of(trace, rank)
+    costs, evidence = costs_of(trace, replay)
     times = [steady_step_ns(replay, w) for w in weights_of_scenarios(replay, costs)]
     scale = recorded_ns / times[-1] if times[-1] else 1.0
     usual = round(times[0] * scale)

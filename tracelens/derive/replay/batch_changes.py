@@ -1,0 +1,84 @@
+"""Another batch size: what two measured ones say of each op's work, continued along a line."""
+
+from __future__ import annotations
+
+import re
+
+import numpy as np
+import polars as pl
+
+from tracelens.derive.replay.edges import COPY, FILL, KERNEL, picked
+from tracelens.derive.replay.graph import Ints
+from tracelens.derive.replay.replay import Replay
+from tracelens.derive.replay.subject import Change, Subject
+from tracelens.errors import UsageError
+
+_USAGE = "say both batch sizes and the wanted one, as batch=16,32:64 --with OTHER"
+_UNMATCHED = 0.05
+"""Ops of one trace alone may take this share of the device's time; the trace's own ones stay."""
+_LEAST = 0.1
+"""No op's work falls below this share."""
+
+
+def batch(subject: Subject, value: str | None) -> Change:
+    """Change each op's device work along the line through two batch sizes. The host stays.
+
+    `16,32:64`: the trace was taken with batches of 16, the other one with 32, and 64 are wanted.
+    """
+    numbers = re.fullmatch(r"([0-9]{1,9}),([0-9]{1,9}):([0-9]{1,9})", value or "")
+    if not numbers or numbers[1] == numbers[2] or not all(map(int, numbers.groups())):
+        raise UsageError(f"batch: one batch size says nothing of another; {_USAGE}")
+    if subject.other is None:
+        raise UsageError(f"batch: the trace of the second batch size is not given; {_USAGE}")
+    first, second, wanted = map(int, numbers.groups())
+    way = (wanted - first) / (second - first)
+    names = work_names(subject.replay)
+    own = _step_times(subject.replay, names)
+    other = _step_times(subject.other, work_names(subject.other))
+    both = own.join(other, on="name", how="full", coalesce=True, suffix="_other")
+    alone = both.filter(pl.col("ns").is_null() | pl.col("ns_other").is_null())
+    ns = pl.sum_horizontal("ns", "ns_other").sum()
+    apart, whole = (frame.select(ns).item() for frame in (alone, both))
+    if apart > _UNMATCHED * whole:
+        name = alone.sort(pl.max_horizontal("ns", "ns_other"), descending=True)["name"][0]
+        raise UsageError(
+            f"batch: the two traces do other work, {name[:60]!r} in one alone; record the same"
+            " program with both batch sizes"
+        )
+    share = 1 + way * (pl.col("ns_other") / pl.col("ns") - 1)
+    shares = both.drop_nulls().select("name", share=share.clip(lower_bound=_LEAST))
+    table = subject.replay.table
+    of_work = pl.DataFrame({"name": names}).join(
+        shares, on="name", how="left", maintain_order="left"
+    )
+    by_row = np.append(of_work["share"].fill_null(1.0).to_numpy(), 1.0)
+    is_work = np.isin(table.kinds, (KERNEL, COPY, FILL))
+    is_work &= picked(np.ones(len(names), bool), table.items)
+    factors = np.where(is_work, by_row[np.where(is_work, table.items, len(names))], 1.0)
+
+    def change(weights: Ints) -> Ints:
+        return (weights * factors).astype(np.int64)
+
+    return change
+
+
+def work_names(replay: Replay) -> list[str]:
+    """Name the op that launched each piece of device work, or the work where no op did."""
+    ops = replay.window.ops["name"].cast(pl.String)
+    own = replay.window.work["name"].fill_null("").to_list()
+    calls = replay.work.calls
+    rows = np.where(calls >= 0, np.append(replay.call_ops, -1)[calls], -1)
+    return [
+        f"{ops[row]}" if row >= 0 else name for row, name in zip(rows.tolist(), own, strict=True)
+    ]
+
+
+def _step_times(replay: Replay, names: list[str]) -> pl.DataFrame:
+    """Sum the device work of a step by name: name and ns. Work of before the window is left out."""
+    work = replay.work
+    frame = pl.DataFrame(
+        {"name": pl.Series(names, dtype=pl.String), "ns": work.ends - work.starts}
+    ).filter(pl.Series(replay.work_steps >= 0))
+    n_steps = len(replay.marks) - 1
+    sums = frame.group_by("name").agg(pl.col("ns").sum() / n_steps)
+    return sums.filter(pl.col("ns") > 0)

@@ -1,0 +1,61 @@
+"""The profiler's costs as the two windows of a live capture tell them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import astuple, replace
+from typing import Any
+
+from tracelens.derive.replay.costs import MOST_TIMES, SETTING, Costs, costs_of
+from tracelens.derive.replay.predict import scale_and_costs
+from tracelens.derive.replay.replay import Replay, replays
+from tracelens.derive.replay.unprofiled import unprofiled_steps
+from tracelens.trace import Trace
+
+
+def keep_window_costs(trace: Trace) -> None:
+    """Keep in each source's settings the costs that its two windows tell, where they do."""
+    for source in trace.manifest.sources:
+        settings = source.get("settings")
+        rank = source.get("rank")
+        if isinstance(settings, dict) and isinstance(rank, int) and settings.get("light_window"):
+            by_kind = costs_of_windows(trace, rank, settings)
+            if by_kind:
+                settings[SETTING] = {kind: [*astuple(costs)] for kind, costs in by_kind.items()}
+
+
+def costs_of_windows(trace: Trace, rank: int, settings: Mapping[str, Any]) -> dict[str, Costs]:
+    """Return costs by kind of profile: those of the light window, and of the deep one.
+
+    Ops and API calls cost what makes the steps between the windows from those of the light one.
+    Python calls cost the rest that the deep window's steps take longer; without stacks, its ops do.
+    Empty where steps without the profiler were not timed or no costs explain them.
+    """
+    step = unprofiled_steps(trace).get(rank)
+    replay = replays(trace).get(rank)
+    if step is None or replay is None or step.evidence != "measured":
+        return {}
+    usual, _ = costs_of(trace, replay)
+    plain = scale_and_costs(trace, replay, step)[1]
+    if plain.op_ns >= MOST_TIMES * usual.op_ns:
+        return {}
+    more_ns = _median(settings, "deep_step_ns") - _median(settings, "profiled_step_ns")
+    if more_ns <= 0:
+        return {"plain": plain}
+    if settings.get("with_stack"):
+        each_ns = more_ns / max(_per_step(replay, "is_python"), 1)
+        return {"plain": plain, "stacks": replace(plain, python_ns=each_ns)}
+    each_ns = more_ns / max(_per_step(replay, "is_op"), 1)
+    return {"plain": plain, "shapes": replace(plain, op_ns=plain.op_ns + each_ns)}
+
+
+def _median(settings: Mapping[str, Any], name: str) -> float:
+    times = settings.get(name)
+    median = times.get("median") if isinstance(times, dict) else None
+    return float(median) if isinstance(median, int | float) else 0.0
+
+
+def _per_step(replay: Replay, flag: str) -> float:
+    """Return how many spans of a kind begin in a step."""
+    spans = replay.window.spans.filter(flag)
+    return spans.filter("begins_inside").height / (len(replay.marks) - 1)
