@@ -186,8 +186,8 @@ def _leave_spans(rank: _Rank) -> None:
 
 def _link(rank: _Rank) -> None:
     """Link device work to calls, classify kernels, and end each step where its work ends."""
-    callers = Callers(rank.calls)
     steps = StepTimes(rank.marks, rank.calls)
+    callers = Callers(rank.calls)
     for name, number in _WORK_IDS.items():
         if name not in rank.raw:
             continue

@@ -3,9 +3,7 @@
 Then its beginning shows work from before, or the work at its end is missing.
 """
 
-from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import TypeAlias
 
 import polars as pl
 
@@ -27,9 +25,6 @@ CALLS = ("api_call_id", "api", "kind", "start_ns", "duration_ns")
 _END = pl.col("start_ns").cast(pl.Int64) + pl.col("duration_ns")
 _START = pl.col("start_ns").cast(pl.Int64)
 
-ReadCalls: TypeAlias = Callable[[pl.Expr], pl.DataFrame]
-"""Return the calls (CALLS) of a rank that meet a condition, by start."""
-
 
 @dataclass(slots=True)
 class CaptureEdges:
@@ -38,9 +33,10 @@ class CaptureEdges:
     At the beginning, work may have been launched before the capture (link pre_window). Or that work
     is not recorded: then a stream's first work starts long after its launch, or the host waits for
     a device that was given nothing yet. At the end, there are launches whose work is missing.
+    `calls` are the rank's API calls by start, with the columns CALLS.
     """
 
-    read_calls: ReadCalls
+    calls: pl.DataFrame
     parts: list[pl.DataFrame] = field(default_factory=list)
     waits: list[pl.DataFrame] = field(default_factory=list)
 
@@ -88,7 +84,7 @@ class CaptureEdges:
         if last is None:
             return None
         starts_kernels = pl.col("kind").is_in(_STARTS_KERNELS)
-        launches = self.read_calls((pl.col("api_call_id") > last) & starts_kernels)
+        launches = self.calls.filter((pl.col("api_call_id") > last) & starts_kernels)
         launches = self._that_would_run(launches)
         if launches.is_empty():
             return None
@@ -113,7 +109,7 @@ class CaptureEdges:
         firsts = by_start.unique(["device_id", "stream_id"], keep="first")
         ids = firsts["api_call_id"].unique()
         has_launched = pl.col("api_call_id").is_in(ids.implode())
-        calls = self.read_calls(has_launched)
+        calls = self.calls.filter(has_launched)
         returned = calls.select("api_call_id", returned=_END)
         firsts = firsts.join(returned.cast(pl.Int64), on="api_call_id")
         delay_ns = pl.col("start_ns") - pl.col("returned")
@@ -159,7 +155,7 @@ class CaptureEdges:
         """
         launching = [part["api_call_id"].min() for part in self.parts]
         first = min(call for call in launching if isinstance(call, int))
-        calls = self.read_calls(pl.col("api_call_id") < first)
+        calls = self.calls.filter(pl.col("api_call_id") < first)
         api = pl.col("api").cast(pl.String)
         is_long = pl.col("duration_ns") >= LATE_NS
         waits = calls.filter(waits_for_device(api), is_long)
@@ -177,7 +173,7 @@ class CaptureEdges:
         if launches.is_empty():
             return launches
         is_capture_call = pl.col("api").cast(pl.String).str.contains(_CAPTURES_GRAPH)
-        captures = self.read_calls(is_capture_call)
+        captures = self.calls.filter(is_capture_call)
         is_begin = captures["api"].cast(pl.String).str.contains("Begin")
         begins = is_begin.cast(pl.Int64) * 2 - 1
         zero = pl.Series([0], dtype=pl.Int64)
@@ -188,7 +184,7 @@ class CaptureEdges:
         if (launches["kind"] == "graph_launch").any():
             ids = pl.concat([part["api_call_id"].drop_nulls().unique() for part in self.parts])
             has_launched = pl.col("api_call_id").is_in(ids.implode())
-            launched = self.read_calls(has_launched)
+            launched = self.calls.filter(has_launched)
             kinds_of_launches = launched["kind"].unique()
             launches = launches.filter(pl.col("kind").is_in(kinds_of_launches.implode()))
         return launches
@@ -196,14 +192,9 @@ class CaptureEdges:
     def _begin(self) -> int:
         """Return the start of the first call or work."""
         starts = [int(part["start_ns"].min()) for part in self.parts]  # type: ignore[arg-type]
-        first_calls = self.read_calls(pl.col("api_call_id") == 0)
+        first_calls = self.calls.filter(pl.col("api_call_id") == 0)
         first = first_calls["start_ns"].min()
         return min([*starts, *([first] if isinstance(first, int) else [])])
-
-
-def calls_of(calls: pl.DataFrame) -> ReadCalls:
-    """Return a reader of calls that are in memory."""
-    return calls.filter
 
 
 def _first_of_streams(work: pl.DataFrame) -> pl.DataFrame:

@@ -4,7 +4,7 @@ import polars as pl
 
 from tracelens.derive.columns.interval_lookup import during
 from tracelens.derive.columns.per_unique import each_once
-from tracelens.derive.events.capture_edges import CALLS, CaptureEdges, calls_of
+from tracelens.derive.events.capture_edges import CALLS, CaptureEdges
 from tracelens.derive.events.serving_marks import batches
 from tracelens.errors import UsageError
 
@@ -121,7 +121,7 @@ class StepTimes:
         self._marks = marks
         self._call_starts = calls["start_ns"]
         read_calls = calls.select(name for name in CALLS if name != "api_call_id")
-        self._edges = CaptureEdges(calls_of(read_calls.with_row_index("api_call_id")))
+        self._edges = CaptureEdges(read_calls.with_row_index("api_call_id"))
         self._ends = [pl.DataFrame(schema={"step": pl.Int64, "end_ns": pl.Int64})]
         self._loose = [pl.DataFrame(schema={"launch_ns": pl.Int64, "end_ns": pl.Int64})]
         self._kernel_starts: list[pl.Series] = []
@@ -166,7 +166,9 @@ class StepTimes:
         """
         if not self._marks.height:
             return pl.DataFrame()
-        unrecorded = {"launch_ns": [None], "end_ns": [self._edges.unrecorded_end()]}
+        earlier_end = self._edges.unrecorded_end()
+        later_start = self._edges.later_start()
+        unrecorded = {"launch_ns": [None], "end_ns": [earlier_end]}
         without_calls = pl.DataFrame(unrecorded, schema=self._loose[0].schema)
         loose = without_calls.drop_nulls("end_ns")
         listed = list_steps(
@@ -174,7 +176,7 @@ class StepTimes:
             pl.concat(self._ends, how="vertical_relaxed"),
             pl.concat([*self._loose, loose], how="vertical_relaxed"),
         )
-        listed = _until(listed, self._edges.later_start())
+        listed = _until(listed, later_start)
         starts = (
             pl.concat(self._kernel_starts).sort()
             if self._kernel_starts

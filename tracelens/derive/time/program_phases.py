@@ -8,7 +8,7 @@ import polars as pl
 
 from tracelens.derive.columns.intervals import END, union
 from tracelens.derive.columns.lookup import by_value
-from tracelens.derive.events.capture_edges import CALLS, LATE_NS, CaptureEdges, calls_of
+from tracelens.derive.events.capture_edges import CALLS, LATE_NS, CaptureEdges
 from tracelens.derive.ranks.collectives import match_collectives
 from tracelens.derive.time.activity_places import PROFILER
 from tracelens.derive.time.start_up import (
@@ -122,7 +122,7 @@ class _Rank:
     @cached_property
     def edges(self) -> CaptureEdges:
         """Where the capture begins or ends while the device works."""
-        edges = CaptureEdges(calls_of(self.calls))
+        edges = CaptureEdges(self.calls)
         for table in self.work.values():
             edges.take(table)
         edges.take_waits(self.waits)
