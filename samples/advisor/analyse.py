@@ -21,7 +21,8 @@ from samples.kit.page import ROOT, fixed, render, unique
 from samples.kit.significance import Range, Verdict, judge, judge_cases, more
 from tracelens.analyses import advise
 from tracelens.analyses.advise import notes
-from tracelens.derive.calls.advising import advise_greedily, advise_rank
+from tracelens.derive.calls.advising import Advice, advise_greedily, advise_rank
+from tracelens.derive.calls.op_catalog import ATTENTION
 
 HERE = Path(__file__).parent
 CAPTURES = HERE / "captures"
@@ -39,6 +40,12 @@ TRANSFORMERS = {
     "llama_bfloat16": "Llama-like, bfloat16",
 }
 """Four blocks each, with attention written out; samples/open_points/models.py builds them."""
+PLANNED = {
+    frozenset({ATTENTION}): "plan, attention",
+    frozenset({ATTENTION, "_addmm_activation"}): "plan, attention and GELU",
+    frozenset({ATTENTION, "addmm"}): "plan, attention and residuals",
+}
+"""The plans that were applied, by what their calls of several operators are."""
 OURS, GRAPH = "advised", "advised, CUDA graph"
 FREEZING = ("torch.compile, freezing", "torch.compile, freezing, CUDA graph")
 WAYS = (
@@ -129,6 +136,7 @@ def facts(rows: Sequence[dict[str, Any]]) -> dict[str, Any]:
         "turns": turns(wall, later),
         **transformers(),
         "names": MODELS,
+        "freezing_graph": FREEZING[1],
         "won": {way: [_beats_all(wall, s, way) for s in subjects] for way in (OURS, GRAPH)},
         "gains": gains,
         "series": SERIES,
@@ -206,48 +214,84 @@ def applied() -> dict[tuple[str, str], Applied]:
 
 def transformers() -> dict[str, Any]:
     """Return each transformer's kernels by way, its plan's predicted µs, and calls timed alone."""
-    lines = (CAPTURES / "transformers.jsonl").read_text().splitlines()
-    rows = [json.loads(line) for line in lines]
-    kernels = unique(
-        ((row["subject"], row["way"]), row["kernel_ns"] / 1e3) for row in rows if "kernel_ns" in row
+    rows, later = (
+        [json.loads(line) for line in (CAPTURES / name).read_text().splitlines()]
+        for name in ("transformers.jsonl", "transformers_planned.jsonl")
     )
-    walls = unique(
-        ((row["subject"], row["way"]), row["wall_ns"][1] / 1e3) for row in rows if "wall_ns" in row
-    )
+    kernels, walls = _by_way(rows)
+    kernels_later, walls_later = _by_way(later)
     alone = unique(
         ((row["subject"], row["call"]), row["call_ns"][1] / 1e3) for row in rows if "call" in row
     )
     found: dict[str, dict[str, float]] = {}
+    plans: dict[str, str] = {}
     for subject in TRANSFORMERS:
-        written, fused = (
-            tl.open(CAPTURES / f"{subject}_{what}.tracelens") for what in ("written", "fused")
+        written, *others = (
+            tl.open(CAPTURES / f"{subject}_{what}.tracelens")
+            for what in ("written", "fused", "calls")
         )
-        advice = advise_rank(written, 0, [fused], z3=False)
+        advice = advise_rank(written, 0, others, z3=False)
+        plans[subject] = PLANNED[_fusing(advice)]
         found[subject] = {
             "eager": advice.now / 1e3,
             "plan, predicted": advice.total() / 1e3,
+            "plan, measured": kernels_later[subject, plans[subject]],
             "fused by hand": kernels[subject, "attention fused"],
             "torch.compile": kernels[subject, "torch.compile of attention written"],
         }
     return {
         "transformers": found,
         "alone": alone,
+        "masked": {
+            s: tl.open(CAPTURES / f"{s}_calls.tracelens")
+            .frame("call_costs")
+            .filter(function=ATTENTION)["median_ns"][0]
+            / 1e3
+            for s in TRANSFORMERS
+        },
+        "planned_graphs": {
+            (s, way): walls_later[s, f"{way}, CUDA graph"]
+            for s in TRANSFORMERS
+            for way in ("attention written", *PLANNED.values())
+            if (s, f"{way}, CUDA graph") in walls_later
+        },
+        "planned_turns": [
+            walls_later[key] / walls[key]
+            for s in TRANSFORMERS
+            for key in ((s, "attention written, CUDA graph"), (s, "attention fused, CUDA graph"))
+        ],
         "transformer_rows": [
             (
                 name,
                 *(fixed(us, 0) for us in found[s].values()),
+                fixed(walls[s, "attention written, CUDA graph"], 0),
+                fixed(walls_later[s, f"{plans[s]}, CUDA graph"], 0),
                 *(
                     fixed(walls[s, f"{way}, CUDA graph"], 0)
-                    for way in (
-                        "attention written",
-                        "attention fused",
-                        "torch.compile of attention written",
-                    )
+                    for way in ("attention fused", "torch.compile of attention written")
                 ),
             )
             for s, name in TRANSFORMERS.items()
         ],
     }
+
+
+def _by_way(
+    rows: Sequence[dict[str, Any]],
+) -> tuple[dict[tuple[str, str], float], dict[tuple[str, str], float]]:
+    """Return µs of kernels, and of the clock, by subject and way."""
+    kernels = (r for r in rows if "kernel_ns" in r)
+    walls = (r for r in rows if "wall_ns" in r)
+    return (
+        unique(((r["subject"], r["way"]), r["kernel_ns"] / 1e3) for r in kernels),
+        unique(((r["subject"], r["way"]), r["wall_ns"][1] / 1e3) for r in walls),
+    )
+
+
+def _fusing(advice: Advice) -> frozenset[str]:
+    """Return what the advised calls are that cover several operators."""
+    calls = (call for part in advice.parts for call in part.calls)
+    return frozenset(call.realisation for call in calls if len(call.nodes) > 1)
 
 
 def turns(

@@ -3,7 +3,8 @@
 It prepares, waits for a line, and then measures; run.py starts it. `greedy SUBJECT` applies the
 greedy and the searched plan of the advisor, `compiled SUBJECT WAY` compares torch.compile with and
 without `freezing`, `baseline MODEL` times before, under and after the profiler, and `transformer
-KIND DTYPE` captures a small transformer and times its fused calls.
+KIND DTYPE` captures a small transformer and times its fused calls; `planned KIND DTYPE` applies the
+advisor's plan of one that was captured.
 """
 
 from __future__ import annotations
@@ -212,6 +213,30 @@ def capture(step: Step, subject: str, attention: str, both: tuple[Any, Any]) -> 
     return {"n_candidates": len(wanted)}
 
 
+def planned(step: Step, kind: str, dtype: str) -> Iterator[None]:
+    """The calls that a transformer's plan lacks, timed alone; and the plan, applied."""
+    from samples.open_points.models import transformer as build  # noqa: PLC0415
+
+    subject = f"{kind}_{dtype}"
+    captures = ROOT / "samples/advisor/captures"
+    written, fused = (
+        tl.open(captures / f"{subject}_{what}.tracelens") for what in ("written", "fused")
+    )
+    model, given = build(kind, is_fused=False, quick=step.quick)
+    model, given = model.to(DEVICE, getattr(torch, dtype)), given.to(DEVICE)
+    yield
+    calls = time_calls(candidates_of(advise_rank(written, 0, [fused])))
+    calls.write(step.work / f"{subject}_calls.tracelens", force=True)
+    made_from = {"trace": f"{subject}_written", "costs": [fused.name, f"{subject}_calls"]}
+    file = step.work / f"{subject}_plan.json"
+    file.write_text(json.dumps(plan_of(advise_rank(written, 0, [fused, calls]), made_from)))
+    ways: Ways = {
+        "attention written": partial(model, given),
+        "plan": partial(apply_calls(model, file, given, tolerance=0.05), given),
+    }
+    step.time_all({"step": "planned", "subject": subject, "tf32": "default"}, ways)
+
+
 def calls_alone(
     step: Step, about: dict[str, Any], model: Any, kind: str, given: Any
 ) -> dict[str, Any]:
@@ -276,6 +301,7 @@ KINDS = {
     "compiled": compiled,
     "baseline": baseline,
     "transformer": transformer,
+    "planned": planned,
 }
 
 
