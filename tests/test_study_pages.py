@@ -6,6 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from samples.kit.drawing import save
+
 ROOT = Path(__file__).resolve().parents[1]
 PAGES = {
     "study": "abstraction_study",
@@ -30,11 +32,16 @@ LONG = {"advisor"}
     "study",
     [pytest.param(s, marks=pytest.mark.exhaustive) if s in LONG else s for s in PAGES],
 )
-def test_the_page_is_that_of_the_captures(study: str) -> None:
+def test_the_page_is_that_of_the_captures(study: str, tmp_path: Path) -> None:
+    """Charts too are byte for byte the same, where the font is that they are drawn for."""
     text, charts = importlib.import_module(f"samples.{study}.analyse").make()
     page = ROOT / f"docs/{PAGES[study]}.md"
     assert page.read_text() == text
-    assert set(charts) == {file.stem for file in page.with_suffix("").glob("*.svg")}
+    kept = {file.stem: file.read_bytes() for file in page.with_suffix("").glob("*.svg")}
+    assert set(charts) == set(kept)
+    save(charts, tmp_path)
+    drawn = {file.stem: file.read_bytes() for file in tmp_path.glob("*.svg")}
+    assert sorted(name for name in drawn if drawn[name] != kept[name]) == []
 
 
 @pytest.mark.parametrize("name", PAGES.values())
