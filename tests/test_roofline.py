@@ -290,7 +290,7 @@ def test_peaks_of_a_file_are_taken_for_its_device(tmp_path: Path) -> None:
     assert (sheet.flops_per_s["bf16"], sheet.bandwidth_bytes_per_s) == (312e12, 2039e9)
     h200 = peaks_of("NVIDIA H200", None)
     assert h200 is not None
-    assert all(peaks.flops_per_s[name] < rate for name, rate in h200.flops_per_s.items())
+    assert all(rate < h200.flops_per_s[name] for name, rate in peaks.flops_per_s.items())
     assert [peaks_of(name, None) for name in ("NVIDIA H200 NVL", "NVIDIA A10G", "unknown")] == [
         None
     ] * 3
@@ -311,6 +311,24 @@ def test_peaks_follow_from_clocks_and_units(device: str, gigahertz: float, units
     a_clock = 8192 if units == 256 else 4096
     assert peaks.flops_per_s["fp8"] == pytest.approx(a_clock * units * gigahertz * 1e9, rel=1e-3)
     assert peaks.flops_per_s["fp32"] == pytest.approx(256 * units * gigahertz * 1e9, rel=1e-3)
+
+
+def test_products_of_integers_have_a_peak_of_their_own() -> None:
+    """4,096³ in 139.1 µs is half of 1,979 TOP/s; what takes larger numbers has no such peak."""
+    of_int8 = MM | {
+        "input_shapes": "[[4096, 4096], [4096, 4096]]",
+        "input_dtypes": '["signed char", "signed char"]',
+        "input_strides": None,
+    }
+    spans = [of_int8 | {"name": name} for name in ("aten::_int_mm", "aten::maximum")]
+    kernels = [{"span_id": number, "duration_ns": 139_100} for number in (0, 1)]
+    trace = make_trace(spans=spans, kernels=kernels, devices=[{"name": "NVIDIA H200"}])
+    rows = {row["op"]: row for row in roofline(trace).iter_rows(named=True)}
+    product = rows["aten::_int_mm"]
+    assert product["precision"] == "int8"
+    assert product["peak_frac"] == pytest.approx(2 * 4096**3 / 139.1e-6 / 1979e12, rel=1e-6)
+    assert 0.49 < product["peak_frac"] < 0.51
+    assert rows["aten::maximum"]["precision"] is None
 
 
 def test_every_device_asked_for_has_peaks() -> None:

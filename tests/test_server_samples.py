@@ -10,7 +10,8 @@ import polars as pl
 import pytest
 
 import tracelens as tl
-from tracelens.analyses import roofline, serving
+from tracelens.analyses import layer_attribution, roofline, serving
+from tracelens.analyses.layer_attribution import notes as layer_notes
 from tracelens.trace import Trace
 
 SAMPLES = Path(__file__).parents[1] / "samples"
@@ -71,6 +72,12 @@ def test_each_replay_has_the_operations_of_its_own_batch() -> None:
     )
 
 
+def test_captures_without_modules_name_no_layers() -> None:
+    trace, base = sample("serving/decode_graph"), sample("serving/capture_8_FULL")
+    said = " ".join(layer_notes(trace, layer_attribution(trace, base=base), base))
+    assert "of the same graphs and names no layers" in said
+
+
 def test_products_in_float8() -> None:
     rows = roofline(sample("serving/fp8_products")).filter(op="aten::_scaled_mm")
     counts = rows.select("n_calls", "flops", "least_bytes", "precision").rows()
@@ -105,7 +112,7 @@ def test_experts_on_two_gpus_exchange_tokens() -> None:
     assert (sent, taken) == (8192 * WIDTH * 2, (5304 + 5304) * WIDTH * 2)
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 def test_torch_counts_the_same_operations_of_the_decoder() -> None:
     """FlopCounterMode, on a model without data as large as that of the captures."""
     torch = pytest.importorskip("torch", reason="the operations are torch's")

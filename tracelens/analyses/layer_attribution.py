@@ -155,13 +155,20 @@ def _replays(trace: Trace, frame: pl.DataFrame, base: Trace | None) -> list[str]
         "Kernels were replayed from CUDA graphs, and nothing tells whose they are: report against a"
         " trace of the same program without graphs, or of its graphs' capture (--against), which"
         " places them by their order."
-        + (
-            " The other trace is no such one: it ran another program or another batch size."
-            if base is not None
-            else ""
-        )
     )
+    if base is not None:
+        unknown += (
+            " The other trace is of the same graphs and names no layers: record it with modules."
+            if _is_captured(trace, base)
+            else " The other trace is no such one: it ran another program or another batch size."
+        )
     return sentences or [unknown]
+
+
+def _is_captured(trace: Trace, base: Trace) -> bool:
+    """Return whether graphs that the base captured are those that the trace replays."""
+    captured = captured_graphs(base)
+    return captured is not None and bool(captured.pairs(trace).height)
 
 
 def _refused(trace: Trace, base: Trace | None) -> list[str]:

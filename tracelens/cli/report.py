@@ -63,7 +63,7 @@ def report(  # noqa: PLR0913 - one parameter an option
             metavar="BASE",
             rich_help_panel=COMPARING,
             help="Trace or source to compare with; speedups "
-            "are BASE / TRACE. Of a folder of captures of CUDA graphs, that of TRACE's batch size."
+            "are BASE / TRACE. Of a folder of captures of CUDA graphs, those of TRACE's batch sizes."
             " Several TRACEs are then runs of one program, and several BASEs of"
             " the other; baseline:NAME are the runs that tracelens baseline keeps.",
         ),

@@ -10,7 +10,7 @@ import msgspec
 
 from tracelens.errors import SourceError, first_line
 
-PRECISIONS = ("fp32", "tf32", "bf16", "fp16", "fp8")
+PRECISIONS = ("fp32", "tf32", "bf16", "fp16", "fp8", "int8")
 """Kinds of products with a peak."""
 
 
@@ -82,9 +82,8 @@ def peaks_of(device: str, given: Peaks | None) -> Peaks | None:
     if row is None:
         return None
     source, bandwidth, *rates = row
-    known = {
-        name: rate * 1e12 for name, rate in zip(PRECISIONS, rates, strict=True) if rate is not None
-    }
+    given_rates = zip(PRECISIONS, [*rates, _INT8.get(name)], strict=True)
+    known = {name: rate * 1e12 for name, rate in given_rates if rate is not None}
     return Peaks(device, known, bandwidth * 1e9, source)
 
 
@@ -194,3 +193,26 @@ _DATASHEETS: dict[str, tuple[Any, ...]] = {
     ),
     "AMD Instinct MI210": ("AMD Instinct MI210, 2022", 1638.4, 45.3, None, 181, 181, None),
 }
+_INT8 = {
+    "B200": 4500,
+    "H200": 1979,
+    "H100 80GB HBM3": 1979,
+    "H100 PCIe": 1513,
+    "A100-SXM4-80GB": 624,
+    "A100 80GB PCIe": 624,
+    "A100-SXM4-40GB": 624,
+    "A100-PCIE-40GB": 624,
+    "L40S": 733,
+    "L4": 242.5,
+    "A10": 250,
+    "T4": 130,
+    "GeForce RTX 5090": 838,
+    "GeForce RTX 4090": 660.6,
+    "GeForce RTX 3090": 284,
+    "AMD Instinct MI325X": 2614.9,
+    "AMD Instinct MI300X": 2614.9,
+    "AMD Instinct MI250X": 191.5,
+    "AMD Instinct MI250": 181,
+    "AMD Instinct MI210": 181,
+}
+"""Dense products of 8-bit integers in 10^12 operations per second, from the same sources."""

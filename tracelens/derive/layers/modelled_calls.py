@@ -111,6 +111,8 @@ def modelled(trace: Trace, base: Trace | None = None, only: pl.Expr | None = Non
         .then(pl.lit("fp32"))
         .when(is_tf32)
         .then(pl.lit("tf32"))
+        .when(pl.col("flops") > 0, pl.col("dtype") == "int8")
+        .then(pl.lit("int8"))
         .otherwise(precision)
     )
     rest = _explained(called.filter(~is_known), trace)
