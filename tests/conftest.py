@@ -12,6 +12,7 @@ import pytest
 from hypothesis import settings
 
 from tests.fast import Watch, imports_slow_modules, is_fast
+from tracelens.storage import limits
 
 # A shared machine may stall for a second: time is the benchmark's business. Most examples read or
 # analyse a trace: TRACELENS_EXAMPLES=1000 looks longer than every run can.
@@ -32,6 +33,9 @@ settings.register_profile(
     derandomize=IN_CI,
 )
 settings.load_profile("tracelens")
+
+# What is refused shall not depend on this machine's memory.
+limits.SHARE_OF_MEMORY = 1 << 40
 
 # What HTA brings along has jsonschema, and with it altair, build 38 grammars on import: a second of
 # every process, for checks of addresses that no chart has.

@@ -14,6 +14,7 @@ from tests.torch_files import codes, read, rows, span, write
 from tracelens.collectors import torch
 from tracelens.errors import SourceError, UsageError
 from tracelens.native import LIBRARY
+from tracelens.storage import limits
 from tracelens.trace.capture import Capture
 
 EVENT = json.dumps(span("first", 1, 1)).encode()
@@ -44,6 +45,17 @@ def test_a_gzip_bomb_is_refused_and_the_limit_can_be_raised(
         read(bomb)
     monkeypatch.setenv("TRACELENS_MAX_EXPANSION", "1100")
     assert rows(read(bomb), "spans", "name") == [("first",), ("last",)]
+
+
+def test_what_the_memory_holds_many_times_over_is_no_bomb(
+    bomb: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(limits, "SHARE_OF_MEMORY", 8)
+    monkeypatch.setattr(limits, "memory_bytes", lambda: 1 << 30)
+    assert rows(read(bomb), "spans", "name") == [("first",), ("last",)]
+    monkeypatch.setattr(limits, "memory_bytes", lambda: 1 << 29)
+    with pytest.raises(SourceError, match="TRACELENS_MAX_EXPANSION"):
+        read(bomb)
 
 
 def test_a_gzip_bomb_on_standard_input(bomb: Path, monkeypatch: pytest.MonkeyPatch) -> None:

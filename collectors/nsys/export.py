@@ -15,7 +15,7 @@ import pyarrow as pa
 from pyarrow import ipc
 
 from tracelens.errors import SourceError, first_line
-from tracelens.storage.limits import ANY_EXPANSION_BYTES, EXPANSION
+from tracelens.storage.limits import EXPANSION, may_become
 from tracelens.storage.pages import page_bytes
 from tracelens.storage.table import DataType
 
@@ -275,7 +275,7 @@ def _check_types(schema: pa.Schema, columns: list[str] | None) -> None:
 def _check_size(file: Path, size_bytes: int) -> None:
     """Raise SourceError for a file that claims far more rows than an export has."""
     given = file.stat().st_size
-    if size_bytes > ANY_EXPANSION_BYTES and size_bytes > given * EXPANSION.value:
+    if size_bytes > may_become(given):
         raise SourceError(
             f"{file}: expected a table of nsys export, found {given} bytes that say they are"
             f" {size_bytes}, more than {EXPANSION.value} times as much; {EXPANSION.how_to_raise}"

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from tracelens.errors import SourceError
-from tracelens.storage.limits import ANY_EXPANSION_BYTES, EXPANSION
+from tracelens.storage.limits import EXPANSION, may_become
 from tracelens.trace.capture import Diagnostics, SourceFile
 
 GZIP_MAGIC = b"\x1f\x8b"
@@ -108,10 +108,9 @@ class ByteSource:
     def _check_expansion(self, given: int) -> None:
         """Raise SourceError for a file that expands so far that it must be made to fill memory.
 
-        Traces shrink to a tenth, such bombs to 1/1000. The ratio is checked from some size on only,
-        because a small file with one repeated event may shrink as far.
+        Traces shrink to a tenth, such bombs to 1/1000.
         """
-        if given > ANY_EXPANSION_BYTES and given > self._size * EXPANSION.value:
+        if given > may_become(self._size):
             self.failed = True
             raise SourceError(
                 f"{self.path}: expected a trace, found {self._size} bytes of gzip that unpack to"

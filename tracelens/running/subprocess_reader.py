@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TypeAlias
 
 from tracelens.errors import SourceError
+from tracelens.storage.limits import memory_bytes
 from tracelens.trace.capture import Capture
 from tracelens.trace.collector import Collector, Tell
 from tracelens.trace.sources import read_in_turn
@@ -45,7 +46,7 @@ def plan(needs: Sequence[int], limit_bytes: int | None = None) -> Plan:
     At least one file is read at a time, and at most one per core. By default, all files together
     may take half of the machine's memory.
     """
-    limit = limit_bytes or _memory_bytes() // 2
+    limit = limit_bytes or memory_bytes() // 2
     each = max(needs)
     n_workers = max(1, min(len(needs), os.cpu_count() or 1, limit // each))
     return Plan(n_workers, each, limit)
@@ -182,10 +183,3 @@ def _end_with_parent() -> None:
     if parent is not None:
         parent.join()
         os._exit(1)
-
-
-def _memory_bytes() -> int:
-    found = [os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")]
-    with contextlib.suppress(OSError, ValueError):
-        found.append(int(Path("/sys/fs/cgroup/memory.max").read_text()))
-    return min(found)

@@ -4,8 +4,11 @@ The limits are far above anything a profiler writes. Input above one is refused 
 message names its variable.
 """
 
+import contextlib
 import os
 from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
 
 from tracelens.errors import UsageError
 
@@ -40,10 +43,8 @@ EXPANSION = Limit(
     "TRACELENS_MAX_EXPANSION",
     200,
     "How many times larger a gzip file, a table of an nsys export or a trace directory may get; one"
-    " that stays below 64 MiB always may.",
+    " that stays below an eighth of the memory always may.",
 )
-ANY_EXPANSION_BYTES = 64 << 20
-"""Any file may expand to this size, however small it is."""
 EVENT_MIB = Limit("TRACELENS_MAX_EVENT_MIB", 16, "Size of one event of a torch trace, in MiB.")
 NESTING = Limit(
     "TRACELENS_MAX_NESTING", 10_000, "Depth of lists and objects inside one event of a torch trace."
@@ -71,4 +72,26 @@ NAMES = Limit(
     "Names of kernels, and of ops, ranges and Python functions, that results list, those with the"
     " most time; all others are one row, such as `(2,900,000 other ops)`.",
 )
+SHARE_OF_MEMORY = 8
+"""An eighth of the memory: any file may become that large."""
 LIMITS = (EXPANSION, EVENT_MIB, NESTING, LOG_MIB, TRACES, MODULES, QUERY_MIB, NAMES)
+
+
+def may_become(size_bytes: int) -> int:
+    """Return how many bytes the content of a file of this size may become.
+
+    A program that repeats itself leaves files that grow a thousandfold, which is no harm where the
+    memory holds it: only what is far larger than both is refused.
+    """
+    return max(64 << 20, memory_bytes() // SHARE_OF_MEMORY, EXPANSION.value * size_bytes)
+
+
+@cache
+def memory_bytes() -> int:
+    """Return the bytes of memory that this process may have: the machine's, or its container's."""
+    amounts = [1 << 30]  # where the system does not say, as Windows does not
+    with contextlib.suppress(AttributeError, OSError, ValueError):
+        amounts = [os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")]
+    with contextlib.suppress(OSError, ValueError):
+        amounts.append(int(Path("/sys/fs/cgroup/memory.max").read_text(encoding="ascii")))
+    return min(amounts)

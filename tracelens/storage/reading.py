@@ -6,7 +6,7 @@ from pathlib import Path
 import polars as pl
 import pyarrow as pa
 
-from tracelens.storage.limits import ANY_EXPANSION_BYTES, EXPANSION
+from tracelens.storage.limits import EXPANSION, may_become
 
 _MANY = 1 << 20
 _LONG = 1 << 13
@@ -82,7 +82,7 @@ def long_bytes(texts: pl.Series) -> int:
 
 def check_texts(n_bytes: int, size_bytes: int) -> None:
     """Raise ValueError for long texts that rows share, as results would have one copy per row."""
-    if n_bytes > max(ANY_EXPANSION_BYTES, EXPANSION.value * size_bytes):
+    if n_bytes > may_become(size_bytes):
         raise ValueError(
             f"rows share texts that are {n_bytes:,} bytes in all; {EXPANSION.how_to_raise}"
         )

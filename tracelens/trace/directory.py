@@ -21,7 +21,7 @@ import pyarrow as pa
 from tracelens.errors import SourceError, first_line
 from tracelens.storage.addresses import url_of
 from tracelens.storage.folders import OwnFolder
-from tracelens.storage.limits import ANY_EXPANSION_BYTES, EXPANSION
+from tracelens.storage.limits import EXPANSION, may_become
 from tracelens.storage.pages import page_bytes
 from tracelens.storage.reading import check_texts, long_bytes, read_columns, read_groups
 from tracelens.storage.swap import is_running, replace_folder, restore
@@ -325,7 +325,7 @@ def refuse_expansion(folder: Path, parts: Sequence[Part]) -> None:
         sum(part.n_bytes for part in parts),
         sum(part.file.stat().st_size for part in parts),
     )
-    if n_bytes > max(ANY_EXPANSION_BYTES, EXPANSION.value * size):
+    if n_bytes > may_become(size):
         largest = max(parts, key=lambda part: part.n_bytes).file
         raise SourceError(
             f"{folder}: {size:,} bytes that become {n_bytes:,}, most of them in"
