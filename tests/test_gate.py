@@ -1,5 +1,6 @@
 """`report --fail-on`: the gates' expressions, their verdicts, and the exit codes."""
 
+import gzip
 import json
 import re
 from pathlib import Path
@@ -369,6 +370,13 @@ def test_twice_the_bytes_fail(capsys: pytest.CaptureFixture[str], tmp_path: Path
     assert "The runs differ in dtypes" in said
 
 
+def copied_bytes(file: str) -> int:
+    """Bytes that the file's own events say were copied to the device."""
+    events = json.loads(gzip.decompress(Path(file).read_bytes()))["traceEvents"]
+    copies = [event for event in events if event.get("cat") == "gpu_memcpy"]
+    return sum(int(copy["args"]["bytes"]) for copy in copies if "HtoD" in copy["name"])
+
+
 def test_continuous_integration_is_told(
     capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -379,8 +387,11 @@ def test_continuous_integration_is_told(
     options = ["--section", "compare_copies", "--junit", str(file)]
     assert report(DOUBLE, "--against", PAGEABLE, *options, *asked) == 3
     told = capsys.readouterr().err
-    assert "::error title=gate failed::h2d_bytes > +50%25: more than in base" in told
-    assert "::warning title=gate unclear::d2h_bytes > +5%25: 0 in both runs" in told
+    grown = copied_bytes(DOUBLE) / copied_bytes(PAGEABLE) - 1
+    found = f"{grown:+.2%}"
+    error = f"h2d_bytes > +50%: {found}, {found} to {found}; more than in base"
+    assert f"::error title=gate failed::{error}".replace("%", "%25") in told
+    assert "::warning title=gate unclear::d2h_bytes > +5%25: no value; 0 in both runs" in told
     suite = ET.parse(file).getroot()  # noqa: S314 - of our own
     assert {name: suite.get(name) for name in ("tests", "failures", "skipped")} == {
         "tests": "3",
@@ -388,6 +399,7 @@ def test_continuous_integration_is_told(
         "skipped": "1",
     }
     assert [[child.tag for child in case] for case in suite] == [["failure"], ["skipped"], []]
+    assert suite[0][0].get("message", "").startswith(found)
 
 
 def test_an_empty_trace_is_no_pass(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from xml.etree import ElementTree as ET
 
 from tracelens.derive.comparing.gate import FAILED, UNCLEAR, Verdict
+from tracelens.views.summary import found_value
 from tracelens.views.values import printable
 
 _SUITE = "tracelens gates"
@@ -18,9 +19,9 @@ def to_junit(verdicts: Sequence[Verdict]) -> str:
     for verdict in verdicts:
         case = ET.SubElement(suite, "testcase", classname="gate", name=printable(verdict.expr))
         if verdict.verdict == FAILED:
-            ET.SubElement(case, "failure", message=printable(verdict.reason))
+            ET.SubElement(case, "failure", message=_message(verdict))
         elif verdict.verdict == UNCLEAR:
-            ET.SubElement(case, "skipped", message=printable(verdict.reason))
+            ET.SubElement(case, "skipped", message=_message(verdict))
     ET.indent(suite)
     return ET.tostring(suite, encoding="unicode", xml_declaration=True) + "\n"
 
@@ -33,10 +34,15 @@ def annotations(verdicts: Sequence[Verdict]) -> list[str]:
     words = {FAILED: "error", UNCLEAR: "warning"}
     return [
         f"::{words[verdict.verdict]} title=gate {verdict.verdict}::"
-        + _escaped(f"{verdict.expr}: {printable(verdict.reason)}")
+        + _escaped(f"{verdict.expr}: {_message(verdict)}")
         for verdict in verdicts
         if verdict.verdict in words
     ]
+
+
+def _message(verdict: Verdict) -> str:
+    """Return what was found, and why it was judged so."""
+    return printable(f"{found_value(verdict)}; {verdict.reason}")
 
 
 def _escaped(text: str) -> str:

@@ -30,12 +30,12 @@ SUMMARISED = (
 def gate_lines(verdicts: list[Verdict]) -> list[str]:
     """Write one line per gate: its verdict, what it asks, and what was found."""
     return [
-        f"{verdict.verdict}: {verdict.expr} ({_found(verdict)}; {verdict.reason})"
+        f"{verdict.verdict}: {verdict.expr} ({found_value(verdict)}; {verdict.reason})"
         for verdict in verdicts
     ]
 
 
-def _found(verdict: Verdict) -> str:
+def found_value(verdict: Verdict) -> str:
     """Write the value with its interval: a share, or a number in the expression's unit."""
     if verdict.value is None:
         return "no value"
@@ -61,7 +61,7 @@ def to_summary(report: Report) -> str:
         sentence = f"**{n[FAILED]} of {len(report.gate)} gates failed{unclear}.**"
         lines = ["| gate | verdict | found | why |", "| --- | --- | --- | --- |"]
         lines += [
-            f"| {escape(verdict.expr)} | {verdict.verdict} | {escape(_found(verdict))} |"
+            f"| {escape(verdict.expr)} | {verdict.verdict} | {escape(found_value(verdict))} |"
             f" {escape(verdict.reason)} |"
             for verdict in report.gate
         ]
