@@ -1,5 +1,8 @@
 """copy_cost: bytes, bandwidth, exposure, waste and what pinning saves, by hand."""
 
+import sqlite3
+from contextlib import closing
+from pathlib import Path
 from typing import Any
 
 import polars as pl
@@ -8,8 +11,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from polars.testing import assert_frame_equal
 
+import tracelens as tl
 from tests.cases import make_trace
 from tracelens.analyses.copy_cost import copy_cost, notes
+from tracelens.derive.replay.advised import advise
 from tracelens.errors import MissingTableError
 from tracelens.schemas.results.work import COPY_COST
 from tracelens.trace import Trace
@@ -369,3 +374,33 @@ def test_copies_by_calls_of_managed_memory_move_no_pages() -> None:
     )
     (said,) = notes(trace, copy_cost(trace))
     assert said.startswith("Rank 0, h2d from managed memory: 2000.0 GB/s")
+
+
+MANAGED = Path(__file__).parents[1] / "samples/nsys/managed"
+
+
+def test_pages_that_moved_on_an_h200_are_those_of_nsys() -> None:
+    """Bytes, times and counts are those that nsys stats printed; the waits are counted anew."""
+    trace = tl.collect(MANAGED / "managed.sqlite")
+    said = " ".join(notes(trace, copy_cost(trace)))
+    for statistics in ("cuda_gpu_mem_time_sum", "cuda_gpu_mem_size_sum"):
+        for row in pl.read_csv(MANAGED / f"managed_stats_{statistics}.csv").iter_rows(named=True):
+            way = "device" if row["Operation"].endswith("Host-to-Device]") else "host"
+            assert f"{row['Count']:,} times to the {way}" in said
+            total = f"{row['Total (MB)']:.3f} MB" if "Total (MB)" in row else None
+            assert (total or f"in {row['Total Time (ns)'] / 1e6:.3f} ms") in said
+    with closing(sqlite3.connect(f"file:{MANAGED}/managed.sqlite?mode=ro", uri=True)) as database:
+        kernels = database.execute("SELECT start, end FROM CUPTI_ACTIVITY_KIND_KERNEL").fetchall()
+        moves = database.execute(
+            "SELECT start, end FROM CUPTI_ACTIVITY_KIND_MEMCPY WHERE copyKind = 11"
+        ).fetchall()
+    waits = []
+    for begun, ended in kernels:
+        inside = [(start, end) for start, end in moves if begun <= start < ended]
+        if inside:
+            last = max(end for _, end in inside)
+            waits.append(min(last, ended) - min(start for start, _ in inside))
+    assert len(waits) == 4
+    assert f"4 kernels wait for them, for {sum(waits) / 1e6:.3f} ms" in said
+    (only,) = (text for text in advise(trace) if "managed memory" in text)
+    assert f"up to {sum(waits) / 8e6:.2f} ms a step" in only

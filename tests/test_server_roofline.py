@@ -154,6 +154,7 @@ def test_indexing_takes_what_its_blocks_take(kernel: str, n_elements: int, said:
     kernels = [{"name": kernel, "span_id": 0, "duration_ns": 9, "grid_x": 3}]
     found = row(make_trace(spans=spans, kernels=kernels), "aten::index")
     assert found["least_bytes"] == 2 * 2 * n_elements
+    assert found["shapes"] == "512x64"  # those of the indices are not recorded
     assert ("at most: sizes by the kernels' blocks" in found["evidence"]) == said
 
 

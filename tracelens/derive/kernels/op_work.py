@@ -190,8 +190,14 @@ def tensors_of(shapes: str | None, dtypes: str | None) -> tuple[str, str]:
     told = [
         (size, kind if isinstance(kind, str) else "") for size, kind in pairs if are_sizes(size)
     ]
-    # Of what has no sizes, tensors have an element type.
-    found = [(size, kind) for size, kind in told if size or element_type(kind) is not None]
+    # Of what has no sizes, tensors have an element type; sizes without one are not recorded but
+    # read from kernels, as those of indices.
+    has_kinds = bool(listed(dtypes))
+    found = [
+        (size, kind)
+        for size, kind in told
+        if element_type(kind) is not None or (size and (kind or not has_kinds))
+    ]
     words = [(element_type(kind) or (kind,))[0] for _, kind in found if kind]
     return " ".join("x".join(map(str, size)) or "()" for size, _ in found), " ".join(
         dict.fromkeys(words)
