@@ -11,7 +11,7 @@ from tracelens.derive.time.code_owner import LIBRARY, OWN_HOOKS, PROGRAM, owner,
 
 _LOADER = r"DataLoader|_next_data"
 """Names of spans from a data loader's own code."""
-_UNINFORMATIVE = (
+UNINFORMATIVE = (
     "|".join(f"(?:{words})" for words in FAMILIES.values())
     + rf"|{OWN_HOOKS}|^ProfilerPart#|^PyTorch Profiler|^nn\.Module: "
 )
@@ -201,7 +201,7 @@ def _facts(spans: pl.DataFrame, rows: pl.Series) -> pl.DataFrame:
             rows,
             parent.alias("parent"),
             span_kind.alias("kind"),
-            each_once(name, lambda text: ~text.str.contains(_UNINFORMATIVE)).alias("informs"),
+            each_once(name, lambda text: ~text.str.contains(UNINFORMATIVE)).alias("informs"),
             each_once(name, lambda text: text.str.contains(_LOADER)).alias("is_loader"),
             each_once(name, owner).alias("owner"),
             each_once(name, package).to_physical().alias("package_of_row"),
@@ -233,31 +233,6 @@ def _depths(parent: pl.Series) -> tuple[pl.Series, pl.Series]:
     among = pl.DataFrame({"depth": depth}).select(number_among).to_series()
     row_above = among.cast(pl.Int64).gather(parent)
     return depth.alias("depth"), row_above.alias("parent_at")
-
-
-def between(before: pl.Expr, after: pl.Expr, is_outside: pl.Expr) -> pl.Expr:
-    """Describe time in which nothing is recorded by the names before and after it.
-
-    With `is_outside`, all that came before has ended, the mark of a step included.
-    """
-    before, after = (
-        pl.when(name.str.contains(_UNINFORMATIVE))
-        .then(pl.when(is_outside).then(pl.lit(outside)).otherwise(pl.lit(f"the step's {edge}")))
-        .otherwise(shortened(name))
-        for name, edge, outside in ((before, "begin", "one step"), (after, "end", "the next"))
-    )
-    return (
-        pl.when(before.is_null())
-        .then("before " + after)
-        .when(after.is_null())
-        .then("after " + before)
-        .otherwise("between " + before + " and " + after)
-    )
-
-
-def is_step(name: pl.Expr) -> pl.Expr:
-    """Return whether a name is that of a step's mark, which names no place."""
-    return name.str.contains(_UNINFORMATIVE)
 
 
 def shortened(name: pl.Expr) -> pl.Expr:

@@ -1,0 +1,107 @@
+"""Name time of a host thread outside of any span by what ran just before and just after it."""
+
+import polars as pl
+
+from tracelens.derive.columns.per_unique import each_once
+from tracelens.derive.time.call_path import UNINFORMATIVE, shortened
+from tracelens.derive.time.host_lanes import Lanes
+
+
+def name_by_neighbours(spans: pl.DataFrame, lanes: Lanes, moments: pl.Series) -> pl.Series:
+    """Describe each moment outside of any span by the spans just before and just after it.
+
+    Where one side has nothing but the mark of a step, a call is named instead: before the replay of
+    a graph there is nothing else.
+    """
+    place, following = _nearest(lanes.spans, lanes, moments)
+    row = lanes.spans["row"].cast(pl.Int64).gather(place)
+    recorded = lanes.recorded(moments)
+    while row.count():
+        above = spans["parent_id"].gather(row).cast(pl.Int64)
+        has_ended = _ends(spans, above) <= recorded
+        if not has_ended.any():
+            break
+        row = above.zip_with(has_ended.fill_null(value=False), row)
+    span_names = spans["name"].gather(row)
+    is_mark = each_once(span_names, _is_step).fill_null(value=False)
+    ends_before_record = _ends(spans, row) <= recorded
+    is_outside = is_mark & ends_before_record.fill_null(value=False)
+    calls = _bare_calls(lanes.calls, spans)
+    last_call, next_call = _nearest(calls, lanes, moments)
+    next_mark = each_once(lanes.spans["name"].gather(following), _is_step)
+    names = pl.DataFrame(
+        {
+            "before": span_names.cast(pl.String),
+            "after": lanes.spans["name"].gather(following).cast(pl.String),
+            "call_before": calls["api"].gather(last_call).cast(pl.String),
+            "call_after": calls["api"].gather(next_call).cast(pl.String),
+            "is_next_mark": next_mark.fill_null(value=True),
+            "is_later": calls["start_ns"].gather(last_call)
+            >= lanes.spans["start_ns"].gather(place),
+            "is_earlier": calls["start_ns"].gather(next_call)
+            < lanes.spans["start_ns"].gather(following),
+            "is_outside": is_outside,
+        }
+    )
+    by_call_after = pl.col("is_next_mark") & pl.col("is_earlier").fill_null(value=True)
+    by_call_after &= pl.col("call_after").is_not_null()
+    by_call_before = pl.col("before").is_null() | by_call_after
+    by_call_before &= pl.col("is_later").fill_null(value=True) & pl.col("call_before").is_not_null()
+    before = pl.when(by_call_before).then("call_before").otherwise("before")
+    after = pl.when(by_call_after).then("call_after").otherwise("after")
+    text = _text_between(before, after, pl.col("is_outside"))
+    return names.select(text).to_series().alias("what")
+
+
+def _nearest(events: pl.DataFrame, lanes: Lanes, moments: pl.Series) -> tuple[pl.Series, pl.Series]:
+    """Return two places per moment: those of the thread's last event before it and of the next.
+
+    The last event began no later than the moment. A place is None where there is no such event.
+    """
+    thread = lanes.thread_of(moments)
+    after = events["start_ns"].search_sorted(moments, "right")
+    places = after.cast(pl.Int64) - 1, after.cast(pl.Int64)
+    inside = [place.set((place < 0) | (place >= events.height), None) for place in places]
+    owners = [lanes.thread_of(events["start_ns"].gather(place)) for place in inside]
+    last, following = (
+        place.set(~(owner == thread).fill_null(value=False), None)
+        for place, owner in zip(inside, owners, strict=True)
+    )
+    return last, following
+
+
+def _ends(spans: pl.DataFrame, rows: pl.Series) -> pl.Series:
+    """Return when the spans of these rows end."""
+    starts = spans["start_ns"].gather(rows).cast(pl.Int64)
+    return starts + spans["duration_ns"].gather(rows)
+
+
+def _bare_calls(calls: pl.DataFrame, spans: pl.DataFrame) -> pl.DataFrame:
+    """Return the calls that lie outside of all spans but marks of steps."""
+    around = spans["name"].gather(calls["span_id"])
+    return calls.filter(each_once(around, _is_step).fill_null(value=True))
+
+
+def _text_between(before: pl.Expr, after: pl.Expr, is_outside: pl.Expr) -> pl.Expr:
+    """Describe time in which nothing is recorded by the names before and after it.
+
+    With `is_outside`, all that came before has ended, the mark of a step included.
+    """
+    before, after = (
+        pl.when(name.str.contains(UNINFORMATIVE))
+        .then(pl.when(is_outside).then(pl.lit(outside)).otherwise(pl.lit(f"the step's {edge}")))
+        .otherwise(shortened(name))
+        for name, edge, outside in ((before, "begin", "one step"), (after, "end", "the next"))
+    )
+    return (
+        pl.when(before.is_null())
+        .then("before " + after)
+        .when(after.is_null())
+        .then("after " + before)
+        .otherwise("between " + before + " and " + after)
+    )
+
+
+def _is_step(name: pl.Expr) -> pl.Expr:
+    """Return whether a name is that of a step's mark, which names no place."""
+    return name.str.contains(UNINFORMATIVE)
