@@ -66,6 +66,12 @@ def test_doctor_reads_the_version_that_a_tool_prints(
     assert doctor.examine().row(0)[:3] == ("gdb", True, "13.1")
 
 
+def test_a_group_without_a_command_lists_its_commands(run: Run) -> None:
+    asked = run("collect")
+    assert asked.code == 2
+    assert any(line.startswith("  files ") for line in asked.err.splitlines())
+
+
 def test_version(run: Run) -> None:
     assert run("--version").out.startswith("tracelens ")
 

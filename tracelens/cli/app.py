@@ -19,10 +19,9 @@ from types import FrameType
 from typing import Annotated, Any, NoReturn
 
 import typer
-from typer.core import TyperGroup
 
 from tracelens.cli.output import AT_END, OPENED, drop_output, emit, tell
-from tracelens.cli.panels import LoadedCommands, PanelledCommand, take_as_given
+from tracelens.cli.panels import LoadedGroup, PanelledCommand
 from tracelens.errors import SourceError, TracelensError, UsageError, printable
 from tracelens.storage.addresses import refuse_credentials
 
@@ -60,27 +59,36 @@ It is click's UsageError up to 0.15, its own copy since 0.29.
 """
 
 
-class _Commands(TyperGroup):
+@cache
+def _load(name: str) -> Any:
+    """Load a module's command: the function of its name, or the Typer application `app`."""
+    is_ignored = signal.getsignal(signal.SIGINT) is signal.SIG_IGN
+    # Modules make a million objects that stay: looking for garbage among them every 700 of them is
+    # a twentieth of a verdict's time, a tenth of a page's.
+    gc.set_threshold(50_000)
+    module = import_module(f"tracelens.cli.{name.replace('-', '_')}")
+    if is_ignored:  # Polars (1.3x) catches SIGINT when it is imported
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
+    gc.freeze()  # what was imported stays to the end: nothing is gained by collecting among it
+    application = getattr(module, "app", None)
+    if application is None:
+        application = typer.Typer(add_completion=False, rich_markup_mode=None)
+        function = getattr(module, name.replace("-", "_"))
+        settings = getattr(module, "SETTINGS", None)
+        application.command(name, cls=PanelledCommand, context_settings=settings)(function)
+    return typer.main.get_command(application)
+
+
+class _Commands(LoadedGroup):
     """The commands; an error of any becomes a line and an exit code."""
 
-    def __init__(self, *arguments: Any, **named: Any) -> None:
-        """Take Typer's settings; the commands are those of COMMANDS."""
-        super().__init__(*arguments, **named)
-        self.commands: Any = LoadedCommands([*COMMANDS], _load)
-
-    def list_commands(self, ctx: Any) -> list[str]:  # noqa: ARG002 - as the base class has it
-        """Return names of the commands, in the order of `--help`."""
-        return [*COMMANDS]
+    names = (*COMMANDS,)
+    load = staticmethod(_load)
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:  # noqa: ARG002 - see above
         """List the commands without importing them."""
         with formatter.section("Commands"):
             formatter.write_dl([*COMMANDS.items()])
-
-    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """Parse the words before the command without pydantic."""
-        take_as_given(self.get_params(ctx))
-        return super().parse_args(ctx, args)
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
         """Find and import a command. From then on Ctrl-C raises KeyboardInterrupt."""
@@ -97,7 +105,8 @@ class _Commands(TyperGroup):
             if sys.stdout is not None:  # as with `>&-`
                 sys.stdout.flush()
         except _WRONG_WORDS as error:
-            error.message = printable(error.message)
+            lines = error.message.split("\n")  # a group without a command shows its help
+            error.message = "\n".join(map(printable, lines))
             raise
         except TracelensError as error:
             if ctx.params.get("debug"):
@@ -160,26 +169,6 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
 )
-
-
-@cache
-def _load(name: str) -> Any:
-    """Load a module's command: the function of its name, or the Typer application `app`."""
-    is_ignored = signal.getsignal(signal.SIGINT) is signal.SIG_IGN
-    # Modules make a million objects that stay: looking for garbage among them every 700 of them is
-    # a twentieth of a verdict's time, a tenth of a page's.
-    gc.set_threshold(50_000)
-    module = import_module(f"tracelens.cli.{name.replace('-', '_')}")
-    if is_ignored:  # Polars (1.3x) catches SIGINT when it is imported
-        signal.signal(signal.SIGINT, signal.SIG_IGN)
-    gc.freeze()  # what was imported stays to the end: nothing is gained by collecting among it
-    application = getattr(module, "app", None)
-    if application is None:
-        application = typer.Typer(add_completion=False, rich_markup_mode=None)
-        function = getattr(module, name.replace("-", "_"))
-        settings = getattr(module, "SETTINGS", None)
-        application.command(name, cls=PanelledCommand, context_settings=settings)(function)
-    return typer.main.get_command(application)
 
 
 def main(arguments: Sequence[str] | None = None) -> NoReturn:

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from typer.core import TyperCommand
+from typer.core import TyperCommand, TyperGroup
 
 WRITING = "Writing"
 RANKS = "Ranks and machines"
@@ -34,6 +34,27 @@ class LoadedCommands(Mapping[str, Any]):
 
     def __len__(self) -> int:
         return len(self._names)
+
+
+class LoadedGroup(TyperGroup):
+    """A group of commands that are loaded by name; `names` and `load` are of the subclass."""
+
+    names: Sequence[str]
+    load: Callable[[str], Any]
+
+    def __init__(self, *arguments: Any, **named: Any) -> None:
+        """Take Typer's settings."""
+        super().__init__(*arguments, **named)
+        self.commands: Any = LoadedCommands(self.names, self.load)
+
+    def list_commands(self, ctx: Any) -> list[str]:  # noqa: ARG002 - as the base class has it
+        """Return names of the commands, in the order of `--help`."""
+        return [*self.names]
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Parse the words before the command without pydantic."""
+        take_as_given(self.get_params(ctx))
+        return super().parse_args(ctx, args)
 
 
 class PanelledCommand(TyperCommand):

@@ -8,10 +8,9 @@ from importlib import import_module
 from typing import Any
 
 import typer
-from typer.core import TyperGroup
 
 from tracelens.cli.collect.files import collect_one_kind
-from tracelens.cli.panels import LoadedCommands, PanelledCommand
+from tracelens.cli.panels import LoadedGroup, PanelledCommand
 from tracelens.trace.collector import COLLECTORS
 
 _OWN = ("torch", "nsys", "gdb")
@@ -19,19 +18,6 @@ _OWN = ("torch", "nsys", "gdb")
 _OTHERS = ("timings", "calls", "files")
 """Commands of no collector, with a module each, too."""
 _NAMES = [*_OWN, *(name for name in COLLECTORS if name not in _OWN), *_OTHERS]
-
-
-class _Commands(TyperGroup):
-    """The commands. One is imported when it is asked for: reading a file needs no measuring."""
-
-    def __init__(self, *arguments: Any, **named: Any) -> None:
-        """Take Typer's settings."""
-        super().__init__(*arguments, **named)
-        self.commands: Any = LoadedCommands(_NAMES, _load)
-
-    def list_commands(self, ctx: Any) -> list[str]:  # noqa: ARG002 - as the base class has it
-        """Return names of the commands, in the order of `--help`."""
-        return _NAMES
 
 
 @cache
@@ -45,6 +31,13 @@ def _load(name: str) -> Any:
         text = f"Collect {COLLECTORS[name].expects}."
         application.command(name, cls=PanelledCommand, help=text)(collect_one_kind)
     return typer.main.get_command(application)
+
+
+class _Commands(LoadedGroup):
+    """The commands. One is imported when it is asked for: reading a file needs no measuring."""
+
+    names = _NAMES
+    load = staticmethod(_load)
 
 
 app = typer.Typer(
