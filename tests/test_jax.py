@@ -9,6 +9,7 @@ import pytest
 
 import tracelens as tl
 from tracelens.errors import SourceError
+from tracelens.report import build_report
 from tracelens.trace.sources import sources_of
 
 SAMPLE = Path(__file__).parents[1] / "samples" / "jax" / "perceptron.trace.json.gz"
@@ -127,6 +128,12 @@ def test_layers_are_named_scopes(trace: tl.Trace) -> None:
     layers = tl.analyses.layer_attribution(trace).select("layer", "duration_total_ns")
     assert sorted(layers.rows())[:2] == [("(pre-window)", 0), ("(unattributed)", 5_000)]
     assert ("jit(step)/layer1", 8_125) in layers.rows()
+
+
+def test_no_torch_option_is_asked_for_where_layers_are_known(trace: tl.Trace) -> None:
+    for name in ("layer_attribution", "layer_host_time"):
+        (section,) = build_report(trace, None, [name]).sections
+        assert not any("layers are unknown" in note for note in section.notes)
 
 
 def test_a_folder_has_the_latest_run(tmp_path: Path) -> None:

@@ -107,7 +107,8 @@ def notes(trace: Trace, frame: pl.DataFrame, base: Trace | None = None) -> list[
             )
     sentences += _replays(trace, frame, base)
     by_base = frame["evidence"].is_in((BASE_EVIDENCE, CAPTURE_EVIDENCE)).any()
-    if not trace.has("layers") and not trace.has("provenance") and not by_base:
+    is_known = (~frame["layer"].str.starts_with("(")).any() or by_base
+    if not is_known and not trace.has("layers") and not trace.has("provenance"):
         sentences.append(
             "The trace has no module calls, so layers are unknown; profile with with_stack=True,"
             " with_modules=True."

@@ -39,7 +39,8 @@ def notes(trace: Trace, frame: pl.DataFrame) -> list[str]:
         sentences.append(
             f"Rank {rank}: {placed:.1%} of the ops' self time on the host has a layer."
         )
-    if not trace.has("layers"):
+    is_known = (~frame["layer"].str.starts_with("(")).any()
+    if not is_known and not trace.has("layers"):
         sentences.append(
             "The trace has no module calls, so layers are unknown; profile with with_stack=True,"
             " with_modules=True, or run the program under tracelens collect torch."
