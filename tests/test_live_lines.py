@@ -130,6 +130,14 @@ def test_the_line_that_most_samples_saw_is_named(what: str | None, said: str) ->
     assert placed(what, samples(*stacks)) == said
 
 
+def test_a_long_call_sampled_once_outweighs_many_samples() -> None:
+    """Line 22 holds the interpreter's lock from 10 to 90, and is sampled at its end, as of 50."""
+    stacks = [
+        (n, [("<module>", line)]) for n, line in ((4, 21), (8, 21), (50, 22), (95, 23), (98, 23))
+    ]
+    assert placed(None, samples(*stacks)) == "train.py(22): <module>"
+
+
 def test_what_the_profiler_does_for_itself_is_of_no_line() -> None:
     found = samples((5, [("<module>", 7)]))
     assert placed("the profiler's own work", found) == "the profiler's own work"

@@ -4,7 +4,8 @@ import re
 from bisect import bisect_left
 from collections import Counter
 from dataclasses import dataclass
-from typing import Any
+from itertools import pairwise
+from typing import Any, TypeAlias
 
 import polars as pl
 
@@ -13,6 +14,8 @@ from tracelens.derive.columns.split_intervals import cut_at
 from tracelens.derive.time.activity_places import PROFILER
 from tracelens.derive.time.cpu_busy import outermost_ops
 from tracelens.derive.time.frame_lines import FRAME
+
+Stack: TypeAlias = list[tuple[str, str, int, bool]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,7 +26,7 @@ class LineSamples:
     """
 
     times: list[int]
-    frames: list[list[tuple[str, str, int, bool]]]
+    frames: list[Stack]
 
     @classmethod
     def of(cls, facts: dict[str, Any]) -> "LineSamples | None":
@@ -44,15 +47,24 @@ class LineSamples:
             return None
         return cls(times, frames) if times else None
 
-    def within(self, start_ns: int, end_ns: int) -> list[list[tuple[str, str, int, bool]]]:
-        """Return the stacks that were sampled in a stretch of time."""
-        return self.frames[bisect_left(self.times, start_ns) : bisect_left(self.times, end_ns)]
+    def within(self, start_ns: int, end_ns: int) -> list[tuple[int, Stack]]:
+        """Return the stacks sampled in a stretch, with the part of it that each stands for.
+
+        A sample stands for the time that is nearer to it than to any other: a call that holds the
+        interpreter's lock is sampled once, however long it takes.
+        """
+        first, last = bisect_left(self.times, start_ns), bisect_left(self.times, end_ns)
+        inside = self.times[first:last]
+        halves = [(before + after) // 2 for before, after in pairwise(inside)]
+        edges = [start_ns, *halves, end_ns]
+        weights = [max(after - before, 1) for before, after in pairwise(edges)]
+        return [*zip(weights, self.frames[first:last], strict=True)] if inside else []
 
 
 def with_sampled_lines(
     activities: pl.DataFrame, samples: LineSamples, spans: pl.DataFrame | None = None
 ) -> pl.DataFrame:
-    """Add to each frame of a place the line that most samples found there.
+    """Add to each frame of a place the line in which it spent most time, by the samples.
 
     A place without a Python frame gets the innermost frame of the program's own code. A stretch
     that was not sampled gets the lines that the same place had elsewhere. Launching keeps its
@@ -109,19 +121,22 @@ def _cut_where_lines_change(
     return pl.concat([rest, pieces.select(activities.columns)]).sort("start_ns")
 
 
-def _with_lines(what: str | None, stacks: list[list[tuple[str, str, int, bool]]]) -> str | None:
-    """Return the place; each frame has the line that most stacks have for it."""
+def _with_lines(what: str | None, stacks: list[tuple[int, Stack]]) -> str | None:
+    """Return the place; each of its frames has the line of most time in the stacks.
+
+    Each stack has a weight: the time that it stands for.
+    """
     lines: dict[tuple[str, str], Counter[int]] = {}
     program_lines: Counter[tuple[str, str, int]] = Counter()
-    for stack in stacks:
+    for weight, stack in stacks:
         seen: set[tuple[str, str]] = set()
         for file, function, line, _ in stack:
             if (file, function) not in seen:  # of a recursion the innermost call
                 seen.add((file, function))
-                lines.setdefault((file, function), Counter())[line] += 1
+                lines.setdefault((file, function), Counter())[line] += weight
         innermost = next(((f, name, line) for f, name, line, is_own in stack if is_own), None)
         if innermost is not None:
-            program_lines[innermost] += 1
+            program_lines[innermost] += weight
 
     def line_of(match: re.Match[str]) -> str:
         counts = lines.get((match[1].rpartition("/")[2], match[4]))

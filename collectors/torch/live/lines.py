@@ -14,6 +14,8 @@ from typing import Any
 
 _LEAST_S, _MOST_S, _MOST_SHARE = 0.001, 0.02, 0.01
 _MOST_SAMPLES, _MOST_FRAMES = 4_000, 40
+_LATE = 10
+"""A sample is of the moment before it by this part of its delay."""
 _LIBRARIES = tuple(
     {
         path
@@ -65,9 +67,11 @@ class LineSampler:
             if frame is None:
                 return
             # A call that holds the interpreter's lock delays the sample to its end, at which the
-            # caller's line is still the call's: the sample is of the time in between.
+            # caller's line is still the call's: the sample is of a time shortly before. It is not
+            # of the middle, as a busy machine delays samples, too, and other lines ran meanwhile.
             now_ns = time.time_ns()
-            self._samples.append((asked_ns + max(now_ns - asked_ns, 0) // 2, self._frames(frame)))
+            delay_ns = max(now_ns - asked_ns, 0)
+            self._samples.append((now_ns - delay_ns // _LATE, self._frames(frame)))
             if len(self._samples) >= _MOST_SAMPLES:
                 del self._samples[::2]
                 self._least_s *= 2

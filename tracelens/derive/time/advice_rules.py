@@ -43,6 +43,7 @@ _BY_LOADER = {
     "_SingleProcess": "The data loader works in the main process; give it workers (num_workers)",
     "_MultiProcessing": "The loader's workers do not keep up; more of them, or cheaper decoding",
 }
+_IN_LOADER = r"DataLoader|_next_data"
 _WAITS = (
     r"(?:^|> )(?:queue|threading|selectors|socket|ssl|select|subprocess|asyncio)(?:/\w+)?\.py"
     r"(?:\((?:defined at )?\d+\))?: "
@@ -108,9 +109,8 @@ def _idle(program: JudgedProgram) -> Iterator[Rule]:
     for cause, words in _BY_CAUSE.items():
         places = program.places_of(cause)
         text = words
-        if cause == "input" and places:
-            loaders = (say for loader, say in _BY_LOADER.items() if loader in places[0][0])
-            text = next(loaders, words)
+        if cause == "input":
+            text = _by_loader(places) or words
         if cause == "host" and not program.trace.has("kernels"):
             text = _BETWEEN_OPS
         kinds = {"host": _BY_HOST_PLACE, "sync": _BY_WAIT}.get(cause, {})
@@ -126,6 +126,13 @@ def _idle(program: JudgedProgram) -> Iterator[Rule]:
             places=places,
             expression=_EXPRESSIONS.get(cause),
         )
+
+
+def _by_loader(places: list[tuple[str, int]]) -> str | None:
+    """Return the advice on torch's loader, where most input time is in one; None elsewhere."""
+    times = {loader: sum(ns for what, ns in places if loader in what) for loader in _BY_LOADER}
+    loader = max(times, key=lambda name: times[name])
+    return _BY_LOADER[loader] if times[loader] and _is_mostly(places, _IN_LOADER) else None
 
 
 def _is_mostly(places: list[tuple[str, int]], kind: str) -> bool:
