@@ -11,6 +11,7 @@ import tracelens as tl
 from tests.cases import make_trace
 from tests.command_line import command_line
 from tests.torch_files import call, kernel, span, write
+from tracelens.derive.layers.graph_capture import captured_graphs
 from tracelens.jobs.graph_captures import captures_of
 from tracelens.trace import Trace
 
@@ -92,3 +93,16 @@ def test_the_roofline_takes_a_folder(
     asked = ("--against", folder, "--section", "roofline", "--format", "csv")
     result = command_line(capsys, "report", source, *asked)
     assert "aten::mm,16x64 64x32" in result.out
+
+
+def test_a_larger_graph_than_the_tokens_need_is_found(folder: Path, tmp_path: Path) -> None:
+    """5 tokens fit into 8, but other ranks needed 16: the kernel is that graph's."""
+    names = [sorted(folder.glob("*.gz"))[place] for place in (1, 2)]
+    base = tl.collect(names, ranks=[0, 1])
+    (file,) = [file for file in names if size_in(file) == 16]
+    assert size_in(names[1 - names.index(file)]) == 8
+    trace = replayed(5, "Cijk_16")
+    captured = captured_graphs(base)
+    assert captured is not None
+    assert captured.pairs(trace)["base_rank"].to_list() == [names.index(file)]
+    assert not captured.refused

@@ -63,38 +63,39 @@ class Captured:
         kernels = kernels.join(steps, on=["rank", "step"], how="left", maintain_order="left")
         code = pl.struct("name", *_GRID, *_BLOCK).hash(seed=0)
         known: dict[tuple[object, ...], pl.Series | None] = {}
-        pair_frames = [PAIRS.to_frame()]
-        base_ranks = self.launches.select("rank", base_id="kernel_id")
+        pair_frames = [PAIRS.to_frame().drop("base_rank")]
+        sizes = self.launches.select("rank", "batch_size").unique().sort("batch_size", "rank")
+        chosen: dict[tuple[int, int | None], tuple[int | None, int | None]] = {}
+        base_ranks = self.launches.select(base_rank="rank", base_id="kernel_id")
         for (rank, _), unit in kernels.with_columns(code=code).group_by(
             "rank", "api_call_id", maintain_order=True
         ):
-            own_rank, size = self._chosen(rank, unit["n_tokens"][0])
+            asked = rank, unit["n_tokens"][0]
+            if asked not in chosen:
+                chosen[asked] = self._chosen(*asked, sizes)
+            own_rank, size = chosen[asked]
             key = (own_rank, size, *unit["code"])
             if key not in known:
-                known[key] = self._launches_of(unit, self._captures(own_rank, size))
+                known[key] = self._launches_of(unit, own_rank, size)
             if (ids := known[key]) is not None:
                 pairs = unit.select("rank", "kernel_id", base_id=ids).drop_nulls("base_id")
-                pair_frames.append(
-                    pairs.join(
-                        base_ranks.rename({"rank": "base_rank"}),
-                        on="base_id",
-                        maintain_order="left",
-                    ).select(PAIRS.names())
-                )
-        return pl.concat(pair_frames)
+                pair_frames.append(pairs)
+        every = pl.concat(pair_frames)
+        return every.join(base_ranks, on="base_id", maintain_order="left").select(PAIRS.names())
 
-    def _chosen(self, rank: int, n_tokens: int | None) -> tuple[int | None, int | None]:
+    def _chosen(
+        self, rank: int, n_tokens: int | None, sizes: pl.DataFrame
+    ) -> tuple[int | None, int | None]:
         """Return the rank and the batch size of the captures that a replay may be of; None for any.
 
-        A server replays the graph of the smallest size that its tokens fit into.
+        A server replays the graph of the smallest size that its tokens fit into. `sizes` has the
+        ranks and batch sizes of all captures.
         """
-        sizes = self.launches["batch_size"].drop_nulls().unique().sort()
-        fitting = sizes.filter(sizes >= n_tokens) if n_tokens is not None else sizes.clear()
-        size = int(fitting[0]) if len(fitting) else None
-        has_own = self.launches.filter(
-            pl.col("rank") == rank, True if size is None else pl.col("batch_size") == size
-        )
-        return (rank if has_own.height else None), size
+        known = sizes.drop_nulls("batch_size")
+        fitting = known.filter(pl.col("batch_size") >= n_tokens) if n_tokens else known.clear()
+        size = int(fitting["batch_size"][0]) if fitting.height else None
+        of_size = sizes if size is None else fitting.filter(pl.col("batch_size") == size)
+        return (rank if rank in of_size["rank"].to_list() else None), size
 
     def _captures(self, rank: int | None, size: int | None) -> list[pl.DataFrame]:
         launches = self.launches.filter(
@@ -104,19 +105,18 @@ class Captured:
         return launches.partition_by("rank", "capture", maintain_order=True)
 
     def _launches_of(
-        self, kernels: pl.DataFrame, captures: Sequence[pl.DataFrame]
+        self, kernels: pl.DataFrame, rank: int | None, size: int | None
     ) -> pl.Series | None:
         """Return, for each replayed kernel, the kernel_id of its launch in `work`.
 
-        Return None where no capture is of this graph.
+        The captures of that rank and batch size come first, then all: servers also replay larger
+        graphs, as other ranks need them. None where no capture is of this graph.
         """
-        fits = [
-            (wrong, ids)
-            for launches in captures
-            for wrong, ids in [_compared(kernels, launches)]
-            if ids is not None
-        ]
-        wrong, ids = min(fits, key=lambda fit: fit[0], default=(1.0, None))
+        captures = self._captures(rank, size)
+        wrong, ids = _best(kernels, captures)
+        if wrong > _MOST_WRONG and size is not None:
+            captures = self._captures(None, None)
+            wrong, ids = _best(kernels, captures)
         if wrong <= _MOST_WRONG:
             return ids
         sizes = ", ".join(map(str, sorted({launches.height for launches in captures})[:5]))
@@ -130,6 +130,19 @@ class Captured:
             else why
         )
         return None
+
+
+def _best(
+    kernels: pl.DataFrame, captures: Sequence[pl.DataFrame]
+) -> tuple[float, pl.Series | None]:
+    """Return the least contradicting share of the captures, and its pairs."""
+    fits = [
+        (wrong, ids)
+        for launches in captures
+        for wrong, ids in [_compared(kernels, launches)]
+        if ids is not None
+    ]
+    return min(fits, key=lambda fit: fit[0], default=(1.0, None))
 
 
 def captured_graphs(trace: Trace) -> Captured | None:
