@@ -157,7 +157,6 @@ def test_pinned_memory_copies_at_the_speed_of_pinned_copies() -> None:
         ("batch=16,16:64", "one batch size says nothing of another"),
         ("batch=16,32:64", "trace of the second batch size is not given"),
         ("sdpa", "no product, softmax and product"),
-        ("compile", "is not known"),
         ("faster softmax by 2", "no op, layer or kernel"),
         ("dtype=int3", "say one of"),
         ("faster gemm by 1.2.3", "1.2.3 is no factor"),
@@ -278,6 +277,55 @@ def test_a_fused_optimizer_keeps_a_share_of_its_step() -> None:
         made.launch("elementwise", start + 400, start + 410, start + 420)
     # Of the host's 600 µs a twentieth is left.
     assert after(made.trace("trace_log"), "fused_optimizer") == pytest.approx(430_000, abs=10_000)
+
+
+def test_a_compiled_program_is_shorter_by_what_pairs_say() -> None:
+    """Of 200 µs of an op 0.73 stay; of a product 1, and of the fused kernel's 100 µs 0.35."""
+    made = StepTrace()
+    for start in (0, 1000, 2000):
+        made.step(start, start + 1000)
+        made.span("aten::mm", start + 100, start + 300)
+        made.launch("gemm", start + 300 - 5, start + 300, start + 500, primitive="gemm")
+        made.launch("relu", start + 300 - 4, start + 501, start + 601, primitive="elementwise")
+        made.span("aten::relu", start + 294, start + 300)
+        made.call("cudaDeviceSynchronize", "sync", start + 310, start + 605)
+    row = tl.whatif(made.trace("trace_log"), "compile").row(0, named=True)
+    assert row["before_ns"] - row["after_ns"] == pytest.approx(65_000 + 54_000, abs=9_000)
+    # The range ends no lower than 0.74 of the product and a quarter of the other.
+    assert 0.95 * (148_000 + 25_000) <= row["low_ns"] < row["after_ns"] < row["high_ns"]
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("autograd::engine::evaluate_function: MmBackward0", "of steps that train"),
+        ("Torch-Compiled Region: 0/0", "compiled already"),
+        ("triton_poi_fused_0", "compiled already"),
+    ],
+)
+def test_of_some_steps_compiling_gives_no_number(name: str, words: str) -> None:
+    made = waiting_steps()
+    made.span(name, 200, 300)
+    with pytest.raises(UsageError, match=words):
+        tl.whatif(made.trace("trace_log"), "compile")
+
+
+def test_more_workers_may_be_no_faster_at_ops() -> None:
+    """A main process that loads for 40 ms, 30 of them in torch's ops, which a worker does alone."""
+    highs = []
+    for ops_us in (0, 30_000):
+        made = StepTrace()
+        for start in range(0, 180_000, 45_000):
+            made.step(start, start + 45_000)
+            loader = "enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__"
+            made.span(loader, start, start + 40_000, kind="annotation")
+            if ops_us:
+                made.span("aten::flip", start + 5_000, start + 5_000 + ops_us)
+            made.span("aten::mm", start + 40_000, start + 45_000)
+        row = tl.whatif(made.trace("trace_log"), "workers=4").row(0, named=True)
+        highs.append(row["high_ns"])
+    # 30 ms and a quarter of 10, in place of a quarter of 40; 2.5 ms of both are hidden.
+    assert highs[1] - highs[0] == pytest.approx(22_500_000, rel=0.01)
 
 
 def test_an_optimizer_that_is_fused_already_gives_no_number() -> None:

@@ -162,8 +162,9 @@ was settled, and judge it:
 | changes of the others | 30 | 9.4% | 37.3% | 97% |
 
 Below are the {n} captures that are bundled, as they are predicted now. Two measured times of a step differ by
-{apart:.1%} in the median. `workers=4` of `input_turned` gains nothing on four cores: torch's ops in the main process
-already use all of them, and each worker one.
+{apart:.1%} in the median. `workers=4` of `input_turned` gains little on four cores: torch's ops in the main process
+already use all of them, and each worker one. Since then a range ends where ops gain nothing, and `compile` has a number,
+for steps without gradients: what six networks that constants were fitted on take both ways; the others judge it.
 """
 
 

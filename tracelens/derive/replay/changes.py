@@ -10,6 +10,7 @@ import numpy as np
 
 from tracelens.derive.replay.attention_changes import sdpa
 from tracelens.derive.replay.batch_changes import batch
+from tracelens.derive.replay.compile_change import compile_program
 from tracelens.derive.replay.edges import CALL, COPY, LAUNCH, NONE, OP, QUEUE, WAIT, picked
 from tracelens.derive.replay.graph import Flags, Ints
 from tracelens.derive.replay.input_changes import dtype, input_ready, pinned, workers
@@ -77,8 +78,6 @@ def parse_change(subject: Subject, text: str) -> Change | Spread:
     if faster:
         return _faster(subject, faster[1], faster[2])
     word, equals, value = text.strip().partition("=")
-    if word in _UNANSWERED:
-        raise UsageError(f"{word}: {_UNANSWERED[word]}")
     if word not in KINDS_OF_CHANGE:
         known = [*KINDS_OF_CHANGE, "faster", *JOB_USAGES]
         raise UsageError(
@@ -272,14 +271,10 @@ KINDS_OF_CHANGE = {
     "sdpa": Kind(
         "sdpa", "attention that is written out is one fused kernel", sdpa, Doubt(0.3, 0.0)
     ),
+    "compile": Kind("compile", "torch.compile, of steps without gradients", compile_program),
     "pinned": Kind("pinned", "batches are copied from pinned memory, without waiting", pinned),
     "dtype": Kind("dtype=[OLD:]bf16", "batches are copied with fewer bytes an element", dtype),
     "batch": Kind(
         "batch=OLD,OTHER:NEW", "another batch size, from two traces (--with OTHER)", batch
     ),
 }
-_NO_COST = "what its kernels would cost is not known, so there is no number"
-_UNANSWERED = {
-    "compile": _NO_COST + "; cuda_graph says what launching costs, which compiling may take away",
-}
-"""Changes that are known by name, and why a replay gives no number for them."""

@@ -7,9 +7,9 @@ import re
 import numpy as np
 import polars as pl
 
-from tracelens.derive.replay.edges import CALL, COPY, LAUNCH, WAIT, picked
+from tracelens.derive.replay.edges import CALL, COPY, LAUNCH, OP, WAIT, picked
 from tracelens.derive.replay.graph import Flags, Ints
-from tracelens.derive.replay.subject import NEVER, Change, Subject, require
+from tracelens.derive.replay.subject import NEVER, Change, Spread, Subject, require
 from tracelens.errors import UsageError
 
 _PINNED_BYTES_PER_S = {"H100": 50e9, "H200": 50e9, "A100": 24e9, "L4": 24e9, "V100": 12e9}
@@ -75,8 +75,12 @@ def _warmed(weights: Ints, is_cold: Flags) -> Ints:
     return np.where(is_cold, weights * _WARM_SHARE, weights).astype(np.int64)
 
 
-def workers(subject: Subject, value: str | None) -> Change:
-    """Divide a loader's time among more workers, and hide it behind the rest of the step."""
+def workers(subject: Subject, value: str | None) -> Spread:
+    """Divide a loader's time among more workers, and hide it behind the rest of the step.
+
+    In the main process torch's ops may use all cores, and in a worker they use one: at the most,
+    workers are no faster at them.
+    """
     numbers = re.fullmatch(r"(?:([0-9]{1,9}):)?([0-9]{1,9})", value or "")
     if not numbers or int(numbers[2]) < 1:
         raise UsageError("workers: say how many, as workers=4, or workers=2:8 for 8 instead of 2")
@@ -96,17 +100,23 @@ def workers(subject: Subject, value: str | None) -> Change:
     n_steps = len(subject.replay.marks) - 1
     is_cold = _is_cold(subject, chosen)
 
-    def change(weights: Ints) -> Ints:
+    of_ops = chosen & (subject.replay.table.kinds == OP)
+
+    def change(weights: Ints, undivided_ns: float = 0.0) -> Ints:
         host = weights[subject.is_host].clip(min=0).sum() / n_steps
         waited = weights[chosen].clip(min=0).sum() / n_steps
         # Workers that are waited for are busy all the time: one batch takes all of them a step.
-        produced = (host * before if before else waited) / after
+        divided = host * before if before else waited - undivided_ns
+        produced = divided / after + undivided_ns
         weights = _warmed(weights, is_cold)
         rest = weights[subject.is_host & ~chosen].clip(min=0).sum() / n_steps
         kept = max(produced - rest, 0) / waited if waited else 0
         return np.where(chosen, (weights * kept).astype(np.int64), weights)
 
-    return change
+    def at_most(weights: Ints) -> Ints:
+        return change(weights, weights[of_ops].clip(min=0).sum() / n_steps)
+
+    return Spread(change, change, change if before else at_most)
 
 
 def pinned(subject: Subject, _: str | None) -> Change:

@@ -33,7 +33,7 @@ from tracelens.derive.replay.edges import (
 from tracelens.derive.replay.graph import Flags, Ints
 from tracelens.derive.replay.job_changes import is_of_job, predict_job
 from tracelens.derive.replay.replay import Replay, replay_error_frac, replays
-from tracelens.derive.replay.steady import steady_path, steady_step_ns
+from tracelens.derive.replay.steady import Twice, steady_path, steady_step_ns
 from tracelens.derive.replay.subject import Change, Subject
 from tracelens.derive.replay.unprofiled import LARGEST_ERROR, UnprofiledStep, unprofiled_steps
 from tracelens.errors import MissingTableError, UsageError
@@ -172,19 +172,20 @@ def _of_rank(subject: Subject, changes: Sequence[str], step: UnprofiledStep | No
     usual = afters[0]
     least_ns = usual
     most_ns = usual
-    if any(spread.least is not spread.usual for spread in spreads):
+    least = 0.0
+    if any(spread.least is not spread.most for spread in spreads):
         weights = scenarios[0]
         best = _made([spread.least for spread in spreads], weights)
         worst = _made([spread.most for spread in spreads], weights)
         least_ns = min(usual, steady_step_ns(replay, best) * scale)
         most_ns = max(usual, steady_step_ns(replay, worst) * scale)
+        least = _LEAST_OF_DEVICE * min(_device_step_ns(replay, best) * scale, usual)
     doubts = [doubt_of(text) for text in changes]
     expected = uncertainty_ns(*afters)
     expected += max((doubt.of_change for doubt in doubts), default=0) * abs(before - usual)
     expected += max((doubt.of_rest for doubt in doubts), default=0) * usual
     margin = CHANGE_WIDTH * expected
     bound, following = _bound(subject, changed)
-    least = 0.0
     if not _changes_device(replay, scenarios[0], changed):
         least = _LEAST_OF_DEVICE * min(_device_step_ns(replay, changed) * scale, usual)
     return Prediction(
@@ -241,9 +242,11 @@ def fitted_costs(replay: Replay, usual: Costs, wanted_ns: float) -> Costs:
     """Scale the usual costs so that the replayed step comes nearest to the wanted time."""
     low = 0.0
     high = 8.0
+    repeated = Twice.of(replay)
     for _ in range(12):
         middle = (low + high) / 2
-        step = steady_step_ns(replay, weights_without(replay, usual.times(middle)))
+        weights = weights_without(replay, usual.times(middle))
+        step = steady_step_ns(replay, weights, repeated)
         low, high = (middle, high) if step > wanted_ns else (low, middle)
     return usual.times((low + high) / 2)
 
@@ -286,12 +289,13 @@ def savings(
     """
     scale, costs = scale_and_costs(trace, replay, step)
     weights = weights_without(replay, costs)
-    before = steady_step_ns(replay, weights)
+    repeated = Twice.of(replay)
+    before = steady_step_ns(replay, weights, repeated)
     n_steps = len(replay.marks) - 1
     results = []
     for chosen in groups:
         less = np.where(chosen, (weights * (1 - share)).astype(np.int64), weights)
         total = weights[chosen].clip(min=0).sum() / n_steps
-        gained = before - steady_step_ns(replay, less)
+        gained = before - steady_step_ns(replay, less, repeated)
         results.append((round(total * scale), round(max(gained, 0) * scale)))
     return results

@@ -2,41 +2,61 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 
 from tracelens.derive.replay.edges import START
-from tracelens.derive.replay.graph import Graph, Ints, earliest_times
+from tracelens.derive.replay.graph import Flags, Graph, Ints, earliest_times
 from tracelens.derive.replay.replay import Replay, last_moment, step_ends
 
 
-def twice(replay: Replay, weights: Ints) -> tuple[Graph, Ints]:
-    """Repeat the window's graph: the second copy begins where the host ended the first.
+@dataclass(frozen=True, slots=True)
+class Twice:
+    """A window's graph repeated: the second copy begins where the host ended the first.
 
-    Queues stay as the first copy left them. Work from before the window runs only once. Returns the
-    graph, and for each of its edges the edge of the window that it repeats; -1 for the joints
-    between the two copies.
+    Queues stay as the first copy left them. Work from before the window runs only once. `origins`
+    are the edges of the window that each edge repeats; -1 for the joints between the two copies.
+    It is made once for a replay, and weighed as often as there are changes.
     """
-    table = replay.table
-    n_moments = table.graph.n_moments
-    joints = _joints(replay)
-    from_first, to_second, joint_ns = zip(*joints, strict=True)
-    sources = np.concatenate([table.graph.sources, table.graph.sources + n_moments, from_first])
-    targets = np.concatenate([table.targets, table.targets + n_moments, to_second])
-    both_weights = np.concatenate([weights, _second_weights(replay, weights), joint_ns])
-    numbers = np.arange(len(weights))
-    origins = np.concatenate([numbers, numbers, np.full(len(joints), -1)])
-    by_target = np.argsort(targets, kind="stable")
-    offsets = np.concatenate([[0], np.cumsum(np.bincount(targets, minlength=2 * n_moments))])
-    graph = Graph(
-        offsets.astype(np.int64),
-        sources[by_target].astype(np.int64),
-        both_weights[by_target].astype(np.int64),
-    )
-    return graph, origins[by_target]
+
+    offsets: Ints
+    sources: Ints
+    origins: Ints
+    is_free: Flags
+    """Edges of the second copy that take no time: of work without a call, and of chains' starts."""
+    joint_ns: Ints
+
+    @classmethod
+    def of(cls, replay: Replay) -> Twice:
+        """Repeat the replay's window."""
+        table = replay.table
+        n_moments = table.graph.n_moments
+        from_first, to_second, joint_ns = zip(*_joints(replay), strict=True)
+        sources = np.concatenate([table.graph.sources, table.graph.sources + n_moments, from_first])
+        targets = np.concatenate([table.targets, table.targets + n_moments, to_second])
+        numbers = np.arange(len(table.targets))
+        joints = np.full(len(joint_ns), -1)
+        by_target = np.argsort(targets, kind="stable")
+        counts = np.bincount(targets, minlength=2 * n_moments)
+        is_free = np.concatenate([np.zeros(len(numbers), bool), _is_free(replay), joints > 0])
+        none = np.zeros(2 * len(numbers), np.int64)
+        return cls(
+            np.concatenate([[0], np.cumsum(counts)]).astype(np.int64),
+            sources[by_target].astype(np.int64),
+            np.concatenate([numbers, numbers, joints])[by_target],
+            is_free[by_target],
+            np.concatenate([none, joint_ns])[by_target],
+        )
+
+    def graph(self, weights: Ints) -> Graph:
+        """Return both copies with these weights of the window's edges."""
+        both = np.where(self.is_free, 0, np.append(weights, 0)[self.origins])
+        return Graph(self.offsets, self.sources, (both + self.joint_ns).astype(np.int64))
 
 
-def _second_weights(replay: Replay, weights: Ints) -> Ints:
-    """Return the weights of the second copy, in which work without a call takes no time.
+def _is_free(replay: Replay) -> Flags:
+    """Flag edges that take no time in the second copy: of work without a call.
 
     Chains do not wait there until the time at which they began in the trace.
     """
@@ -46,7 +66,8 @@ def _second_weights(replay: Replay, weights: Ints) -> Ints:
     is_without_call[replay.begins[without_call]] = True
     is_without_call[replay.work_ends[without_call]] = True
     is_start = (table.kinds == START) & np.isin(table.targets, replay.begins)
-    return np.where(is_without_call[table.targets] | is_start, 0, weights)
+    free: Flags = is_without_call[table.targets] | is_start
+    return free
 
 
 def _joints(replay: Replay) -> list[tuple[int, int, int]]:
@@ -67,13 +88,16 @@ def _joints(replay: Replay) -> list[tuple[int, int, int]]:
     return joints
 
 
-def steady_step_ns(replay: Replay, weights: Ints | None = None) -> float:
+def steady_step_ns(
+    replay: Replay, weights: Ints | None = None, repeated: Twice | None = None
+) -> float:
     """Return the mean time of a step in the steady state.
 
     In it, each step finds the queues and caches as the step before left them. Without weights, the
     recorded ones count.
     """
-    graph, _ = twice(replay, replay.table.graph.weights if weights is None else weights)
+    repeated = Twice.of(replay) if repeated is None else repeated
+    graph = repeated.graph(replay.table.graph.weights if weights is None else weights)
     times, _ = earliest_times(graph)
     n = replay.table.graph.n_moments
     first = step_ends(replay, times[:n])
@@ -83,7 +107,9 @@ def steady_step_ns(replay: Replay, weights: Ints | None = None) -> float:
 
 def steady_path(replay: Replay, weights: Ints) -> list[tuple[int, int]]:
     """Return the window's edges that its steps wait for, with their ns, in the steady state."""
-    graph, origins = twice(replay, weights)
+    repeated = Twice.of(replay)
+    graph = repeated.graph(weights)
+    origins = repeated.origins
     times, deciding = earliest_times(graph)
     n = replay.table.graph.n_moments
     begin = int(step_ends(replay, times[:n])[-1])

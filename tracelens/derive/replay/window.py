@@ -269,7 +269,12 @@ def _work(trace: Trace, rank: int, edges: tuple[int, int], rows: pl.DataFrame) -
     }
     where = (pl.col("rank") == rank) & _ENDS.gt(origin)
     for table, columns in table_columns.items():
-        found = trace.select(table, *_WORK, *columns, where=where)
+        # Nothing that begins after the last work of the window's calls is of the window.
+        of_window = pl.col("api_call_id").is_in(rows["api_call_id"].implode())
+        launched = trace.select(table, "start_ns", where=where & of_window)
+        last_ns = max(launched["start_ns"].to_list(), default=until)
+        near = where & (pl.col("start_ns") <= max(last_ns, until))
+        found = trace.select(table, *_WORK, *columns, where=near)
         if not found.height:
             continue
         found = found.with_columns(pl.col(pl.Categorical).cast(pl.String))
