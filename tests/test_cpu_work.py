@@ -180,5 +180,5 @@ def test_no_device_is_spoken_of_where_there_is_none() -> None:
         ),
     )
     answer = make_answer(trace)
-    assert answer.sentence == "The program runs no torch op: 90 % of a step of 10.0 ms"
+    assert answer.sentence == "The program works outside of ops: 90 % of a step of 10.0 ms"
     assert "device" not in answer.changes[0].text

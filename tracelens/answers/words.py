@@ -31,7 +31,7 @@ PROCESS_SENTENCES = {
     "sync": "The process waits for a device",
     "loading": "The process loads or compiles code",
     "launch": "The program calls many small ops",
-    "host": "The program runs no torch op",
+    "host": "The program works outside of ops",
     "dependency": "The process waits for earlier work",
     "unknown": "The process does something that was not recorded",
 }

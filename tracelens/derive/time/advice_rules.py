@@ -59,7 +59,7 @@ _INSIDE_TORCH = (
     r"(?:\((?:defined at )?\d+\))?: \S+)$"
 )
 """Places of the host's time that are torch's own code, which a program cannot shorten itself."""
-_BETWEEN_OPS = "Shorten what the program does besides torch ops, or do it in a thread or process"
+_BETWEEN_OPS = "Shorten what the program does outside of ops, or do it in a thread or process"
 _BY_HOST_PLACE = {_WAITS: _FOR_OTHERS, _INSIDE_TORCH: _BY_TORCH}
 _BY_WAIT = {
     r"aten::(?:item|_local_scalar_dense)\b": "Read the value later or less often (.item(), float(), if)",

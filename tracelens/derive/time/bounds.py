@@ -18,7 +18,7 @@ PART_WORDS = {
 PROCESS_WORDS = PART_WORDS | {
     "compute": "arithmetic",
     "launch": "calling ops",
-    "host": "no torch op",
+    "host": "outside of ops",
 }
 """The same where a process has no device."""
 
