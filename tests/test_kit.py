@@ -11,6 +11,7 @@ from samples.kit.significance import (
     Verdict,
     above,
     agrees,
+    by_chance,
     correlated,
     judge,
     judge_cases,
@@ -86,6 +87,17 @@ def test_a_rank_correlation_counts_beyond_its_limit() -> None:
     assert correlated(0.47, 23) is True
     with pytest.raises(ValueError, match="for 4 values"):
         correlated(1, 4)
+
+
+@pytest.mark.parametrize(
+    ("limit", "n_tried", "share"),
+    # Zar's critical values for 23 pairs; of five at 5 %, chance gives one in 1 - 0.95**5.
+    [(0.415, 1, 0.05), (0.532, 1, 0.01), (0.415, 5, 0.226), (-0.415, 1, 0.05)],
+)
+def test_chance_gives_the_strongest_of_several_more_often(
+    limit: float, n_tried: int, share: float
+) -> None:
+    assert by_chance(limit, 23, n_tried) == pytest.approx(share, rel=0.1, abs=0.002)
 
 
 def test_two_values_of_one_key_are_refused() -> None:

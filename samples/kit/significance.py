@@ -5,13 +5,15 @@
   9 on the other: Fisher's exact test, two-sided). With fewer values nothing is said to differ.
 - A ratio agrees with a claimed one where it lies within NEAR of it.
 - A rank correlation (Spearman) counts where it exceeds what chance alone gives in 5 % of cases, for
-  that many values: `spearman_limit`.
+  that many values: `spearman_limit`. Of several that were tried, the strongest counts where chance
+  gives it in less than 5 % of cases: `by_chance`.
 - A claim on several cases holds where more than half of them hold, and at most half as many are the
   other way round.
 """
 
 from __future__ import annotations
 
+import math
 import statistics
 from collections.abc import Iterable, Sequence
 from enum import StrEnum
@@ -126,6 +128,16 @@ def spearman_limit(n: int) -> float:
     if n not in SPEARMAN:
         raise ValueError(f"no critical value of a rank correlation is known for {n} values")
     return SPEARMAN[n]
+
+
+def by_chance(strongest: float, n: int, n_tried: int) -> float:
+    """Return in what share of cases chance alone gives the strongest of several rank correlations.
+
+    Each is of n values, and independent of the others. By the normal approximation of Fieller,
+    Hartley and Pearson, Biometrika 44, 1957.
+    """
+    z = math.atanh(min(abs(strongest), 1 - 1e-12)) * math.sqrt((n - 3) / 1.06)
+    return 1 - (2 * statistics.NormalDist().cdf(z) - 1) ** n_tried
 
 
 def correlated(found: float, n: int) -> bool | None:

@@ -10,6 +10,7 @@ import polars as pl
 from samples.kit.significance import (
     Range,
     above,
+    by_chance,
     more,
     spearman,
 )
@@ -181,9 +182,12 @@ def _operations(run: Run) -> dict[str, Any]:
     numpy = {row["size"]: modes.time(row) for row in modes.of_kind(run, "matmul_numpy")}
     torch = {row["size"]: modes.time(row) for row in modes.of_kind(run, "matmul_cpu")}
     gpu = {row["size"]: modes.time(row) for row in every["matmul"]}
+    ranks = {name: spearman([row[name] for row in resnet], ratios) for name in names}
     return {
         "ops": found,
-        "ranks": {name: spearman([row[name] for row in resnet], ratios) for name in names},
+        "ranks": ranks,
+        "strongest_by_chance": by_chance(max(ranks.values(), key=abs), len(resnet), len(ranks)),
+        "n_even": sum(abs(row["by_kernels"] - 1) <= 0.02 for row in resnet),
         "n_resnet": len(resnet),
         "by_mode": {
             kind: {modes.what(row): modes.slowest_over_fastest(row) for row in rows}
