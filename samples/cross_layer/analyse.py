@@ -25,6 +25,9 @@ from tracelens.schemas.events import FAMILIES
 
 HERE = Path(__file__).parent
 PAGE = ROOT / "docs/cross_layer.md"
+RESNET = "ResNet-50"
+LEAST_GAIN = 1.1
+"""A speedup that serves a capture: the review names none."""
 FEW = 5
 """So many pairs of library and primitive are called few: as many sorts of operation as the
 review lists in section III. It names no number, and this one was set when ours were known."""
@@ -81,6 +84,14 @@ def facts(runs: Sequence[Run], lenet: Mapping[str, tl.Trace]) -> dict[str, Any]:
     beside_compiled = [generated, *compiled.values()]
     return {
         "n": len(runs),
+        "least_gain": LEAST_GAIN,
+        "n_resnet": sum(run.model == RESNET for run in runs),
+        "others": {
+            kind: sum(
+                share > 0.5 for run, share in zip(runs, of, strict=True) if run.model != RESNET
+            )
+            for kind, of in (("narrow", linear), ("wide", wide))
+        },
         "linear": linear,
         "wide": wide,
         "linear_above": sum(share > 0.5 for share in linear),
@@ -219,7 +230,7 @@ def verdicts(v: Mapping[str, Any]) -> dict[str, Verdict]:
         "jax": Verdict.OPEN
         if len({r.by_pair > 0.5 for r in jax}) > 1
         else judge(jax[0].by_pair > 0.5),
-        "one_for_all": judge(min(v["gains"]) > 1.1),
+        "one_for_all": judge(min(v["gains"]) > LEAST_GAIN),
     }
 
 

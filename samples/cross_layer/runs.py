@@ -54,7 +54,7 @@ class Run:
     @property
     def name(self) -> str:
         """Words for the row of a table and the bar of a chart."""
-        return f"{self.model}, {self.how}"
+        return f"{self.label}, {self.how}"
 
     @property
     def key(self) -> str:
@@ -74,7 +74,8 @@ class Run:
     @property
     def label(self) -> str:
         """The model, with its images' side where they are small."""
-        return f"{self.model}, 64²" if self.group in ("levels", "profiled") else self.model
+        is_small = self.group in ("levels", "profiled") or "training, float" in self.how
+        return f"{self.model} 64²" if is_small else self.model
 
     @property
     def has_ops(self) -> bool:
