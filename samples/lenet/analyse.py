@@ -51,6 +51,10 @@ def facts(run: Run) -> dict[str, Any]:
             for size in SIZES
             for copies in (True, False)
         },
+        "without_cudnn": {
+            copies: lines_and(run, "large", copies=copies, without="cudnn")
+            for copies in (True, False)
+        },
         "depth_and_time": depth_and_time(run),
         "lines_and_overhead": lines_and_overhead(run),
         "gpu_wins": gpu_wins(run),
@@ -103,15 +107,15 @@ def facts(run: Run) -> dict[str, Any]:
     }
 
 
-def lines_and(run: Run, size: str, *, copies: bool) -> tuple[float, int]:
+def lines_and(run: Run, size: str, *, copies: bool, without: str = "-") -> tuple[float, int]:
     """Correlate lines of code with the time of one image on the GPU, by ranks.
 
-    Also returns how many levels there are.
+    Also returns how many levels there are. Those whose name begins with `without` are left out.
     """
     times = {
         name: found.middle
         for name in run.levels("cuda")
-        if (found := run.range("cuda", name, size, copies=copies))
+        if not name.startswith(without) and (found := run.range("cuda", name, size, copies=copies))
     }
     return spearman([run.lengths[name].lines for name in times], list(times.values())), len(times)
 
