@@ -13,6 +13,7 @@ from tracelens.analyses import compare_setup
 from tracelens.analyses.compare_setup import notes
 from tracelens.cli.app import main
 from tracelens.derive.comparing.comparability import other_work, unrelated
+from tracelens.derive.comparing.significance import Rules
 from tracelens.report import build_report
 from tracelens.schemas.results.comparing import COMPARE_SETUP
 from tracelens.trace import Trace
@@ -180,3 +181,7 @@ def test_two_programs_are_compared_by_force_only(
     assert (refused.code, refused.out) == (1, "")
     assert "only 0% of kernel time are in both" in refused.err
     assert "compare_time" in command_line(capsys, *command, "--force").out
+    trace, base = (Trace.open(file) for file in files)
+    names, forced = ["compare_time"], Rules(any_program=True)
+    assert "not compared" in build_report(trace, base, names).answer.sentence
+    assert "not compared" not in build_report(trace, base, names, forced).answer.sentence

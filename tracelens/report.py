@@ -62,8 +62,8 @@ class Report:
 
     `is_asked`: the sections were asked for by name, so each is drawn, with an answer or without.
     `refused` says why two traces are not compared, as they are of two programs. `gate` is what was
-    asked with --fail-on. `answer` is the answer to the whole report; a report of chosen sections
-    has none.
+    asked with --fail-on. `whole` is the answer, of a report of all sections, and `rules` how
+    comparisons are judged.
     """
 
     trace: Trace
@@ -72,7 +72,13 @@ class Report:
     is_asked: bool = False
     refused: str | None = None
     gate: list[Verdict] | None = None
-    answer: Answer | None = None
+    whole: Answer | None = None
+    rules: Rules = DEFAULT
+
+    @property
+    def answer(self) -> Answer:
+        """The answer to the whole; made now for a report of chosen sections."""
+        return self.whole or make_answer(self.trace, self.base, self.rules)
 
     @property
     def frames(self) -> dict[str, pl.DataFrame]:
@@ -212,10 +218,11 @@ def build_report(  # noqa: PLR0913 - one parameter an input
         return run_section(analysis, trace, base, rules, peaks, frame=frames.get(analysis.name))
 
     sections = _in_two_threads(chosen, run)
+    report = Report(trace, base, sections, bool(names), refused, rules=rules)
     if names:
-        return Report(trace, base, sections, is_asked=True, refused=refused)
+        return report
     with blame_rows(*_given(trace, base)):
-        return Report(trace, base, sections, refused=refused, answer=make_answer(trace, base))
+        return replace(report, whole=report.answer)
 
 
 def _in_two_threads(

@@ -3,7 +3,6 @@
 from dataclasses import dataclass
 from itertools import accumulate
 
-from tracelens.answers import make_answer
 from tracelens.answers.answer import Answer, Bar, rounded_percents
 from tracelens.report import Report
 from tracelens.views.answer_text import after_head, after_text
@@ -41,8 +40,8 @@ class AnswerBlock:
 
 
 def answer_block(report: Report) -> AnswerBlock:
-    """Draw a report's answer; a report of chosen sections has none, so one is made here."""
-    answer = report.answer or make_answer(report.trace, report.base)
+    """Draw a report's answer."""
+    answer = report.answer
     bars, head = tuple(map(_drawn, answer.bars)), after_head(answer)
     changes = tuple(
         (change.text[:1].upper() + change.text[1:], after_text(change), change.place)

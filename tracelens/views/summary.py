@@ -8,7 +8,6 @@ from dataclasses import replace
 
 import polars as pl
 
-from tracelens.answers import make_answer
 from tracelens.derive.comparing.gate import FAILED, UNCLEAR, Verdict
 from tracelens.report import Report, Section
 from tracelens.views.answer_text import answer_text
@@ -49,7 +48,7 @@ def found_value(verdict: Verdict) -> str:
 
 def to_summary(report: Report) -> str:
     """Write Markdown: the gates, how the runs differ, and rows judged faster or slower."""
-    answer = answer_text(report.answer or make_answer(report.trace, report.base)).rstrip()
+    answer = answer_text(report.answer).rstrip()
     # Indented, a block of text holds whatever a name contains.
     parts = [f"# {escape(report.title)}", textwrap.indent(answer, "    ")]
     if report.gate is not None:
