@@ -59,8 +59,8 @@ def first_line(error: BaseException) -> str:
 def near(word: str, known: Iterable[str]) -> str:
     """Name the nearest of the known words."""
     names = list(dict.fromkeys(known))
-    found = get_close_matches(word, names, n=3, cutoff=0.3) or names[:3]
-    return f"near: {', '.join(found)}" if found else "there is none"
+    matches = get_close_matches(word, names, n=3, cutoff=0.3) or names[:3]
+    return f"near: {', '.join(matches)}" if matches else "there is none"
 
 
 def printable(text: str) -> str:

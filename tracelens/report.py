@@ -110,14 +110,19 @@ class Report:
         Moments are counted from the trace's first event, unless columns were asked for one by one.
         """
         drawn = [
-            one if one.is_query else replace(one, frame=since_start(self.trace, one.frame))
-            for one in self.sections
-            if one.missing is None or self.is_asked
+            section
+            if section.is_query
+            else replace(section, frame=since_start(self.trace, section.frame))
+            for section in self.sections
+            if section.missing is None or self.is_asked
         ]
         firsts = {"job": 0, "verdict": 1}
         return sorted(
             drawn,
-            key=lambda one: (one.missing is not None, firsts.get(one.analysis.name, len(firsts))),
+            key=lambda section: (
+                section.missing is not None,
+                firsts.get(section.analysis.name, len(firsts)),
+            ),
         )
 
     @property
@@ -234,7 +239,7 @@ def _in_two_threads(
     analysis leaves half of two cores idle. Analyses that use the same intermediate results stand
     near each other.
     """
-    left, made = deque(chosen), dict[str, Section]()
+    left, sections = deque(chosen), dict[str, Section]()
 
     def work(take: Callable[[], Analysis]) -> None:
         while True:
@@ -243,8 +248,8 @@ def _in_two_threads(
             except IndexError:
                 return
             if len(chosen) > 1:
-                log_share(_LOG, Share(len(made), len(chosen)), analysis.name)
-            made[analysis.name] = run(analysis)
+                log_share(_LOG, Share(len(sections), len(chosen)), analysis.name)
+            sections[analysis.name] = run(analysis)
 
     with ThreadPoolExecutor(1) as pool:
         other = pool.submit(work, left.pop) if len(chosen) > 1 else None
@@ -254,7 +259,7 @@ def _in_two_threads(
             left.clear()
         if other is not None:
             other.result()
-    return [made[analysis.name] for analysis in chosen]
+    return [sections[analysis.name] for analysis in chosen]
 
 
 def build_query(trace: Trace, sql: str) -> Report:
@@ -313,10 +318,10 @@ def run_section(  # noqa: PLR0913 - one parameter an input
         with blame_rows(*_given(base, trace)):
             frame = analysis.run(*traces, **more) if frame is None else frame
             others = (base,) if analysis.takes_base else ()
-            said = analysis.notes(*traces, frame, *others) if analysis.notes else []
-            said = merge_ranks(said) + _shared_names(frame, base, trace)
+            sentences = analysis.notes(*traces, frame, *others) if analysis.notes else []
+            sentences = merge_ranks(sentences) + _shared_names(frame, base, trace)
             charts = _charts(analysis, trace, frame)
-            return Section(analysis, frame, said, charts=charts)
+            return Section(analysis, frame, sentences, charts=charts)
     except MissingTableError as error:
         return Section(analysis, analysis.result.empty(), [], str(error))
 

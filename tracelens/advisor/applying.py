@@ -200,7 +200,7 @@ class _Rewriting:
 
     def _attention(self, nodes: Sequence[Any]) -> Any:
         """Return the fused attention call; the scores' factor and mask are its arguments."""
-        query, turned = (self._any(_name(own)) for own in nodes[0].args[:2])
+        query, turned = (self._any(_name(argument)) for argument in nodes[0].args[:2])
         key = self.graph.call_function(self.torch.transpose, (turned, -2, -1))
         value = self._any(_name(nodes[-1].args[1]))
         scale, mask = 1.0, None
@@ -209,7 +209,7 @@ class _Rewriting:
             if kind in ("div", "mul"):
                 scale = 1 / node.args[1] if kind == "div" else node.args[1]
             elif kind == ADD:
-                (other,) = (own for own in node.args[:2] if own is not before)
+                (other,) = (argument for argument in node.args[:2] if argument is not before)
                 mask = self._any(_name(other))
         function = self.functions[ATTENTION]
         return self.graph.call_function(

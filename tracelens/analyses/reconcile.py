@@ -81,7 +81,7 @@ def _by_kind(trace: Trace, side: str) -> tuple[pl.DataFrame, pl.DataFrame]:
     Return its kernels with their kind (the column `side`), id and time, and the columns of _OWN
     of each kind.
     """
-    kernels = _told(trace)
+    kernels = _recorded(trace)
     numbers, kinds = numbered(kernels, _OWN)
     renamed = kernels.select("rank", "kernel_id", "duration_ns", numbers.alias(side)).rename(
         {"kernel_id": f"{side}_id", "duration_ns": f"{side}_ns"}
@@ -102,7 +102,7 @@ def _beside(mine: pl.DataFrame, theirs: pl.DataFrame, pairs: pl.DataFrame) -> pl
     return pl.concat([aligned, *alone], how="diagonal")
 
 
-def _told(trace: Trace) -> pl.DataFrame:
+def _recorded(trace: Trace) -> pl.DataFrame:
     """List each kernel with its layer, op and shapes, None where they were not recorded."""
     layers = kernel_layers(trace).cast({"layer": pl.Categorical})
     spans = trace.select("spans", "rank", "span_id", "parent_id", "kind", "name", "input_shapes")

@@ -45,13 +45,13 @@ def notes(trace: Trace, frame: pl.DataFrame) -> list[str]:
     steps = list(unprofiled_steps(trace).values())[:_FIRST_RANKS]
     judged = program_steps(steps_of(trace), phases(trace))
     medians = dict(judged.group_by("rank").agg(pl.col("duration_ns").median()).iter_rows())
-    found = []
+    sentences = []
     for step in steps:
         subject = f"Rank {step.rank}: a" if several else "A"
         # Where steps differ much it is their mean, and other sections say their median.
         is_mean = round(medians[step.rank]) != step.recorded_ns
-        found.append(_sentence(step, f"{subject} step took{' on average' if is_mean else ''}"))
-    return found
+        sentences.append(_sentence(step, f"{subject} step took{' on average' if is_mean else ''}"))
+    return sentences
 
 
 def _sentence(step: UnprofiledStep, subject: str) -> str:

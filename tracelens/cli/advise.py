@@ -65,18 +65,18 @@ def advise(
     opened = open_any(trace)
     others: list[Trace] = [open_any([path]) for path in costs or []]
     with progress("searching"):
-        found = advised_ranks(opened, others, z3=None)
-        frame = frame_of(found)
+        advised = advised_ranks(opened, others, z3=None)
+        frame = frame_of(advised)
         sentences = notes(opened, frame, costs=others)
-        if greedy and found:
-            searched, found = found, greedy_ranks(opened, others, found)
-            frame, sentences = frame_of(found), greedy_notes(found, searched)
-    if found and out is not None:
+        if greedy and advised:
+            searched, advised = advised, greedy_ranks(opened, others, advised)
+            frame, sentences = frame_of(advised), greedy_notes(advised, searched)
+    if advised and out is not None:
         about = {"trace": opened.name, "costs": [other.name for other in others]}
-        emit(json.dumps(plan_of(found[min(found)], about), indent=1) + "\n", out)
+        emit(json.dumps(plan_of(advised[min(advised)], about), indent=1) + "\n", out)
         tell(f"wrote {out}")
-    for said in sentences:
-        emit(f"{printable(said)}\n")
+    for sentence in sentences:
+        emit(f"{printable(sentence)}\n")
     if not has_z3():
         tell(
             "layouts were tried one by one, with the same result; pip install z3-solver"

@@ -211,11 +211,11 @@ def split_command(arguments: Sequence[str]) -> tuple[list[str], list[str]]:
     words = list(arguments)
     if "--" not in words:
         return words, []
-    at = words.index("--")
-    named = [word for word in words[:at] if not word.startswith("-")]
+    position = words.index("--")
+    named = [word for word in words[:position] if not word.startswith("-")]
     if named[:1] != ["collect"] or named[1:2] == ["files"]:
         return words, []
-    return words[:at], words[at + 1 :]
+    return words[:position], words[position + 1 :]
 
 
 def with_report(words: Sequence[str]) -> list[str]:
@@ -223,7 +223,9 @@ def with_report(words: Sequence[str]) -> list[str]:
 
     So `tracelens FILE` works.
     """
-    first = next((at for at, word in enumerate(words) if word == "-" or word[:1] != "-"), None)
+    first = next(
+        (position for position, word in enumerate(words) if word == "-" or word[:1] != "-"), None
+    )
     if first is None or words[first] in COMMANDS:
         return [*words]
     named = words[first]
@@ -238,18 +240,20 @@ def repeat_against(words: Sequence[str]) -> list[str]:
     Only after the traces: what follows the first base of `report --against BASE TRACE` is the
     trace.
     """
-    found: list[str] = []
+    repeated: list[str] = []
     for word in words:
-        named = [one for one in found if not one.startswith("-")]
-        is_next = found[-2:-1] == ["--against"] and not word.startswith("-") and "--" not in found
+        named = [one for one in repeated if not one.startswith("-")]
+        is_next = (
+            repeated[-2:-1] == ["--against"] and not word.startswith("-") and "--" not in repeated
+        )
         if (
             is_next
             and named[:1] == ["report"]
-            and found.index("--against") > found.index("report") + 1
+            and repeated.index("--against") > repeated.index("report") + 1
         ):
-            found.append("--against")
-        found.append(word)
-    return found
+            repeated.append("--against")
+        repeated.append(word)
+    return repeated
 
 
 def _show_version(wanted: bool) -> None:

@@ -133,7 +133,10 @@ def costs_of_capture(trace: Trace) -> Costs | None:
     """
     settings = next((source.get("settings") or {} for source in trace.manifest.sources), {})
     times = [settings.get(f"{word}_step_ns") or {} for word in ("unprofiled", "profiled")]
-    if not all(0 < one.get("median", 0) <= _STEADY * one.get("min", 0) for one in times):
+    if not all(
+        0 < step_times.get("median", 0) <= _STEADY * step_times.get("min", 0)
+        for step_times in times
+    ):
         return None
     step = unprofiled_steps(trace).get(0)
     if step is None or step.evidence != "measured":

@@ -62,7 +62,7 @@ def export(
 
 def _numbers(option: str, text: str | None) -> list[int]:
     """Read the numbers of a list such as 0,2-4. Raises UsageError for other text."""
-    found: list[int] = []
+    numbers: list[int] = []
     for part in (text or "").split(",") if text is not None else ():
         first, dash, last = part.strip().partition("-")
         if (
@@ -74,5 +74,5 @@ def _numbers(option: str, text: str | None) -> list[int]:
                 f"{option} {text}: expected numbers such as 0,2-4, found"
                 f" {part.strip() or 'nothing'}"
             )
-        found += range(int(first), int(last or first) + 1)
-    return found
+        numbers += range(int(first), int(last or first) + 1)
+    return numbers

@@ -24,9 +24,9 @@ def measure_peaks(
     """
     keep_sources([], [out])
     with progress("measuring peaks"):
-        found = measuring.measure_peaks()
-    for name, why in found["missing"].items():
+        peaks = measuring.measure_peaks()
+    for name, why in peaks["missing"].items():
         tell(f"no peak of {name}: {why}")
-    emit(json.dumps(found, indent=1) + "\n", out)
+    emit(json.dumps(peaks, indent=1) + "\n", out)
     if out is not None:
         tell(f"wrote {out}: give it to tracelens report --peaks {out}")

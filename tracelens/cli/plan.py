@@ -65,21 +65,21 @@ def plan(  # noqa: PLR0913 - one parameter an option
     opened = open_any([base])
     compiled = opened if os.path.realpath(base) == os.path.realpath(other) else open_any([other])
     with progress("planning"):
-        made = make_plan(
+        compile_plan = make_plan(
             opened, compiled, oracle=oracle, switch_cost_ns=switch_cost_ns, method=method
         )
-    emit(made.to_json(), out)
-    _tell(made)
-    if made.made_from.get("n_unclear"):
+    emit(compile_plan.to_json(), out)
+    _tell(compile_plan)
+    if compile_plan.made_from.get("n_unclear"):
         with progress("comparing"):
             estimated = layer_oracle(opened, compiled, switch_cost_ns=switch_cost_ns, method=method)
-        tell(_beside_oracle(made, estimated.filter(oracle=oracle, layer=TOTAL)))
+        tell(_beside_oracle(compile_plan, estimated.filter(oracle=oracle, layer=TOTAL)))
     devices = other_device(opened, compiled)
     if devices is not None:
         warn(devices)
     applied = [] if measured is None else [open_any([measured])]
-    for said in planned_outcome(*applied, opened, compiled):
-        tell(said)
+    for sentence in planned_outcome(*applied, opened, compiled):
+        tell(sentence)
     for run in applied:
         if run.has("kernels"):
             with progress("comparing"):
@@ -89,11 +89,11 @@ def plan(  # noqa: PLR0913 - one parameter an option
         tell(f"wrote {out}: apply it with tl.apply_plan(model, {str(out)!r})")
 
 
-def _beside_oracle(made: Plan, totals: pl.DataFrame) -> str:
+def _beside_oracle(plan: Plan, totals: pl.DataFrame) -> str:
     """Say why the plan promises less than the report's sections on the same two runs."""
     gain = totals.sort("rank")["speedup_over_base"][0]
     unclear = (
-        f"{counted(made.made_from['n_unclear'], 'layer')} may be no faster in either run, as times"
+        f"{counted(plan.made_from['n_unclear'], 'layer')} may be no faster in either run, as times"
         " vary: the plan counts each as equally fast in both"
     )
     if gain is None:
@@ -104,19 +104,19 @@ def _beside_oracle(made: Plan, totals: pl.DataFrame) -> str:
     )
 
 
-def _tell(made: Plan) -> None:
-    about = made.made_from
-    n_compiled = sum(choice == "compiled" for choice in made.layers.values())
+def _tell(plan: Plan) -> None:
+    about = plan.made_from
+    n_compiled = sum(choice == "compiled" for choice in plan.layers.values())
     tell(
-        f"{n_compiled:,} of {len(made.layers):,} layers compiled, in {len(made.compile):,} regions"
-        f" with {len(made.disable):,} exceptions"
+        f"{n_compiled:,} of {len(plan.layers):,} layers compiled, in {len(plan.compile):,} regions"
+        f" with {len(plan.disable):,} exceptions"
     )
     if about["predicted_speedup_over_base"] is not None:
         tell(
             f"in theory {about['predicted_speedup_over_base']:.3f} times as fast as base and "
             f"{about['predicted_speedup_over_other']:.3f} times as fast as other: measure it"
         )
-    if made.paths == "instance":
+    if plan.paths == "instance":
         warn(
             "layers are named as the trace numbers them, so the plan cannot be applied: capture"
             " attribute paths"

@@ -209,8 +209,8 @@ def report(  # noqa: PLR0913 - one parameter an option
         has_base=bool(against),
         needs_base=strict or any(file is not None for file in (summary, junit)),
     )
-    for one, target in wanted:
-        one.check(names, target)
+    for selected, target in wanted:
+        selected.check(names, target)
     keep_sources([*sources, *base_runs, *([peaks] if peaks else [])], [html, out, summary, junit])
     measured = None if peaks is None else read_peaks(peaks)
     runs = [open_any([path], step) for path in sources] if against else [open_any(sources, step)]
@@ -230,8 +230,8 @@ def report(  # noqa: PLR0913 - one parameter an option
             )
             built = build_report(runs[0], base, names, rules, measured, frames=frames)
             built = replace(built, gate=verdicts)
-        for one, target in wanted:
-            write_report(built, one, target, rows)
+        for selected, target in wanted:
+            write_report(built, selected, target, rows)
         if summary is not None:
             _write_summary(built, rules, summary)
     if junit is not None:

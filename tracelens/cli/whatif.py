@@ -44,32 +44,36 @@ def whatif(
     opened = open_any([trace])
     with progress("replaying"):
         second = None if other is None else open_any([other])
-        found = predict(opened, changes, rank, second)
+        predictions = predict(opened, changes, rank, second)
         known = {r for r, step in unprofiled_steps(opened).items() if step.evidence != "unknown"}
-    several = len(found) > 1
+    several = len(predictions) > 1
     emit(
         "".join(
-            _sentences(one, changes, several=several, is_unprofiled=one.rank in known)
-            for one in found
+            _sentences(prediction, changes, several=several, is_unprofiled=prediction.rank in known)
+            for prediction in predictions
         )
     )
 
 
-def _sentences(one: Prediction, changes: list[str], *, several: bool, is_unprofiled: bool) -> str:
+def _sentences(
+    prediction: Prediction, changes: list[str], *, several: bool, is_unprofiled: bool
+) -> str:
     """Describe the answer on one rank, or on the job, in a few lines."""
-    subject = "the job: " if one.rank is None else f"rank {one.rank}: " if several else ""
+    subject = (
+        "the job: " if prediction.rank is None else f"rank {prediction.rank}: " if several else ""
+    )
     change = printable(" and ".join(changes))
-    low, high = one.low_ns / 1e6, one.high_ns / 1e6
-    after = f"{one.after_ns / 1e6:.2f} ms ({low:.2f} to {high:.2f})"
-    first = f"{subject}a step takes {one.before_ns / 1e6:.2f} ms, with {change} {after}\n"
-    thing = one.next or ""
-    if one.bound == "compute":
+    low, high = prediction.low_ns / 1e6, prediction.high_ns / 1e6
+    after = f"{prediction.after_ns / 1e6:.2f} ms ({low:.2f} to {high:.2f})"
+    first = f"{subject}a step takes {prediction.before_ns / 1e6:.2f} ms, with {change} {after}\n"
+    thing = prediction.next or ""
+    if prediction.bound == "compute":
         thing = short_kernel(thing)
     place = f": {printable(thing)}" if thing else ""
     of_what = (
         "without the profiler" if is_unprofiled else "as recorded, the profiler's cost with it"
     )
-    then = f"{first}  {of_what}; then most of it is {one.bound}{place}\n"
-    if one.replay_error_frac is None:
+    then = f"{first}  {of_what}; then most of it is {prediction.bound}{place}\n"
+    if prediction.replay_error_frac is None:
         return then
-    return f"{then}  the replay misses the recorded step by {one.replay_error_frac:.1%}\n"
+    return f"{then}  the replay misses the recorded step by {prediction.replay_error_frac:.1%}\n"

@@ -39,10 +39,13 @@ class Selection:
         """
         known_steps = steps_of(trace)["step"].unique().sort()
         known = known_steps.to_list()
-        for what, wanted, own in (("rank", ranks, trace.manifest.ranks), ("step", steps, known)):
-            missing = [number for number in wanted if number not in own]
+        for what, wanted, available in (
+            ("rank", ranks, trace.manifest.ranks),
+            ("step", steps, known),
+        ):
+            missing = [number for number in wanted if number not in available]
             if missing:
-                there = ", ".join(map(str, own)) if own else "none"
+                there = ", ".join(map(str, available)) if available else "none"
                 raise UsageError(
                     f"no {what} {missing[0]} in this trace; its {what}s are: {there}; choose of"
                     f" these with --{what}s"
@@ -107,13 +110,13 @@ class Selection:
 
         This is for frames without a column of steps.
         """
-        own = frame.filter(pl.col("rank") == rank)
+        of_rank = frame.filter(pl.col("rank") == rank)
         if self.steps is None:
-            return own
+            return of_rank
         windows = self.windows.filter(pl.col("rank") == rank)
-        row = windows["start_ns"].search_sorted(own[at], side="right").cast(pl.Int64) - 1
+        row = windows["start_ns"].search_sorted(of_rank[at], side="right").cast(pl.Int64) - 1
         ends = windows["end_ns"].gather(row.set(row < 0, None))
-        return own.filter((own[at] < ends).fill_null(value=False))
+        return of_rank.filter((of_rank[at] < ends).fill_null(value=False))
 
 
 @dataclass(frozen=True, slots=True)

@@ -76,17 +76,17 @@ def _samples(stacks: Stacks, head: str, frames: dict[str, int]) -> Iterator[str]
     yield head + ',"samples":['
     known: dict[tuple[str | None, int], str] = {}
     samples = rows.select("place", "path", "name")
-    for at, (place, path, name) in enumerate(samples.iter_rows()):
+    for number_of_row, (place, path, name) in enumerate(samples.iter_rows()):
         if (place, path) not in known:
             around = [*([] if place is None else [place]), *stacks.frames(path)]
             known[place, path] = "".join(
                 f"{frames.setdefault(frame, len(frames))}," for frame in around
             )
         number = frames.setdefault(printable(name), len(frames))
-        yield f"{',' if at else ''}[{known[place, path]}{number}]"
+        yield f"{',' if number_of_row else ''}[{known[place, path]}{number}]"
     yield '],"weights":['
-    for at, weight in enumerate(rows["duration_ns"]):
-        yield f"{',' if at else ''}{weight}"
+    for number_of_row, weight in enumerate(rows["duration_ns"]):
+        yield f"{',' if number_of_row else ''}{weight}"
     yield "]}"
 
 
@@ -105,9 +105,9 @@ def _events(track: Track, events: pl.Series, head: str, frames: dict[str, int]) 
     for part in events.to_frame("event").iter_slices(1 << 16):
         is_begin = part["event"] >= 0
         row_of_end = -1 - pl.col("event")
-        at = part.select(pl.when(is_begin).then("event").otherwise(row_of_end)).to_series()
+        slice_rows = part.select(pl.when(is_begin).then("event").otherwise(row_of_end)).to_series()
         name_text = pl.col("name").cast(pl.String)
-        rows = track.slices[at].select(name_text, "start_ns", "end_ns")
+        rows = track.slices[slice_rows].select(name_text, "start_ns", "end_ns")
         for begins, (name, start, end) in zip(is_begin, rows.iter_rows(), strict=True):
             moment = (start if begins else end) - origin
             yield (

@@ -32,11 +32,11 @@ class Stacks:
 
     def frames(self, path: int) -> list[str]:
         """Return the names of a path, outermost first."""
-        found = []
+        names = []
         while path >= 0:
-            found.append(self.names[path])
+            names.append(self.names[path])
             path = self.parents[path]
-        return found[::-1]
+        return names[::-1]
 
 
 def kernel_stacks(selection: Selection, rank: int) -> Stacks:
@@ -57,7 +57,7 @@ def kernel_stacks(selection: Selection, rank: int) -> Stacks:
         names.append(word)
     name_text = pl.col("name").cast(pl.String)
     no_place = pl.lit(None, pl.String)
-    own = kernels.select(
+    rows = kernels.select(
         "start_ns",
         "duration_ns",
         name_text,
@@ -67,7 +67,7 @@ def kernel_stacks(selection: Selection, rank: int) -> Stacks:
     is_earlier = pl.col("link") == "pre_window"
     outside = pl.when(is_earlier).then(len(names) - 2).otherwise(len(names) - 1)
     path_or_outside = pl.col("path").fill_null(outside)
-    return Stacks(own.with_columns(path_or_outside).drop("link"), parents, names)
+    return Stacks(rows.with_columns(path_or_outside).drop("link"), parents, names)
 
 
 def host_stacks(selection: Selection, rank: int) -> Stacks:

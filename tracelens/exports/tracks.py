@@ -122,8 +122,8 @@ def _device_work(
 
     def rows(table: str, *more: str) -> pl.DataFrame:
         columns = (*_STREAM, *_TIMES, "api_call_id", "correlation_id", "step", *more)
-        found = selection.rows(table, rank, *columns, where=window)
-        return found.with_columns(category=pl.lit(table.removesuffix("s")))
+        chosen = selection.rows(table, rank, *columns, where=window)
+        return chosen.with_columns(category=pl.lit(table.removesuffix("s")))
 
     kernels = rows("kernels", "kernel_id", *_KERNEL)
     layers = selection.layers_of(rank)

@@ -21,12 +21,12 @@ _TIMESTAMP = b"\x40"
 
 def varint(number: int, width: int = 0) -> bytes:
     """Return a non-negative number as a protobuf varint, padded to `width` bytes."""
-    found = bytearray()
-    while number > 127 or len(found) + 1 < width:
-        found.append(number & 127 | 128)
+    encoded = bytearray()
+    while number > 127 or len(encoded) + 1 < width:
+        encoded.append(number & 127 | 128)
         number >>= 7
-    found.append(number)
-    return bytes(found)
+    encoded.append(number)
+    return bytes(encoded)
 
 
 def integer(field: int, value: int) -> bytes:
@@ -80,7 +80,7 @@ def wide_varints(values: pl.Series) -> list[pa.Array]:
     for width, gap in ((28, 4), (14, 2), (7, 1)):
         ones = (1 << width) - 1
         period = 2 * (width + gap)
-        upper = sum(ones << at + width for at in range(0, 64, period))
+        upper = sum(ones << shift + width for shift in range(0, 64, period))
         spread = spread + (spread & upper) * ((1 << gap) - 1)
     continue_bits = pl.lit(0x8080_8080_8080_8080, pl.UInt64)
     low = bits.select(spread + continue_bits).to_series()

@@ -26,8 +26,8 @@ def hta(trace: Trace, *, include_last_profiler_step: bool = False) -> Any:
             f"HTA (traceinsight) cannot be imported ({first_line(error)}): pip install traceinsight"
         ) from error
     # NumPy comes with HTA.
-    found = import_module("tracelens.interop.hta_trace")
-    return found.analysis_of(trace, include_last_profiler_step=include_last_profiler_step)
+    hta_trace = import_module("tracelens.interop.hta_trace")
+    return hta_trace.analysis_of(trace, include_last_profiler_step=include_last_profiler_step)
 
 
 __all__ = ["hta"]

@@ -61,26 +61,28 @@ def analysis_of(trace: Trace, *, include_last_profiler_step: bool) -> Any:
     """Return HTA's TraceAnalysis of the trace; see `tracelens.interop.hta`."""
     analysis, module = import_module("hta.trace_analysis"), import_module("hta.common.trace")
     trace.require("hta", "kernels")
-    own = _trace_class(module.Trace)()
+    hta_trace = _trace_class(module.Trace)()
     ranks = trace.manifest.ranks
-    own.trace_files = {rank: f"{trace.name}.rank{rank}.json.gz" for rank in ranks}
+    hta_trace.trace_files = {rank: f"{trace.name}.rank{rank}.json.gz" for rank in ranks}
     first = trace.kernels["start_ns"].min()
     base_ns = _BASE_NS * (first // _BASE_NS) if isinstance(first, int) else 0
     counters = trace.counters.filter(pl.col("kernel").is_not_null())
     for rank in ranks:
         events = _events(trace, rank, counters.filter(pl.col("rank") == rank))
-        own.symbol_table.add_symbols(pl.concat([events["name"].unique(), events["cat"].unique()]))
-        own.traces[rank] = _frame(module, own.symbol_table, _timed(events, base_ns))
-        device = import_module("hta.common.trace_parser").infer_gpu_type(
-            None, own.symbol_table.get_sym_id_map()
+        hta_trace.symbol_table.add_symbols(
+            pl.concat([events["name"].unique(), events["cat"].unique()])
         )
-        own.meta_data[rank] = {"device_type": device, "baseTimeNanoseconds": base_ns}
-    own.align_and_filter_trace(include_last_profiler_step)
-    for rank, frame in own.traces.items():
-        own.traces[rank] = frame.set_index("index", drop=False).rename_axis(None)
-    found = analysis.TraceAnalysis.__new__(analysis.TraceAnalysis)
-    found.t = own
-    return found
+        hta_trace.traces[rank] = _frame(module, hta_trace.symbol_table, _timed(events, base_ns))
+        device = import_module("hta.common.trace_parser").infer_gpu_type(
+            None, hta_trace.symbol_table.get_sym_id_map()
+        )
+        hta_trace.meta_data[rank] = {"device_type": device, "baseTimeNanoseconds": base_ns}
+    hta_trace.align_and_filter_trace(include_last_profiler_step)
+    for rank, frame in hta_trace.traces.items():
+        hta_trace.traces[rank] = frame.set_index("index", drop=False).rename_axis(None)
+    result = analysis.TraceAnalysis.__new__(analysis.TraceAnalysis)
+    result.t = hta_trace
+    return result
 
 
 def _trace_class(reader: Any) -> Any:
@@ -131,16 +133,18 @@ def _events(trace: Trace, rank: int, counters: pl.DataFrame) -> pl.DataFrame:
 
     Columns are cat, name, start_ns, duration_ns and `_COLUMNS`.
     """
-    own = pl.col("rank") == rank
-    spans = next(span_trees(trace.frame("spans").filter(own)), trace.frame("spans").clear())
-    work = {name: trace.frame(name).filter(own) for name in ("kernels", "memcpys", "memsets")}
-    told = trace.collectives.filter(own).select(
+    is_of_rank = pl.col("rank") == rank
+    spans = next(span_trees(trace.frame("spans").filter(is_of_rank)), trace.frame("spans").clear())
+    work = {
+        name: trace.frame(name).filter(is_of_rank) for name in ("kernels", "memcpys", "memsets")
+    }
+    groups = trace.collectives.filter(is_of_rank).select(
         "kernel_id", "group_size", collective_name="name", msg_dtype=pl.col("dtype").fill_null("")
     )
     ends = [pl.col(f"{end}_memory").str.to_titlecase() for end in ("source", "destination")]
     copied = pl.format("Memcpy {} ({} -> {})", pl.col("direction").replace(_DIRECTIONS), *ends)
     filled = pl.format("Memset ({})", pl.col("memory").fill_null("unknown").str.to_titlecase())
-    kernels = work["kernels"].join(told, on="kernel_id", how="left", maintain_order="left")
+    kernels = work["kernels"].join(groups, on="kernel_id", how="left", maintain_order="left")
     on_device = (
         _on_device(kernels, "kernel", "name"),
         _on_device(work["memcpys"], "gpu_memcpy", copied),
@@ -148,10 +152,10 @@ def _events(trace: Trace, rank: int, counters: pl.DataFrame) -> pl.DataFrame:
     )
     parts = [
         _spans(spans),
-        _calls(trace.frame("api_calls").filter(own)),
+        _calls(trace.frame("api_calls").filter(is_of_rank)),
         # HTA takes the last of a graph's nodes for what its launch started.
         pl.concat(on_device, how="diagonal_relaxed").sort("start_ns", maintain_order=True),
-        _waits(trace.frame("synchronizations").filter(own)),
+        _waits(trace.frame("synchronizations").filter(is_of_rank)),
         _profiler_ranges(counters),
         _annotations(spans, pl.concat([w.select(_PLACED) for w in work.values()])),
     ]

@@ -38,5 +38,5 @@ def series(data: Any, dtype: pl.DataType) -> pl.Series:
     buffer = pa.py_buffer(data)
     array = pa.Array.from_buffers(kind, buffer.size // size, [None, buffer])
     # From the array itself Polars would import pyarrow.compute, which takes 0.05 s.
-    found: Any = pl.from_arrow(pa.Table.from_arrays([array], [""]))
-    return pl.DataFrame(found).to_series()
+    table: Any = pl.from_arrow(pa.Table.from_arrays([array], [""]))
+    return pl.DataFrame(table).to_series()

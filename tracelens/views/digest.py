@@ -39,11 +39,11 @@ def endings(report: Report) -> list[tuple[str, list[str]]]:
             for section in report.to_read()
             if section.analysis.name not in _OF_JOB
         ]
-        told = (
+        message = (
             f"{', '.join(left_out)}: name one with --section, or have all as a page with --html"
             " FILE"
         )
-        headed_lines = [(_MORE, [told] if left_out else [])]
+        headed_lines = [(_MORE, [message] if left_out else [])]
     return [(head, lines) for head, lines in headed_lines if lines]
 
 

@@ -107,13 +107,13 @@ def _function(subject: str) -> Callable[[], Any]:
         raise UsageError(f"expected FILE.py:FUNCTION or MODULE:FUNCTION, found {subject}")
     with _users_code(f"{place}: cannot be imported"):
         module = _loaded(Path(place)) if place.endswith(".py") else importlib.import_module(place)
-    found = getattr(module, name, None)
-    if not callable(found):
+    function = getattr(module, name, None)
+    if not callable(function):
         raise SourceError(
             f"{place}: expected a function {name}, found"
-            f" {'none' if found is None else 'something else'}"
+            f" {'none' if function is None else 'something else'}"
         )
-    return found  # type: ignore[no-any-return]
+    return function  # type: ignore[no-any-return]
 
 
 def _loaded(file: Path) -> Any:
@@ -139,13 +139,15 @@ def _made(make: Callable[[], Any], subject: str) -> tuple[Any, Any]:
     Raises SourceError where the function fails or returns something else.
     """
     with _users_code(f"{subject}: fails"):
-        made = make()
-        is_pair = isinstance(made, tuple) and len(made) == 2 and hasattr(made[0], "named_modules")
+        result = make()
+        is_pair = (
+            isinstance(result, tuple) and len(result) == 2 and hasattr(result[0], "named_modules")
+        )
     if not is_pair:
         raise SourceError(
-            f"{subject}: expected it to return (model, inputs), found {type(made).__name__}"
+            f"{subject}: expected it to return (model, inputs), found {type(result).__name__}"
         )
-    return made  # type: ignore[no-any-return]
+    return result  # type: ignore[no-any-return]
 
 
 @contextmanager
@@ -163,9 +165,9 @@ def _users_code(what: str) -> Iterator[None]:
             isinstance(error, SystemExit) and error.code == 128 + signal.SIGTERM
         ):  # ours, of a SIGTERM
             raise
-        said = f"{type(error).__name__}: {first_line(error)}"
+        problem = f"{type(error).__name__}: {first_line(error)}"
         raise SourceError(
-            f"{what}: {said}; tracelens --debug collect timings shows where"
+            f"{what}: {problem}; tracelens --debug collect timings shows where"
         ) from error
 
 
@@ -181,7 +183,7 @@ def _leave(
         if process_id not in processes:
             with suppress(OSError):
                 os.kill(process_id, signal.SIGTERM)
-    if any(not one.daemon for one in threading.enumerate() if one not in threads):
+    if any(not thread.daemon for thread in threading.enumerate() if thread not in threads):
         tell(f"{subject}: a thread that it left running was ended")
         for stream in (sys.stdout, sys.stderr):
             if stream is not None:
@@ -194,9 +196,9 @@ def _descendants(process_id: int) -> list[int]:
 
     Empty where /proc does not tell.
     """
-    found = []
+    descendants = []
     for task in Path(f"/proc/{process_id}/task").glob("*/children"):
         with suppress(OSError):  # it has ended
             for child in map(int, task.read_text().split()):
-                found += [child, *_descendants(child)]
-    return found
+                descendants += [child, *_descendants(child)]
+    return descendants

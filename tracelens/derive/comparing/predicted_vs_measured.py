@@ -81,11 +81,11 @@ def _beside(name: str, base: pl.DataFrame, plan: pl.DataFrame, predicted: float 
     return (
         f"The measured plan ({PLANNED}) takes {after / 1e6:.3f} ms end to end, {name}"
         f" {before / 1e6:.3f} ms: a speedup of {before / after:.2f}{brackets},"
-        f" {_told(row['outcome'], row['reason'])}."
+        f" {_outcome_text(row['outcome'], row['reason'])}."
     )
 
 
-def _told(outcome: str, reason: str | None) -> str:
+def _outcome_text(outcome: str, reason: str | None) -> str:
     """Return the outcome as the end of a sentence, with the reason where there is none."""
     meaning = {
         "faster": "it helps",
@@ -104,7 +104,9 @@ def planned_steps(base: Trace, planned: Trace) -> str:
     if verdict.value is None:
         return f"A step of the plan cannot be compared with base: {verdict.reason}."
     spread = "" if verdict.interval is None else " ({:+.1%} to {:+.1%})".format(*verdict.interval)
-    sentence = _told(verdict.outcome, verdict.reason if verdict.outcome == "unclear" else None)
+    sentence = _outcome_text(
+        verdict.outcome, verdict.reason if verdict.outcome == "unclear" else None
+    )
     return (
         "A step of the measured plan differs from one of base by"
         f" {verdict.value:+.1%}{spread}: {sentence}."

@@ -187,18 +187,18 @@ def tensors_of(shapes: str | None, dtypes: str | None) -> tuple[str, str]:
     They read `32x3x224x224 64x3x7x7` and `float32`.
     """
     pairs = zip(listed(shapes), listed(dtypes) or listed(shapes), strict=False)
-    told = [
+    described = [
         (size, kind if isinstance(kind, str) else "") for size, kind in pairs if are_sizes(size)
     ]
     # Of what has no sizes, tensors have an element type; sizes without one are not recorded but
     # read from kernels, as those of indices.
     has_kinds = bool(listed(dtypes))
-    found = [
+    tensors = [
         (size, kind)
-        for size, kind in told
+        for size, kind in described
         if element_type(kind) is not None or (size and (kind or not has_kinds))
     ]
-    words = [(element_type(kind) or (kind,))[0] for _, kind in found if kind]
-    return " ".join("x".join(map(str, size)) or "()" for size, _ in found), " ".join(
+    words = [(element_type(kind) or (kind,))[0] for _, kind in tensors if kind]
+    return " ".join("x".join(map(str, size)) or "()" for size, _ in tensors), " ".join(
         dict.fromkeys(words)
     )

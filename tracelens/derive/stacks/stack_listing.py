@@ -49,7 +49,9 @@ def pair_stacks(base: Trace, other: Trace) -> list[tuple[dict[str, Any], dict[st
 def n_shared_outer(base: Sequence[str], other: Sequence[str]) -> int:
     """Count the functions, from the outermost in, that two stacks have in common."""
     pairs = enumerate(zip(base, other, strict=False))
-    return next((at for at, (mine, theirs) in pairs if mine != theirs), min(len(base), len(other)))
+    return next(
+        (level for level, (mine, theirs) in pairs if mine != theirs), min(len(base), len(other))
+    )
 
 
 def side_by_side(

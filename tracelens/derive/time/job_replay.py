@@ -60,7 +60,9 @@ class Replay:
         less = 1 - 1 / network
         if less:
             transfers = self.rows["transfer_ns"].to_list()
-            owns = [own - less * transfer for own, transfer in zip(owns, transfers, strict=True)]
+            owns = [
+                own_ns - less * transfer for own_ns, transfer in zip(owns, transfers, strict=True)
+            ]
         ranks = self.rows["rank"].to_list()
         hidden = self.rows["hidden_ns"].to_list()
         clock: dict[int, float] = {**self.begins}
