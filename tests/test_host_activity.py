@@ -6,10 +6,10 @@ import pytest
 from tests.cases import make_trace
 from tests.programs import Row, api, launch, mark, program, span
 from tracelens.derive.time.activity_places import PROFILER
-from tracelens.derive.time.host_activity import _of_lanes as of_lanes
-from tracelens.derive.time.host_lanes import PAUSE_NS, Lanes
-from tracelens.derive.time.host_lanes import _rows_of_one as rows_of_one
+from tracelens.derive.time.host_activity import _of_axis as of_axis
 from tracelens.derive.time.step_table import activities_of
+from tracelens.derive.time.thread_axis import PAUSE_NS, ThreadAxis
+from tracelens.derive.time.thread_axis import _rows_of_one as rows_of_one
 from tracelens.trace import Trace
 
 US = 1000
@@ -444,7 +444,7 @@ def many_threads(n: int) -> Trace:
 def test_threads_that_are_looked_at_together_are_apart(
     most_rows: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("tracelens.derive.time.host_lanes._MOST_ROWS", most_rows)
+    monkeypatch.setattr("tracelens.derive.time.thread_axis._MOST_ROWS", most_rows)
     trace = many_threads(20)
     bare = [(10, 35, "launch"), (35, 60, "sync")]
     python = [(0, 35, "launch"), (35, 60, "sync"), (60, 1_000, "host")]
@@ -459,10 +459,10 @@ def test_threads_that_are_looked_at_together_are_apart(
 def test_many_threads_are_listed_in_one_pass(monkeypatch: pytest.MonkeyPatch) -> None:
     batches: list[int] = []
 
-    def counted(lanes: Lanes, spans: pl.DataFrame) -> pl.DataFrame:
-        batches.append(lanes.threads.height)
-        return of_lanes(lanes, spans)
+    def counted(axis: ThreadAxis, spans: pl.DataFrame) -> pl.DataFrame:
+        batches.append(axis.threads.height)
+        return of_axis(axis, spans)
 
-    monkeypatch.setattr("tracelens.derive.time.host_activity._of_lanes", counted)
+    monkeypatch.setattr("tracelens.derive.time.host_activity._of_axis", counted)
     assert activities_of(many_threads(400)).height == 200 * 2 + 200 * 3
     assert batches == [400]

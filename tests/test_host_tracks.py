@@ -11,7 +11,7 @@ from tests.cases import make_trace
 from tests.programs import launch, timed, work
 from tracelens.analyses import time_breakdown
 from tracelens.derive.time.host_time import host_times
-from tracelens.derive.time.host_tracks import SEGMENTS, first_of_lanes
+from tracelens.derive.time.host_tracks import SEGMENTS, first_of_threads
 from tracelens.derive.time.step_table import activities_of
 from tracelens.trace import Trace
 
@@ -70,10 +70,10 @@ def test_the_first_lane_that_covers_a_moment_counts(lanes: list[tuple[int, set[i
     ]
     schema: dict[str, type[pl.DataType]] = {
         "process": pl.Int64,
-        "lane": pl.UInt32,
+        "thread_number": pl.UInt32,
         **SEGMENTS,
     }
-    merged = first_of_lanes(pl.DataFrame(rows, schema=schema, orient="row"))
+    merged = first_of_threads(pl.DataFrame(rows, schema=schema, orient="row"))
     found = {
         (process, moment): place
         for process, start, end, _, place in merged.rows()

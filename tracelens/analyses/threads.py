@@ -18,9 +18,9 @@ from tracelens.errors import MissingTableError
 from tracelens.schemas.results.time import THREADS
 from tracelens.trace import Trace
 
-_LANE = ("process_id", "thread_id")
+_THREAD = ("process_id", "thread_id")
 _COLUMNS = [
-    *(pl.col(name).cast(pl.Int64) for name in (*_LANE, "start_ns")),
+    *(pl.col(name).cast(pl.Int64) for name in (*_THREAD, "start_ns")),
     END.cast(pl.Int64).alias("end_ns"),
 ]
 _WAITS = (
@@ -147,15 +147,15 @@ def _read_calls(trace: Trace, threads: _Threads) -> None:
 
 def _chunks(trace: Trace, table: str, *columns: str) -> Iterator[tuple[int, pl.DataFrame]]:
     """Yield some rows of a table at a time, with their rank."""
-    for rows in trace.chunks(table, "rank", *columns, *_LANE, "start_ns", "duration_ns"):
+    for rows in trace.chunks(table, "rank", *columns, *_THREAD, "start_ns", "duration_ns"):
         yield from by_value(rows, "rank")
 
 
 def _take(threads: _Threads, rank: int, events: pl.DataFrame) -> None:
     """Add a rank's events to its threads."""
     for alike in _alike(events, ("thread_id", "process_id", "part")):
-        process, lane, _, _, part = alike.row(0)
-        thread = threads.setdefault((rank, process, lane), _Thread(rank, process, lane))
+        process, thread_id, _, _, part = alike.row(0)
+        thread = threads.setdefault((rank, process, thread_id), _Thread(rank, process, thread_id))
         thread.pieces[part].append(union(alike.select("start_ns", "end_ns")))
         if _PARTS[part : part + 1] == ("op",):
             thread.n_ops += alike.height

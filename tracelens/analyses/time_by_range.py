@@ -9,7 +9,7 @@ from tracelens.derive.columns.intervals import END, covered_by, union
 from tracelens.derive.columns.lookup import by_value
 from tracelens.derive.events.steps import STEP_NAME
 from tracelens.derive.time.ranges import (
-    LANE,
+    THREAD,
     Ranges,
     by_start,
     one_after_another,
@@ -25,7 +25,7 @@ from tracelens.schemas.results.time import TIME_BY_RANGE
 from tracelens.trace import Trace
 
 OUTSIDE = "(outside of ranges)"
-_KEY = [*LANE, "domain", "path"]
+_KEY = [*THREAD, "domain", "path"]
 
 
 def time_by_range(trace: Trace) -> pl.DataFrame:
@@ -58,7 +58,7 @@ def time_by_range(trace: Trace) -> pl.DataFrame:
         "is_step": False,
         "device_total_ns": True,
         "host_total_ns": True,
-    } | dict.fromkeys(("path", "domain", *LANE), False)
+    } | dict.fromkeys(("path", "domain", *THREAD), False)
     frame = pl.concat(times, how="diagonal").with_columns(is_step=is_step)
     return TIME_BY_RANGE.conform(frame.sort(*order, descending=list(order.values())))
 
@@ -105,7 +105,7 @@ def _rows_outside(ranges: Ranges) -> pl.DataFrame:
         "projected_ns",
         "other_threads_ns",
     )
-    rows = outside.group_by(LANE).agg(
+    rows = outside.group_by(THREAD).agg(
         pl.lit(OUTSIDE).alias("path"),
         pl.col("n_launches").sum(),
         device_total_ns=pl.col("device_ns").sum(),

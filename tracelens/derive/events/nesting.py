@@ -66,10 +66,10 @@ def nest_in_python(spans: pl.DataFrame, calls: pl.DataFrame) -> Nesting:
     walk = _Walk(spans)
     n_spans = spans.height
     call_span = [-1] * calls.height
-    lane = -1
-    for row, row_lane, start, end in order.iter_rows():
-        if row_lane != lane:
-            lane = row_lane
+    thread = -1
+    for row, row_thread, start, end in order.iter_rows():
+        if row_thread != thread:
+            thread = row_thread
             walk.open.clear()
         if row < n_spans:
             walk.enter(row, start, end)
@@ -81,7 +81,7 @@ def nest_in_python(spans: pl.DataFrame, calls: pl.DataFrame) -> Nesting:
 
 
 def _in_time_order(spans: pl.DataFrame, calls: pl.DataFrame) -> pl.DataFrame:
-    """Return row, lane, start and end of spans and calls, in time order.
+    """Return row, thread, start and end of spans and calls, in time order.
 
     Rows of calls are counted on from the spans. A parent comes before its children.
     """
@@ -89,14 +89,14 @@ def _in_time_order(spans: pl.DataFrame, calls: pl.DataFrame) -> pl.DataFrame:
     both = pl.concat(
         [spans.select(columns), calls.select(columns)], how="vertical_relaxed"
     ).with_row_index("row")
-    thread = pl.struct("process_id", "thread_id")
+    thread_key = pl.struct("process_id", "thread_id")
     return (
         both.with_columns(
-            lane=thread.rank("dense").cast(pl.Int64),
+            thread=thread_key.rank("dense").cast(pl.Int64),
             end=pl.col("start_ns") + pl.col("duration_ns"),
         )
-        .sort("lane", "start_ns", "end", "row", descending=[False, False, True, False])
-        .select(pl.col("row").cast(pl.Int64), "lane", "start_ns", "end")
+        .sort("thread", "start_ns", "end", "row", descending=[False, False, True, False])
+        .select(pl.col("row").cast(pl.Int64), "thread", "start_ns", "end")
     )
 
 
@@ -206,24 +206,24 @@ def nest_fast(spans: pl.DataFrame, calls: pl.DataFrame) -> Nesting:
     order = _time_order(spans)
     call_order = _time_order(calls)
     spans_at, calls_at = (None if rows is None else rows.arg_sort() for rows in (order, call_order))
-    lanes, n_lanes = _lanes(spans, calls)
+    threads, n_threads = _thread_numbers(spans, calls)
     n = spans.height
-    parents, depths, tops = (pa.allocate_buffer(4 * size) for size in (n, n, n_lanes))
+    parents, depths, tops = (pa.allocate_buffer(4 * size) for size in (n, n, n_threads))
     self_ns = pa.allocate_buffer(8 * n)
     covered = pa.allocate_buffer(8 * n)
     around = pa.allocate_buffer(4 * calls.height)
     n_overlaps, n_unreturned = LIBRARY.nest(
         *_times(spans, order),
-        _lane(lanes, 0, order),
+        _thread_memory(threads, 0, order),
         _hints(spans, order, spans_at),
         parents,
         depths,
         self_ns,
         covered,
         *_times(calls, call_order),
-        _lane(lanes, 1, call_order),
+        _thread_memory(threads, 1, call_order),
         around,
-        n_lanes,
+        n_threads,
         TOLERANCE_NS,
         tops,
     )
@@ -282,13 +282,13 @@ def _hints(
     )
 
 
-def _lanes(spans: pl.DataFrame, calls: pl.DataFrame) -> tuple[list[pl.Series] | None, int]:
+def _thread_numbers(spans: pl.DataFrame, calls: pl.DataFrame) -> tuple[list[pl.Series] | None, int]:
     """Return a number for the thread of each span and of each call; None for one thread.
 
     Also return the largest possible number of threads.
     """
-    lanes = [pl.zeros(frame.height, pl.Int64, eager=True) for frame in (spans, calls)]
-    n_lanes = 1
+    threads = [pl.zeros(frame.height, pl.Int64, eager=True) for frame in (spans, calls)]
+    n_threads = 1
     for name in ("process_id", "thread_id"):
         columns = [frame[name].cast(pl.Int64) for frame in (spans, calls)]
         # Mostly there is one thread of one process, which is seen sooner than all distinct values
@@ -303,15 +303,17 @@ def _lanes(spans: pl.DataFrame, calls: pl.DataFrame) -> tuple[list[pl.Series] | 
         coded = [
             column.replace_strict(values, numbers, return_dtype=pl.Int64) for column in columns
         ]
-        lanes = [lane * len(values) + code for lane, code in zip(lanes, coded, strict=True)]
-        n_lanes *= len(values)
+        threads = [thread * len(values) + code for thread, code in zip(threads, coded, strict=True)]
+        n_threads *= len(values)
     n_rows = spans.height + calls.height
-    if n_lanes > n_rows + _MANY:
-        dense_rank = pl.concat(lanes).rank("dense")
+    if n_threads > n_rows + _MANY:
+        dense_rank = pl.concat(threads).rank("dense")
         dense = dense_rank.cast(pl.Int64) - 1
         return [dense[: spans.height], dense[spans.height :]], n_rows
-    return (None if n_lanes == 1 else lanes), n_lanes
+    return (None if n_threads == 1 else threads), n_threads
 
 
-def _lane(lanes: list[pl.Series] | None, which: int, order: pl.Series | None) -> pa.Buffer | None:
-    return None if lanes is None else memory(_at(lanes[which], order), _I32)
+def _thread_memory(
+    threads: list[pl.Series] | None, which: int, order: pl.Series | None
+) -> pa.Buffer | None:
+    return None if threads is None else memory(_at(threads[which], order), _I32)

@@ -4,7 +4,7 @@ import polars as pl
 
 from tracelens.derive.columns.split_intervals import cut_rows
 from tracelens.derive.time.call_path import CallPaths, find_paths
-from tracelens.derive.time.host_lanes import Lanes
+from tracelens.derive.time.thread_axis import ThreadAxis
 from tracelens.derive.time.outside_spans import name_by_neighbours
 
 PROFILER = "the profiler's own work"
@@ -30,9 +30,9 @@ _LENGTH = pl.col("end_ns") - pl.col("start_ns")
 
 
 def with_places(
-    segments: pl.DataFrame, lanes: Lanes, spans: pl.DataFrame, causing: pl.DataFrame
+    segments: pl.DataFrame, axis: ThreadAxis, spans: pl.DataFrame, causing: pl.DataFrame
 ) -> pl.DataFrame:
-    """Turn segments of the lanes into activities: name each one's place (`what`, `span_id`).
+    """Turn segments of an axis into activities: name each one's place (`what`, `span_id`).
 
     A segment has start_ns, end_ns, class, cause and `at`. Where `at` is a row of `causing`, the
     segment is that call: its place is the call's path and the API function. Any other segment is
@@ -42,7 +42,7 @@ def with_places(
     is_call = pl.col("at").is_not_null()
     without_api = pl.col("class").is_in([_number("launch"), _number("profiler")])
     is_named = is_call | ~without_api
-    near = _overlapping(lanes.spans, segments.filter(is_named))
+    near = _overlapping(axis.spans, segments.filter(is_named))
     paths = find_paths(spans, near)
     api = causing.select("api", "span_id", at="row")
     call_segments = segments.filter(is_call)
@@ -50,7 +50,7 @@ def with_places(
     path_of_call = paths.texts(spans, paths.places(calls["span_id"]))
     calls = calls.with_columns(what=_called(path_of_call, calls["api"]))
     other_segments = segments.filter(is_named & ~is_call)
-    stretches = _cut(other_segments, lanes, spans, paths)
+    stretches = _cut(other_segments, axis, spans, paths)
     bare = stretches["what"].is_null()
     start_ns = pl.col("start_ns")
     bare_stretches = stretches.filter(bare)
@@ -58,7 +58,7 @@ def with_places(
     names = pl.concat(
         [
             stretches.filter(~bare),
-            bare_stretches.with_columns(what=name_by_neighbours(spans, lanes, middle.to_series())),
+            bare_stretches.with_columns(what=name_by_neighbours(spans, axis, middle.to_series())),
         ]
     )
     is_profiler = pl.col("class") == _number("profiler")
@@ -68,7 +68,7 @@ def with_places(
     )
     columns = ("start_ns", "end_ns", "cause", "at", "what", "span_id")
     whole = pl.concat([part.select(columns) for part in (calls, names, rest)]).sort("start_ns")
-    of_thread = lanes.threads[lanes.thread_of(whole["start_ns"])]
+    of_thread = axis.threads[axis.thread_of(whole["start_ns"])]
     return whole.select(
         of_thread["process_id"],
         of_thread["thread_id"],
@@ -107,13 +107,13 @@ def _overlapping(spans: pl.DataFrame, segments: pl.DataFrame) -> pl.Series:
 
 
 def _cut(
-    stretches: pl.DataFrame, lanes: Lanes, spans: pl.DataFrame, paths: CallPaths
+    stretches: pl.DataFrame, axis: ThreadAxis, spans: pl.DataFrame, paths: CallPaths
 ) -> pl.DataFrame:
     """Cut the stretches where the place changes; add `place` and `what`.
 
     Both are None outside of any span.
     """
-    owners = _owners(lanes.spans, paths)
+    owners = _owners(axis.spans, paths)
     numbered = stretches.drop("at").with_row_index("stretch")
     whole = numbered.with_columns(whole_ns=_LENGTH)
     pieces = cut_rows(whole, owners)

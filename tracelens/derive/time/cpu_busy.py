@@ -13,7 +13,7 @@ from tracelens.derive.processes.communication import (
     SPAN_KINDS,
     span_times,
 )
-from tracelens.derive.time.host_lanes import LAUNCHES, Lanes
+from tracelens.derive.time.thread_axis import LAUNCHES, ThreadAxis
 
 _IS_OPERATOR = r"^\w+::\w+$"
 _EDGES = ["start_ns", "end_ns"]
@@ -101,8 +101,8 @@ def _reaching(activities: pl.DataFrame, ops: pl.DataFrame) -> pl.DataFrame:
     return pl.concat([activities, *more]).sort("start_ns")
 
 
-def find_communication(lanes: Lanes, spans: pl.DataFrame) -> pl.DataFrame:
-    """Find the time in which the lanes' threads communicate: disjoint start_ns, end_ns, by start.
+def find_communication(axis: ThreadAxis, spans: pl.DataFrame) -> pl.DataFrame:
+    """Find the time in which the axis's threads communicate: disjoint start_ns, end_ns, by start.
 
     A thread communicates in an op of a process group that launches nothing on the device. It also
     communicates while it runs no op, makes no call, and a span of gloo or mpi is open. That span is
@@ -110,19 +110,19 @@ def find_communication(lanes: Lanes, spans: pl.DataFrame) -> pl.DataFrame:
     """
     words = spans["name"].cast(pl.Categorical)
     in_groups, on_host = matching(words, COMMUNICATION, ON_HOST)
-    if not in_groups.any() or not lanes.calls_are_known:
+    if not in_groups.any() or not axis.calls_are_known:
         return pl.DataFrame(schema=dict.fromkeys(_EDGES, pl.Int64))
-    lane_ops = lanes.spans.filter(pl.col("kind") == "op")
+    axis_ops = axis.spans.filter(pl.col("kind") == "op")
     is_group, is_operator = matching(
-        lane_ops["name"].cast(pl.Categorical), COMMUNICATION, _IS_OPERATOR
+        axis_ops["name"].cast(pl.Categorical), COMMUNICATION, _IS_OPERATOR
     )
-    operators = lane_ops.filter(is_operator & ~is_group).select(_EDGES)
-    busy = pl.concat([operators, lanes.calls[_EDGES]])
+    operators = axis_ops.filter(is_operator & ~is_group).select(_EDGES)
+    busy = pl.concat([operators, axis.calls[_EDGES]])
     open_spans = spans.filter(on_host & spans["kind"].is_in(SPAN_KINDS))
     layers = (
-        _without_launches(lane_ops.filter(is_group), lanes.calls),
+        _without_launches(axis_ops.filter(is_group), axis.calls),
         union(busy.sort("start_ns")),
-        union(_on_lanes(open_spans, lanes).sort("start_ns")),
+        union(_on_axis(open_spans, axis).sort("start_ns")),
     )
     layered = overlay(layers)
     is_of_other_layer = pl.col("layer") != 1
@@ -137,11 +137,11 @@ def _without_launches(ops: pl.DataFrame, calls: pl.DataFrame) -> pl.DataFrame:
     return union(ops.filter(first == after).select(_EDGES))
 
 
-def _on_lanes(spans: pl.DataFrame, lanes: Lanes) -> pl.DataFrame:
-    """Give the times of spans on the axis of the lanes that they count for."""
+def _on_axis(spans: pl.DataFrame, axis: ThreadAxis) -> pl.DataFrame:
+    """Give the times of spans on the axis, on each thread that they count for."""
     thread_id = pl.col("thread_id")
     process_id = pl.col("process_id").cast(pl.Int64)
-    threads = lanes.threads.select(process_id, "is_main", "shift_ns", lane=thread_id)
+    threads = axis.threads.select(process_id, "is_main", "shift_ns", counted_thread=thread_id)
     start = pl.col("start_ns").cast(pl.Int64)
     timed = spans.select(
         pl.col("process_id", "thread_id").cast(pl.Int64),
@@ -149,6 +149,6 @@ def _on_lanes(spans: pl.DataFrame, lanes: Lanes) -> pl.DataFrame:
         end_ns=start + pl.col("duration_ns"),
     )
     both = timed.join(threads, on="process_id")
-    is_of_lane = thread_id == pl.col("lane")
-    both = both.filter(pl.col("is_main") | is_of_lane)
+    is_counted_thread = thread_id == pl.col("counted_thread")
+    both = both.filter(pl.col("is_main") | is_counted_thread)
     return both.select(pl.col(edge) + pl.col("shift_ns") for edge in _EDGES)

@@ -153,10 +153,10 @@ def _tiles_by_rank(trace: Trace) -> dict[int, pl.DataFrame]:
     """Return by rank of `process_ranks` all its time as tiles, by start: see `_with_work`."""
     tiles_by_rank = {}
     for rank in process_ranks(trace):
-        lane, steps = _lane_and_steps(trace, rank)
+        main_thread, steps = _main_thread_and_steps(trace, rank)
         spans = trace.select("spans", *COLUMNS, *SHAPES, rank=rank)
-        work = process_work(spans, lane["process_id"].first())  # type: ignore[arg-type]
-        tiles_by_rank[rank] = _with_work(_tiles(lane, steps), work)
+        work = process_work(spans, main_thread["process_id"].first())  # type: ignore[arg-type]
+        tiles_by_rank[rank] = _with_work(_tiles(main_thread, steps), work)
     return tiles_by_rank
 
 
@@ -198,7 +198,7 @@ def _with_work(tiles: pl.DataFrame, work: pl.DataFrame) -> pl.DataFrame:
     )
 
 
-def _lane_and_steps(trace: Trace, rank: int) -> tuple[pl.DataFrame, pl.DataFrame]:
+def _main_thread_and_steps(trace: Trace, rank: int) -> tuple[pl.DataFrame, pl.DataFrame]:
     """Return the main thread's activities and the steps of a rank's process.
 
     A step has step, phase, start_ns and end_ns.
@@ -207,7 +207,7 @@ def _lane_and_steps(trace: Trace, rank: int) -> tuple[pl.DataFrame, pl.DataFrame
     has_op_time = pl.col("op_ns").is_not_null()
     activities = activities_of(trace).filter(is_of_rank & has_op_time)
     steps = phases(trace).filter(is_of_rank).drop_nulls("step")
-    return _main_lane(activities), steps.select("step", "phase", "start_ns", "end_ns")
+    return _main_thread(activities), steps.select("step", "phase", "start_ns", "end_ns")
 
 
 def _places(tiles: pl.DataFrame) -> pl.DataFrame:
@@ -220,36 +220,36 @@ def _places(tiles: pl.DataFrame) -> pl.DataFrame:
     )
 
 
-def _main_lane(lanes: pl.DataFrame) -> pl.DataFrame:
+def _main_thread(activities: pl.DataFrame) -> pl.DataFrame:
     """Return the activities of the process's main thread with most known time, by start.
 
     They have end_ns.
     """
     key = ["process_id", "thread_id"]
     duration_ns = pl.col("duration_ns")
-    known = lanes.group_by(key).agg(duration_ns.sum())
+    known = activities.group_by(key).agg(duration_ns.sum())
     by_time = known.sort("duration_ns", *key, descending=[True, False, False])
     most = by_time.head(1)
-    lane = lanes.join(most.select(key), on=key, how="semi", maintain_order="left")
+    main_thread = activities.join(most.select(key), on=key, how="semi", maintain_order="left")
     end_ns = pl.col("start_ns") + duration_ns
-    return lane.sort("start_ns").with_columns(end_ns=end_ns)
+    return main_thread.sort("start_ns").with_columns(end_ns=end_ns)
 
 
-def _tiles(lane: pl.DataFrame, steps: pl.DataFrame) -> pl.DataFrame:
+def _tiles(main_thread: pl.DataFrame, steps: pl.DataFrame) -> pl.DataFrame:
     """Cut all time of steps and main thread into tiles, by start: times, step, phase, cause, what.
 
     Without steps, everything is in the phase program.
     """
-    edges = pl.concat([frame.select("start_ns", "end_ns") for frame in (lane, steps)])
+    edges = pl.concat([frame.select("start_ns", "end_ns") for frame in (main_thread, steps)])
     low = edges["start_ns"].min()
     high = edges["end_ns"].max()
     whole = pl.DataFrame(
         {"start_ns": [low], "end_ns": [high]}, schema={"start_ns": pl.Int64, "end_ns": pl.Int64}
     )
-    by_activity = cut_rows(whole, lane)
+    by_activity = cut_rows(whole, main_thread)
     activity_rows = by_activity["at"]
-    what = lane["what"].gather(activity_rows)
-    cause = lane["cause"].gather(activity_rows)
+    what = main_thread["what"].gather(activity_rows)
+    cause = main_thread["cause"].gather(activity_rows)
     tiles = by_activity.drop("at").with_columns(cause.fill_null("host"), what)
     has_length = pl.col("end_ns") > pl.col("start_ns")
     ordered = steps.filter(has_length).sort("start_ns")

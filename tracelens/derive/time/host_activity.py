@@ -9,7 +9,7 @@ from tracelens.derive.events.api_names import waits_for_device
 from tracelens.derive.time.activity_places import CLASSES, with_places
 from tracelens.derive.time.code_owner import OWN_HOOKS
 from tracelens.derive.time.cpu_busy import find_communication, with_op_time
-from tracelens.derive.time.host_lanes import LAUNCHES, PAUSE_NS, Lanes, lanes_in_batches
+from tracelens.derive.time.thread_axis import LAUNCHES, PAUSE_NS, ThreadAxis, axes_in_batches
 
 _LOADS = (
     r"^(cuda|cu|hip)(Module(Load|Unload)|Library(Load|Unload)|Link|CtxCreate|DevicePrimaryCtxRetain|Init$|InitDevice"
@@ -59,11 +59,11 @@ def list_activities(spans: pl.DataFrame, calls: pl.DataFrame, marks: pl.DataFram
     )
     parts = []
     mains = []
-    for lanes in lanes_in_batches(spans, calls, marks):
-        part = _of_lanes(lanes, spans)
+    for axis in axes_in_batches(spans, calls, marks):
+        part = _of_axis(axis, spans)
         if part.height:
             parts.append(part.select(columns))
-            busy = lanes.threads.join(part, on=["process_id", "thread_id"], how="semi")
+            busy = axis.threads.join(part, on=["process_id", "thread_id"], how="semi")
             mains += busy.filter("is_main").select("process_id", "thread_id").rows()
     if not parts:
         return pl.DataFrame()
@@ -74,32 +74,34 @@ def list_activities(spans: pl.DataFrame, calls: pl.DataFrame, marks: pl.DataFram
     return with_op_time(activities, spans, marks, mains)
 
 
-def _of_lanes(lanes: Lanes, spans: pl.DataFrame) -> pl.DataFrame:
+def _of_axis(axis: ThreadAxis, spans: pl.DataFrame) -> pl.DataFrame:
     """List the activities of some threads, thread by thread."""
-    causing = _causing(lanes.calls)
-    classes = _classes(lanes, spans, causing)
+    causing = _causing(axis.calls)
+    classes = _classes(axis, spans, causing)
     layered = overlay([part.select("start_ns", "end_ns", "cause", "row") for part in classes])
     class_number = pl.col("layer").alias("class")
     segments = _joined(layered.select("start_ns", "end_ns", class_number, "cause", at="row"))
     if not segments.height:
         return segments
-    segments = _without_gaps(segments, lanes)
-    pause = lanes.of_threads("pause_ns", segments["start_ns"])
+    segments = _without_gaps(segments, axis)
+    pause = axis.of_threads("pause_ns", segments["start_ns"])
     is_short = pl.col("end_ns") - pl.col("start_ns") < pause
     is_launch = (pl.col("class") == CLASSES.index("host")) & is_short
     segments = segments.with_columns(
         pl.when(is_launch).then(CLASSES.index("launch")).otherwise("class").alias("class")
     )
-    return with_places(_joined(segments), lanes, spans, causing)
+    return with_places(_joined(segments), axis, spans, causing)
 
 
-def _classes(lanes: Lanes, all_spans: pl.DataFrame, causing: pl.DataFrame) -> list[pl.DataFrame]:
+def _classes(
+    axis: ThreadAxis, all_spans: pl.DataFrame, causing: pl.DataFrame
+) -> list[pl.DataFrame]:
     """List the intervals of each of CLASSES, disjoint and by start: start_ns, end_ns, row, cause.
 
     `row` is a call's row in `causing`, else None.
     """
-    spans = lanes.spans
-    calls = lanes.calls
+    spans = axis.spans
+    calls = axis.calls
     marked = (
         each_once(spans["name"], _by_name)
         if spans.height
@@ -107,10 +109,10 @@ def _classes(lanes: Lanes, all_spans: pl.DataFrame, causing: pl.DataFrame) -> li
     )
     is_op = spans["kind"] == "op"
     times = spans.select("start_ns", "end_ns")
-    computing = _computing(spans, calls) if lanes.calls_are_known else times.clear()
+    computing = _computing(spans, calls) if axis.calls_are_known else times.clear()
     overhead = {
-        "profiler": lanes.overhead.filter(~pl.col("loads")),
-        "loading": lanes.overhead.filter("loads"),
+        "profiler": axis.overhead.filter(~pl.col("loads")),
+        "loading": axis.overhead.filter("loads"),
     }
     named = {
         name: union(
@@ -122,9 +124,9 @@ def _classes(lanes: Lanes, all_spans: pl.DataFrame, causing: pl.DataFrame) -> li
         "call": causing,
         "waiting": _waiting(spans, causing),
         "input": union(times.filter(marked == "input")),
-        "communication": find_communication(lanes, all_spans),
+        "communication": find_communication(axis, all_spans),
         "computing": union(computing),
-        "launch": _issuing(lanes),
+        "launch": _issuing(axis),
         "host": union(times.filter(~is_op & (spans["kind"] != "overhead"))),
     }
     causes = {"computing": "host", "profiler": "host"}
@@ -140,19 +142,19 @@ def _classes(lanes: Lanes, all_spans: pl.DataFrame, causing: pl.DataFrame) -> li
     ]
 
 
-def _issuing(lanes: Lanes) -> pl.DataFrame:
+def _issuing(axis: ThreadAxis) -> pl.DataFrame:
     """Return the times of ops and calls, and of the pauses between them that belong to issuing."""
     edges = ["start_ns", "end_ns"]
-    spans = lanes.spans
+    spans = axis.spans
     is_op = pl.col("kind") == "op"
     ops = spans.filter(is_op).select(edges)
-    issued_calls = union(lanes.calls.select(edges))
+    issued_calls = union(axis.calls.select(edges))
     busy = pl.concat([union(ops), issued_calls]).sort("start_ns")
-    distinct_pauses = lanes.threads["pause_ns"].unique().sort()
+    distinct_pauses = axis.threads["pause_ns"].unique().sort()
     pauses = distinct_pauses.to_list()
     if len(pauses) == 1:
         return union(busy, pauses[0])
-    pause = lanes.of_threads("pause_ns", busy["start_ns"])
+    pause = axis.of_threads("pause_ns", busy["start_ns"])
     parts = [union(busy.filter(pause == longest), longest) for longest in pauses]
     return pl.concat(parts).sort("start_ns")
 
@@ -243,12 +245,12 @@ def _computing(spans: pl.DataFrame, calls: pl.DataFrame) -> pl.DataFrame:
     return long.filter(first == after)
 
 
-def _without_gaps(segments: pl.DataFrame, lanes: Lanes) -> pl.DataFrame:
+def _without_gaps(segments: pl.DataFrame, axis: ThreadAxis) -> pl.DataFrame:
     """Fill a main thread's time between segments with segments of class and cause host."""
     starts = segments["start_ns"]
-    thread = lanes.thread_of(starts)
+    thread = axis.thread_of(starts)
     same_thread = thread == thread.shift(-1)
-    is_main = lanes.threads["is_main"].gather(thread) & same_thread
+    is_main = axis.threads["is_main"].gather(thread) & same_thread
     missing = segments.select(start_ns="end_ns", end_ns=starts.shift(-1)).filter(
         is_main & (pl.col("end_ns") > pl.col("start_ns"))
     )

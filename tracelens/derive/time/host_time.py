@@ -11,7 +11,6 @@ from tracelens.derive.events.span_trees import refuse_circles
 from tracelens.derive.time.activity_places import PROFILER
 from tracelens.derive.time.call_path import find_paths
 from tracelens.derive.time.frame_lines import frames_entered_earlier, mark_lines
-from tracelens.derive.time.host_lanes import LAUNCHES
 from tracelens.derive.time.host_tracks import (
     HOST,
     PROFILER_CODE,
@@ -20,6 +19,7 @@ from tracelens.derive.time.host_tracks import (
     Tracks,
     tracks_by_rank,
 )
+from tracelens.derive.time.thread_axis import LAUNCHES
 from tracelens.schemas import DEVICE_WORK
 from tracelens.schemas.events import CAUSES
 from tracelens.trace import Trace
@@ -47,7 +47,7 @@ _SPANS = (
     "duration_ns",
 )
 _PLACED = {"rank": pl.Int32, "api_call_id": pl.Int64, "what": pl.Categorical}
-_LANE = ["rank", "process_id", "thread_id"]
+_THREAD = ["rank", "process_id", "thread_id"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,10 +158,10 @@ class _Reading:
             rows.append(pl.int_range(self.n_calls[rank], self.n_calls[rank] + n, eager=True))
             self.n_calls[rank] += n
         self.are_rows &= (calls["api_call_id"] == pl.concat(rows)).all()
-        like, distinct_lanes = numbered(calls, _LANE)
+        like, distinct_threads = numbered(calls, _THREAD)
         threads = [
             self.threads[rank].setdefault((*thread,), len(self.threads[rank]))
-            for rank, *thread in distinct_lanes.iter_rows()
+            for rank, *thread in distinct_threads.iter_rows()
         ]
         place = self.ops.gather(
             rows_of(self.sites["rank"], self.sites["site_id"], calls.select("rank", "site_id"))
@@ -196,26 +196,26 @@ class _Reading:
         start_ns = pl.col("start_ns")
         profiler_code = pl.lit(PROFILER_CODE, pl.UInt8)
         segments = activities.select(
-            *_LANE,
+            *_THREAD,
             "start_ns",
             end_ns=start_ns + pl.col("duration_ns"),
             cause=pl.when(is_own).then(profiler_code).otherwise(cause),
             place=self.numbers(activities["rank"], activities["what"]),
         )
-        lanes = segments.group_by(_LANE, maintain_order=True).agg(
+        active_threads = segments.group_by(_THREAD, maintain_order=True).agg(
             ns=(pl.col("end_ns") - start_ns).sum()
         )
-        lanes = lanes.with_row_index("lane")
+        active_threads = active_threads.with_row_index("thread_number")
         # The main thread is the one with most known time.
         mains: dict[int, dict[int | None, Thread]] = {rank: {} for rank in self.places}
-        by_time = lanes.sort("ns", *_LANE, descending=[True, False, False, False])
-        for rank, process, thread in by_time.select(_LANE).iter_rows():
+        by_time = active_threads.sort("ns", *_THREAD, descending=[True, False, False, False])
+        for rank, process, thread in by_time.select(_THREAD).iter_rows():
             mains[rank].setdefault(process, (process, thread))
         for rank, threads in self.threads.items():
             for main in mains[rank].values():
                 threads.setdefault(main, len(threads))
-        with_lanes = segments.join(lanes, on=_LANE, nulls_equal=True)
-        tracks = tracks_by_rank(with_lanes, lanes, mains, self.threads)
+        with_threads = segments.join(active_threads, on=_THREAD, nulls_equal=True)
+        tracks = tracks_by_rank(with_threads, active_threads, mains, self.threads)
         calls = pl.concat(self.parts, rechunk=True)
         of_calls = None if ids is None else self.known(ids)
         first_call = 0

@@ -37,7 +37,7 @@ SEGMENTS: dict[str, type[pl.DataType]] = {
     "place": pl.Int32,
 }
 TRACKS_OF_THREAD = {"own": pl.Int32, "shared": pl.Int32, "main": pl.Int32}
-_LANE = ["rank", "process_id", "thread_id"]
+_THREAD = ["rank", "process_id", "thread_id"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,30 +131,36 @@ class _Axis:
 
 def tracks_by_rank(
     segments: pl.DataFrame,
-    lanes: pl.DataFrame,
+    active_threads: pl.DataFrame,
     mains: Mapping[int, Mapping[int | None, Thread]],
     threads: Mapping[int, Iterable[Thread]],
 ) -> dict[int, Tracks]:
     """Return the tracks of each rank's threads.
 
-    `lanes` are the threads with activities: rank, process_id, thread_id and their number, `lane`.
-    `segments` has SEGMENTS and the lane, `mains` the main thread of each process, `threads` the
-    threads of each rank by number.
+    `active_threads` are the threads with activities: rank, process_id, thread_id and their
+    thread_number. `segments` has SEGMENTS and the thread_number, `mains` the main thread of each
+    process, `threads` the threads of each rank by number.
     """
-    process, _ = numbered(lanes, ["rank", "process_id"])
-    n_lanes = pl.len().over(process)
-    lanes = lanes.select("lane", *_LANE, process=process.cast(pl.Int64), n=n_lanes)
-    of_lanes = segments.select("lane", *SEGMENTS).sort("lane", "start_ns")
-    work = of_lanes.filter(_IS_WORK)
+    process, _ = numbered(active_threads, ["rank", "process_id"])
+    n_threads = pl.len().over(process)
+    active_threads = active_threads.select(
+        "thread_number", *_THREAD, process=process.cast(pl.Int64), n=n_threads
+    )
+    own_segments = segments.select("thread_number", *SEGMENTS).sort("thread_number", "start_ns")
+    work = own_segments.filter(_IS_WORK)
     is_shared = pl.col("n") > 1
-    shared = first_of_lanes(work.join(lanes.filter(is_shared), on="lane").sort("lane", "start_ns"))
-    both = pl.concat([of_lanes.select(SEGMENTS.keys()), shared.select(SEGMENTS.keys())])
-    bounds = _bounds(of_lanes["lane"], lanes.height, 0)
-    shared_bounds = _bounds(shared["process"], lanes.height, of_lanes.height)
+    shared = first_of_threads(
+        work.join(active_threads.filter(is_shared), on="thread_number").sort(
+            "thread_number", "start_ns"
+        )
+    )
+    both = pl.concat([own_segments.select(SEGMENTS.keys()), shared.select(SEGMENTS.keys())])
+    bounds = _bounds(own_segments["thread_number"], active_threads.height, 0)
+    shared_bounds = _bounds(shared["process"], active_threads.height, own_segments.height)
     of_threads: dict[int, dict[Thread, tuple[int, int]]] = {rank: {} for rank in threads}
     of_processes: dict[int, dict[int | None, tuple[int, int]]] = {rank: {} for rank in threads}
-    for lane, rank, process_id, thread_id, number, n in lanes.iter_rows():
-        of_threads[rank][process_id, thread_id] = bounds[lane]
+    for thread_number, rank, process_id, thread_id, number, n in active_threads.iter_rows():
+        of_threads[rank][process_id, thread_id] = bounds[thread_number]
         if n > 1:
             of_processes[rank][process_id] = shared_bounds[number]
     return {
@@ -163,16 +169,16 @@ def tracks_by_rank(
     }
 
 
-def first_of_lanes(segments: pl.DataFrame) -> pl.DataFrame:
-    """Take each moment of a process from the first of its lanes that covers it.
+def first_of_threads(segments: pl.DataFrame) -> pl.DataFrame:
+    """Take each moment of a process from the first of its threads that covers it.
 
-    `segments` has process, lane and SEGMENTS, by lane and start; those of one lane are disjoint.
-    The result has process and SEGMENTS, by process and start. Lanes are merged two by two, for all
-    processes at once, so that the time grows with n log n.
+    `segments` has process, thread_number and SEGMENTS, by these and start; those of one thread are
+    disjoint. The result has process and SEGMENTS, by process and start. Threads are merged two by
+    two, for all processes at once, so that the time grows with n log n.
     """
     axis = _Axis.of(segments)
-    lane_number = pl.col("lane").rank("dense").over("process") - 1
-    order = lane_number.cast(pl.Int64)
+    number_in_process = pl.col("thread_number").rank("dense").over("process") - 1
+    order = number_in_process.cast(pl.Int64)
     merged = segments.select("process", *SEGMENTS, order=order)
     while merged.height and merged.select(pl.col("order").max() > 0).item():
         merged = merged.with_columns(pair=pl.col("order") // 2, side=pl.col("order") % 2)
@@ -198,26 +204,27 @@ def _bounds(numbers: pl.Series, n: int, offset: int) -> list[tuple[int, int]]:
 
 def _of_rank(
     segments: pl.DataFrame,
-    lanes: Mapping[Thread, tuple[int, int]],
+    thread_bounds: Mapping[Thread, tuple[int, int]],
     processes: Mapping[int | None, tuple[int, int]],
     mains: Mapping[int | None, Thread],
     threads: Iterable[Thread],
 ) -> Tracks:
     """Return a rank's tracks.
 
-    `lanes` and `processes` bound its threads' segments and those of processes with several threads.
+    `thread_bounds` and `processes` bound its threads' segments and those of processes with several
+    threads.
     """
-    lane_numbers = {thread: number for number, thread in enumerate(lanes)}
-    numbers = {process: len(lanes) + position for position, process in enumerate(processes)}
+    track_numbers = {thread: number for number, thread in enumerate(thread_bounds)}
+    numbers = {process: len(thread_bounds) + position for position, process in enumerate(processes)}
     of_threads = []
     for process, thread in threads:
-        nobody = lane_numbers.get((process, None), -1)
-        own_lane = lane_numbers.get((process, thread), nobody)
-        main = lane_numbers[mains[process]] if process in mains else -1
-        several = own_lane, numbers.get(process, -1), main
+        nobody = track_numbers.get((process, None), -1)
+        own_track = track_numbers.get((process, thread), nobody)
+        main = track_numbers[mains[process]] if process in mains else -1
+        several = own_track, numbers.get(process, -1), main
         of_threads.append(several if process in numbers else (main, -1, -1))
     return Tracks(
         segments,
-        [*lanes.values(), *processes.values()],
+        [*thread_bounds.values(), *processes.values()],
         pl.DataFrame(of_threads, schema=TRACKS_OF_THREAD, orient="row"),
     )

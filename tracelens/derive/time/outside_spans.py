@@ -4,18 +4,18 @@ import polars as pl
 
 from tracelens.derive.columns.per_unique import each_once
 from tracelens.derive.time.call_path import UNINFORMATIVE, shortened
-from tracelens.derive.time.host_lanes import Lanes
+from tracelens.derive.time.thread_axis import ThreadAxis
 
 
-def name_by_neighbours(spans: pl.DataFrame, lanes: Lanes, moments: pl.Series) -> pl.Series:
+def name_by_neighbours(spans: pl.DataFrame, axis: ThreadAxis, moments: pl.Series) -> pl.Series:
     """Describe each moment outside of any span by the spans just before and just after it.
 
     Where one side has nothing but the mark of a step, a call is named instead: before the replay of
     a graph there is nothing else.
     """
-    place, following = _nearest(lanes.spans, lanes, moments)
-    row = lanes.spans["row"].cast(pl.Int64).gather(place)
-    recorded = lanes.recorded(moments)
+    place, following = _nearest(axis.spans, axis, moments)
+    row = axis.spans["row"].cast(pl.Int64).gather(place)
+    recorded = axis.recorded(moments)
     while row.count():
         above = spans["parent_id"].gather(row).cast(pl.Int64)
         has_ended = _ends(spans, above) <= recorded
@@ -26,20 +26,20 @@ def name_by_neighbours(spans: pl.DataFrame, lanes: Lanes, moments: pl.Series) ->
     is_mark = each_once(span_names, _is_step).fill_null(value=False)
     ends_before_record = _ends(spans, row) <= recorded
     is_outside = is_mark & ends_before_record.fill_null(value=False)
-    calls = _bare_calls(lanes.calls, spans)
-    last_call, next_call = _nearest(calls, lanes, moments)
-    next_mark = each_once(lanes.spans["name"].gather(following), _is_step)
+    calls = _bare_calls(axis.calls, spans)
+    last_call, next_call = _nearest(calls, axis, moments)
+    next_mark = each_once(axis.spans["name"].gather(following), _is_step)
     names = pl.DataFrame(
         {
             "before": span_names.cast(pl.String),
-            "after": lanes.spans["name"].gather(following).cast(pl.String),
+            "after": axis.spans["name"].gather(following).cast(pl.String),
             "call_before": calls["api"].gather(last_call).cast(pl.String),
             "call_after": calls["api"].gather(next_call).cast(pl.String),
             "is_next_mark": next_mark.fill_null(value=True),
             "is_later": calls["start_ns"].gather(last_call)
-            >= lanes.spans["start_ns"].gather(place),
+            >= axis.spans["start_ns"].gather(place),
             "is_earlier": calls["start_ns"].gather(next_call)
-            < lanes.spans["start_ns"].gather(following),
+            < axis.spans["start_ns"].gather(following),
             "is_outside": is_outside,
         }
     )
@@ -53,16 +53,16 @@ def name_by_neighbours(spans: pl.DataFrame, lanes: Lanes, moments: pl.Series) ->
     return names.select(text).to_series().alias("what")
 
 
-def _nearest(events: pl.DataFrame, lanes: Lanes, moments: pl.Series) -> tuple[pl.Series, pl.Series]:
+def _nearest(events: pl.DataFrame, axis: ThreadAxis, moments: pl.Series) -> tuple[pl.Series, pl.Series]:
     """Return two places per moment: those of the thread's last event before it and of the next.
 
     The last event began no later than the moment. A place is None where there is no such event.
     """
-    thread = lanes.thread_of(moments)
+    thread = axis.thread_of(moments)
     after = events["start_ns"].search_sorted(moments, "right")
     places = after.cast(pl.Int64) - 1, after.cast(pl.Int64)
     inside = [place.set((place < 0) | (place >= events.height), None) for place in places]
-    owners = [lanes.thread_of(events["start_ns"].gather(place)) for place in inside]
+    owners = [axis.thread_of(events["start_ns"].gather(place)) for place in inside]
     last, following = (
         place.set(~(owner == thread).fill_null(value=False), None)
         for place, owner in zip(inside, owners, strict=True)

@@ -21,7 +21,7 @@ from tracelens.derive.time.self_time import attribute
 from tracelens.schemas import DEVICE_WORK
 from tracelens.trace import Trace
 
-LANE = ["rank", "process_id", "thread_id"]
+THREAD = ["rank", "process_id", "thread_id"]
 BETWEEN = " > "
 _LATEST = 2**62
 """The last moment that times are moved to. Work that begins later might end beyond 64 bits."""
@@ -53,7 +53,7 @@ def read_ranges(trace: Trace) -> pl.DataFrame:
 
     `domain` is None for the default one. Marks, which have no duration, are left out.
     """
-    columns = [*LANE, "name", "start_ns", "duration_ns"]
+    columns = [*THREAD, "name", "start_ns", "duration_ns"]
     kind = pl.col("kind")
     is_range = kind.is_in(["annotation", "nvtx"])
     spans = trace.select("spans", *columns, "kind", "category", where=is_range)
@@ -70,7 +70,7 @@ def read_ranges(trace: Trace) -> pl.DataFrame:
 
 def read_calls(trace: Trace) -> pl.DataFrame:
     """Return rank, api_call_id, start_ns, process_id and thread_id of calls."""
-    return trace.select("api_calls", *LANE, "api_call_id", "start_ns")
+    return trace.select("api_calls", *THREAD, "api_call_id", "start_ns")
 
 
 def read_work(trace: Trace) -> list[pl.DataFrame]:
@@ -158,24 +158,27 @@ def place_work(ranges: pl.DataFrame, calls: pl.DataFrame, work: pl.DataFrame) ->
     every_edge = pl.concat([ranges["start_ns"], ends]).unique()
     edges = every_edge.sort()
     launched = _launched(calls, work, edges)
-    lanes = ranges.select(*LANE, "domain").unique(maintain_order=True)
-    lane_numbers = pl.int_range(pl.len(), dtype=pl.Int64)
-    lanes = lanes.with_columns(lane=lane_numbers)
+    threads = ranges.select(*THREAD, "domain").unique(maintain_order=True)
+    thread_numbers = pl.int_range(pl.len(), dtype=pl.Int64)
+    threads = threads.with_columns(thread_number=thread_numbers)
     tree = ranges.join(
-        lanes, on=[*LANE, "domain"], how="left", nulls_equal=True, maintain_order="left"
+        threads, on=[*THREAD, "domain"], how="left", nulls_equal=True, maintain_order="left"
     )
     # A thread's work is placed once in each of its domains; before the first moment nothing is
     # open.
     asked = (
         launched.with_row_index("row")
         .filter(pl.col("segment") >= 0)
-        .join(lanes, on=LANE, maintain_order="left")
+        .join(threads, on=THREAD, maintain_order="left")
     )
     moments = asked.select(
-        "process_id", thread_id="lane", start_ns=edges.gather(asked["segment"]), duration_ns=1
+        "process_id",
+        thread_id="thread_number",
+        start_ns=edges.gather(asked["segment"]),
+        duration_ns=1,
     )
-    tree_by_lane = tree.with_columns(thread_id="lane")
-    nesting = nest(tree_by_lane, moments.cast(pl.Int64))
+    tree_by_thread = tree.with_columns(thread_id="thread_number")
+    nesting = nest(tree_by_thread, moments.cast(pl.Int64))
     parent = as_rows(nesting.parent)
     around = as_rows(nesting.call_span)
     tree = tree.with_columns(
@@ -204,11 +207,11 @@ def _launched(calls: pl.DataFrame, work: pl.DataFrame, edges: pl.Series) -> pl.D
     begins = calls["start_ns"].search_sorted(edges)  # the call that is the first of each segment
     n_begun = begins.search_sorted(row.cast(begins.dtype), side="right")
     segment = n_begun.cast(pl.Int64) - 1
-    lane_columns = calls.select(LANE).get_columns()
-    threads = calls.select(column.gather(row) for column in lane_columns)
-    lane, lanes = numbered(threads, LANE)
-    n_lanes = max(lanes.height, 1)
-    key = segment if n_lanes == 1 else segment * n_lanes + lane.cast(pl.Int64)
+    thread_columns = calls.select(THREAD).get_columns()
+    threads = calls.select(column.gather(row) for column in thread_columns)
+    thread_number, thread_rows = numbered(threads, THREAD)
+    n_threads = max(thread_rows.height, 1)
+    key = segment if n_threads == 1 else segment * n_threads + thread_number.cast(pl.Int64)
     # One piece of a call's work stands for the call; mostly each call has one, which is checked
     # sooner.
     stands = [] if is_each_once(row) else [row.is_first_distinct().alias("stands")]
@@ -235,10 +238,10 @@ def _launched(calls: pl.DataFrame, work: pl.DataFrame, edges: pl.Series) -> pl.D
         last=end.max(),
     )
     together = together.sort("key").with_columns(
-        segment=pl.col("key") // n_lanes, lane=pl.col("key") % n_lanes
+        segment=pl.col("key") // n_threads, thread_number=pl.col("key") % n_threads
     )
-    threads_of_lanes = lanes[together["lane"]].cast(dict.fromkeys(LANE[1:], pl.Int64))
-    return together.hstack(threads_of_lanes).drop("key", "lane")
+    thread_ids = thread_rows[together["thread_number"]].cast(dict.fromkeys(THREAD[1:], pl.Int64))
+    return together.hstack(thread_ids).drop("key", "thread_number")
 
 
 def sums_of_ranges(ranges: Ranges) -> pl.DataFrame:
@@ -248,9 +251,9 @@ def sums_of_ranges(ranges: Ranges) -> pl.DataFrame:
     to its last end; others_ns, the device time of work that other threads of the process launched
     while the range was open.
     """
-    work, begin, end = _runs(ranges, LANE)
+    work, begin, end = _runs(ranges, THREAD)
     sums = _run_sums(work, begin, end, ["n_launches", "device_ns", "kernel_ns"])
-    runs = _runs(ranges, LANE[:-1])
+    runs = _runs(ranges, THREAD[:-1])
     together = _run_sums(*runs, ["device_ns"])
     others = (together["device_ns"] - sums["device_ns"]).alias("others_ns")
     return sums.with_columns(_run_extent(work, begin, end), others)

@@ -4,7 +4,7 @@ import polars as pl
 
 from tracelens.derive.columns.intervals import END
 
-_LANE = ["process_id", "thread_id"]
+_THREAD = ["process_id", "thread_id"]
 
 
 def attribute(rows: pl.Series, values: pl.Series, n_rows: int) -> pl.Series:
@@ -28,7 +28,7 @@ def attribute_calls(calls: pl.DataFrame, n_rows: int) -> pl.Series:
     `span_id` is a span's row number; there are `n_rows` spans. A call within another call of its
     thread adds nothing.
     """
-    placed = with_own_time(calls.select("span_id", *_LANE, "start_ns", "duration_ns"))
+    placed = with_own_time(calls.select("span_id", *_THREAD, "start_ns", "duration_ns"))
     return attribute(placed["span_id"], placed["own_ns"], n_rows)
 
 
@@ -37,7 +37,7 @@ def with_own_time(calls: pl.DataFrame) -> pl.DataFrame:
     with_ends = calls.with_columns(ends=END)
     ordered = with_ends.sort("start_ns", "ends", descending=[False, True])
     ends = pl.col("ends")
-    latest_end = ends.cum_max().shift(1).over(_LANE)
+    latest_end = ends.cum_max().shift(1).over(_THREAD)
     reached = latest_end.fill_null(pl.col("start_ns"))
     own = (ends - pl.max_horizontal("start_ns", reached)).clip(0)
     return ordered.with_columns(own_ns=own).drop("ends")

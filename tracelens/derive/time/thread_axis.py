@@ -25,7 +25,7 @@ _LONGEST_NS = 1 << 62
 
 
 @dataclass(frozen=True, slots=True)
-class Lanes:
+class ThreadAxis:
     """Spans and calls of some threads, laid one thread after another on a common time axis.
 
     Each has `row` (its row in the whole table), start_ns and end_ns; both are sorted by start.
@@ -55,9 +55,9 @@ class Lanes:
         return moments - self.of_threads("shift_ns", moments)
 
 
-def lanes_in_batches(
+def axes_in_batches(
     spans: pl.DataFrame, calls: pl.DataFrame, marks: pl.DataFrame
-) -> Iterator[Lanes]:
+) -> Iterator[ThreadAxis]:
     """Yield the threads that launch work or mark steps, in batches."""
     threads = _with_extent(_launching(spans, calls, marks), spans, calls)
     start = pl.col("start_ns").cast(pl.Int64)
@@ -74,10 +74,12 @@ def lanes_in_batches(
         _rows_by_thread(frame, threads) if is_split else None for frame in (spans, calls)
     )
     for batch in batches:
-        lane_spans = _of_threads(spans, batch, of_spans)
-        lane_calls = _of_threads(calls, batch, of_calls)
-        lanes = Lanes(batch, lane_spans, lane_calls, overhead.clear(), calls.height > 0)
-        yield Lanes(batch, lane_spans, lane_calls, _stopped_by(overhead, lanes), calls.height > 0)
+        axis_spans = _of_threads(spans, batch, of_spans)
+        axis_calls = _of_threads(calls, batch, of_calls)
+        axis = ThreadAxis(batch, axis_spans, axis_calls, overhead.clear(), calls.height > 0)
+        yield ThreadAxis(
+            batch, axis_spans, axis_calls, _stopped_by(overhead, axis), calls.height > 0
+        )
 
 
 def _launching(spans: pl.DataFrame, calls: pl.DataFrame, marks: pl.DataFrame) -> pl.DataFrame:
@@ -214,17 +216,17 @@ def _rows_of_one(frame: pl.DataFrame, process: int, thread: int) -> pl.Series:
     return frame.select(is_mine).to_series().arg_true().alias("row")
 
 
-def _stopped_by(overhead: pl.DataFrame, lanes: Lanes) -> pl.DataFrame:
+def _stopped_by(overhead: pl.DataFrame, axis: ThreadAxis) -> pl.DataFrame:
     """Return the overhead for which a thread stood still: nothing begins in the thread meanwhile.
 
     torch does not record the thread of this overhead; it is a thread that calls the API.
     """
-    spans = lanes.spans.filter(pl.col("kind") != "overhead")
-    both = pl.concat([spans["start_ns"], lanes.calls["start_ns"]])
+    spans = axis.spans.filter(pl.col("kind") != "overhead")
+    both = pl.concat([spans["start_ns"], axis.calls["start_ns"]])
     begins = both.sort()
     shift_ns = pl.col("shift_ns")
     later = pl.col("start_ns") + shift_ns >= pl.col("first_ns")
-    threads = lanes.threads.select("shift_ns", "first_ns")
+    threads = axis.threads.select("shift_ns", "first_ns")
     rows = threads.join(overhead, how="cross").filter(later)
     moved = (pl.col(edge) + shift_ns for edge in ("start_ns", "end_ns"))
     rows = rows.with_columns(moved)
