@@ -15,15 +15,15 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, ParamSpec, Self, TypedDict, TypeVar, Unpack
 
-from tracelens.collectors.torch.live.report import (
+from tracelens.collectors.torch.live.settings import VARIABLE, Settings
+from tracelens.collectors.torch.live.status_file import (
     DONE,
     LIGHT_SUFFIX,
     RECORDING,
     SUFFIX,
     TORCH,
-    Report,
+    StatusFile,
 )
-from tracelens.collectors.torch.live.settings import VARIABLE, Settings
 from tracelens.errors import SourceError, ToolError, UsageError
 from tracelens.running.nvml import Sampler
 from tracelens.running.program import run_program
@@ -326,7 +326,7 @@ class capture:  # noqa: N801 - `with tl.capture(...)` and `@tl.capture(...)` rea
         self._settings = replace(self._settings, folder=self._folder.name)
         self._sampler = Sampler()
         self._sampler.start()
-        self._recorder = module.Recorder(self._settings, Report(self._folder.name))
+        self._recorder = module.Recorder(self._settings, StatusFile(self._folder.name))
         self._recorder.watch()
         self._recorder.begin_now()
         _under_way.append(self)

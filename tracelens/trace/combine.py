@@ -14,10 +14,10 @@ from tracelens.storage.table import Stored
 from tracelens.trace import Trace
 from tracelens.trace.capture import SOURCE_UNREAD, Capture, Manifest, is_rank
 from tracelens.trace.cleaning import clean
+from tracelens.trace.collected import Collected
 from tracelens.trace.collector import COLLECTORS
 from tracelens.trace.rank_topology import RankPlace, rank_rows
 from tracelens.trace.same_run import RankFacts, refuse_unrelated
-from tracelens.trace.trace import Collected
 from tracelens.trace.writing import RankPart
 
 

@@ -30,7 +30,6 @@ from tracelens.storage.addresses import shown, url_of
 from tracelens.storage.folders import locked
 from tracelens.storage.objects import is_of_store, reason
 from tracelens.storage.reading import check_texts, long_bytes, read_groups
-from tracelens.storage.table import Stored
 from tracelens.trace.capture import Manifest
 from tracelens.trace.collector import how_to_fill
 from tracelens.trace.directory import (
@@ -526,45 +525,6 @@ def _have(parts: Sequence[Part], columns: Sequence[str]) -> bool:
     """
     wanted = {*columns} - {"rank"}
     return bool(parts) and all(wanted.issubset(part.columns) for part in parts)
-
-
-class Collected(Trace):
-    """A trace that keeps tables as collectors made them until one is asked for.
-
-    In that form they may take half the memory.
-    """
-
-    def __init__(self, manifest: Manifest, parts: Mapping[str, Sequence[RankPart]]) -> None:
-        """Wrap each table's parts: frames as `Table.conform` takes them, or files."""
-        tables = {}
-        for name, table in TABLES.items():
-            bare = table.without("rank")
-            frames = [
-                bare.conform_lazily(frame).select(pl.lit(rank, pl.Int32).alias("rank"), pl.all())
-                for rank, frame in parts.get(name, ())
-            ]
-            tables[name] = pl.concat(frames) if frames else table.empty().lazy()
-        super().__init__(manifest, tables)
-        self._parts = {**parts}
-
-    def amend(self, manifest: Manifest, **tables: pl.DataFrame) -> None:
-        """Replace the manifest and some tables; the other tables stay as collectors made them."""
-        super().amend(manifest, **tables)
-        for name in tables:
-            self._parts[name] = [*super()._parts_of(name)]
-
-    def _parts_of(self, name: str) -> Iterable[RankPart]:
-        """Return the table's rows, rank by rank, without the rank."""
-        parts: dict[int, list[pl.DataFrame | Stored]] = {}
-        for rank, part in self._parts.get(name, ()):
-            parts.setdefault(rank, []).append(part)
-        bare = TABLES[name].without("rank")
-        for rank, of_rank in parts.items():
-            several = len(of_rank) > 1
-            yield (
-                rank,
-                pl.concat(map(bare.conform_lazily, of_rank)).collect() if several else of_rank[0],
-            )
 
 
 def _opened_whole(folder: Path, opened: Callable[[], Trace]) -> Trace:

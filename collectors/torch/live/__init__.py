@@ -14,7 +14,7 @@ program has imported it.
 - `window`: that profiler, between idle devices, and time on them.
 - `step_times`: the time of steps with the profiler and without.
 - `modules`: marks of modules' calls, their exact paths, parameters and hyperparameters.
-- `report`: the file that each process leaves beside its trace, for the collector and for messages.
+- `status_file`: what each process leaves beside its trace, for the collector and for messages.
 - `compile_provenance`: the kernels that torch.compile generates, and the modules they came from.
 
 A further recorder, like the last one, plugs in by the name of its module here, listed in

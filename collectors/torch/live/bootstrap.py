@@ -13,8 +13,8 @@ from collections.abc import Callable, Sequence
 from types import ModuleType
 from typing import Any
 
-from .report import TORCH, Report
 from .settings import Settings
+from .status_file import TORCH, StatusFile
 
 _LAUNCHERS = (
     "torch.distributed.run",
@@ -47,9 +47,9 @@ def begin() -> None:
     settings = Settings.from_environment()
     if settings is None or is_helper(list(getattr(sys, "orig_argv", []))):
         return
-    report = Report(settings.folder)
-    report.write()
-    sys.meta_path.insert(0, AfterImport("torch", lambda: _torch_is_here(settings, report)))
+    status = StatusFile(settings.folder)
+    status.write()
+    sys.meta_path.insert(0, AfterImport("torch", lambda: _torch_is_here(settings, status)))
 
 
 def is_helper(words: Sequence[str]) -> bool:
@@ -94,19 +94,19 @@ def is_spawned(words: Sequence[str]) -> bool:
     )
 
 
-def _torch_is_here(settings: Settings, report: Report) -> None:
+def _torch_is_here(settings: Settings, status: StatusFile) -> None:
     """Begin to record. A failure is reported on standard error; the program goes on either way."""
     from .recorder import Recorder  # noqa: PLC0415 - imports torch
 
-    report.reach(TORCH)
+    status.reach(TORCH)
     # Describing the program's modules looks through all objects there are. Those of the imports,
     # some hundred thousand, are none of them: frozen ones are passed over.
     gc.freeze()
     try:
-        Recorder(settings, report).watch(is_child=is_spawned(list(getattr(sys, "orig_argv", []))))
+        Recorder(settings, status).watch(is_child=is_spawned(list(getattr(sys, "orig_argv", []))))
     except Exception as error:  # noqa: BLE001 - the program must run whatever happens here
-        report.note(f"the capture could not begin: {error!r}")
-        report.write()
+        status.note(f"the capture could not begin: {error!r}")
+        status.write()
 
 
 class AfterImport(importlib.abc.MetaPathFinder):

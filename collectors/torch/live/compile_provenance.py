@@ -20,7 +20,7 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-from .report import own_rank, write_whole
+from .status_file import own_rank, write_whole
 
 LEVEL = "provenance_tracking_level"
 """Setting of `trace` that asks Inductor to track nodes.

@@ -11,7 +11,6 @@ from __future__ import annotations
 import gzip
 import hashlib
 import json
-import tempfile
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -19,7 +18,9 @@ from typing import Any
 import torch
 from torch.nn.modules import module as hooks
 
-from .report import own_rank, write_whole
+from .graph_rows import NAMES, bare_name, graph_row
+from .observed_graph import Observer
+from .status_file import own_rank, write_whole
 
 VIEWS = frozenset(
     (
@@ -43,31 +44,12 @@ VIEWS = frozenset(
     )
 )
 """Operators whose result may be a view of their first input."""
-NAMES = {
-    "_native_batch_norm_legit_no_training": "batch_norm",
-    "cudnn_batch_norm": "batch_norm",
-    "hardtanh": "relu6",
-}
-"""Operators by torch's name, and the name that programs call them by."""
 _MODULES = {
     "Conv2d": "conv2d",
     "BatchNorm2d": "batch_norm",
     "Linear": "linear",
     "MaxPool2d": "max_pool2d",
 }
-
-_DTYPES = {
-    "float": "float32",
-    "double": "float64",
-    "c10::Half": "float16",
-    "c10::BFloat16": "bfloat16",
-    "long int": "int64",
-    "int": "int32",
-    "bool": "bool",
-}
-_TENSOR = "Tensor("
-_WORDS = ("none", "tanh")
-"""How GELU is approximated. Other text may be a secret."""
 
 
 class Recorder:
@@ -83,7 +65,7 @@ class Recorder:
         self._inputs: tuple[Any, ...] = ()
         self._undo: list[Any] = []
         self._written: Any = None
-        self._observer: _Observer | None = None
+        self._observer: Observer | None = None
         self._is_observing = False
 
     def start(self) -> None:
@@ -134,14 +116,14 @@ class Recorder:
     def _observe(self) -> None:
         """Observe this run of the model: a graph for a model that cannot be exported."""
         try:
-            self._observer = _Observer()
+            self._observer = Observer()
             self._observer.start()
             self._is_observing = True
         except Exception:  # noqa: BLE001 - torch has one observer, which the program may use itself
             self._observer = None
 
 
-def graph_of(model: Any, inputs: Any, observer: _Observer | None = None) -> dict[str, Any]:
+def graph_of(model: Any, inputs: Any, observer: Observer | None = None) -> dict[str, Any]:
     """Return the sidecar that tracelens.collectors.graph reads.
 
     `inputs` are shape, strides, dtype and device of each.
@@ -216,7 +198,7 @@ def _exported(model: Any, inputs: Any) -> list[dict[str, Any]]:
         inputs, arguments = _arguments(node, same)
         value = value[0] if isinstance(value, (tuple, list)) and value else value
         path = [str(module[0]) for module in node.meta.get("nn_module_stack", {}).values()]
-        rows[node.name] = _row(node.name, op, inputs, arguments) | {
+        rows[node.name] = graph_row(node.name, op, inputs, arguments) | {
             "alias_of": next((i for i in inputs if i), None) if op in VIEWS else None,
             "is_output": node.name in returned,
             "module_path": path[-1] if path else None,
@@ -231,41 +213,9 @@ def _exported(model: Any, inputs: Any) -> list[dict[str, Any]]:
     return list(rows.values())
 
 
-def _row(node: str, op: str, inputs: list[str | None], arguments: list[Any]) -> dict[str, Any]:
-    """Return a row of the graph. Columns that depend on the node's result are None."""
-    return {
-        "node": node,
-        "op": op,
-        "inputs": inputs,
-        "arguments": [argument if _is_plain(argument) else None for argument in arguments],
-        "shape": None,
-        "dtype": None,
-        "strides": None,
-        "alias_of": None,
-        "is_input": op == "input",
-        "is_output": False,
-        "module_path": None,
-    }
-
-
-def _is_plain(value: Any) -> bool:
-    """Return whether a value is a number, a truth value, a known word, or a list of them."""
-    if isinstance(value, list):
-        return all(map(_is_plain, value))
-    if isinstance(value, str):
-        return value in _WORDS
-    return type(value) in (bool, int, float)
-
-
-def _bare(name: str) -> str:
-    """Return an operator's name without namespace, and without the mark of working in place."""
-    name = name.removeprefix("aten::")
-    return name if name.startswith("_") else name.removesuffix("_")
-
-
 def _called(target: str) -> str:
     """Return the name that the program called an operator by."""
-    name = _bare(target.split(".", maxsplit=1)[0])
+    name = bare_name(target.split(".", maxsplit=1)[0])
     return NAMES.get(name, name)
 
 
@@ -309,131 +259,10 @@ def _traced(model: Any) -> list[dict[str, Any]]:
         else:
             op = _called(getattr(node.target, "__name__", str(node.target)))
         rows.append(
-            _row(node.name, op, [i.name for i in node.all_input_nodes], [])
+            graph_row(node.name, op, [i.name for i in node.all_input_nodes], [])
             | {
                 "is_output": any(user.op == "output" for user in node.users),
                 "module_path": path,
             }
         )
     return rows
-
-
-class _Observer:
-    """The calls that a model made as it ran, with ids of tensors that they read and wrote.
-
-    Source: torch.profiler.ExecutionTraceObserver. It observes between `start` and `stop`; `read`
-    then returns the rows of the graph.
-    """
-
-    def __init__(self) -> None:
-        self._folder = tempfile.TemporaryDirectory(prefix="tracelens-graph-")
-        self._file = Path(self._folder.name) / "calls.json"
-        self._observer = torch.profiler.ExecutionTraceObserver()
-        self._observer.register_callback(str(self._file))
-
-    def start(self) -> None:
-        """Observe from here on."""
-        self._observer.start()
-
-    def stop(self) -> None:
-        """Observe no longer."""
-        self._observer.stop()
-        self._observer.unregister_callback()
-
-    def read(self, inputs: Any) -> list[dict[str, Any]]:
-        """Return one row per call, and one per tensor that no call wrote.
-
-        `inputs` are shape, strides and more of the model's inputs.
-        """
-        try:
-            nodes = json.loads(self._file.read_text(encoding="utf-8"))["nodes"]
-        finally:
-            self._folder.cleanup()
-        rows = _observed(nodes, [list(shape) for shape, *_ in inputs])
-        return [row | {"op": NAMES.get(row["op"], row["op"])} for row in rows]
-
-
-def _observed(nodes: list[dict[str, Any]], shapes: list[list[int]]) -> list[dict[str, Any]]:
-    """Return rows of the graph from an observer's nodes: outermost operators in order.
-
-    The observer reuses the id of a tensor that is gone, so a reader reads what was written last
-    under its id. A tensor that no call wrote is an input if it has an input's shape; several inputs
-    of one shape are taken in order. Any other is a parameter.
-    """
-    by_id = {node["id"]: node for node in nodes}
-    rows: list[dict[str, Any]] = []
-    last: dict[int, str] = {}
-    read: set[str] = set()
-    waiting = list(shapes)
-
-    def name_of(value: list[Any], about: tuple[Any, ...]) -> str | None:
-        if value[0] not in last and value[-1]:
-            is_input = about[0] in waiting
-            if is_input:
-                waiting.remove(about[0])
-            last[value[0]] = _add(rows, "input" if is_input else "parameter", [], [], about)
-        return last.get(value[0])
-
-    for node in sorted(nodes, key=lambda node: int(node["id"])):
-        if not node["name"].startswith("aten::") or _is_inside(node, by_id):
-            continue
-        names, arguments = [], []
-        for value, *about in _values(node["inputs"]):
-            if about[1].startswith(_TENSOR):
-                names.append(name_of(value, tuple(about)))
-            elif value == "<None>":
-                names.append(None)
-            else:
-                # Profilers record no words, and a call is found by what they record.
-                arguments.append(None if isinstance(value, str) else value)
-        results = [result for result in _values(node["outputs"]) if result[2].startswith(_TENSOR)]
-        if not results:
-            continue
-        read.update(name for name in names if name)
-        name = _add(rows, _bare(node["name"]), names, arguments, results[0][1:])
-        first = next(
-            (v for v, _, kind, _ in _values(node["inputs"]) if kind.startswith(_TENSOR)), None
-        )
-        if first and first[:1] != results[0][0][:1] and first[1:3] == results[0][0][1:3]:
-            rows[-1]["alias_of"] = names[0]
-        last.update((value[0], name) for value, *_ in results)
-    for row in rows:
-        row["is_output"] = row["node"] not in read and row["op"] not in ("input", "parameter")
-    return rows
-
-
-def _values(described: dict[str, Any]) -> list[tuple[Any, Any, str, Any]]:
-    """Return value, shape, type and strides of each input or output.
-
-    A list of tensors gives those of each tensor.
-    """
-    rows: list[tuple[Any, Any, str, Any]] = []
-    columns = (described[name] for name in ("values", "shapes", "types", "strides"))
-    for value, shape, kind, strides in zip(*columns, strict=True):
-        if kind.startswith(f"GenericList[{_TENSOR}"):
-            kinds = kind.removeprefix("GenericList[").removesuffix("]").split(",")
-            rows += list(zip(value, shape, kinds, strides, strict=True))
-        else:
-            rows.append((value, shape, kind, strides))
-    return rows
-
-
-def _is_inside(node: dict[str, Any], by_id: dict[int, dict[str, Any]]) -> bool:
-    above = by_id.get(node["ctrl_deps"])
-    while above is not None and above["id"] != above["ctrl_deps"]:
-        if above["name"].startswith("aten::"):
-            return True
-        above = by_id.get(above["ctrl_deps"])
-    return False
-
-
-def _add(
-    rows: list[dict[str, Any]], op: str, names: list[Any], arguments: list[Any], about: Any
-) -> str:
-    """Add a row; returns its name."""
-    shape, kind, strides = about
-    element = kind.removeprefix(_TENSOR).removesuffix(")")
-    name = f"{op}_{len(rows)}"
-    about = {"shape": shape, "dtype": _DTYPES.get(element, element), "strides": strides}
-    rows.append(_row(name, op, names, arguments) | about)
-    return name

@@ -18,8 +18,8 @@ from .at_exit import at_end, before_fork, held_interrupts, is_importing, is_main
 from .light import LightWindow
 from .main_thread import at_thread_end, can_wake_main_thread, wait_for_main_thread
 from .modules import ModuleCalls, describe_modules, numbered_modules
-from .report import DONE, RECORDING, Report
 from .settings import Settings
+from .status_file import DONE, RECORDING, StatusFile
 from .step_times import ACTIVE, FIRST, PLAIN, SETTLING, TIMED, WARMUP, StepTimes
 from .steps import LOADER, MODULE, StepFinder
 from .window import Window, quiet_profiler, rename_parts
@@ -44,13 +44,13 @@ FOREIGN = (
 class Recorder:
     """Record one window of one process; after `watch` this needs no further call.
 
-    `finish` ends it early. `report` gets the facts for the collector. The trace is written as soon
+    `finish` ends it early. `status` gets the facts for the collector. The trace is written as soon
     as the window is over.
     """
 
-    def __init__(self, settings: Settings, report: Report) -> None:
+    def __init__(self, settings: Settings, status: StatusFile) -> None:
         self.settings = settings
-        self.report = report
+        self.status = status
         self.finder = StepFinder(self._first, self._boundary)
         self.n = 0
         self.times = StepTimes()
@@ -68,7 +68,7 @@ class Recorder:
         # Steps of a time window are not counted to an end, and those of a block are all recorded.
         is_light = settings.light and settings.window_s is None and settings.active is not None
         self._light = (
-            LightWindow(settings, report.light_trace, self._light_saved) if is_light else None
+            LightWindow(settings, status.light_trace, self._light_saved) if is_light else None
         )
         self._others: list[Any] = []
         self._undo: list[Callable[[], None]] = []
@@ -180,7 +180,7 @@ class Recorder:
             self.settings, schedule=lambda n: self._action(max(n, first)), on_trace_ready=self._save
         )
         self._window.step_num = first
-        self.report.reach(RECORDING)
+        self.status.reach(RECORDING)
         if self.settings.modules and not self.settings.stacks:
             self.finder.stop_spying()
             self._calls = ModuleCalls(self.finder.call_begins)
@@ -206,7 +206,7 @@ class Recorder:
             with self._telling(), self._own():
                 window.stop()
             if self._is_saved:
-                self.report.note(THREAD_ENDED)
+                self.status.note(THREAD_ENDED)
 
     def _step(self) -> None:
         with self._own():
@@ -218,7 +218,7 @@ class Recorder:
         """Switch the profiler off after its data was saved."""
         window, self._window = self._window, None
         if window is not None and self._owner != threading.get_ident():
-            self.report.note(THREAD_RUNS_ON)
+            self.status.note(THREAD_RUNS_ON)
             self._is_done = True
         elif window is not None:
             with self._telling(), self._own():
@@ -237,7 +237,7 @@ class Recorder:
                 self.times.wait_ended(profiler.stopped_ns)
             self._export(profiler, self._part_steps(profiler))
             self._is_saved = True
-            facts = self.report.facts
+            facts = self.status.facts
             built_with = re.search(r"BLAS_INFO=(\w+)", torch.__config__.show())
             facts["lines"] = profiler.lines.facts() if profiler.lines is not None else None
             facts["blas"] = built_with.group(1) if built_with else None
@@ -249,7 +249,7 @@ class Recorder:
             # What kills the program from here on takes nothing of this with it.
             self._write_others()
             self._count()
-            self.report.write()
+            self.status.write()
 
     # ---- the light window, after the first one
 
@@ -267,13 +267,13 @@ class Recorder:
                 self._light.boundary(self.n)
         except Exception as error:  # noqa: BLE001 - the program must go on
             self._light = None
-            self.report.note(f"the second window failed: {type(error).__name__}: {error!s:.300}")
+            self.status.note(f"the second window failed: {type(error).__name__}: {error!s:.300}")
 
     def _light_saved(self, stopped_ns: int | None) -> None:
-        """Report the times of the light window, whose trace was written."""
+        """Note the times of the light window, whose trace was written."""
         self.times.wait_ended(stopped_ns)
         self._count()
-        self.report.write()
+        self.status.write()
 
     def _drop_light(self) -> None:
         light, self._light = self._light, None
@@ -284,7 +284,7 @@ class Recorder:
     def _seen(self, profiler: Any) -> dict[str, int]:
         """Return the address of each module by its name in the trace."""
         if self._calls is None:
-            return dict(numbered_modules(profiler, self.report.trace))
+            return dict(numbered_modules(profiler, self.status.trace))
         return {name: id(module) for name, module in self._calls.seen.items()}
 
     def _part_steps(self, profiler: Any) -> set[int]:
@@ -299,10 +299,10 @@ class Recorder:
     def _export(self, profiler: Any, part_steps: Iterable[int] = ()) -> None:
         # An export that finds no room leaves its file open, and writes the rest into it at the end
         # of the process.
-        part = Path(f"{self.report.trace}.{time.perf_counter_ns()}.part.json")
+        part = Path(f"{self.status.trace}.{time.perf_counter_ns()}.part.json")
         profiler.export_chrome_trace(str(part))
         rename_parts(part, part_steps)
-        part.replace(self.report.trace)
+        part.replace(self.status.trace)
 
     # ---- the beginning, kept in case no step is found
 
@@ -346,7 +346,7 @@ class Recorder:
         if is_main_thread():
             self._close_opening()
         elif not wait_for_main_thread(self._close_opening, _WAKING_S):
-            self.report.note(BUSY)
+            self.status.note(BUSY)
             self._is_done = True
 
     # ---- the end
@@ -368,7 +368,7 @@ class Recorder:
             if not self._is_saved and self._opening is not None:
                 with held_interrupts():
                     self._export(self._opening)
-                self.report.facts["is_opening"] = True
+                self.status.facts["is_opening"] = True
         self._write_others()
         for other in self._others:
             with self._telling():
@@ -376,16 +376,16 @@ class Recorder:
         for undo in self._undo:
             undo()
         self._count()
-        self.report.reach(DONE)
+        self.status.reach(DONE)
 
     def _write_others(self) -> None:
         for other in self._others:
             with self._telling():
-                other.write(self.report.stem)
+                other.write(self.status.stem)
 
     def _count(self) -> None:
-        """Report the number of steps so far."""
-        facts = self.report.facts
+        """Note the number of steps so far."""
+        facts = self.status.facts
         facts["source"] = self.finder.source
         facts["n_steps"] = self.n
         facts["is_counted"] = self._n_after <= TIMED
@@ -427,7 +427,7 @@ class Recorder:
         except Exception as error:  # noqa: BLE001 - the program must go on
             self._is_done = True
             self._window = None
-            self.report.note(f"the profiler failed: {type(error).__name__}: {str(error)[:300]}")
+            self.status.note(f"the profiler failed: {type(error).__name__}: {str(error)[:300]}")
 
     def _guard(self) -> None:
         """Stop recording when the program starts a profiler of its own."""
@@ -437,7 +437,7 @@ class Recorder:
             if not self._owns:
                 self._drop_light()
             if not self._owns and not self._is_finished and not self._is_done:
-                self.report.note(FOREIGN)
+                self.status.note(FOREIGN)
                 self._is_done = True
                 self._drop()
             original(profiler)

@@ -1,4 +1,4 @@
-"""The report of one process to the collector: a JSON file, rewritten at each stage."""
+"""The status file of one process, for the collector: JSON, rewritten at each stage."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def write_whole(target: Path, content: bytes) -> None:
     part.replace(target)
 
 
-class Report:
+class StatusFile:
     """The facts of one process.
 
     `stage` is how far it came: python, torch (was imported), recording, done.

@@ -1,0 +1,52 @@
+"""A trace in memory whose tables stay as collectors made them until one is asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+
+import polars as pl
+
+from tracelens.schemas import TABLES
+from tracelens.storage.table import Stored
+from tracelens.trace.capture import Manifest
+from tracelens.trace.trace import Trace
+from tracelens.trace.writing import RankPart
+
+
+class Collected(Trace):
+    """A trace that keeps tables as collectors made them until one is asked for.
+
+    In that form they may take half the memory.
+    """
+
+    def __init__(self, manifest: Manifest, parts: Mapping[str, Sequence[RankPart]]) -> None:
+        """Wrap each table's parts: frames as `Table.conform` takes them, or files."""
+        tables = {}
+        for name, table in TABLES.items():
+            bare = table.without("rank")
+            frames = [
+                bare.conform_lazily(frame).select(pl.lit(rank, pl.Int32).alias("rank"), pl.all())
+                for rank, frame in parts.get(name, ())
+            ]
+            tables[name] = pl.concat(frames) if frames else table.empty().lazy()
+        super().__init__(manifest, tables)
+        self._parts = {**parts}
+
+    def amend(self, manifest: Manifest, **tables: pl.DataFrame) -> None:
+        """Replace the manifest and some tables; the other tables stay as collectors made them."""
+        super().amend(manifest, **tables)
+        for name in tables:
+            self._parts[name] = [*super()._parts_of(name)]
+
+    def _parts_of(self, name: str) -> Iterable[RankPart]:
+        """Return the table's rows, rank by rank, without the rank."""
+        parts: dict[int, list[pl.DataFrame | Stored]] = {}
+        for rank, part in self._parts.get(name, ()):
+            parts.setdefault(rank, []).append(part)
+        bare = TABLES[name].without("rank")
+        for rank, of_rank in parts.items():
+            several = len(of_rank) > 1
+            yield (
+                rank,
+                pl.concat(map(bare.conform_lazily, of_rank)).collect() if several else of_rank[0],
+            )
