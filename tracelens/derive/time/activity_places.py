@@ -4,8 +4,8 @@ import polars as pl
 
 from tracelens.derive.columns.split_intervals import cut_rows
 from tracelens.derive.time.call_path import CallPaths, find_paths
-from tracelens.derive.time.thread_axis import ThreadAxis
 from tracelens.derive.time.outside_spans import name_by_neighbours
+from tracelens.derive.time.thread_axis import ThreadAxis
 
 PROFILER = "the profiler's own work"
 """The place of time that the profiler takes for itself in a thread, for example to allocate a

@@ -36,8 +36,7 @@ def name_by_neighbours(spans: pl.DataFrame, axis: ThreadAxis, moments: pl.Series
             "call_before": calls["api"].gather(last_call).cast(pl.String),
             "call_after": calls["api"].gather(next_call).cast(pl.String),
             "is_next_mark": next_mark.fill_null(value=True),
-            "is_later": calls["start_ns"].gather(last_call)
-            >= axis.spans["start_ns"].gather(place),
+            "is_later": calls["start_ns"].gather(last_call) >= axis.spans["start_ns"].gather(place),
             "is_earlier": calls["start_ns"].gather(next_call)
             < axis.spans["start_ns"].gather(following),
             "is_outside": is_outside,
@@ -53,7 +52,9 @@ def name_by_neighbours(spans: pl.DataFrame, axis: ThreadAxis, moments: pl.Series
     return names.select(text).to_series().alias("what")
 
 
-def _nearest(events: pl.DataFrame, axis: ThreadAxis, moments: pl.Series) -> tuple[pl.Series, pl.Series]:
+def _nearest(
+    events: pl.DataFrame, axis: ThreadAxis, moments: pl.Series
+) -> tuple[pl.Series, pl.Series]:
     """Return two places per moment: those of the thread's last event before it and of the next.
 
     The last event began no later than the moment. A place is None where there is no such event.
