@@ -19,6 +19,7 @@ from tracelens.derive.kernels.recorded_call import RecordedCall
 
 F, H, L = "float", "c10::BFloat16", "long int"
 FP8, BYTE = "c10::Float8_e4m3fn", "unsigned char"
+FP4 = "c10::Float4_e2m1fn_x2"
 S, LIST, NONE = "Scalar", "ScalarList", ""
 Inputs = list[tuple[Any, str, Any]]
 
@@ -450,6 +451,28 @@ def test_attention_to_a_cache_tells_what_a_key_costs(name: str, inputs: Inputs) 
             "mylib::w8a8_gemm",
             [tensor(2, 16, of=FP8), tensor(5, 16, of=FP8), tensor(2, 5, of=H)],
             (32 + 80 + 20, 320),
+        ),
+        # Two numbers of four bits in a byte: of both, of the weights, and of these in a batch.
+        (
+            "aiter::gemm_a4w4",
+            [tensor(2, 8, of=FP4), tensor(5, 8, of=FP4), tensor(2, 5, of=H)],
+            (16 + 40 + 20, 320),
+        ),
+        (
+            "aiter::gemm_a16w4",
+            [tensor(2, 16, of=H), tensor(5, 8, of=BYTE), tensor(2, 5, of=H)],
+            (64 + 40 + 20, 320),
+        ),
+        (
+            "aiter::batched_gemm_a16wfp4_",
+            [tensor(3, 2, 16, of=H), tensor(3, 5, 8, of=BYTE), tensor(3, 2, 5, of=H)],
+            (3 * (64 + 40 + 20), 3 * 320),
+        ),
+        # Bytes that no name calls halves are numbers.
+        (
+            "mylib::uint8_gemm",
+            [tensor(2, 16, of=BYTE), tensor(5, 16, of=BYTE)],
+            (32 + 80, 320),
         ),
         ("mylib::linear", [tensor(2, 16, of=H), tensor(16, 5, of=H)], (64 + 160, 320)),
         ("mylib::mystery", [tensor(2, 16, of=H), tensor(16, 5, of=H)], None),

@@ -21,6 +21,8 @@ _MOVERS = (
 _NAMED = rf"^[A-Za-z_]\w*::(?:{_PRODUCTS}|{_MOVERS})"
 """Names of ops that have words of a rule; torch's own ops are in the catalogue, or in none."""
 
+_PACKED, _OF_FOUR_BITS = ("uint8", "float4"), re.compile(r"a4w4|fp4")
+"""Element types of bytes that may hold two numbers, and words of ops that multiply such bytes."""
 _TRITON = "triton_"
 _TRITON_PRODUCT = re.compile(r"^triton_(tem_.*_)?(mm|addmm|bmm|baddbmm|scaled_mm)(_|$)")
 _TRITON_CONVOLUTION = re.compile(r"^triton_(tem_.*_)?convolution(2d)?(_|$)")
@@ -157,7 +159,7 @@ def _work_by_words(name: str, call: RecordedCall) -> Work:
     if not tensors:
         raise UnknownWorkError
     if re.match(_PRODUCTS, op):
-        flops = _product(tensors)
+        flops = _product(op, tensors)
         return Work(flops, flops, sum(t.n_bytes for t in tensors), tensors[0].dtype)
     most_rows = max(tensors[0].shape[0], 1)
     moved = [_rows(tensor, most_rows) for tensor in tensors]
@@ -172,12 +174,24 @@ def _rows(tensor: Tensor, most_rows: int) -> int:
     return min(tensor.n_stored, most_rows * prod(tensor.shape[1:]))
 
 
-def _product(tensors: list[Tensor]) -> int:
-    """Return the operations of the first two matrices that fit, the second one maybe transposed."""
-    for left, right in combinations((t.shape for t in tensors if len(t.shape) == 2), 2):
-        if left[-1] in right:
-            columns = right[1] if right[0] == left[-1] else right[0]
-            return 2 * left[0] * left[1] * columns
+def _product(name: str, tensors: list[Tensor]) -> int:
+    """Return the operations of the first two matrices that fit, the second one maybe transposed.
+
+    Both may have a batch before. A byte may hold two numbers of four bits: of both matrices where
+    the op's name says so, or of the second one, which then is half as long.
+    """
+    matrices = [tensor for tensor in tensors if len(tensor.shape) in (2, 3)]
+    for left, right in combinations(matrices, 2):
+        summed, (*batch, first, second) = left.shape[-1], right.shape
+        if list(left.shape[:-2]) != batch:
+            continue
+        are_bytes = right.dtype in _PACKED
+        if summed in (first, second):
+            columns = second if first == summed else first
+            both = are_bytes and left.dtype in _PACKED and _OF_FOUR_BITS.search(name)
+            return 2 * prod(left.shape) * columns * (2 if both else 1)
+        if are_bytes and summed in (2 * first, 2 * second):
+            return 2 * prod(left.shape) * (first if summed == 2 * second else second)
     raise UnknownWorkError
 
 

@@ -36,7 +36,8 @@ _DTYPES = {
     "c10::complex<float>": ("complex64", 8),
     "c10::complex<double>": ("complex128", 16),
 }
-_FLOAT8 = ("float8", 1)
+_FLOAT8, _FLOAT4 = ("float8", 1), ("float4", 1)
+"""An element of the latter (torch's float4_e2m1fn_x2) is a byte that holds two numbers."""
 
 
 def recorded_inputs(trace: Trace, spans: pl.DataFrame) -> pl.DataFrame:
@@ -88,6 +89,8 @@ def element_type(word: str) -> tuple[str, int] | None:
     Return None for any other word.
     """
     plain = word.strip().lower()
+    if "float4" in plain:
+        return _FLOAT4
     return _FLOAT8 if "float8" in plain else _DTYPES.get(plain)
 
 
