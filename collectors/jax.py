@@ -13,8 +13,9 @@ import re
 import zlib
 from collections import defaultdict
 from collections.abc import Iterable
+from functools import lru_cache
 from pathlib import Path
-from typing import Annotated, Any, TypeAlias
+from typing import Annotated, Any, NamedTuple, TypeAlias
 
 import msgspec
 import polars as pl
@@ -33,7 +34,7 @@ _DEVICE = re.compile(r"^/device:GPU:(\d+)")
 _STREAM = re.compile(r"^Stream #(\d+)")
 _DETAIL = re.compile(r"(\w+):([\w.,]+)")
 _CALL = re.compile(r"^(?:cu|hip)[A-Z]|^cuda[A-Z]")
-_COPIES = {"H2D": "h2d", "D2H": "d2h", "D2D": "d2d", "P2P": "p2p"}
+_COPIES = ("h2d", "d2h", "d2d", "p2p")
 _MEMORIES = {"host": "pageable", "pageable": "pageable", "pinned": "pinned", "device": "device"}
 _MOST_EVENTS = 1_000_000
 """XLA writes the most important million events of a longer capture, and does not say so."""
@@ -66,8 +67,7 @@ class _Event(msgspec.Struct):
 
     def number(self, name: str) -> int | None:
         """Return an argument that is a whole number, which XLA writes as text."""
-        text = str(self.args.get(name, ""))
-        return int(text) if text.isdecimal() and len(text) <= _MOST_DIGITS else None
+        return _number(str(self.args.get(name, "")))
 
     def text(self, name: str) -> str | None:
         """Return an argument, None where it is absent or empty."""
@@ -158,7 +158,7 @@ def _raw_tables(events: list[_Event], diagnostics: Diagnostics) -> dict[str, pl.
         if e.ph == "M" and e.name in ("process_name", "thread_name")
     }
     rows: dict[str, list[dict[str, Any]]] = defaultdict(list)
-    launched: dict[int, set[tuple[str | None, str | None]]] = defaultdict(set)
+    launched: dict[int, set[_Op]] = defaultdict(set)
     n_others = 0
     for event in events:
         if event.ph != "X":
@@ -183,14 +183,23 @@ def _raw_tables(events: list[_Event], diagnostics: Diagnostics) -> dict[str, pl.
     return {name: frame.drop("op", strict=False) for name, frame in frames.items() if frame.height}
 
 
-def _op(event: _Event) -> tuple[str | None, str | None]:
-    """Return the HLO op of an event, and its layer.
+class _Op(NamedTuple):
+    """An HLO op, its layer, and the module that XLA compiled; None where unknown."""
 
-    The layer is what jax.named_scope and the functions around it are called, without the
+    name: str | None
+    layer: str | None
+    module: str | None
+
+
+def _op(event: _Event) -> _Op:
+    """Return the HLO op of an event.
+
+    Its layer is what jax.named_scope and the functions around it are called, without the
     primitive, the last name; else the module that XLA compiled.
     """
     scopes = (event.text("name") or "").rpartition("/")[0]
-    return event.text("hlo_op"), scopes or event.text("hlo_module")
+    module = event.text("hlo_module")
+    return _Op(event.text("hlo_op"), scopes or module, module)
 
 
 def _host_event(event: _Event) -> tuple[str, dict[str, Any]]:
@@ -201,11 +210,11 @@ def _host_event(event: _Event) -> tuple[str, dict[str, Any]]:
         api = "driver" if event.name.startswith("cu") and event.name[2].isupper() else "runtime"
         call = {"source_api": api, "raw_api": event.name, "correlation_id": correlation}
         return "api_calls", call | {"op": _op(event)} | place
-    op, layer = _op(event)
+    op = _op(event)
     step = event.number("step_num")
     kind, name = "annotation", event.name
-    if op is not None:
-        kind, name = "op", op
+    if op.name is not None:
+        kind, name = "op", op.name
     elif event.name.startswith("$"):
         kind, name = "python", event.name[1:]
     elif step is not None:
@@ -214,42 +223,43 @@ def _host_event(event: _Event) -> tuple[str, dict[str, Any]]:
         kind = "other"
     category = event.name if name != event.name else None
     span = {"kind": kind, "category": category, "name": name}
-    return "spans", span | {"module_path": layer if op is not None else None} | place
+    return "spans", span | {"module_path": op.layer if op.name is not None else None} | place
 
 
 def _device_work(event: _Event) -> tuple[str, dict[str, Any]]:
     """Return the table and row of an event of a stream."""
     row: dict[str, Any] = {"correlation_id": event.number("correlation_id")} | event.times()
-    details = {
-        key: dict(_DETAIL.findall(str(event.args.get(f"{key}_details", ""))))
-        for key in ("kernel", "memcpy", "Memset")
-    }
     name = event.name.lower()
-    if details["memcpy"] or name.startswith("memcpy"):
-        memcpy = details["memcpy"]
-        direction = next((word for end, word in _COPIES.items() if end.lower() in name), "unknown")
+    if "memcpy_details" in event.args or name.startswith("memcpy"):
+        details = dict(_DETAIL.findall(event.text("memcpy_details") or ""))
         source, destination = (
-            _MEMORIES.get(memcpy.get(f"kind_{end}", "").lower(), "unknown")
+            _MEMORIES.get(details.get(f"kind_{end}", "").lower(), "unknown")
             for end in ("src", "dst")
         )
         return "memcpys", row | {
-            "direction": direction,
+            "direction": next((word for word in _COPIES if word in name), "unknown"),
             "source_memory": source,
             "destination_memory": destination,
-            "size_bytes": _number(memcpy.get("size")) or 0,
+            "size_bytes": _number(details.get("size")) or 0,
         }
-    if details["Memset"] or name.startswith("memset"):
-        return "memsets", row | {"size_bytes": _number(details["Memset"].get("num_bytes")) or 0}
-    kernel = details["kernel"]
-    static, dynamic = (_number(kernel.get(f"{word}_shared")) for word in ("static", "dynamic"))
-    shape = {
-        f"{word}_{axis}": size
+    if "Memset_details" in event.args or name.startswith("memset"):
+        details = dict(_DETAIL.findall(event.text("Memset_details") or ""))
+        return "memsets", row | {"size_bytes": _number(details.get("num_bytes")) or 0}
+    return "kernels", row | {"name": event.name} | _launched(event.text("kernel_details") or "")
+
+
+@lru_cache(maxsize=1 << 12)
+def _launched(details: str) -> dict[str, int | None]:
+    """Return the columns of a kernel's details, of which a program has few."""
+    known = dict(_DETAIL.findall(details))
+    static, dynamic = (_number(known.get(f"{word}_shared")) for word in ("static", "dynamic"))
+    sizes = {
+        f"{word}_{axis}": _number(size)
         for word in ("grid", "block")
-        for axis, size in zip(_AXES, map(_number, kernel.get(word, ",,").split(",")), strict=False)
+        for axis, size in zip(_AXES, known.get(word, ",,").split(","), strict=False)
     }
-    return "kernels", row | shape | {
-        "name": event.name,
-        "registers_per_thread": _number(kernel.get("regs")),
+    return sizes | {
+        "registers_per_thread": _number(known.get("regs")),
         "static_shared_bytes": static,
         "dynamic_shared_bytes": dynamic,
         "shared_bytes": None if static is None or dynamic is None else static + dynamic,
@@ -261,18 +271,22 @@ def _number(text: str | None) -> int | None:
 
 
 def _op_spans(
-    calls: Iterable[dict[str, Any]], launched: dict[int, set[tuple[str | None, str | None]]]
+    calls: Iterable[dict[str, Any]], launched: dict[int, set[_Op]]
 ) -> list[dict[str, Any]]:
     """Return a span around each call that launches, of the HLO op that it launches.
 
-    A call that launches several, as cuGraphLaunch, gets the module that they have in common.
+    A call that launches several, as cuGraphLaunch, has the module that they have in common.
     """
     spans = []
     for call in calls:
         ops = launched.get(call["correlation_id"]) or {call["op"]}
-        op, layer = next(iter(ops)) if len(ops) == 1 else (None, None)
-        if op is not None:
-            about = {"kind": "op", "category": "hlo_op", "name": op, "module_path": layer}
+        modules = {op.module for op in ops}
+        op = next(iter(ops))
+        if len(ops) > 1:
+            module = op.module if len(modules) == 1 else None
+            op = _Op(module, module, module)
+        if op.name is not None:
+            about = {"kind": "op", "category": "hlo_op", "name": op.name, "module_path": op.layer}
             spans.append(about | {key: call[key] for key in _PLACE})
     return spans
 
