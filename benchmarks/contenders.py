@@ -282,7 +282,7 @@ def replay(n_events: str, folder: str) -> Said:
     """
     import numpy as np
 
-    from tracelens.derive.replay.graph import Graph, earliest_times
+    from tracelens.derive.replay.moment_graph import MomentGraph, earliest_times
     from tracelens.derive.replay.replay import replays
     from tracelens.trace import Trace
 
@@ -290,7 +290,7 @@ def replay(n_events: str, folder: str) -> Said:
     n_copies = -(-2 * int(n_events) // graph.n_moments)
     copies = np.arange(n_copies, dtype=np.int64)[:, None]
     offsets = (graph.offsets[:-1] + copies * graph.offsets[-1]).ravel()
-    large = Graph(
+    large = MomentGraph(
         np.append(offsets, n_copies * graph.offsets[-1]),
         (graph.sources + copies * graph.n_moments).ravel(),
         np.tile(graph.weights, n_copies),

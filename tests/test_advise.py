@@ -17,7 +17,7 @@ from tracelens.advisor import CallPlan
 from tracelens.analyses import advise
 from tracelens.analyses.advise import ADVISE, notes
 from tracelens.derive.calls.advising import advise_rank
-from tracelens.derive.calls.graphs import ADJACENCY
+from tracelens.derive.calls.call_graph import ADJACENCY
 from tracelens.errors import SourceError
 
 

@@ -16,7 +16,7 @@ from tests.cases import make_trace
 from tracelens.advisor import CallPlan, apply_calls, time_calls
 from tracelens.advisor.plan_file import PlannedCall
 from tracelens.derive.calls.advising import advise_rank, candidates_of, plan_of
-from tracelens.derive.calls.graphs import read_calls
+from tracelens.derive.calls.call_graph import read_calls
 from tracelens.errors import SourceError, ToolError, UsageError
 
 

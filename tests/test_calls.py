@@ -11,6 +11,7 @@ import pytest
 
 from tests.conftest import examples
 from tracelens.derive.calls.advising import Greedy
+from tracelens.derive.calls.call_graph import Calls, Node
 from tracelens.derive.calls.constraints import (
     LAYOUTS,
     NCHW,
@@ -22,7 +23,6 @@ from tracelens.derive.calls.constraints import (
     has_z3,
 )
 from tracelens.derive.calls.costs import MEASURED, Cost, Costs
-from tracelens.derive.calls.graphs import Calls, Node
 from tracelens.derive.calls.libraries import TORCH
 from tracelens.derive.calls.op_catalog import Function
 from tracelens.derive.calls.search import MOST_NODES, MOST_STATES, Call, Part, Search, places_of

@@ -12,7 +12,7 @@ import pytest
 from tests.cases import make_trace
 from tests.command_line import command_line
 from tracelens.analyses import ANALYSES
-from tracelens.derive.calls.graphs import read_calls
+from tracelens.derive.calls.call_graph import read_calls
 from tracelens.errors import SourceError
 from tracelens.report import build_report
 from tracelens.trace import Trace

@@ -15,8 +15,8 @@ from tracelens.analyses import critical_path, unprofiled_step
 from tracelens.analyses.verdict import notes, verdict
 from tracelens.derive.replay.costs import TORCH_COSTS, Costs, slowness, weights_without
 from tracelens.derive.replay.edges import COPY
-from tracelens.derive.replay.graph import (
-    Graph,
+from tracelens.derive.replay.moment_graph import (
+    MomentGraph,
     deciding_path,
     earliest_times,
     earliest_times_in_python,
@@ -343,7 +343,7 @@ def test_the_longest_path_is_the_planted_one(data: st.DataObject) -> None:
             edges.append((other, target, times[target] - times[other] - slack))
     edges.sort(key=lambda edge: edge[1])
     counts = np.bincount([edge[1] for edge in edges], minlength=len(times))
-    graph = Graph(
+    graph = MomentGraph(
         np.concatenate([[0], np.cumsum(counts)]).astype(np.int64),
         np.array([edge[0] for edge in edges], np.int64),
         np.array([edge[2] for edge in edges], np.int64),

@@ -256,8 +256,8 @@ def in_cache(advice: Any, others: Sequence[Any], costs: Any) -> int | None:
 
     Their inputs may be in the cache.
     """
+    from tracelens.derive.calls.call_graph import read_calls  # noqa: PLC0415
     from tracelens.derive.calls.costs import Costs  # noqa: PLC0415
-    from tracelens.derive.calls.graphs import read_calls  # noqa: PLC0415
     from tracelens.derive.calls.libraries import TORCH  # noqa: PLC0415
     from tracelens.derive.calls.op_catalog import OTHER  # noqa: PLC0415
 

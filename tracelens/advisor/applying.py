@@ -9,7 +9,7 @@ from typing import Any
 from tracelens.advisor.lowering import folded, laid_out, lowerings
 from tracelens.advisor.plan import load_torch
 from tracelens.advisor.plan_file import CallPlan, PlannedCall
-from tracelens.derive.calls.graphs import EXPORT
+from tracelens.derive.calls.call_graph import EXPORT
 from tracelens.derive.calls.libraries import TORCH
 from tracelens.derive.calls.op_catalog import ADD, ATTENTION, CONV, LINEAR, NORM
 from tracelens.errors import ToolError, UsageError, first_line

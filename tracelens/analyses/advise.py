@@ -17,8 +17,8 @@ from tracelens.derive.calls.advising import (
     advise_rank,
     judgeable_ranks,
 )
+from tracelens.derive.calls.call_graph import MOST_KERNELS, MOST_STEPS
 from tracelens.derive.calls.costs import BOUND, least_sure
-from tracelens.derive.calls.graphs import MOST_KERNELS, MOST_STEPS
 from tracelens.derive.calls.sequence import Advised
 from tracelens.schemas.results.common import RANK
 from tracelens.storage.table import Column, Table

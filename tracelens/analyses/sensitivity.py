@@ -6,7 +6,7 @@ import polars as pl
 
 from tracelens.analyses.analysis import Analysis, Bars, Chart, Parallel, named
 from tracelens.derive.replay.edges import COLLECTIVE, COPY, KERNEL
-from tracelens.derive.replay.graph import Flags
+from tracelens.derive.replay.moment_graph import Flags
 from tracelens.derive.replay.predict import savings
 from tracelens.derive.replay.replay import Replay, replay_error_frac, replays
 from tracelens.derive.replay.subject import Subject
@@ -67,7 +67,7 @@ def sensitivity_of(trace: Trace, replay: Replay, step: UnprofiledStep | None) ->
     ]
     gains = savings(trace, replay, step, [chosen for *_, chosen in groups], SHARE)
     rows = [
-        (replay.window.rank, subject_kind, name, total, saved)
+        (replay.excerpt.rank, subject_kind, name, total, saved)
         for (subject_kind, name, _), (total, saved) in zip(groups, gains, strict=True)
     ]
     schema = {

@@ -22,7 +22,7 @@ def nest(
     /,
 ) -> tuple[int, int]: ...
 
-# The earliest times of derive/replay/graph.py: fills the time of each moment and its deciding edge.
+# The earliest times of derive/replay/moment_graph.py: fills each moment's time and deciding edge.
 def longest_paths(
     offsets: Buffer, sources: Buffer, weights: Buffer, times: Buffer, deciding: Buffer, /
 ) -> None: ...

@@ -11,9 +11,9 @@ from typing import Any
 
 import polars as pl
 
+from tracelens.derive.calls.call_graph import Calls, Node, read_calls
 from tracelens.derive.calls.constraints import LAYOUTS, NHWC, Z3Solver, enumerate_layouts, has_z3
 from tracelens.derive.calls.costs import Costs
-from tracelens.derive.calls.graphs import Calls, Node, read_calls
 from tracelens.derive.calls.op_catalog import OTHER, VIEWS
 from tracelens.derive.calls.search import Call, Have, Part, Search, places_of
 from tracelens.derive.calls.sequence import Advised, advise_calls

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 
 import polars as pl
 
+from tracelens.derive.calls.call_graph import Calls, Node
 from tracelens.derive.calls.constraints import NCHW, NHWC
-from tracelens.derive.calls.graphs import Calls, Node
 from tracelens.derive.calls.libraries.attention import attention_call
 from tracelens.derive.calls.op_catalog import ATTENTION, CONV, NORM, OTHER, VIEWS, Function
 from tracelens.errors import SourceError

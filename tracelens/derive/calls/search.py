@@ -12,6 +12,7 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TypeAlias
 
+from tracelens.derive.calls.call_graph import GIVEN, Node
 from tracelens.derive.calls.constraints import (
     LAYOUTS,
     NCHW,
@@ -22,7 +23,6 @@ from tracelens.derive.calls.constraints import (
     strides_of,
 )
 from tracelens.derive.calls.costs import Cost, Costs
-from tracelens.derive.calls.graphs import GIVEN, Node
 from tracelens.derive.calls.libraries import TORCH
 from tracelens.derive.calls.op_catalog import CONV, LINEAR, OTHER, Function
 

@@ -7,9 +7,9 @@ joined over their layouts.
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from tracelens.derive.calls.call_graph import ADJACENCY, Calls, Node
 from tracelens.derive.calls.constraints import LAYOUTS, NCHW
 from tracelens.derive.calls.costs import MEASURED, Cost
-from tracelens.derive.calls.graphs import ADJACENCY, Calls, Node
 from tracelens.derive.calls.search import MOST_NODES, Call, Have, Part, Search
 
 

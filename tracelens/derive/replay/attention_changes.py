@@ -8,7 +8,7 @@ import numpy as np
 import polars as pl
 
 from tracelens.derive.replay.edges import KERNEL, LAUNCH, QUEUE, picked
-from tracelens.derive.replay.graph import Flags, Ints
+from tracelens.derive.replay.moment_graph import Flags, Ints
 from tracelens.derive.replay.replay import Replay
 from tracelens.derive.replay.subject import Change, Subject, require
 from tracelens.errors import UsageError
@@ -43,11 +43,11 @@ def sdpa(subject: Subject, _: str | None) -> Change:
     table = subject.replay.table
     found = list_attention(replay)
     if not found:
-        is_fused = (replay.window.work["primitive"] == "attention").any()
+        is_fused = (replay.excerpt.work["primitive"] == "attention").any()
         fused = "; its attention is fused already" if is_fused else ""
         raise UsageError(f"{_NONE_IS_WRITTEN_OUT}{fused}")
-    gone = np.zeros(replay.window.work.height, bool)
-    doubled = np.zeros(replay.window.work.height, bool)
+    gone = np.zeros(replay.excerpt.work.height, bool)
+    doubled = np.zeros(replay.excerpt.work.height, bool)
     on_host = np.zeros(len(table.kinds), bool)
     for attention in found:
         gone[attention.gone] = True
@@ -67,12 +67,12 @@ def sdpa(subject: Subject, _: str | None) -> Change:
 def list_attention(replay: Replay) -> list[Attention]:
     """Find softmaxes with a product before and one after, and only small work between."""
     work = replay.work
-    names = replay.window.work["name"].fill_null("")
+    names = replay.excerpt.work["name"].fill_null("")
     is_moved = (pl.col("kind") == "fill") | pl.col("name").str.starts_with("d2d")
     primitive = (
         pl.when(is_moved).then(pl.lit("memory")).otherwise(pl.col("primitive").fill_null(""))
     )
-    primitives = replay.window.work.select(primitive).to_series().to_list()
+    primitives = replay.excerpt.work.select(primitive).to_series().to_list()
     is_log = names.str.contains(_LOG_SOFTMAX).to_list()
     is_backward = names.str.contains("(?i)backward").to_list()
     found = []
@@ -124,8 +124,8 @@ def _issued(subject: Subject, attention: Attention) -> Flags:
     first = replay.work.calls[attention.first]
     if (calls < 0).any():
         return np.zeros(len(table.kinds), bool)
-    begins = replay.window.calls["start"].to_numpy()
-    ends = replay.window.calls["end"].to_numpy()
+    begins = replay.excerpt.calls["start"].to_numpy()
+    ends = replay.excerpt.calls["end"].to_numpy()
     sources = table.recorded[table.graph.sources]
     targets = table.recorded[table.targets]
     inside = (sources >= begins[calls].min()) & (targets <= ends[calls].max())

@@ -8,7 +8,7 @@ import numpy as np
 import polars as pl
 
 from tracelens.derive.replay.edges import COPY, FILL, KERNEL, picked
-from tracelens.derive.replay.graph import Ints
+from tracelens.derive.replay.moment_graph import Ints
 from tracelens.derive.replay.replay import Replay
 from tracelens.derive.replay.subject import Change, Subject
 from tracelens.errors import UsageError
@@ -64,8 +64,8 @@ def batch(subject: Subject, value: str | None) -> Change:
 
 def work_names(replay: Replay) -> list[str]:
     """Name the op that launched each piece of device work, or the work where no op did."""
-    ops = replay.window.ops["name"].cast(pl.String)
-    own = replay.window.work["name"].fill_null("").to_list()
+    ops = replay.excerpt.ops["name"].cast(pl.String)
+    own = replay.excerpt.work["name"].fill_null("").to_list()
     calls = replay.work.calls
     rows = np.where(calls >= 0, np.append(replay.call_ops, -1)[calls], -1)
     return [
@@ -74,7 +74,7 @@ def work_names(replay: Replay) -> list[str]:
 
 
 def _step_times(replay: Replay, names: list[str]) -> pl.DataFrame:
-    """Sum the device work of a step by name: name and ns. Work of before the window is left out."""
+    """Sum the device work of a step by name: name and ns. Earlier work is left out."""
     work = replay.work
     frame = pl.DataFrame(
         {"name": pl.Series(names, dtype=pl.String), "ns": work.ends - work.starts}

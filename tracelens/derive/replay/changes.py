@@ -12,7 +12,6 @@ from tracelens.derive.replay.attention_changes import sdpa
 from tracelens.derive.replay.batch_changes import batch
 from tracelens.derive.replay.compile_change import compile_program
 from tracelens.derive.replay.edges import CALL, COPY, LAUNCH, NONE, OP, QUEUE, WAIT, picked
-from tracelens.derive.replay.graph import Flags, Ints
 from tracelens.derive.replay.input_changes import dtype, input_ready, pinned, workers
 from tracelens.derive.replay.job_changes import USAGES as JOB_USAGES
 from tracelens.derive.replay.kernel_changes import (
@@ -20,6 +19,7 @@ from tracelens.derive.replay.kernel_changes import (
     channels_last,
     fused_optimizer,
 )
+from tracelens.derive.replay.moment_graph import Flags, Ints
 from tracelens.derive.replay.subject import NEVER, Change, Spread, Subject, require
 from tracelens.errors import UsageError, near
 
@@ -105,7 +105,7 @@ def _cuda_graph(subject: Subject, layer: str | None) -> Change:
     issuing = np.array([cause in {None, "launch", "allocation"} for cause in causes])
     # What the host itself computes or reads goes on between the graphs, also where an op does it.
     is_own = np.array([cause in {"host", "input"} for cause in causes])
-    apis = subject.replay.window.calls["api"]
+    apis = subject.replay.excerpt.calls["api"]
     pins = apis.str.contains(_PINS).fill_null(value=False).to_numpy()
     is_own |= (table.kinds == CALL) & picked(pins, table.items)
     chosen = subject.is_host & ~is_own & (issuing | np.isin(table.kinds, (OP, CALL)))
@@ -139,13 +139,13 @@ def _first_of_each_step(subject: Subject, chosen: Flags) -> Ints:
 def _no_sync(subject: Subject, place: str | None) -> Change:
     """Remove the host's waits for the device, and the calls that only wait."""
     table = subject.replay.table
-    window = subject.replay.window
-    names = window.calls["api"].to_list()
-    is_sync = (window.calls["waits"] & (window.calls["kind"] != "memcpy")).to_numpy()
+    excerpt = subject.replay.excerpt
+    names = excerpt.calls["api"].to_list()
+    is_sync = (excerpt.calls["waits"] & (excerpt.calls["kind"] != "memcpy")).to_numpy()
     reads_back = np.zeros(len(names), bool)
     for wait in subject.replay.waits:
-        name = window.work["name"][wait.work] if wait.work >= 0 else ""
-        is_copy = window.calls["kind"][wait.call] == "memcpy"
+        name = excerpt.work["name"][wait.work] if wait.work >= 0 else ""
+        is_copy = excerpt.calls["kind"][wait.call] == "memcpy"
         reads_back[wait.call] |= is_copy and str(name).startswith("d2h")
     wanted = is_sync | reads_back
     if place is not None:
@@ -177,7 +177,7 @@ def _read_numbers(subject: Subject, calls: Flags) -> Flags:
     """
     replay = subject.replay
     table = subject.replay.table
-    work = replay.window.work
+    work = replay.excerpt.work
     is_read = work["name"].str.starts_with("d2h") & (work["size_bytes"] <= _SMALL_BYTES)
     awaited = np.zeros(work.height, bool)
     awaited[[wait.work for wait in replay.waits if wait.work >= 0 and calls[wait.call]]] = True
@@ -185,7 +185,7 @@ def _read_numbers(subject: Subject, calls: Flags) -> Flags:
     own_calls = np.zeros(len(calls), bool)
     own_calls[replay.work.calls[copies]] = True
     rows = replay.call_ops[own_calls]
-    in_op = np.zeros(replay.window.ops.height, bool)
+    in_op = np.zeros(replay.excerpt.ops.height, bool)
     in_op[rows[rows >= 0]] = True
     of_op = (table.kinds == OP) & picked(in_op, table.items)
     of_call = (table.kinds == CALL) & picked(own_calls, table.items)
@@ -196,15 +196,15 @@ def _read_numbers(subject: Subject, calls: Flags) -> Flags:
 
 def _words_of_calls(subject: Subject) -> list[str]:
     """Return each API call's name, its op and the op's layer, as one text."""
-    window = subject.replay.window
+    excerpt = subject.replay.excerpt
     replay = subject.replay
-    ops = [""] * window.calls.height
-    names = window.ops["name"]
-    layers = window.ops["module_path"]
+    ops = [""] * excerpt.calls.height
+    names = excerpt.ops["name"]
+    layers = excerpt.ops["module_path"]
     for call, row in enumerate(replay.call_ops.tolist()):
         if row >= 0:
             ops[call] = f"{names[row]} {layers[row] or ''}"
-    apis = window.calls["api"].to_list()
+    apis = excerpt.calls["api"].to_list()
     return [f"{api} {op}" for api, op in zip(apis, ops, strict=True)]
 
 

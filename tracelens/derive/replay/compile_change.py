@@ -8,7 +8,7 @@ import numpy as np
 import polars as pl
 
 from tracelens.derive.replay.edges import CALL, KERNEL, OP, picked
-from tracelens.derive.replay.graph import Ints
+from tracelens.derive.replay.moment_graph import Ints
 from tracelens.derive.replay.subject import Change, Spread, Subject, require
 from tracelens.errors import UsageError
 
@@ -40,11 +40,11 @@ vit_infer_large); docs/accuracy.md judges others.
 
 def compile_program(subject: Subject, _: str | None) -> Spread:
     """Shorten the host's issuing and the kernels as compiled networks were seen to. Input stays."""
-    window = subject.replay.window
-    names = window.spans["name"].cast(pl.String)
-    if window.spans["is_generated"].any() or names.str.contains("Torch-Compiled Region").any():
+    excerpt = subject.replay.excerpt
+    names = excerpt.spans["name"].cast(pl.String)
+    if excerpt.spans["is_generated"].any() or names.str.contains("Torch-Compiled Region").any():
         raise UsageError("compile: these steps are compiled already")
-    marks = subject.trace.select("spans", "name", where=pl.col("rank") == window.rank)["name"]
+    marks = subject.trace.select("spans", "name", where=pl.col("rank") == excerpt.rank)["name"]
     if any(texts.cast(pl.String).str.contains(_TRAINING).any() for texts in (names, marks)):
         raise UsageError(
             "compile: of steps that train there is no number: measured ones took 3 % less to 7 %"
@@ -58,7 +58,7 @@ def compile_program(subject: Subject, _: str | None) -> Spread:
     in_op = subject.replay.call_ops[subject.replay.work.calls]
     has_op = (subject.replay.work.calls >= 0) & (in_op >= 0)
     require(has_op, "compile: no op launches a kernel in these steps")
-    is_kept = window.work["primitive"].is_in(_KEPT).fill_null(value=False).to_numpy()
+    is_kept = excerpt.work["primitive"].is_in(_KEPT).fill_null(value=False).to_numpy()
     kept = (table.kinds == KERNEL) & picked(is_kept, table.items)
     others = (table.kinds == KERNEL) & picked(~is_kept & has_op, table.items)
 

@@ -11,7 +11,7 @@ import polars as pl
 
 from tracelens.derive.replay.device import LEAST_LATENCY_NS
 from tracelens.derive.replay.edges import CALL, COPY, KERNEL, LAUNCH, OP, PYTHON, picked
-from tracelens.derive.replay.graph import Ints
+from tracelens.derive.replay.moment_graph import Ints
 from tracelens.derive.replay.replay import Replay
 from tracelens.trace import Trace
 
@@ -116,7 +116,7 @@ def costs_of(trace: Trace, replay: Replay) -> tuple[Costs, str]:
     What the table says is of one host. The profiler works on the host that it records, so its costs
     are longer by as much as what it added to a launch, which the recorded ones tell.
     """
-    rank = replay.window.rank
+    rank = replay.excerpt.rank
     kind = kind_of_profile(trace, rank)
     for source in trace.manifest.sources:
         settings = source.get("settings")
@@ -129,7 +129,7 @@ def costs_of(trace: Trace, replay: Replay) -> tuple[Costs, str]:
 
 def slowness(replay: Replay) -> float:
     """Return how many times longer the profiler takes for an event than where costs were fitted."""
-    calls = replay.window.calls.filter(pl.col("api").str.contains("^cu.*LaunchKernel"))
+    calls = replay.excerpt.calls.filter(pl.col("api").str.contains("^cu.*LaunchKernel"))
     took_ns = (calls["end"] - calls["start"]).to_numpy()
     took_ns = took_ns[took_ns < _LONG_LAUNCH_NS]
     if len(took_ns) < _FEW_LAUNCHES:
@@ -176,7 +176,7 @@ def weights_without(replay: Replay, costs: Costs, host_factor: float = 1) -> Int
     if costs != NO_COSTS:
         of_graph = (table.kinds == KERNEL) & picked(replay.work.is_graph == 1, table.items)
         on_device = np.where(of_graph, np.maximum(recorded - _GRAPH_KERNEL_NS, 0), recorded)
-    is_pageable = replay.window.work["is_pageable"].fill_null(value=False).to_numpy()
+    is_pageable = replay.excerpt.work["is_pageable"].fill_null(value=False).to_numpy()
     is_staged = (table.kinds == COPY) & picked(is_pageable, table.items)
     on_device = np.where(is_staged, on_device * host_factor, on_device).astype(np.int64)
     return np.where(np.isin(table.kinds, _HOST), bare, on_device)

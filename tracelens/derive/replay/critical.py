@@ -8,7 +8,7 @@ import numpy as np
 import polars as pl
 
 from tracelens.derive.replay.edges import CALL, KINDS, NONE, OP, PYTHON, START, WAIT
-from tracelens.derive.replay.graph import Flags, Ints, deciding_path, earliest_times
+from tracelens.derive.replay.moment_graph import Flags, Ints, deciding_path, earliest_times
 from tracelens.derive.replay.replay import Replay, last_moment, step_durations, step_ends
 from tracelens.derive.time.step_table import activities_of
 from tracelens.trace import Trace
@@ -47,21 +47,21 @@ def critical_path_of(trace: Trace, replay: Replay) -> pl.DataFrame:
     durations = step_durations(replay, times)
     step = int(np.argsort(durations, kind="stable")[(len(durations) - 1) // 2])
     ends = step_ends(replay, times)
-    first = int(replay.window.steps["start"][0])
+    first = int(replay.excerpt.steps["start"][0])
     begin = int(ends[step - 1]) if step else first
     moment = last_moment(replay, times, step)
     edges = deciding_path(replay.table.graph, deciding, moment)
     kept, starts, lengths = _within(replay, times, edges, begin, int(ends[step]))
     labels = labels_of(trace, replay, np.array(kept, np.int64))
     rows = {
-        "rank": replay.window.rank,
-        "step": replay.window.steps["step"][step],
+        "rank": replay.excerpt.rank,
+        "step": replay.excerpt.steps["step"][step],
         "kind": [KINDS[kind] for kind in replay.table.kinds[kept].tolist()],
         "what": labels.names,
         "op": labels.ops,
         "module_path": labels.layers,
         "cause": labels.causes,
-        "start_ns": [start + replay.window.origin_ns for start in starts],
+        "start_ns": [start + replay.excerpt.origin_ns for start in starts],
         "duration_ns": lengths,
         "is_inferred": replay.table.is_inferred[kept].astype(bool).tolist(),
     }
@@ -93,7 +93,7 @@ def _within(
 def labels_of(trace: Trace, replay: Replay, edges: Ints) -> Labels:
     """Return what each edge stands for."""
     table = replay.table
-    window = replay.window
+    excerpt = replay.excerpt
     kinds = table.kinds[edges]
     items = table.items[edges]
     of_call = np.isin(kinds, (CALL, WAIT))
@@ -104,10 +104,10 @@ def labels_of(trace: Trace, replay: Replay, edges: Ints) -> Labels:
     op_rows = np.where(of_host, items, NONE)
     has_call = calls >= 0
     op_rows[has_call] = replay.call_ops[calls[has_call]]
-    ops = _gathered(window.ops["name"], op_rows)
-    layers = _gathered(window.ops["module_path"], op_rows)
-    apis = _gathered(window.calls["api"], np.where(of_call, items, NONE))
-    work = _gathered(window.work["name"], np.where(is_work, items, NONE))
+    ops = _gathered(excerpt.ops["name"], op_rows)
+    layers = _gathered(excerpt.ops["module_path"], op_rows)
+    apis = _gathered(excerpt.calls["api"], np.where(of_call, items, NONE))
+    work = _gathered(excerpt.work["name"], np.where(is_work, items, NONE))
     causes, places = _activities(trace, replay, edges, of_host | of_call)
     between = [place if kind == PYTHON else None for kind, place in zip(kinds, places, strict=True)]
     names = [
@@ -121,15 +121,16 @@ def _activities(
     trace: Trace, replay: Replay, edges: Ints, of_host: Flags
 ) -> tuple[list[str | None], list[str | None]]:
     """Return cause and place of what the host's main thread did at each edge, where recorded."""
-    window = replay.window
+    excerpt = replay.excerpt
     frame = activities_of(trace).filter(
-        (pl.col("rank") == window.rank) & (pl.col("start_ns") < window.origin_ns + window.marks[-1])
+        (pl.col("rank") == excerpt.rank)
+        & (pl.col("start_ns") < excerpt.origin_ns + excerpt.marks[-1])
     )
     empty: list[str | None] = [None] * len(edges)
     if not frame.height or not len(edges):
         return empty, empty
     frame = frame.sort("start_ns")
-    starts = frame["start_ns"].to_numpy() - window.origin_ns
+    starts = frame["start_ns"].to_numpy() - excerpt.origin_ns
     ends = starts + frame["duration_ns"].to_numpy()
     table = replay.table
     sources = table.recorded[table.graph.sources[edges]]

@@ -18,13 +18,13 @@ from tracelens.derive.replay.edges import (
     START,
     Edges,
 )
-from tracelens.derive.replay.graph import Flags, Ints
-from tracelens.derive.replay.window import Window
+from tracelens.derive.replay.excerpt import Excerpt
+from tracelens.derive.replay.moment_graph import Flags, Ints
 
 LEAST_LATENCY_NS = 1_500
 """A launch takes at least this long to reach an idle device."""
 _USUAL_LATENCY_NS, _USUAL_GAP_NS = 5_000, 1_000
-"""Latency and gap where the window shows none."""
+"""Latency and gap where the excerpt shows none."""
 _LONG_GAP_NS, _LONG_LATENCY_NS = 10_000, 20_000
 """A stream that pauses for longer with work queued waited for something else.
 
@@ -41,7 +41,7 @@ class Work:
     """Device work by start as arrays, with the moments (rows of all moments) of its begin and end.
 
     `previous` is the row of the work before it on its stream, -1 for none. `launched` is when its
-    call began, -1 where that was before the window.
+    call began, -1 where that was before the excerpt.
     """
 
     starts: Ints
@@ -56,12 +56,12 @@ class Work:
     end_moments: Ints
 
 
-def read_work(window: Window, first_moment: int) -> Work:
-    """Read the window's device work.
+def read_work(excerpt: Excerpt, first_moment: int) -> Work:
+    """Read the excerpt's device work.
 
     Its moments are numbered from first_moment: all begins, then all ends.
     """
-    frame = window.work
+    frame = excerpt.work
     starts, ends = (frame[name].to_numpy().astype(np.int64) for name in ("start", "end"))
     queues = frame["queue"].to_numpy().astype(np.int64)
     calls = frame["call"].fill_null(-1).to_numpy().astype(np.int64)
@@ -69,7 +69,7 @@ def read_work(window: Window, first_moment: int) -> Work:
     previous = np.full(len(starts), -1, np.int64)
     same = queues[order][1:] == queues[order][:-1]
     previous[order[1:][same]] = order[:-1][same]
-    call_starts = window.calls["start"].to_numpy()
+    call_starts = excerpt.calls["start"].to_numpy()
     launched = np.full(len(starts), -1, np.int64)
     launched[calls >= 0] = call_starts[calls[calls >= 0]]
     kinds = frame["kind"].replace_strict(WORK_KINDS, return_dtype=pl.Int64).to_numpy()
@@ -90,22 +90,22 @@ def read_work(window: Window, first_moment: int) -> Work:
 
 @dataclass(frozen=True, slots=True)
 class Latency:
-    """What is usual in the window: time from a launch to an idle device, and time in a queue."""
+    """What is usual in the excerpt: time from a launch to an idle device, and time in a queue."""
 
     launch_ns: int
     gap_ns: int
 
 
 def add_device_edges(
-    edges: Edges, window: Window, work: Work, call_begins: Ints, origin: int
+    edges: Edges, excerpt: Excerpt, work: Work, call_begins: Ints, origin: int
 ) -> Latency:
     """Add the edges to the begins and ends of device work; return the usual latencies.
 
-    `call_begins` has the moment at which each call begins, `origin` is the window's first moment.
+    `call_begins` has the moment at which each call begins, `origin` is the excerpt's first moment.
     Work starts once its call has launched it and the earlier work on its stream is done. If it
     started later than both explain, and other work had just ended, it is taken to have waited for
     that (marked as inferred), unless the source recorded what its stream waited for. If nothing
-    recorded explains why a stream's first work was late, it waited for work from before the window.
+    recorded explains why a stream's first work was late, it waited for work from before.
     """
     has_previous = work.previous >= 0
     gaps = np.where(has_previous, work.starts - work.ends[work.previous], -1)
@@ -113,14 +113,14 @@ def add_device_edges(
     latencies = np.where(is_launched, work.starts - work.launched, -1)
     is_queued = has_previous & (work.ends[work.previous] > work.launched + LEAST_LATENCY_NS)
     usual = _usual(latencies[is_launched & ~is_queued], gaps[is_queued])
-    awaited, is_recorded = _recorded_waits(window, work)
+    awaited, is_recorded = _recorded_waits(excerpt, work)
     is_late = np.where(
         is_queued, gaps > _LONG_GAP_NS, latencies > usual.launch_ns + _LONG_LATENCY_NS
     )
     for row in np.flatnonzero(is_late & is_launched & (awaited < 0)):
         awaited[row] = _just_ended(work, int(row))
     explained = (awaited >= 0) & (work.starts - work.ends[awaited] < _NEAR_NS)
-    is_pageable = window.work["is_pageable"].fill_null(value=False).to_numpy()
+    is_pageable = excerpt.work["is_pageable"].fill_null(value=False).to_numpy()
     is_after_unseen = is_late & is_launched & ~has_previous & ~explained & ~is_pageable
     launch_ns = np.where(
         is_queued | explained | is_after_unseen, np.minimum(latencies, usual.launch_ns), latencies
@@ -224,14 +224,14 @@ def _just_ended(work: Work, row: int) -> int:
     return int(earlier.start + np.flatnonzero(likely)[np.argmax(ends[likely])])
 
 
-def _recorded_waits(window: Window, work: Work) -> tuple[Ints, Flags]:
+def _recorded_waits(excerpt: Excerpt, work: Work) -> tuple[Ints, Flags]:
     """Return the work that a recorded wait of its stream puts before each, -1 for none.
 
     Also return whether a wait was recorded.
     """
     awaited = np.full(len(work.starts), -1, np.int64)
-    streams = window.work["stream_id"].to_numpy()
-    waits = window.waits.filter(pl.col("kind") == "stream_wait")
+    streams = excerpt.work["stream_id"].to_numpy()
+    waits = excerpt.waits.filter(pl.col("kind") == "stream_wait")
     for called_at, stream, waited, recorded_at in waits.select(
         "call_start", "stream_id", "waited_stream_id", "recorded_at"
     ).iter_rows():

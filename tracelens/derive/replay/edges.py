@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 import numpy as np
 import numpy.typing as npt
 
-from tracelens.derive.replay.graph import Flags, Graph, Ints
+from tracelens.derive.replay.moment_graph import Flags, Ints, MomentGraph
 from tracelens.schemas.results.replay import STRETCHES
 
 KINDS = tuple(STRETCHES)
@@ -59,7 +59,7 @@ class EdgeTable:
     of it that the host spent in the profiler itself.
     """
 
-    graph: Graph
+    graph: MomentGraph
     targets: Ints
     kinds: Ints
     items: Ints
@@ -89,7 +89,7 @@ def build_table(edges: Edges, times: Ints, classes: Ints) -> tuple[EdgeTable, In
     by_target = forward[np.lexsort((forward, targets[forward]))]
     counts = np.bincount(targets[by_target], minlength=len(times))
     offsets = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
-    graph = Graph(offsets, np.ascontiguousarray(sources[by_target]), ns[by_target].copy())
+    graph = MomentGraph(offsets, np.ascontiguousarray(sources[by_target]), ns[by_target].copy())
     columns = [column[by_target] for column in (targets, *others)]
     kinds, items, n_ops, n_python, n_generated, n_calls, profiler_ns, is_inferred = columns[1:]
     return (

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 import polars as pl
 
-from tracelens.derive.replay.graph import Ints
-from tracelens.derive.replay.window import Window
+from tracelens.derive.replay.excerpt import Excerpt
+from tracelens.derive.replay.moment_graph import Ints
 
 _TAKE_TURNS = 0.1
 """Threads take turns, as forward and autograd threads do, if they overlap little.
@@ -42,20 +42,20 @@ class Chain:
     is_main: bool
 
 
-def host_chains(window: Window) -> list[Chain]:
-    """Return the chains of a window's host threads; the first holds the marks of steps."""
-    teams = _teams(window)
-    return [_chain(window, team, is_main=i == 0) for i, team in enumerate(teams)]
+def host_chains(excerpt: Excerpt) -> list[Chain]:
+    """Return the chains of an excerpt's host threads; the first holds the marks of steps."""
+    teams = _teams(excerpt)
+    return [_chain(excerpt, team, is_main=i == 0) for i, team in enumerate(teams)]
 
 
-def _teams(window: Window) -> list[pl.DataFrame]:
+def _teams(excerpt: Excerpt) -> list[pl.DataFrame]:
     """Group the threads (process_id, thread_id) that take turns.
 
     The team of the thread that launches most is first.
     """
     key = ["process_id", "thread_id"]
     active = pl.concat(
-        [window.calls.select(*key, "start", "end"), window.ops.select(*key, "start", "end")]
+        [excerpt.calls.select(*key, "start", "end"), excerpt.ops.select(*key, "start", "end")]
     )
     if not active.height:
         return [active.select(key).clear()]
@@ -64,7 +64,8 @@ def _teams(window: Window) -> list[pl.DataFrame]:
         for thread, rows in active.sort("start").partition_by(key, as_dict=True).items()
     }
     n_calls = {
-        thread: rows.height for thread, rows in window.calls.partition_by(key, as_dict=True).items()
+        thread: rows.height
+        for thread, rows in excerpt.calls.partition_by(key, as_dict=True).items()
     }
     order = sorted(busy, key=lambda thread: (-n_calls.get(thread, 0), -_length(busy[thread])))
     teams: list[tuple[list[tuple[object, ...]], tuple[Ints, Ints]]] = []
@@ -107,16 +108,18 @@ def _by_start(first: tuple[Ints, Ints], second: tuple[Ints, Ints]) -> tuple[Ints
     return begins[order], np.concatenate([first[1], second[1]])[order]
 
 
-def _chain(window: Window, team: pl.DataFrame, *, is_main: bool) -> Chain:
+def _chain(excerpt: Excerpt, team: pl.DataFrame, *, is_main: bool) -> Chain:
     """Return the chain of a team's threads."""
     key = ["process_id", "thread_id"]
-    calls = window.calls.with_row_index("row").join(team, on=key, how="semi", maintain_order="left")
-    ops = window.ops.with_row_index("row").join(team, on=key, how="semi", maintain_order="left")
+    calls = excerpt.calls.with_row_index("row").join(
+        team, on=key, how="semi", maintain_order="left"
+    )
+    ops = excerpt.ops.with_row_index("row").join(team, on=key, how="semi", maintain_order="left")
     starts = calls["start"].to_numpy()
     ends = calls["end"].to_numpy()
     op_starts = ops["start"].to_numpy()
     op_ends = ops["end"].to_numpy()
-    marks = np.array(window.marks if is_main else [], np.int64)
+    marks = np.array(excerpt.marks if is_main else [], np.int64)
     moments = np.concatenate([marks, starts, ends, op_starts, op_ends])
     # At one moment a call ends before the next begins; a call of no length begins before it ends.
     rank = np.concatenate(
@@ -134,13 +137,13 @@ def _chain(window: Window, team: pl.DataFrame, *, is_main: bool) -> Chain:
     times = moments[order]
     n_marks = len(marks)
     n_calls = len(starts)
-    edges = _span_edges(window, team, times)
+    edges = _span_edges(excerpt, team, times)
     return Chain(
         times,
         _within(times, starts, ends, calls["row"].to_numpy()),
         _within(times, op_starts, op_ends, ops["row"].to_numpy()),
         *edges,
-        _profiler_ns(window, team, times),
+        _profiler_ns(excerpt, team, times),
         calls["row"].to_numpy().astype(np.int64),
         place[n_marks : n_marks + n_calls],
         place[n_marks + n_calls : n_marks + 2 * n_calls],
@@ -149,9 +152,9 @@ def _chain(window: Window, team: pl.DataFrame, *, is_main: bool) -> Chain:
     )
 
 
-def _profiler_ns(window: Window, team: pl.DataFrame, times: Ints) -> Ints:
+def _profiler_ns(excerpt: Excerpt, team: pl.DataFrame, times: Ints) -> Ints:
     """Return the time of each piece that the team's threads spent in the profiler itself."""
-    own = window.profiler.join(team, on=["process_id", "thread_id"], how="semi").sort("start")
+    own = excerpt.profiler.join(team, on=["process_id", "thread_id"], how="semi").sort("start")
     if not own.height or not len(times):
         return np.zeros(max(len(times) - 1, 0), np.int64)
     return np.diff(covered_ns(times, *_merged(own["start"].to_numpy(), own["end"].to_numpy())))
@@ -175,9 +178,9 @@ def _within(times: Ints, starts: Ints, ends: Ints, rows: Ints) -> Ints:
     return np.where(lies_in, rows.astype(np.int64)[last], -1)
 
 
-def _span_edges(window: Window, team: pl.DataFrame, times: Ints) -> tuple[Ints, Ints, Ints]:
+def _span_edges(excerpt: Excerpt, team: pl.DataFrame, times: Ints) -> tuple[Ints, Ints, Ints]:
     """Count, per piece, begins and ends of ops, Python calls and generated kernels' ops."""
-    spans = window.spans.join(team, on=["process_id", "thread_id"], how="semi")
+    spans = excerpt.spans.join(team, on=["process_id", "thread_id"], how="semi")
     counts = []
     for flag in ("is_op", "is_python", "is_generated"):
         chosen = spans.filter(flag)

@@ -8,7 +8,7 @@ import numpy as np
 import polars as pl
 
 from tracelens.derive.replay.edges import CALL, COPY, LAUNCH, OP, WAIT, picked
-from tracelens.derive.replay.graph import Flags, Ints
+from tracelens.derive.replay.moment_graph import Flags, Ints
 from tracelens.derive.replay.subject import NEVER, Change, Spread, Subject, require
 from tracelens.errors import UsageError
 
@@ -64,7 +64,7 @@ def _is_cold(subject: Subject, chosen: Flags) -> Flags:
     ends = np.sort(table.recorded[table.targets[chosen]])
     place = np.searchsorted(ends, sources, "right") - 1
     since = np.where(place >= 0, sources - ends[np.maximum(place, 0)], _COLD_NS)
-    copied = replay.window.work["name"].str.starts_with("h2d").fill_null(value=False).to_numpy()
+    copied = replay.excerpt.work["name"].str.starts_with("h2d").fill_null(value=False).to_numpy()
     is_copy = (table.kinds == COPY) & picked(copied, table.items)
     is_near = (waited >= _LONG_WAIT_NS) & (since >= 0) & (since < _COLD_NS)
     is_cold: Flags = is_near & ~chosen & (subject.is_host | (table.kinds == LAUNCH) | is_copy)
@@ -121,7 +121,7 @@ def workers(subject: Subject, value: str | None) -> Spread:
 
 def pinned(subject: Subject, _: str | None) -> Change:
     """Make copies from pageable memory as fast as pinned ones. The host does not wait for them."""
-    work = subject.replay.window.work
+    work = subject.replay.excerpt.work
     table = subject.replay.table
     is_pageable = (work["name"].str.starts_with("h2d") & work["is_pageable"]).fill_null(value=False)
     rows = is_pageable.to_numpy()
@@ -176,7 +176,7 @@ def dtype(subject: Subject, value: str | None) -> Change:
             f"dtype: say one of {', '.join(_BYTES)}, as dtype=bf16, or dtype=float64:bf16"
         )
     table = subject.replay.table
-    work = subject.replay.window.work
+    work = subject.replay.excerpt.work
     rows = work["name"].str.starts_with("h2d").fill_null(value=False).to_numpy()
     require(rows, "dtype: nothing is copied from the host in these steps")
     chosen = np.isin(table.kinds, (COPY, LAUNCH)) & picked(rows, table.items)

@@ -6,8 +6,8 @@ import numpy as np
 import polars as pl
 
 from tracelens.derive.replay.edges import CALL, KERNEL, LAUNCH, QUEUE, picked
-from tracelens.derive.replay.graph import Flags, Ints
 from tracelens.derive.replay.host import covered_ns
+from tracelens.derive.replay.moment_graph import Flags, Ints
 from tracelens.derive.replay.subject import Change, Spread, Subject, require
 from tracelens.errors import UsageError
 
@@ -36,7 +36,7 @@ def channels_last(subject: Subject, _: str | None) -> Spread:
     Other kernels stay as they are, in a range of what they were seen to take in that layout.
     """
     table = subject.replay.table
-    work = subject.replay.window.work
+    work = subject.replay.excerpt.work
     rows = work["name"].str.contains("(?i)nchwToNhwc|nhwcToNchw").fill_null(value=False).to_numpy()
     require(rows, "channels_last: no kernel of these steps turns a layout round")
     calls = np.unique(subject.replay.work.calls[rows])
@@ -74,7 +74,7 @@ def fused_optimizer(subject: Subject, _: str | None) -> Change:
     begins, ends = _optimizer_steps(subject, "Optimizer.step#")
     require(begins >= 0, "fused_optimizer: the trace marks no step of an optimizer")
     rows = _lies_in(replay.work.launched, begins, ends)
-    names = replay.window.work["name"].fill_null("")
+    names = replay.excerpt.work["name"].fill_null("")
     is_joined = names.str.contains("(?i)multi_tensor|fused").to_numpy() & rows
     if is_joined.any():
         raise UsageError(
@@ -96,13 +96,13 @@ def fused_optimizer(subject: Subject, _: str | None) -> Change:
 
 def _optimizer_steps(subject: Subject, prefix: str) -> tuple[Ints, Ints]:
     """Return begins and ends of the optimizer steps whose marks begin with the prefix, in order."""
-    window = subject.replay.window
+    excerpt = subject.replay.excerpt
     spans = subject.trace.select(
-        "spans", "name", "start_ns", "duration_ns", where=pl.col("rank") == window.rank
+        "spans", "name", "start_ns", "duration_ns", where=pl.col("rank") == excerpt.rank
     )
     is_step = pl.col("name").cast(pl.String).str.starts_with(prefix)
     steps = spans.filter(is_step).sort("start_ns")
-    begins = steps["start_ns"].to_numpy() - window.origin_ns
+    begins = steps["start_ns"].to_numpy() - excerpt.origin_ns
     return begins, begins + steps["duration_ns"].to_numpy()
 
 
@@ -114,7 +114,7 @@ def capturable_ns(subject: Subject, gap_ns: int) -> Ints:
     """
     replay = subject.replay
     table = subject.replay.table
-    names = replay.window.work["name"].fill_null("")
+    names = replay.excerpt.work["name"].fill_null("")
     in_steps = _lies_in(replay.work.launched, *_optimizer_steps(subject, "Optimizer.step#Adam"))
     if (names.str.contains("pow_tensor").to_numpy() & in_steps).any():
         return np.zeros(len(table.kinds), np.int64)

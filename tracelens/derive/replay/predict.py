@@ -30,8 +30,8 @@ from tracelens.derive.replay.edges import (
     PYTHON,
     QUEUE,
 )
-from tracelens.derive.replay.graph import Flags, Ints
 from tracelens.derive.replay.job_changes import is_of_job, predict_job
+from tracelens.derive.replay.moment_graph import Flags, Ints
 from tracelens.derive.replay.replay import Replay, replay_error_frac, replays
 from tracelens.derive.replay.steady import Twice, steady_path, steady_step_ns
 from tracelens.derive.replay.subject import Change, Subject
@@ -155,7 +155,7 @@ def _of_rank(subject: Subject, changes: Sequence[str], step: UnprofiledStep | No
     error = replay_error_frac(replay)
     if error > LARGEST_ERROR:
         raise UsageError(
-            f"the replay of rank {replay.window.rank} misses the recorded step by {error:.0%}:"
+            f"the replay of rank {replay.excerpt.rank} misses the recorded step by {error:.0%}:"
             " nothing is predicted"
         )
     spreads = [spread_of(subject, text) for text in changes]
@@ -189,7 +189,7 @@ def _of_rank(subject: Subject, changes: Sequence[str], step: UnprofiledStep | No
     if not _changes_device(replay, scenarios[0], changed):
         least = _LEAST_OF_DEVICE * min(_device_step_ns(replay, changed) * scale, usual)
     return Prediction(
-        replay.window.rank,
+        replay.excerpt.rank,
         round(before),
         round(usual),
         round(max(least_ns - margin, least)),

@@ -18,24 +18,24 @@ from tracelens.derive.replay.edges import (
     EdgeTable,
     build_table,
 )
-from tracelens.derive.replay.graph import Ints, earliest_times
+from tracelens.derive.replay.excerpt import Excerpt, read_excerpt
 from tracelens.derive.replay.host import Chain, host_chains
+from tracelens.derive.replay.moment_graph import Ints, earliest_times
 from tracelens.derive.replay.waits import HostWait, find_waits
-from tracelens.derive.replay.window import Window, read_window
 from tracelens.trace import Trace
 
 
 @dataclass(frozen=True, slots=True)
 class Replay:
-    """A window's graph: the edges in `table`, and the moments of marks and of work.
+    """An excerpt's graph: the edges in `table`, and the moments of marks and of work.
 
-    `work_steps` is the position in the window of the step that launched each piece of work, -1
+    `work_steps` is the position in the excerpt of the step that launched each piece of work, -1
     where that was before. `call_ops` is the row of the op around each call. `chain_ends` has the
-    first and the last moment of each chain of threads. `origin` is the moment at which the window
+    first and the last moment of each chain of threads. `origin` is the moment at which the excerpt
     begins.
     """
 
-    window: Window
+    excerpt: Excerpt
     table: EdgeTable
     work: Work
     origin: int
@@ -58,26 +58,26 @@ def replays(trace: Trace) -> dict[int, Replay]:
 
 
 def _all_ranks(trace: Trace) -> dict[int, Replay]:
-    windows = {rank: read_window(trace, rank) for rank in trace.manifest.ranks}
-    return {rank: build(window) for rank, window in windows.items() if window is not None}
+    windows = {rank: read_excerpt(trace, rank) for rank in trace.manifest.ranks}
+    return {rank: build(excerpt) for rank, excerpt in windows.items() if excerpt is not None}
 
 
 def replay_of(trace: Trace, rank: int) -> Replay | None:
     """Replay the rank's steps around the median one; None without a host's records."""
-    window = read_window(trace, rank)
-    return None if window is None else build(window)
+    excerpt = read_excerpt(trace, rank)
+    return None if excerpt is None else build(excerpt)
 
 
-def build(window: Window) -> Replay:
-    """Return the graph of a window."""
+def build(excerpt: Excerpt) -> Replay:
+    """Return the graph of an excerpt."""
     edges = Edges()
-    chains = host_chains(window)
+    chains = host_chains(excerpt)
     times = [np.zeros(1, np.int64)]
     classes = [np.zeros(1, np.int64)]
     n_moments = 1
-    call_begins = np.full(window.calls.height, -1, np.int64)
-    call_ends = np.full(window.calls.height, -1, np.int64)
-    call_ops = np.full(window.calls.height, NONE, np.int64)
+    call_begins = np.full(excerpt.calls.height, -1, np.int64)
+    call_ends = np.full(excerpt.calls.height, -1, np.int64)
+    call_ops = np.full(excerpt.calls.height, NONE, np.int64)
     firsts = []
     for chain in chains:
         firsts.append(n_moments)
@@ -88,12 +88,12 @@ def build(window: Window) -> Replay:
         times.append(chain.times)
         classes.append(np.full(len(chain.times), 1))
         n_moments += len(chain.times)
-    work = read_work(window, n_moments)
+    work = read_work(excerpt, n_moments)
     times += [work.starts, work.ends]
     classes += [np.full(len(work.starts), 2), np.where(work.ends > work.starts, 0, 3)]
-    waits = find_waits(window, work)
+    waits = find_waits(excerpt, work)
     for chain, first in zip(chains, firsts, strict=True):
-        _add_host_edges(edges, window, chain, first, waits, firsts[0] + chains[0].marks)
+        _add_host_edges(edges, excerpt, chain, first, waits, firsts[0] + chains[0].marks)
     for wait in waits:
         if call_ends[wait.call] >= 0:
             edges.add(
@@ -104,17 +104,17 @@ def build(window: Window) -> Replay:
                 wait.call,
                 is_inferred=wait.is_inferred,
             )
-    usual = add_device_edges(edges, window, work, call_begins, 0)
+    usual = add_device_edges(edges, excerpt, work, call_begins, 0)
     table, place = build_table(edges, np.concatenate(times), np.concatenate(classes))
     ends = [
         (int(place[first]), int(place[first + len(chain.times) - 1]))
         for first, chain in zip(firsts, chains, strict=True)
         if len(chain.times)
     ]
-    marks = np.array(window.marks, np.int64)
+    marks = np.array(excerpt.marks, np.int64)
     steps = np.searchsorted(marks[:-1], work.launched, "right") - 1
     return Replay(
-        window,
+        excerpt,
         table,
         work,
         int(place[0]),
@@ -130,7 +130,7 @@ def build(window: Window) -> Replay:
 
 
 def _add_host_edges(  # noqa: PLR0913, PLR0917 - of three tables each
-    edges: Edges, window: Window, chain: Chain, first: int, waits: list[HostWait], marks: Ints
+    edges: Edges, excerpt: Excerpt, chain: Chain, first: int, waits: list[HostWait], marks: Ints
 ) -> None:
     """Add the edges along a chain; a waiting call's last piece takes the call's own time only.
 
@@ -168,10 +168,10 @@ def _add_host_edges(  # noqa: PLR0913, PLR0917 - of three tables each
     )
     edges.add(0, first, chain.times[0], START)
     if not chain.is_main:
-        at_marks = np.searchsorted(chain.times, window.marks[:-1], "left")
+        at_marks = np.searchsorted(chain.times, excerpt.marks[:-1], "left")
         for step, moment in enumerate(at_marks.tolist()):
             if moment < len(chain.times):
-                since = int(chain.times[moment]) - window.marks[step]
+                since = int(chain.times[moment]) - excerpt.marks[step]
                 edges.add(marks[step], first + moment, since, START)
 
 
@@ -199,13 +199,13 @@ def step_durations(replay: Replay, times: Ints) -> Ints:
     The first counts from its recorded start.
     """
     ends = step_ends(replay, times)
-    first = int(replay.window.steps["start"][0])
+    first = int(replay.excerpt.steps["start"][0])
     return np.diff(np.concatenate([[first], ends]))
 
 
 def replay_error_frac(replay: Replay) -> float:
     """Return how far the median replayed step is from the median recorded one, as a share of it."""
     times, _ = earliest_times(replay.table.graph)
-    recorded = float(np.median(replay.window.steps["duration"].to_numpy()))
+    recorded = float(np.median(replay.excerpt.steps["duration"].to_numpy()))
     replayed = float(np.median(step_durations(replay, times)))
     return abs(replayed / recorded - 1) if recorded else 0.0

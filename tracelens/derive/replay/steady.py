@@ -1,4 +1,4 @@
-"""Replay the steps of a window over and over, to time one that begins as the last left off."""
+"""Replay the steps of an excerpt over and over, to time one that begins as the last left off."""
 
 from __future__ import annotations
 
@@ -7,16 +7,16 @@ from dataclasses import dataclass
 import numpy as np
 
 from tracelens.derive.replay.edges import START
-from tracelens.derive.replay.graph import Flags, Graph, Ints, earliest_times
+from tracelens.derive.replay.moment_graph import Flags, Ints, MomentGraph, earliest_times
 from tracelens.derive.replay.replay import Replay, last_moment, step_ends
 
 
 @dataclass(frozen=True, slots=True)
 class Twice:
-    """A window's graph repeated: the second copy begins where the host ended the first.
+    """An excerpt's graph repeated: the second copy begins where the host ended the first.
 
-    Queues stay as the first copy left them. Work from before the window runs only once. `origins`
-    are the edges of the window that each edge repeats; -1 for the joints between the two copies.
+    Queues stay as the first copy left them. Work from before the excerpt runs only once. `origins`
+    are the edges of the excerpt that each edge repeats; -1 for the joints between the two copies.
     It is made once for a replay, and weighed as often as there are changes.
     """
 
@@ -29,7 +29,7 @@ class Twice:
 
     @classmethod
     def of(cls, replay: Replay) -> Twice:
-        """Repeat the replay's window."""
+        """Repeat the replay's excerpt."""
         table = replay.table
         n_moments = table.graph.n_moments
         from_first, to_second, joint_ns = zip(*_joints(replay), strict=True)
@@ -49,10 +49,10 @@ class Twice:
             np.concatenate([none, joint_ns])[by_target],
         )
 
-    def graph(self, weights: Ints) -> Graph:
-        """Return both copies with these weights of the window's edges."""
+    def graph(self, weights: Ints) -> MomentGraph:
+        """Return both copies with these weights of the excerpt's edges."""
         both = np.where(self.is_free, 0, np.append(weights, 0)[self.origins])
-        return Graph(self.offsets, self.sources, (both + self.joint_ns).astype(np.int64))
+        return MomentGraph(self.offsets, self.sources, (both + self.joint_ns).astype(np.int64))
 
 
 def _is_free(replay: Replay) -> Flags:
@@ -106,7 +106,7 @@ def steady_step_ns(
 
 
 def steady_path(replay: Replay, weights: Ints) -> list[tuple[int, int]]:
-    """Return the window's edges that its steps wait for, with their ns, in the steady state."""
+    """Return the excerpt's edges that its steps wait for, with their ns, in the steady state."""
     repeated = Twice.of(replay)
     graph = repeated.graph(weights)
     origins = repeated.origins

@@ -67,12 +67,12 @@ def _of_all(trace: Trace) -> dict[int, UnprofiledStep]:
     return {
         rank: _of_rank(trace, replay, steps.filter(pl.col("rank") == rank), round(times[rank]))
         for rank, replay in replays(trace).items()
-        if rank in times and replay.window.is_marked
+        if rank in times and replay.excerpt.is_marked
     }
 
 
 def _of_rank(trace: Trace, replay: Replay, steps: pl.DataFrame, recorded_ns: int) -> UnprofiledStep:
-    rank = replay.window.rank
+    rank = replay.excerpt.rank
     error = replay_error_frac(replay)
     measured = measured_range(trace, rank)
     if measured is not None:

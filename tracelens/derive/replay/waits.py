@@ -9,11 +9,11 @@ import polars as pl
 
 from tracelens.derive.replay.device import Work
 from tracelens.derive.replay.edges import COPY
-from tracelens.derive.replay.graph import Ints
-from tracelens.derive.replay.window import Window
+from tracelens.derive.replay.excerpt import Excerpt
+from tracelens.derive.replay.moment_graph import Ints
 
 _USUAL_CALL_NS = 4_000
-"""Time of a call that need not wait, where the window shows none."""
+"""Time of a call that need not wait, where the excerpt shows none."""
 _USUAL_RETURN_NS = 8_000
 _IMPLICIT = (
     r"^(cuda|cu|hip)(Mem)?(Free|FreeHost|HostFree|HostUnregister|HostAlloc|HostRegister)(_v\d)?$"
@@ -40,28 +40,28 @@ class HostWait:
     is_inferred: bool
 
 
-def find_waits(window: Window, work: Work) -> list[HostWait]:
+def find_waits(excerpt: Excerpt, work: Work) -> list[HostWait]:
     """Return the calls that wait for device work, or would where the host were faster."""
-    calls = window.calls
+    calls = excerpt.calls
     starts = calls["start"].to_numpy()
     ends = calls["end"].to_numpy()
     waits = [
-        *_synchronizations(window, work, starts, ends),
-        *_blocking_copies(window, work, ends),
-        *_full_queues(window, work, starts, ends),
+        *_synchronizations(excerpt, work, starts, ends),
+        *_blocking_copies(excerpt, work, ends),
+        *_full_queues(excerpt, work, starts, ends),
     ]
-    return _with_usual_times(window, waits, starts, ends)
+    return _with_usual_times(excerpt, waits, starts, ends)
 
 
-def _synchronizations(window: Window, work: Work, starts: Ints, ends: Ints) -> list[HostWait]:
+def _synchronizations(excerpt: Excerpt, work: Work, starts: Ints, ends: Ints) -> list[HostWait]:
     """Return waits for a device, stream or event, and releases of memory that were seen to wait."""
-    calls = window.calls
+    calls = excerpt.calls
     is_implicit = calls["api"].str.contains(_IMPLICIT).to_numpy()
     names = calls["api"].to_list()
     is_sync = (calls["waits"] & (calls["kind"] != "memcpy")).to_numpy()
-    streams = window.work["stream_id"].to_numpy()
+    streams = excerpt.work["stream_id"].to_numpy()
     recorded = dict(
-        window.waits.filter(pl.col("kind").is_in(["stream", "event"]))
+        excerpt.waits.filter(pl.col("kind").is_in(["stream", "event"]))
         .select("row", "stream_id")
         .iter_rows()
     )
@@ -88,13 +88,13 @@ def _synchronizations(window: Window, work: Work, starts: Ints, ends: Ints) -> l
     return waits
 
 
-def _blocking_copies(window: Window, work: Work, ends: Ints) -> list[HostWait]:
+def _blocking_copies(excerpt: Excerpt, work: Work, ends: Ints) -> list[HostWait]:
     """Find copies that the host waits for and that outlast their device work.
 
     They copy from or to pageable memory, or are not asynchronous.
     """
-    is_pageable = window.work["is_pageable"].fill_null(value=False).to_numpy()
-    waits_by_name = (window.calls["waits"] & (window.calls["kind"] == "memcpy")).to_numpy()
+    is_pageable = excerpt.work["is_pageable"].fill_null(value=False).to_numpy()
+    waits_by_name = (excerpt.calls["waits"] & (excerpt.calls["kind"] == "memcpy")).to_numpy()
     waits = []
     for row in np.flatnonzero((is_pageable | (work.kinds == COPY)) & (work.calls >= 0)).tolist():
         call = int(work.calls[row])
@@ -104,12 +104,12 @@ def _blocking_copies(window: Window, work: Work, ends: Ints) -> list[HostWait]:
     return waits
 
 
-def _full_queues(window: Window, work: Work, starts: Ints, ends: Ints) -> list[HostWait]:
+def _full_queues(excerpt: Excerpt, work: Work, starts: Ints, ends: Ints) -> list[HostWait]:
     """Return launches that took long while much work was pending.
 
     A queue holds about a thousand.
     """
-    is_launch = (window.calls["kind"] == "kernel_launch").to_numpy()
+    is_launch = (excerpt.calls["kind"] == "kernel_launch").to_numpy()
     long = np.flatnonzero(is_launch & (ends - starts > _LONG_LAUNCH_NS))
     waits = []
     for call in long.tolist():
@@ -126,13 +126,13 @@ def _full_queues(window: Window, work: Work, starts: Ints, ends: Ints) -> list[H
 
 
 def _with_usual_times(
-    window: Window, waits: list[HostWait], starts: Ints, ends: Ints
+    excerpt: Excerpt, waits: list[HostWait], starts: Ints, ends: Ints
 ) -> list[HostWait]:
     """Fill in the unknown times of waits from those that are known.
 
     These are the call's own time (own_ns, -1 if unknown), and the time to return from the wait.
     """
-    names = window.calls["api"].to_list()
+    names = excerpt.calls["api"].to_list()
     waiting = {wait.call for wait in waits if wait.own_ns < 0}
     by_name: dict[str, list[int]] = {}
     for call, name in enumerate(names):

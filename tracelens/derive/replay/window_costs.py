@@ -57,5 +57,5 @@ def _median(settings: Mapping[str, Any], name: str) -> float:
 
 def _per_step(replay: Replay, flag: str) -> float:
     """Return how many spans of a kind begin in a step."""
-    spans = replay.window.spans.filter(flag)
+    spans = replay.excerpt.spans.filter(flag)
     return spans.filter("begins_inside").height / (len(replay.marks) - 1)

@@ -23,7 +23,7 @@ _ENDS = pl.col("start_ns") + pl.col("duration_ns")
 
 
 @dataclass(frozen=True, slots=True)
-class Window:
+class Excerpt:
     """Steps of one rank.
 
     All times are ns since the first step's mark, `origin_ns`.
@@ -49,7 +49,7 @@ class Window:
     is_marked: bool
 
 
-def read_window(trace: Trace, rank: int) -> Window | None:
+def read_excerpt(trace: Trace, rank: int) -> Excerpt | None:
     """Return the steps around the rank's median one; without steps, all that was recorded.
 
     Return None without a recorded host, or where that is too long.
@@ -68,7 +68,7 @@ def read_window(trace: Trace, rank: int) -> Window | None:
     of_rank = pl.col("rank") == rank
     spans = _spans(trace, of_rank & inside, origin, until)
     calls, rows = _calls(trace, of_rank & (start_ns >= origin) & inside, origin)
-    return Window(
+    return Excerpt(
         rank,
         origin,
         steps.with_columns(start=start_ns - origin).select("step", "start", duration="duration_ns"),
@@ -150,7 +150,7 @@ def _whole(trace: Trace, rank: int) -> tuple[pl.DataFrame, list[int]]:
 
 
 def _spans(trace: Trace, where: pl.Expr, origin: int, until: int) -> pl.DataFrame:
-    """Return recorded spans within the window, cut at its end.
+    """Return recorded spans within the excerpt, cut at its end.
 
     Columns: start, end, thread, is_op, is_python, name, module_path.
     """
@@ -252,7 +252,7 @@ def _calls(trace: Trace, where: pl.Expr, origin: int) -> tuple[pl.DataFrame, pl.
 
 
 def _work(trace: Trace, rank: int, edges: tuple[int, int], rows: pl.DataFrame) -> pl.DataFrame:
-    """Return device work launched in the window, and work not done when it began, by start."""
+    """Return device work launched in the excerpt, and work not done when it began, by start."""
     origin, until = edges
     parts = []
     table_columns = {
@@ -269,7 +269,7 @@ def _work(trace: Trace, rank: int, edges: tuple[int, int], rows: pl.DataFrame) -
     }
     where = (pl.col("rank") == rank) & _ENDS.gt(origin)
     for table, columns in table_columns.items():
-        # Nothing that begins after the last work of the window's calls is of the window.
+        # Nothing that begins after the last work of the excerpt's calls is of the excerpt.
         of_window = pl.col("api_call_id").is_in(rows["api_call_id"].implode())
         launched = trace.select(table, "start_ns", where=where & of_window)
         last_ns = max(launched["start_ns"].to_list(), default=until)
@@ -284,7 +284,7 @@ def _work(trace: Trace, rank: int, edges: tuple[int, int], rows: pl.DataFrame) -
             how="left",
             maintain_order="left",
         )
-        # A stream works in order: what was launched after the window begins after all its work.
+        # A stream works in order: what was launched after the excerpt begins after all its work.
         start_ns = pl.col("start_ns")
         row = pl.col("row")
         matched = start_ns.filter(row.is_not_null())
@@ -359,7 +359,7 @@ def _described(table: str) -> list[pl.Expr]:
 
 
 def _stream_waits(trace: Trace, rank: int, rows: pl.DataFrame) -> pl.DataFrame:
-    """Return recorded waits with a call in the window.
+    """Return recorded waits with a call in the excerpt.
 
     Columns: row of the call, kind, stream_id, waited_stream_id, recorded_at. recorded_at is when
     the call began that recorded the event, None where unknown.

@@ -19,7 +19,7 @@ Flags = npt.NDArray[np.bool_]
 
 
 @dataclass(frozen=True, slots=True)
-class Graph:
+class MomentGraph:
     """Edges sorted by the moment they lead to: edges offsets[m] to offsets[m + 1] lead to m.
 
     `sources` are the moments that edges come from; each is earlier than the one it leads to.
@@ -35,12 +35,12 @@ class Graph:
         """The number of moments."""
         return len(self.offsets) - 1
 
-    def with_weights(self, weights: Ints) -> Graph:
+    def with_weights(self, weights: Ints) -> MomentGraph:
         """Return the same edges with other times."""
         return replace(self, weights=np.ascontiguousarray(weights, dtype=np.int64))
 
 
-def earliest_times(graph: Graph) -> tuple[Ints, Ints]:
+def earliest_times(graph: MomentGraph) -> tuple[Ints, Ints]:
     """Return the time of each moment, and the edge that decides it: the critical path method.
 
     Times are longest paths in an acyclic graph, found in topological order (Kelley and Walker,
@@ -54,7 +54,7 @@ def earliest_times(graph: Graph) -> tuple[Ints, Ints]:
     return earliest_times_in_python(graph)
 
 
-def earliest_times_in_python(graph: Graph) -> tuple[Ints, Ints]:
+def earliest_times_in_python(graph: MomentGraph) -> tuple[Ints, Ints]:
     """Compute the longest paths in Python, which defines the twin in C, `longest_paths`."""
     offsets = graph.offsets.tolist()
     sources = graph.sources.tolist()
@@ -76,7 +76,7 @@ def earliest_times_in_python(graph: Graph) -> tuple[Ints, Ints]:
     return np.array(times, np.int64), np.array(deciding, np.int64)
 
 
-def deciding_path(graph: Graph, deciding: Ints, moment: int) -> list[int]:
+def deciding_path(graph: MomentGraph, deciding: Ints, moment: int) -> list[int]:
     """Return the edges that decide a moment, from the moment back to the first one."""
     path = []
     while (edge := int(deciding[moment])) >= 0:
