@@ -3,6 +3,7 @@
 import polars as pl
 
 from tracelens.analyses.analysis import Analysis, Parallel
+from tracelens.derive.columns.per_unique import each_once
 from tracelens.derive.events.call_tree import nearest_row, sum_within
 from tracelens.derive.events.span_trees import with_trees
 from tracelens.derive.time.self_time import attribute
@@ -46,10 +47,11 @@ def recomputation(trace: Trace) -> pl.DataFrame:
 
 
 def _of_rank(tree: pl.DataFrame, work: pl.DataFrame) -> pl.DataFrame:
-    parent, names = tree["parent_id"], tree["name"].cast(pl.String)
-    is_engine = names.str.starts_with(_ENGINE)
+    parent, names = tree["parent_id"], tree["name"]
+    is_engine = each_once(names, lambda name: name.str.starts_with(_ENGINE))
     in_backward = nearest_row(parent, is_engine).is_not_null()
-    is_backward = names.str.contains("Backward", literal=True) | is_engine
+    is_backward = each_once(names, lambda name: name.str.contains("Backward", literal=True))
+    is_backward = is_backward | is_engine
     is_op = (tree["kind"] == "op") & ~is_backward
     ran_before = names.is_in(names.filter(is_op & ~in_backward).unique().implode())
     again = is_op & in_backward & ran_before & tree["sequence_number"].is_not_null()
