@@ -5,7 +5,6 @@ import importlib.util
 import json
 import os
 import re
-import subprocess
 import sys
 from contextlib import nullcontext
 from pathlib import Path
@@ -316,28 +315,3 @@ def writes_graph(modules: dict[str, Any], holders: list[Any], extern: Any, *, tr
         cpp.set_kernel_post_grad_provenance_tracing([scheduled], "triton_relu")
     if wrapper in holders and (tracks or wrapper.config.trace.enabled):
         wrapper.set_kernel_post_grad_provenance_tracing(extern, "extern_kernels.convolution", True)
-
-
-def test_inductor_is_given_back_as_it_was() -> None:
-    code = """
-import json, os
-import torch._inductor.config as config, torch._inductor.debug as debug, torch._inductor.output_code as output
-from tracelens.collectors.torch.live.compile_provenance import Recorder
-before = (debug.set_kernel_post_grad_provenance_tracing, output.CompiledFxGraph.__init__,
-          config.trace.provenance_tracking_level, config.triton.cudagraphs, os.environ.get("TORCHINDUCTOR_CACHE_DIR"))
-recorder = Recorder()
-recorder.start()
-during = (debug.set_kernel_post_grad_provenance_tracing, output.CompiledFxGraph.__init__)
-recorder.stop()
-after = (debug.set_kernel_post_grad_provenance_tracing, output.CompiledFxGraph.__init__,
-         config.trace.provenance_tracking_level, config.triton.cudagraphs, os.environ.get("TORCHINDUCTOR_CACHE_DIR"))
-print(json.dumps([before == after, during[0] is not before[0], during[1] is not before[1]]))
-"""
-    ran = subprocess.run(
-        [sys.executable, "-W", "ignore", "-c", code],
-        cwd=ROOT,
-        check=True,
-        capture_output=True,
-        text=True,
-    )
-    assert json.loads(ran.stdout.splitlines()[-1]) == [True, True, True]

@@ -1,6 +1,7 @@
 """Measured layer times: on a clock that only the layers move, and on real models on the CPU."""
 
 import importlib
+import os
 from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
@@ -200,7 +201,8 @@ def test_a_prefix_hands_out_all_that_the_rest_needs() -> None:
 @pytest.fixture(scope="module")
 def real() -> tl.Trace:
     torch._dynamo.reset()
-    model = nn.Sequential(nn.Conv2d(3, 4, 3, padding=1), nn.ReLU()).eval()
+    # Of neither layer Inductor makes C++, whose compilation takes longer than all else here.
+    model = nn.Sequential(nn.Conv2d(3, 4, 3, padding=1), nn.Flatten()).eval()
     return measure(model, torch.ones(1, 3, 8, 8), protocol=Protocol(rounds=2, warmup_rounds=1))
 
 
@@ -237,6 +239,35 @@ def test_it_is_written_and_joined_to_a_programs_trace(real: tl.Trace, tmp_path: 
     opened = real.write(tmp_path / "times.tracelens")
     assert opened.timings.equals(real.timings)
     assert "tracelens collect torch" in opened.manifest.empty_tables["kernels"]
+
+
+def test_inductor_is_given_back_as_it_was(real: tl.Trace) -> None:
+    """What a live capture with --compile-provenance changes there; here, as Inductor is loaded."""
+    config, debug, output, live = map(
+        importlib.import_module,
+        (
+            "torch._inductor.config",
+            "torch._inductor.debug",
+            "torch._inductor.output_code",
+            "tracelens.collectors.torch.live.compile_provenance",
+        ),
+    )
+
+    def patched() -> tuple[object, object]:
+        return debug.set_kernel_post_grad_provenance_tracing, output.CompiledFxGraph.__init__
+
+    def settings() -> tuple[object, ...]:
+        cache = os.environ.get("TORCHINDUCTOR_CACHE_DIR")
+        return config.trace.provenance_tracking_level, config.triton.cudagraphs, cache
+
+    before, was_set = patched(), settings()
+    recorder = live.Recorder()
+    recorder.start()
+    during = patched()
+    recorder.stop()
+    assert during[0] is not before[0]
+    assert during[1] is not before[1]
+    assert (patched(), settings()) == (before, was_set)
 
 
 def test_a_plan_is_measured_as_the_custom_configuration() -> None:

@@ -8,6 +8,8 @@ import polars as pl
 # longer than a column.
 _SPARSE = 4
 _FEW = 1 << 16
+_SHORT = 64
+"""Rows whose texts are sooner looked at than told apart."""
 _AT_ONCE = 1 << 16
 """Texts that are in memory at a time. A million distinct names would take hundreds of MB."""
 
@@ -35,10 +37,12 @@ def each_once(words: pl.Series, compute: Callable[[pl.Expr], pl.Expr]) -> pl.Ser
     It is evaluated once for each distinct text, None included. A result of strings is returned as
     Categorical.
     """
+    result = compute(pl.nth(0)).alias(words.name)
+    if len(words) <= _SHORT:
+        return _of_texts([words], lambda texts: texts.select(result)).to_series()
     codes = words.cast(pl.Categorical).to_physical()
     rows, places = distinct_rows(codes)
     distinct = words.gather(rows)
-    result = compute(pl.nth(0)).alias(words.name)
     results = _of_texts([distinct], lambda texts: texts.select(result))
     return results.to_series().gather(places)
 
@@ -74,7 +78,7 @@ def _of_texts(
         texts = [column.slice(first, _AT_ONCE).cast(pl.String) for column in words]
         results = compute(pl.DataFrame(texts))
         parts.append(results.with_columns(as_categories))
-    return pl.concat(parts)
+    return pl.concat(parts) if len(parts) > 1 else parts[0]
 
 
 def distinct_rows(numbers: pl.Series) -> tuple[pl.Series, pl.Series]:

@@ -94,19 +94,17 @@ def find_paths(spans: pl.DataFrame, rows: pl.Series) -> CallPaths:
     `rows` are sorted and hold all parents.
     """
     facts = _facts(spans, rows)
-    above = [pl.DataFrame(schema=_STATE)]
+    state = pl.DataFrame(schema=_STATE)
     levels = []
+    all_rules = _rules()
     for level in facts.sort("depth", maintain_order=True).partition_by(
         "depth", maintain_order=True
     ):
-        state = above[-1]
-        inherited = [
-            state[name].gather(level["parent_at"]).alias(f"above_{name}") for name in _STATE
-        ]
-        settled = level.with_columns(inherited)
-        for rules in _rules():
-            settled = settled.with_columns(**rules)
-        above.append(settled)
+        inherited = pl.col(*_STATE).gather(level["parent_at"]).name.prefix("above_")
+        settled = pl.concat([level, state.select(inherited)], how="horizontal")
+        for rules in all_rules:
+            settled = settled.with_columns_seq(**rules)
+        state = settled
         levels.append(settled.select("row", "parent", "depth", *_PATH, "place"))
     schema = dict.fromkeys(("row", "parent", "depth", *_PATH, "place"), pl.Int64)
     whole = pl.concat(levels).sort("row") if levels else pl.DataFrame(schema=schema)
