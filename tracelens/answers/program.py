@@ -31,7 +31,7 @@ from tracelens.derive.time.bounds import PART_WORDS, PROCESS_WORDS
 from tracelens.derive.time.cpu_only import READS, count_reads, reads_of, unseen_device
 from tracelens.derive.time.graph_use import count_captured, is_capture
 from tracelens.derive.time.model import TimeModel, time_model
-from tracelens.derive.time.rank_time import RankTime, is_another_time, mark_times, rank_times
+from tracelens.derive.time.rank_time import RankTime, mark_times, rank_times
 from tracelens.schemas.results.time import IDLE_PARTS
 from tracelens.trace import Trace
 
@@ -43,6 +43,8 @@ _SECTIONS = {
     "launch": ("idle_gaps", "dispatch_depth"),
 }
 """Sections to read next, by what limits the program; else `idle_gaps`."""
+_UNEVEN = 0.05
+"""Where the mean step differs by more than this share from the median one, an answer says both."""
 _MOSTLY = 0.8
 _MOST_KINDS = 4
 
@@ -250,11 +252,16 @@ def whole_of(rank: RankTime) -> str:
         return f"the program's {duration(sum(rank.parts.values()) / rank.n_devices)}"
     step = f"a step of {duration(step_ns)}"
     if rank.unprofiled_ns is not None:
-        return f"{step} on average" if is_another_time(step_ns, rank.unprofiled_ns) else step
+        return f"{step} on average" if _is_another_time(step_ns, rank.unprofiled_ns) else step
     mean_ns, median_ns = rank.recorded_step_ns, rank.step_ns
-    if mean_ns is None or median_ns is None or not is_another_time(mean_ns, median_ns):
+    if mean_ns is None or median_ns is None or not _is_another_time(mean_ns, median_ns):
         return step
     return f"{step} on average ({duration(median_ns)} in the median)"
+
+
+def _is_another_time(mean_ns: float, median_ns: float) -> bool:
+    """Return whether a mean and a median step differ so much that both have to be named."""
+    return abs(mean_ns - median_ns) > _UNEVEN * median_ns
 
 
 def program_bar(rank: RankTime, label: str = "step", length: float = 1.0, text: str = "") -> Bar:
@@ -279,7 +286,7 @@ def _profiler_cost(rank: RankTime) -> str | None:
 def _profiler_work(rank: RankTime) -> str | None:
     """Give the recorded step where the profiler's own work, which is left out, is much of it."""
     recorded_ns, judged_ns = rank.recorded_step_ns, rank.judged_step_ns
-    if recorded_ns is None or judged_ns is None or not is_another_time(recorded_ns, judged_ns):
+    if recorded_ns is None or judged_ns is None or not _is_another_time(recorded_ns, judged_ns):
         return None
     return f"a recorded step took {duration(recorded_ns)}, with what the profiler did itself"
 

@@ -93,16 +93,12 @@ def _timeline(
         (view_names(one), shown_bars(one, path), one.window.duration_ns, timeline_note(one))
         for one in timelines
     ]
-    return Drawn(
-        "timeline",
-        "What ran when?",
-        notes,
-        [
-            View(*names, packed_bars("timeline", frame, length, note))
-            for names, frame, length, note in drawn
-        ],
-        {name: packed(data) for name, data in steps.items()},
-    )
+    packed_steps = {name: packed(data) for name, data in steps.items()}
+    views = [
+        View(*names, packed_bars("timeline", frame, length, note))
+        for names, frame, length, note in drawn
+    ]
+    return Drawn("timeline", "What ran when?", notes, views, packed_steps)
 
 
 def _heat(heat: HeatMap) -> Drawn:

@@ -14,11 +14,10 @@ WORTH_IT = 0.02
 """A part that takes less than this share of the time is not worth a change, nor a word."""
 _SAME = 0.02
 """A step's mark is as long as the step if it differs by no more than this share."""
-_UNEVEN, _ROUNDED = 0.05, 0.005
-"""Where the mean step differs by more than this share from the median one, an answer says both.
+_ROUNDED = 0.005
+"""Where the mean step differs by more than this share from the median one, notes say both.
 
-Shares are of all steps together, so that a few long ones count in them. Notes say both where they
-differ by more than rounding.
+Shares are of all steps together, so a few long ones count in them.
 """
 _SHARES = ("compute", "exposed_communication", "exposed_copy", "idle")
 _BEYOND_JUDGING = 20
@@ -152,11 +151,6 @@ def rank_times(model: TimeModel) -> list[RankTime]:
             )
         )
     return ranks
-
-
-def is_another_time(mean_ns: float, median_ns: float) -> bool:
-    """Return whether a mean and a median step differ so much that both have to be named."""
-    return abs(mean_ns - median_ns) > _UNEVEN * median_ns
 
 
 def with_shares(model: TimeModel) -> pl.DataFrame:
