@@ -21,6 +21,7 @@ from tests.hta_peer import parsed_by_hta
 from tests.sources import ALL_TRACES, collected, torch_events, torch_folder, torch_trace
 from tests.torch_files import call, kernel, span, write
 from tracelens.errors import MissingTableError, ToolError
+from tracelens.schemas.results.replay import STRETCHES
 
 pytest.importorskip("hta", reason="HTA is not installed; pip install traceinsight")
 
@@ -496,6 +497,53 @@ def test_without_hta_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None
     monkeypatch.setitem(sys.modules, "hta.trace_analysis", None)
     with pytest.raises(ToolError, match=r"^HTA .*pip install traceinsight$"):
         tl.interop.hta(torch_trace("alexnet_eager"))
+
+
+def path_of_hta(name: str, instance: int) -> dict[str, float]:
+    """HTA's critical path of one step by what bounds it, in µs."""
+    graph, succeeded = deepcopy(hta(name)).critical_path_analysis(0, "ProfilerStep", instance)
+    assert succeeded
+    found = graph.get_critical_path_breakdown()
+    return dict(found.groupby("bound_by")["duration"].sum())
+
+
+def our_path(name: str) -> tuple[int, dict[str, float]]:
+    """The place of the median step among all, and its critical path by kind, in µs."""
+    trace = torch_trace(name)
+    path = tl.analyses.critical_path(trace)
+    place = trace.steps["step"].sort().to_list().index(path["step"][0])
+    us = path.group_by("kind").agg(pl.col("duration_ns").sum() / 1000)
+    return place, dict(us.iter_rows())
+
+
+@pytest.mark.parametrize("name", ["alexnet_eager", "bert_inductor"])
+def test_critical_path(name: str) -> None:
+    """The same ops, calls, launches and device work as HTA's path of the step.
+
+    HTA counts a kernel that overlaps the one before for its whole time and the gap less, and takes
+    no time of Python between ops and of a wait's return: its path is shorter than the step.
+    """
+    place, we = our_path(name)
+    theirs = path_of_hta(name, place)
+    us = {kind: we.get(kind, 0.0) for kind in STRETCHES}
+    assert us["op"] + us["api_call"] == pytest.approx(theirs["cpu_bound"], abs=CLOSE_US)
+    launch = theirs.get("gpu_kernel_launch_overhead", 0.0)
+    assert us["launch"] == pytest.approx(launch, abs=CLOSE_US)
+    device = theirs.get("gpu_compute_bound", 0.0) + theirs.get("gpu_kernel_kernel_overhead", 0.0)
+    work = sum(us[kind] for kind in ("kernel", "memset", "memcpy", "queue"))
+    assert work == pytest.approx(device, abs=CLOSE_US)
+    rest = us["python"] + us["wait"]
+    assert sum(theirs.values()) + rest == pytest.approx(sum(us.values()), abs=3 * CLOSE_US)
+
+
+def test_hta_leaves_a_graphs_kernels_out_of_the_path() -> None:
+    """One launch has hundreds of kernels, and HTA's path none: 0.6 of a step of 3.1 ms."""
+    place, we = our_path("resnet50_cudagraph")
+    theirs = path_of_hta("resnet50_cudagraph", place)
+    assert "gpu_compute_bound" not in theirs
+    (step_ns,) = torch_trace("resnet50_cudagraph").steps.sort("step")[place]["duration_ns"]
+    assert sum(we.values()) == pytest.approx(step_ns / 1000, rel=0.01)
+    assert sum(theirs.values()) < 0.2 * sum(we.values())
 
 
 def test_a_trace_without_kernels_is_refused() -> None:

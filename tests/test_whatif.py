@@ -123,6 +123,12 @@ def test_a_host_that_waited_long_was_cold(waited_us: int, after_us: int) -> None
     assert after(loaded_steps(waited_us).trace("trace_log"), "input_ready") == after_us * 1_000
 
 
+def test_a_host_that_waited_long_may_stay_cold() -> None:
+    row = tl.whatif(loaded_steps(10_000).trace("trace_log"), "input_ready").row(0, named=True)
+    assert row["low_ns"] < 2_500_000
+    assert row["high_ns"] > 5_000_000
+
+
 def test_workers_that_are_waited_for_must_be_counted() -> None:
     trace = loaded_steps(45_000).trace("trace_log")
     with pytest.raises(UsageError, match="OLD:NEW"):

@@ -43,12 +43,19 @@ _NO_INPUT = (
 )
 
 
-def input_ready(subject: Subject, _: str | None) -> Change:
-    """Let the host never wait for input, and find its caches warm."""
+def input_ready(subject: Subject, _: str | None) -> Spread:
+    """Let the host never wait for input, and find its caches warm; at the most they stay cold."""
     chosen = subject.of_cause("input")
     require(chosen, f"input_ready: {_NO_INPUT}")
     is_cold = _is_cold(subject, chosen)
-    return lambda weights: _warmed(np.where(chosen, 0, weights), is_cold)
+
+    def change(weights: Ints) -> Ints:
+        return _warmed(at_most(weights), is_cold)
+
+    def at_most(weights: Ints) -> Ints:
+        return np.where(chosen, 0, weights)
+
+    return Spread(change, change, at_most)
 
 
 def _is_cold(subject: Subject, chosen: Flags) -> Flags:
