@@ -37,8 +37,8 @@ def orders(rows: Mapping[str, Mapping[str, float]], most: float = 2.2) -> alt.La
     )
     color = alt.Color("order:N", sort=names, title=None, legend=legend())
     words = base.mark_text(align="left", dx=3).encode(text=alt.Text("ratio:Q", format=".2f"))
-    return (base.mark_bar().encode(color=color) + words + even_line()).properties(
-        width=560, height=180
+    return (base.mark_bar().encode(color=color) + even_line() + words).properties(
+        width=560, height=18 * len(values) + 36
     )
 
 
