@@ -39,7 +39,7 @@ def test_eager_resnet_should_run_in_channels_last(eager: tl.Trace) -> None:
     assert whole["source"] == "adjacency"
     said = notes(eager, frame)
     assert said[0].startswith("Run the model in channels_last: ")
-    assert any("guessed" in text and "--graph" in text for text in said)
+    assert any("was not recorded" in text and "--graph" in text for text in said)
 
 
 def test_parts_that_save_nothing_have_no_row() -> None:
@@ -127,7 +127,7 @@ def test_launches_limit_what_is_shorter_than_they(
     said = advice_on(host_now_ns=now, host_then_ns=then, **saving)
     assert ("Launches limit this trace" in said) is is_limit
     assert ("The device waits for the host" in said) is not is_limit
-    assert f"launches now {now / 1e6:.2f} ms" in said
+    assert f"launches take at least {now / 1e6:.2f} ms a step now" in said
 
 
 SUBJECTS = [

@@ -70,7 +70,7 @@ def test_each_difference_is_a_line_with_what_it_invalidates() -> None:
     }
     said = notes(base, other, compare_setup(base, other))
     assert (
-        "differ in gpu: NVIDIA A100 in base, NVIDIA H200 in other; this invalidates every time;"
+        "differ in gpu: NVIDIA A100 in base, NVIDIA H200 in other; not to be compared: every time;"
         " nothing is" in said[0]
     )
     assert said[-1] == "Not told by both captures: driver, software, profiler, options."

@@ -90,8 +90,8 @@ def test_rows_by_op_library_and_primitive_with_gains() -> None:
         " time; of 3 pairs of library and primitive 2 carry 90.0%, 3 carry 100.0%."
     )
     assert (
-        "if conv took half the time, the whole of kernel time would pass 1.429 times as fast, and"
-        " if it took none 2.500 times. A step may gain less, for it also waits for other things."
+        "with conv twice as fast, all of kernel time would be 1.429 times as fast, and"
+        " without any of it 2.500 times. A step may gain less, as it also waits for other things."
         in notes[1]
     )
     assert len(notes) == 2

@@ -80,7 +80,7 @@ def test_work_without_a_call_is_left_out_and_said() -> None:
     found = launch_delay(trace)
     assert found["n_calls"].to_list() == [1]
     said = notes(trace, found)
-    assert "0% of kernels and copies were over sooner" in said[0]
+    assert "0% of kernels and copies took less time than the call" in said[0]
     assert "1 kernels have no launching call" in said[-1]
 
 

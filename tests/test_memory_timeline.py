@@ -116,7 +116,7 @@ def test_the_peak_and_what_was_alive_then() -> None:
             " 1 by aten::empty below aten::batch_norm of net.bn."
         ),
         (
-            "Of that was allocated: 40.0% before the capture (freed in an unknown phase), 26.7%"
+            "Where that was allocated: 40.0% before the capture (freed in an unknown phase), 26.7%"
             " before the capture (not freed), 20.0% in backward (freed in optimizer)."
         ),
         "Frees of blocks from before the capture, or recorded before their allocation: 1.",

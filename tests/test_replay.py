@@ -479,7 +479,9 @@ def test_where_the_range_spans_two_bounds_both_are_named(
         assert sentences == []
     else:
         low, high = (f"{step[name] / 1e6:.2f}" for name in ("low_ns", "high_ns"))
-        limits = f"limited by {bounds[0]} at the least and by {bounds[1]} at the most"
+        limits = (
+            f"limited by {bounds[0]} if it is the shortest, by {bounds[1]} if it is the longest"
+        )
         assert sentences == [
-            f"Without the profiler a step would take {low} to {high} ms, {limits}."
+            f"Without the profiler a step would take {low} to {high} ms: {limits}."
         ]

@@ -261,8 +261,8 @@ def notes(trace: Trace, frame: pl.DataFrame, costs: Sequence[Trace] = ()) -> lis
         sentences.append(f"The first {MOST_STEPS} steps were looked at.")
     if not frame.is_empty() and not trace.has("graph"):
         sentences.append(
-            "What reads what is guessed from what follows what, so the parts are chains and no plan"
-            " can be applied: tracelens collect torch --graph records the model's graph."
+            "Which op reads which result was not recorded: each is taken to read the one before it,"
+            " and no plan can be applied. tracelens collect torch --graph records the model's graph."
         )
     return sentences
 
@@ -278,9 +278,15 @@ def _nothing(trace: Trace) -> str:
             "A training run: only the forward pass of a model in eval mode is advised on; capture"
             " inference."
         )
+    steps = trace.select("kernels", "step")["step"]
+    if steps.len() > MOST_KERNELS * max(steps.drop_nulls().n_unique(), 1):
+        return (
+            f"More than {MOST_KERNELS:,} kernels would be one step here, more than any model has:"
+            " mark the steps (profiler.step()), or record fewer of them."
+        )
     return (
-        f"A step has more than {MOST_KERNELS:,} kernels, more than any model: mark the steps"
-        " (profiler.step()), or capture fewer."
+        "Nothing is advised: no kernel here was launched by a model's call that was recorded, as in"
+        " replays of CUDA graphs. Record the program without graphs."
     )
 
 
@@ -305,7 +311,9 @@ def _advice(row: dict[str, Any], costs: Sequence[Trace]) -> list[str]:
             f"Call other functions ({row['change']}): {_range(row)} ({row['evidence']})."
         )
     elif share >= _NO_PROBLEM and not is_layout:
-        sentences.append(f"No cheaper legal sequence was found. {moved[0].upper()}{moved[1:]}.")
+        sentences.append(
+            f"No calls were found that compute the same in less time. {moved[0].upper()}{moved[1:]}."
+        )
     if ";" in row["change"]:
         sentences.append(f"The plan also makes these calls: {row['change'].partition('; ')[2]}.")
     if is_layout and not costs:
@@ -334,13 +342,13 @@ def _launches(row: dict[str, Any]) -> str:
     now, then = row["host_now_ns"], row["host_then_ns"]
     longest = max(row["device_ns"] - row["unjudged_ns"], now)
     times = (
-        f"launches now {now / 1e6:.2f} ms a step at least, then {then / 1e6:.2f}; kernels"
-        f" {row['device_ns'] / 1e6:.2f} ms now. A CUDA graph needs one launch."
+        f"launches take at least {now / 1e6:.2f} ms a step now, and {then / 1e6:.2f} with the advice;"
+        f" kernels take {row['device_ns'] / 1e6:.2f} now. A CUDA graph needs one launch."
     )
     if longest == now or longest - row["saving_high_ns"] <= then:
         return (
-            "Launches limit this trace (verdict), so a sequence takes the longer of its launches"
-            f" and its kernels: {times}"
+            "Launches limit this trace (verdict), so calls take as long as their launches where"
+            f" these take longer than their kernels: {times}"
         )
     return (
         "The device waits for the host (verdict), but launching alone is shorter than the kernels,"

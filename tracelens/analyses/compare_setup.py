@@ -51,7 +51,7 @@ def notes(base: Trace, other: Trace, frame: pl.DataFrame) -> list[str]:
     sentences = [f"{refused[0].upper()}{refused[1:]}."] if refused else []
     sentences += [
         f"The runs differ in {what}: {base_value} in base, {other_value} in other;"
-        f" this invalidates {why}."
+        f" not to be compared: {why}."
         for what, base_value, other_value, why in (
             frame.filter(status="differs").select("what", "base", "other", "invalidates").rows()
         )

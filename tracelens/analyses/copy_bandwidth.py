@@ -51,7 +51,7 @@ def notes(trace: Trace, frame: pl.DataFrame) -> list[str]:  # noqa: ARG001 - as 
     """Say the best bandwidth of each direction."""
     best = frame.group_by("direction").agg(pl.col("max_bytes_per_s").max()).sort("direction")
     rates = [f"{direction} {rate / 1e9:.1f}" for direction, rate in best.iter_rows()]
-    return [f"At most, in GB/s: {', '.join(rates)}."] if rates else []
+    return [f"The fastest copies, in GB/s: {', '.join(rates)}."] if rates else []
 
 
 def _charts(frame: pl.DataFrame) -> list[Chart]:

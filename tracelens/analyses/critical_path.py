@@ -49,10 +49,12 @@ def notes(_trace: Trace, frame: pl.DataFrame) -> list[str]:
         sums = rows.group_by("kind").agg(pl.col("duration_ns").sum())
         largest = sums.sort("duration_ns", "kind", descending=[True, False]).head(_LARGEST)
         parts = ", ".join(
-            f"{ns / 1e6:.2f} ms for {_WORDS.get(kind, kind)}" for kind, ns in largest.iter_rows()
+            f"{_WORDS.get(kind, kind)} {ns / 1e6:.2f} ms" for kind, ns in largest.iter_rows()
         )
         subject = f"Rank {rank}: a" if frame["rank"].n_unique() > 1 else "A"
-        sentences.append(f"{subject} step takes {total / 1e6:.2f} ms: it waits {parts}.")
+        sentences.append(
+            f"{subject} step takes {total / 1e6:.2f} ms. On its critical path: {parts}."
+        )
     kinds = frame.filter("is_inferred")["duration_ns"].sum()
     if kinds:
         sentences.append(

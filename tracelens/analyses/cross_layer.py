@@ -271,10 +271,10 @@ def _of_rank(name: str, part: pl.DataFrame, what: str) -> Iterator[str]:
         0, named=True
     )
     limit = first["what_if_limit"]
-    free = f", and if it took none {limit:.3f} times" if limit is not None else ""
+    free = f", and without any of it {limit:.3f} times" if limit is not None else ""
     yield (
-        f"{name}: if {first['primitive']} took half the time, the whole of {what} would pass"
-        f" {first['what_if_twice']:.3f} times as fast{free}. A step may gain less, for it also"
+        f"{name}: with {first['primitive']} twice as fast, all of {what} would be"
+        f" {first['what_if_twice']:.3f} times as fast{free}. A step may gain less, as it also"
         " waits for other things."
     )
 

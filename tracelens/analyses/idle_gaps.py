@@ -59,8 +59,8 @@ def notes(trace: Trace, frame: pl.DataFrame) -> list[str]:
         )
     if frame["what"].str.contains(DEFINED, literal=True).any():
         sentences.append(
-            "A line after def is where the function begins (a generator: where it went on): which line"
-            " ran was not recorded, as tracelens run does."
+            "'defined at' is the line where a function begins (of a generator, where it went on):"
+            " which of its lines ran is not known. tracelens run samples lines."
         )
     return sentences + _calls_that_matter(trace)
 

@@ -85,7 +85,7 @@ def notes(trace: Trace, frame: pl.DataFrame) -> list[str]:
             (pl.col("short_frac") * pl.col("n_calls")).sum() / pl.sum("n_calls")
         ).item()
         sentences.append(
-            f"Rank {rank}: {short:.0%} of kernels and copies were over sooner than the call that"
+            f"Rank {rank}: {short:.0%} of kernels and copies took less time than the call that"
             " started them: launched one by one, such work cannot keep the device busy."
         )
     sentences += _queues(trace)

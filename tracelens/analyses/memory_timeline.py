@@ -260,7 +260,7 @@ def _said(row: dict[str, object], frame: pl.DataFrame) -> Iterator[str]:
         for by, freed, share in parts.select("allocated_by", "freed_by", "share_frac").iter_rows()
     ]
     if words:
-        yield f"Of that was allocated: {', '.join(words)}."
+        yield f"Where that was allocated: {', '.join(words)}."
 
 
 def _in(phase: str) -> str:

@@ -56,8 +56,9 @@ def notes(trace: Trace, frame: pl.DataFrame) -> list[str]:
         return [f"Inconclusive: {doubt}."]
     awaited, lost, n_ranks = pairs.row(0)
     total = int(frame["exposed_ns"].sum())
-    together = f"Together the ranks lose {total / 1e6:.2f} ms of the whole trace by waiting"
-    sentences = [f"{together}: {n_ranks:,} of them {lost / 1e6:.2f} ms for rank {awaited}."]
+    together = f"All ranks together wait {total / 1e6:.2f} ms in the whole trace"
+    of_it = f"{n_ranks:,} {'rank waits' if n_ranks == 1 else 'ranks wait'} {lost / 1e6:.2f} ms"
+    sentences = [f"{together}; of it {of_it} for rank {awaited}."]
     last = frame.sort("n_last", "rank", descending=[True, False]).row(0, named=True)
     if last["rank"] != awaited:
         sentences.append(

@@ -75,10 +75,13 @@ def find_program(name: str, environment: Mapping[str, str] | None = None) -> str
             if os.sep in name
             else "no folder of PATH has a program of that name"
         )
+        if os.sep not in name and name.endswith(".py"):
+            where = "there is no such file in this folder"
         if os.sep in name and os.path.isfile(name):  # noqa: PTH113 - as text
             where = "the file is not executable (chmod +x)"
         raise ToolError(
-            f"{name}: cannot be run: {where}; everything after -- is the command to run"
+            f"{name}: cannot be run: {where}; give the program as you would start it in a shell:"
+            " python train.py"
         )
     return path
 
