@@ -468,6 +468,11 @@ def test_attention_to_a_cache_tells_what_a_key_costs(name: str, inputs: Inputs) 
             [tensor(3, 2, 16, of=H), tensor(3, 5, 8, of=BYTE), tensor(3, 2, 5, of=H)],
             (3 * (64 + 40 + 20), 3 * 320),
         ),
+        (
+            "aiter::gfx950_a8w8_blockscale_asm",
+            [tensor(2, 16, of=FP8), tensor(5, 16, of=FP8), tensor(2, 5, of=H)],
+            (32 + 80 + 20, 320),
+        ),
         # Bytes that no name calls halves are numbers.
         (
             "mylib::uint8_gemm",

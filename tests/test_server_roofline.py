@@ -163,3 +163,13 @@ def test_indexing_by_an_unknown_kernel_is_not_modelled() -> None:
     kernels = [{"name": "mystery", "span_id": 0, "duration_ns": 9, "grid_x": 3}]
     frame = roofline(make_trace(spans=spans, kernels=kernels))
     assert frame.filter(op="aten::index").is_empty()
+
+
+def test_latent_attention_reads_each_row_of_its_cache_once() -> None:
+    """128 heads of 576 numbers, of which 512 are values; contexts of 55,086 tokens in all."""
+    inputs = ([32, 128, 576], H), ([9999, 1, 1, 576], H), ([33], "int")
+    spans = [op("aiter::mla_decode_stage1_asm_fwd", *inputs)]
+    found = row(served(DECODE, spans, {0: "mla_a16w16"}), "aiter::mla_decode_stage1_asm_fwd")
+    assert found["flops"] == 2 * 128 * (576 + 512) * 55086
+    assert found["least_bytes"] == 55086 * 576 * 2 + 32 * 128 * (576 + 512) * 2
+    assert "values are assumed 64 numbers narrower than keys" in found["evidence"]

@@ -12,7 +12,7 @@ from tracelens.derive.kernels.op_families import FAMILIES, signatures, traffic_o
 from tracelens.derive.kernels.recorded_call import RecordedCall, Tensor, UnknownWorkError, are_sizes
 from tracelens.derive.kernels.recorded_dtypes import element_type, listed
 
-_PRODUCTS = r"(?:\w*(?:gemm|matmul)|(?:\w*_)?(?:mm|linear)(?:_|$))"
+_PRODUCTS = r"(?:\w*(?:gemm|matmul|flatmm|a8w8)|(?:\w*_)?(?:mm|linear)(?:_|$))"
 _MOVERS = (
     r"(?:\w*(?:norm|silu|gelu|swiglu|sigmoid|and_mul|rotary|quant|softmax|topk|sort|align_block)"
     r"|(?:\w*_)?(?:rope|add|mul|cast|copy|transpose|permute|concat|cat|pad|scale|sum|gate|append"

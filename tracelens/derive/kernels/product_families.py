@@ -176,6 +176,30 @@ def _compressed_keys(bound: Bound) -> tuple[int, int]:
     return 2 * queries.shape[-2] * (2 * width + more), (width + more) * row.width
 
 
+_ROTATED = 64
+"""Numbers of a latent cache's row that are rotated, and no values (DeepSeek V2 and later)."""
+
+
+def _shared_keys(bound: Bound) -> tuple[int, int]:
+    """Return the same of latent attention whose cache is one argument, which holds values too.
+
+    Queries are (…, heads, width), rows of the cache as wide.
+    """
+    queries, rows = bound.nth(0).shape, bound.all("K")[0]
+    if len(queries) < 3 or len(rows.shape) < 3 or not _ROTATED < queries[-1] == rows.shape[-1]:
+        raise UnknownWorkError
+    return 2 * queries[-2] * (2 * queries[-1] - _ROTATED), queries[-1] * rows.width
+
+
+def _own_shared(bound: Bound) -> int:
+    return prod(bound.nth(0).shape[:-2]) * _shared_keys(bound)[0]
+
+
+def _values_of_shared(bound: Bound) -> list[int]:
+    queries = bound.nth(0).shape
+    return [prod(queries[:-1]) * (queries[-1] - _ROTATED)]
+
+
 def _own_pairs(bound: Bound) -> int:
     """Return the fewest operations: each of the batch's tokens meets only itself."""
     return prod(bound.nth(0).shape[:-2]) * _cached_keys(bound)[0]
@@ -288,6 +312,13 @@ PRODUCTS: Mapping[str, Family] = {
     "attention_to_cache": Family(_first, reads=_queries_read, flops=_own_pairs, cache=_cached_keys),
     "latent_attention": Family(
         _first, reads=_queries_read, flops=_own_compressed, cache=_compressed_keys
+    ),
+    "shared_cache": Family(
+        _values_of_shared,
+        reads=_queries_read,
+        flops=_own_shared,
+        cache=_shared_keys,
+        assumed="values are assumed 64 numbers narrower than keys",
     ),
     "unseen_experts": Family(
         _first,
