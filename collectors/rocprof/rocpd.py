@@ -82,7 +82,7 @@ def _frame(
 ) -> pl.DataFrame:
     """Return the rows that a query selects; a value of another type than declared is None."""
     cursor = database.execute(query)
-    names = [column[0] for column in cursor.description]
+    names = [column[0].lower() for column in cursor.description]
     columns = zip(*cursor.fetchall(), strict=True)
     values = dict(zip(names, columns, strict=False))
     return pl.DataFrame(

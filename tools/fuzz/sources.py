@@ -33,7 +33,9 @@ from tests.nsys_exports import (
     write,
 )
 from tests.test_gdb import SIMPLE
+from tests.test_jax import EVENTS
 from tests.test_live_sidecar import BESIDE, MODULES
+from tests.test_rocprof import as_json, as_rocpd
 from tests.test_torch_cuts import completes, n_read, whole_events
 from tests.test_trace_log import LOG
 from tools.fuzz import traces
@@ -250,6 +252,25 @@ def compile_log(folder: Path, _: random.Random) -> Path:
     return path
 
 
+def jax_trace(folder: Path, chance: random.Random) -> Path:
+    """A trace of jax.profiler, of a CPU or made by hand of a GPU."""
+    path = folder / "host.trace.json"
+    sample = gzip.decompress((SAMPLES / "jax" / "perceptron.trace.json.gz").read_bytes())
+    about = {"metadata": {"highres-ticks": True}, "traceEvents": EVENTS}
+    path.write_bytes(chance.choice([sample, json.dumps(about, indent=1).encode()]))
+    return path
+
+
+def rocprof_json(folder: Path, _: random.Random) -> Path:
+    """The JSON of rocprofv3."""
+    return as_json(folder / "70_results.json")
+
+
+def rocpd(folder: Path, _: random.Random) -> Path:
+    """A rocpd file of rocprofv3."""
+    return as_rocpd(folder / "70_results.db")
+
+
 _TEXT = (change_bytes, change_values, change_values, change_lines, gzipped)
 SOURCES = {
     "torch": Source("torch", torch_text, _TEXT, holds=same_of_file if LIBRARY else None),
@@ -262,6 +283,9 @@ SOURCES = {
     "arrowdir": Source(
         "nsys", arrowdir, (change_bytes, change_columns, change_columns, change_end)
     ),
+    "jax": Source("jax", jax_trace, _TEXT),
+    "rocprof": Source("rocprof", rocprof_json, _TEXT[:-1]),
+    "rocpd": Source("rocprof", rocpd, (change_bytes, change_database, change_database)),
     "gdb": Source("gdb", gdb_log, _TEXT[:-1]),
     "provenance": Source("provenance", provenance, _TEXT),
     "trace_log": Source("trace_log", compile_log, _TEXT[:-1]),
