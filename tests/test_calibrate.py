@@ -103,6 +103,19 @@ def test_costs_of_a_file_are_kept_in_a_trace(tmp_path: Path) -> None:
     assert unprofiled_step(tl.open(path))["evidence"].item() == "calibrated"
 
 
+def test_costs_of_a_trace_are_kept_in_another(tmp_path: Path) -> None:
+    path, live = tmp_path / "a.tracelens", tmp_path / "live.tracelens"
+    ops_and_launches().write(path)
+    refused = RUNNER.invoke(app, ["calibrate", str(path), "--costs", str(path)])
+    assert (refused.exit_code, "holds no costs" in refused.stderr) == (1, True)
+    trace = ops_and_launches()
+    trace.manifest.sources[0]["settings"] = {SETTING: {"plain": [5_000, 0, 1_000, 0]}}
+    trace.write(live)
+    done = RUNNER.invoke(app, ["calibrate", str(path), "--costs", str(live)])
+    assert done.exit_code == 0, done.output
+    assert unprofiled_step(tl.open(path))["evidence"].item() == "calibrated"
+
+
 def test_a_link_to_a_trace_stays_a_link(tmp_path: Path) -> None:
     path, link, costs = (tmp_path / name for name in ("a.tracelens", "latest", "costs.json"))
     ops_and_launches().write(path)

@@ -117,11 +117,12 @@ bundled took part in both. Times are in ms. The range is as wide as held nine in
 few steps wait for a loader's workers, by Student's interval of the mean wait. The two measured times themselves differ
 by {apart:.1%} in the median.
 
-What the largest errors have in common was looked for. `input_three` (30 to 53 %): its three workers bring three batches
-at a time, and its measured time is the median of blocks of four steps, most of which hold one wait and not 4/3; blocks
-hold whole cycles since. `alexnet_infer` (11 to 43 %), the shortest step: `torch.profiler`'s own `step()` between two
-marks, which is taken off since, is 14 to 38 µs of it; what is left is not explained. `googlenet_infer_compiled` (77 %):
-every op of the first two recorded steps took 1.2 times as long as in the third, for no reason that the trace shows.
+What the largest errors have in common was looked for. `input_three` (30 to 53 % at first): its three workers bring
+three batches at a time, and its time was the median of blocks of four steps, of which two in three hold one wait and the
+third holds two. It is their mean here, and blocks of programs taken since hold whole cycles. Compiled programs and
+short ones: a host that was slow while it recorded, which its launches tell (see the last section).
+`torch.profiler`'s own `step()` between two marks is taken off since: 14 to 38 µs, of 335 in `alexnet_infer`. What is
+left of `alexnet_infer` is not explained.
 """
 
 _CHANGES = """\

@@ -49,7 +49,8 @@ def calibrate(
         Path | None,
         typer.Option(
             metavar="FILE",
-            help="Costs that --out wrote on the machine of the TRACEs; none measured.",
+            help="Costs of the machine of the TRACEs, none measured: what --out wrote there, or a"
+            " trace that collect torch recorded there.",
         ),
     ] = None,
     out: Annotated[
@@ -93,15 +94,23 @@ def with_costs(trace: Trace, by_kind: dict[str, list[float]]) -> Trace:
 
 
 def _read(path: Path) -> dict[str, list[float]]:
-    """Read costs from a file. Raises SourceError where it holds none."""
+    """Read costs from a file, or from a trace of two windows. Raises SourceError without any."""
     try:
-        stored: Any = json.loads(path.read_text(encoding="utf-8"))
+        stored: Any = (
+            _kept(Trace.open(path)) if path.is_dir() else json.loads(path.read_text("utf-8"))
+        )
     except (OSError, ValueError, RecursionError) as error:
         raise SourceError(f"{path}: not read as costs ({error})") from error
     by_kind = costs_by_kind(stored.get(SETTING) if isinstance(stored, dict) else None)
     if not by_kind:
         raise SourceError(f"{path} holds no costs; tracelens calibrate --out FILE writes them")
     return {kind: [*astuple(costs)] for kind, costs in by_kind.items()}
+
+
+def _kept(trace: Trace) -> dict[str, Any]:
+    """Return the settings of the first source that keeps costs."""
+    every = (source.get("settings") or {} for source in trace.manifest.sources)
+    return next((settings for settings in every if settings.get(SETTING)), {})
 
 
 def _measured(python: str) -> dict[str, list[float]]:
