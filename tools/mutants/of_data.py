@@ -99,7 +99,7 @@ DATA_MUTANTS = (
     Mutant(
         "waiting in a collective is not exposed while the rank computes",
         "tracelens/derive/ranks/collective_wait.py",
-        'exposed_ns=pl.col("wait_ns") - pl.col("hidden_ns")',
+        'exposed_ns=pl.col("wait_ns") - hidden_ns',
         'exposed_ns=pl.col("wait_ns")',
         "ranks",
     ),
@@ -113,7 +113,7 @@ DATA_MUTANTS = (
     Mutant(
         "the root module alone is no layer",
         "tracelens/derive/layers/attribution.py",
-        'in_layer = path.is_not_null() & ~pl.col("is_root")',
+        "in_layer = path.is_not_null() & ~is_root",
         "in_layer = path.is_not_null()",
         "layer_attribution",
     ),

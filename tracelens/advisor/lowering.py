@@ -64,7 +64,8 @@ def lowerings() -> dict[str, Lowering]:
         if not x.is_cuda:  # there use_gelu means the exact one
             product = torch.nn.functional.linear(x, w, b)
             return gelu(product, "tanh") if use_gelu else torch.relu_(product)
-        rows, b = x.reshape(-1, x.shape[-1]), w.new_zeros(w.shape[0]) if b is None else b
+        rows = x.reshape(-1, x.shape[-1])
+        b = w.new_zeros(w.shape[0]) if b is None else b
         found = torch._addmm_activation(b, rows, w.t(), use_gelu=use_gelu)  # noqa: SLF001 - the only door
         return found.view(*x.shape[:-1], -1)
 

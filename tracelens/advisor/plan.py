@@ -96,7 +96,8 @@ def read_plan(path: str | os.PathLike[str], kind: type[_P], name: str, how: str)
     `name` is its format; errors end with `how` to get one.
     Raises SourceError when it is none, SchemaError when a newer version wrote it.
     """
-    file, word = Path(path), name.removeprefix("tracelens ")
+    file = Path(path)
+    word = name.removeprefix("tracelens ")
     make = how.rpartition("; ")[2]
     try:
         data: Any = json.loads(file.read_text(encoding="utf-8"))
@@ -152,16 +153,16 @@ def make_plan(
                 " collect timings"
             )
         )
-    mixtures = mixtures.filter(
-        (pl.col("rank") == pl.col("rank").min()) & (pl.col("oracle") == oracle)
-    )
+    rank = pl.col("rank")
+    mixtures = mixtures.filter((rank == rank.min()) & (pl.col("oracle") == oracle))
     if mixtures.is_empty():
         raise MissingTableError(
             f"the runs tell no {oracle} path; tracelens collect timings with --method profiler"
             " measures what it needs"
         )
     is_total = pl.col("position").is_null()
-    total, path = mixtures.row(by_predicate=is_total, named=True), mixtures.filter(~is_total)
+    total = mixtures.row(by_predicate=is_total, named=True)
+    path = mixtures.filter(~is_total)
     faster = (
         pl.when(pl.col("other_ns") < pl.col("base_ns"))
         .then(pl.lit("compiled"))

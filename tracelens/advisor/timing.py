@@ -109,11 +109,9 @@ def _prepared(torch: Any, candidate: Mapping[str, str], device: Any) -> Callable
     Raises KeyError for a function that cannot be called alone.
     """
     op, shapes, arguments = json.loads(candidate["call"])
-    function, layout, dtype = (
-        candidate["function"],
-        candidate["layout"],
-        getattr(torch, candidate["dtype"]),
-    )
+    function = candidate["function"]
+    layout = candidate["layout"]
+    dtype = getattr(torch, candidate["dtype"])
 
     def made(shape: list[int]) -> Any:
         return laid_out(torch.randn(shape, device=device, dtype=dtype), layout)
@@ -124,7 +122,8 @@ def _prepared(torch: Any, candidate: Mapping[str, str], device: Any) -> Callable
         return lambda: laid_out(source, layout)
     call = lowerings()[function]
     if op in ("conv2d", "linear"):
-        weight, bias = made(shapes[1]), made(shapes[2]) if shapes[2] else None
+        weight = made(shapes[1])
+        bias = made(shapes[2]) if shapes[2] else None
         added = {
             "conv_add_relu": lambda: [torch.conv2d(x, weight, bias, *arguments)],
             "linear_add": lambda: [torch.nn.functional.linear(x, weight)],

@@ -59,7 +59,8 @@ _PROFILER = {
 
 def analysis_of(trace: Trace, *, include_last_profiler_step: bool) -> Any:
     """Return HTA's TraceAnalysis of the trace; see `tracelens.interop.hta`."""
-    analysis, module = import_module("hta.trace_analysis"), import_module("hta.common.trace")
+    analysis = import_module("hta.trace_analysis")
+    module = import_module("hta.common.trace")
     trace.require("hta", "kernels")
     hta_trace = _trace_class(module.Trace)()
     ranks = trace.manifest.ranks
@@ -103,7 +104,8 @@ def _trace_class(reader: Any) -> Any:
 
         def get_raw_trace_for_one_rank(self, rank: int = 0) -> dict[str, Any]:
             """Return events of a rank as in a Chrome trace, each at the place of its index."""
-            frame, symbols = self.get_trace(rank), self.symbol_table.get_sym_table()
+            frame = self.get_trace(rank)
+            symbols = self.symbol_table.get_sym_table()
             events: list[dict[str, Any]] = [dict(_PROFILER, ts=self.min_ts, dur=0, args={})]
             events += [
                 {"ph": "M", "name": "left_out", "args": {}}
@@ -167,7 +169,8 @@ def _events(trace: Trace, rank: int, counters: pl.DataFrame) -> pl.DataFrame:
 
 
 def _spans(spans: pl.DataFrame) -> pl.DataFrame:
-    is_python, parent = spans["kind"].is_in(["python", "module"]), spans["parent_id"]
+    is_python = spans["kind"].is_in(["python", "module"])
+    parent = spans["parent_id"]
     callers = nearest_row(parent, is_python).gather(parent)
     return spans.select(
         "name",
@@ -203,11 +206,9 @@ def _calls(calls: pl.DataFrame) -> pl.DataFrame:
 
 def _on_device(work: pl.DataFrame, category: str, name: str | pl.Expr) -> pl.DataFrame:
     is_sized = "size_bytes" in work.columns
-    rate = (
-        pl.when(pl.col("duration_ns") > 0).then(pl.col("size_bytes") / pl.col("duration_ns"))
-        if is_sized
-        else None
-    )
+    duration_ns = pl.col("duration_ns")
+    size_bytes = pl.col("size_bytes")
+    rate = pl.when(duration_ns > 0).then(size_bytes / duration_ns) if is_sized else None
     stream = pl.col("stream_id").fill_null(0)  # HTA takes work without a stream for the host's
     return work.select(
         "start_ns",
@@ -217,11 +218,7 @@ def _on_device(work: pl.DataFrame, category: str, name: str | pl.Expr) -> pl.Dat
             for column in ("collective_name", "msg_dtype", "group_size")
             if column in work.columns
         ),
-        *(
-            [pl.col("size_bytes").alias("bytes"), rate.alias("memory_bw_gbps")]
-            if rate is not None
-            else []
-        ),
+        *([size_bytes.alias("bytes"), rate.alias("memory_bw_gbps")] if rate is not None else []),
         cat=pl.lit(category),
         name=name,
         pid="device_id",
@@ -301,7 +298,8 @@ def _timed(events: pl.DataFrame, base_ns: int) -> pl.DataFrame:
         events["duration_ns"] % 1000 != 0
     ).any()
     if has_fractions and not import_module("hta.configs.env_options").disable_ns_rounding():
-        start, end = pl.col("ts").ceil(), (pl.col("ts") + pl.col("dur")).floor()
+        start = pl.col("ts").ceil()
+        end = (pl.col("ts") + pl.col("dur")).floor()
         events = events.with_columns(ts=start, dur=end - start)
     return events.drop("start_ns", "duration_ns").with_row_index("index", offset=1)
 
@@ -335,7 +333,8 @@ def _iterations(frame: Any, symbols: list[str]) -> np.ndarray[Any, Any]:
         for i, name in enumerate(symbols)
         if name.startswith("ProfilerStep#") and name[13:].isdigit()
     }
-    names, starts = frame["name"].to_numpy(), frame["ts"].to_numpy()
+    names = frame["name"].to_numpy()
+    starts = frame["ts"].to_numpy()
     order = np.argsort(starts, kind="stable")
     found = np.full(len(frame), -1)
     for row in np.flatnonzero(np.isin(names, list(steps))):

@@ -95,7 +95,8 @@ def advise_rank(
     uses_z3 = has_z3() if z3 is None else z3
     search = Search(costs, Z3Solver() if uses_z3 else enumerate_layouts)
     began = time.perf_counter()
-    parts, each = advise_calls(calls, search), launch_ns(trace, rank)
+    parts = advise_calls(calls, search)
+    each = launch_ns(trace, rank)
     if (longest := _longest_ns(parts, each)) > sum(
         call.cost.ns for part in parts for call in part.calls
     ):
@@ -143,16 +144,16 @@ def launch_ns(trace: Trace, rank: int) -> float:
         judged.rank == rank and judged.bound == "launch" for judged in rank_times(time_model(trace))
     ):
         return 0.0
-    begin, key = pl.col("start_ns"), ["rank", "api_call_id"]
+    begin = pl.col("start_ns")
+    key = ["rank", "api_call_id"]
     calls = trace.select("api_calls", *key, "start_ns", rank=rank).rename({"start_ns": "called_ns"})
     kernels = trace.select("kernels", *key, "start_ns", "duration_ns", rank=rank).sort("start_ns")
     ended = (begin + pl.col("duration_ns")).cum_max().shift(1, fill_value=0)
+    called_ns = pl.col("called_ns")
     both = (
-        kernels.with_columns(ended=ended)
-        .join(calls, on=key)
-        .filter(pl.col("called_ns") >= pl.col("ended"))
+        kernels.with_columns(ended=ended).join(calls, on=key).filter(called_ns >= pl.col("ended"))
     )
-    return float(both.select((begin - pl.col("called_ns")).median().fill_null(0)).item())
+    return float(both.select((begin - called_ns).median().fill_null(0)).item())
 
 
 def _host_ns(parts: Sequence[Advised], each: float) -> float:
@@ -169,7 +170,9 @@ def candidates_of(advice: Advice) -> list[dict[str, str]]:
 
     They include changes of layout of their inputs.
     """
-    parts, search, costs = advice.parts, advice.search, advice.search.costs
+    parts = advice.parts
+    search = advice.search
+    costs = advice.search.costs
     candidates: dict[str, dict[str, str]] = {}
     for part in parts:
         nodes = {node.name: node for node in (*part.part.given, *part.part.nodes)}
@@ -199,7 +202,8 @@ def candidates_of(advice: Advice) -> list[dict[str, str]]:
 
 def plan_of(advice: Advice, about: dict[str, Any]) -> dict[str, Any]:
     """Return the advice as a call plan: what tl.apply_calls and tracelens collect calls read."""
-    calls, statistics = advice.calls, advice.search.statistics
+    calls = advice.calls
+    statistics = advice.search.statistics
     return {
         "format": "tracelens call plan",
         "plan_version": 1,
@@ -252,7 +256,8 @@ class Greedy(Search):
         nodes = {node.name: node for node in (*part.given, *part.nodes)}
         matches = self.matches(part)
         covered: frozenset[str] = frozenset()
-        have, calls = given, list[Call]()
+        have = given
+        calls = list[Call]()
         everything = frozenset(node.name for node in part.nodes)
         while True:
             following = list(self._next(part, nodes, matches, covered, have))

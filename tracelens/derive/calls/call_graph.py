@@ -145,12 +145,14 @@ def measured_calls(trace: Trace, rank: int, kernels: pl.DataFrame, chosen: pl.Ex
     parents = ops.select("span_id", "parent_id").join(
         ops.select(parent_id="span_id"), on="parent_id", how="semi"
     )
-    is_wrong = (pl.col("parent_id") >= pl.col("span_id")) | pl.col("span_id").is_duplicated()
+    span_id = pl.col("span_id")
+    is_wrong = (pl.col("parent_id") >= span_id) | span_id.is_duplicated()
     if n_wrong := parents.filter(is_wrong).height:
         raise SourceError(
             f"{trace.name}: the parent_id of {n_wrong:,} ops is no earlier span; collect it again"
         )
-    ns, moves = pl.col("duration_ns"), pl.col("primitive") == "layout"
+    ns = pl.col("duration_ns")
+    moves = pl.col("primitive") == "layout"
     launched = _to_outermost(kernels.drop_nulls("span_id"), parents).group_by("span_id")
     times = launched.agg(device_ns=ns.sum(), transform_ns=ns.filter(moves).sum())
     outermost = ops.join(parents.select("span_id"), on="span_id", how="anti")
@@ -178,7 +180,8 @@ def _described(row: dict[str, Any]) -> dict[str, Any]:
     shapes = _recorded(row["input_shapes"], _SHAPES)
     strides = _recorded(row["input_strides"], _SHAPES)
     if op == "cat" and shapes and shapes[0] and isinstance(shapes[0][0], list):
-        shapes, strides = shapes[0], (strides[0] if strides else [])
+        shapes = shapes[0]
+        strides = strides[0] if strides else []
     concrete = [
         value for value in _recorded(row["concrete_inputs"], list[Any]) if value is not None
     ]

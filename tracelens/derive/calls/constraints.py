@@ -48,7 +48,8 @@ def strides_of(shape: Sequence[int], layout: str) -> tuple[int, ...]:
     Channels can be last only where there are four dimensions.
     """
     order = [0, 2, 3, 1] if layout == NHWC and len(shape) == 4 else range(len(shape))
-    strides, step = [0] * len(shape), 1
+    strides = [0] * len(shape)
+    step = 1
     for d in reversed(order):
         strides[d], step = step, step * max(shape[d], 1)
     return tuple(strides)
@@ -158,7 +159,8 @@ class Z3Solver:
     def __init__(self) -> None:
         self._z3: Any = importlib.import_module("z3")
         self._solver = self._z3.Solver()
-        whole, truth = self._z3.IntSort(), self._z3.BoolSort()
+        whole = self._z3.IntSort()
+        truth = self._z3.BoolSort()
         self._functions = {
             name: self._z3.Function(name, *[whole] * n, truth if name in _TRUTHS else whole)
             for name, n in _PROPERTIES.items()
@@ -172,7 +174,8 @@ class Z3Solver:
 
         The solver is asked for models until there is no other.
         """
-        choice, layouts = self._z3.Int("layout_of_out"), []
+        choice = self._z3.Int("layout_of_out")
+        layouts = []
         self._solver.push()
         for place, facts in places.items():
             self._add((place, facts), self._facts)
@@ -198,7 +201,8 @@ class Z3Solver:
 
         The layout's number is the choice.
         """
-        stride, n = self._functions["STRIDE"], self._number("out")
+        stride = self._functions["STRIDE"]
+        n = self._number("out")
         return self._z3.Or(
             [
                 self._z3.And(
@@ -210,7 +214,8 @@ class Z3Solver:
         )
 
     def _facts(self, place: str, facts: Facts) -> list[Any]:
-        functions, n = self._functions, self._number(place)
+        functions = self._functions
+        n = self._number(place)
         known = [functions["ALIAS"](n, self._number(_VIEW)) == (_VIEW in facts.aliases)]
         known += [
             functions[word](n) == _property(facts, word)

@@ -114,7 +114,8 @@ class Search:
         for node in part.nodes:
             for name in node.inputs:
                 readers.setdefault(name, []).append(node)
-        matches, kept = [], frozenset(part.kept)
+        matches = []
+        kept = frozenset(part.kept)
         for node in part.nodes:
             fitting = [
                 m for function in self.functions if (m := _fit(function, node, readers, kept))
@@ -231,7 +232,8 @@ class Search:
                 cost = self.costs.of(match.function, match.nodes, layouts[0] if layouts else NCHW)
                 if cost is None:
                     continue
-                function, last = match.function, match.nodes[-1]
+                function = match.function
+                last = match.nodes[-1]
                 names = tuple(node.name for node in match.nodes)
                 for out in self._legal_layouts(part, nodes, match, layouts, covered):
                     call = Call(

@@ -136,10 +136,8 @@ def unrelated(base: Trace, other: Trace) -> str | None:
     The reason names the share that both have in common.
     """
     shares_by_kind = shares(base, other)
-    layers, rest = (
-        shares_by_kind.get("layers"),
-        shares_by_kind.get("kernel time", shares_by_kind.get("ops")),
-    )
+    layers = shares_by_kind.get("layers")
+    rest = shares_by_kind.get("kernel time", shares_by_kind.get("ops"))
     if (
         not shares_by_kind
         or (layers or 0) >= _MOST
@@ -352,7 +350,8 @@ def _listed(words: set[str]) -> str | None:
 
 
 def _between(numbers: Sequence[int]) -> str:
-    low, high = min(numbers), max(numbers)
+    low = min(numbers)
+    high = max(numbers)
     return f"{low:,}" if low == high else f"{low:,} to {high:,}"
 
 

@@ -87,9 +87,11 @@ def parse(text: str) -> Expression:
             text, slice(len(text.rstrip()), None), f"expected > and a limit, {_EXAMPLE}"
         )
     begin = len(left) - len(left.lstrip())
-    target, each = left.strip(), False
+    target = left.strip()
+    each = False
     if target.startswith(_EACH):
-        target, each = target.removeprefix(_EACH).lstrip(), True
+        target = target.removeprefix(_EACH).lstrip()
+        each = True
         begin = left.index(target, begin) if target else begin
     kind, name, measure = _target(text, target, begin)
     if each and kind == "metric":
@@ -120,7 +122,8 @@ def _target(text: str, target: str, begin: int) -> tuple[str, str, str]:
     # Names of kernels and ops have colons, so only after a `*` can no measure be meant.
     pattern, _, measure = rest.rpartition(":")
     if rest.endswith("*"):
-        pattern, measure = rest, MEASURES[kind][0]
+        pattern = rest
+        measure = MEASURES[kind][0]
     if measure not in MEASURES[kind] or not pattern:
         end = begin + len(target)
         place = slice(end - len(measure), end)
@@ -138,7 +141,9 @@ def _limit(text: str, begin: int, words: str, counted_in: str) -> tuple[Form, fl
     limit = _LIMIT.fullmatch(words.strip())
     if limit is None:
         raise ExpressionError(text, place, f"expected a limit, {_EXAMPLE}")
-    sign, number, unit = limit["sign"], float(limit["number"]), limit["unit"]
+    sign = limit["sign"]
+    number = float(limit["number"])
+    unit = limit["unit"]
     if unit == "%":
         if not sign:
             raise ExpressionError(text, place, f"a share is of what it was: write +{words.strip()}")

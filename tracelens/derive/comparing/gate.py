@@ -158,8 +158,10 @@ def _verdict(asked: Expression, rows: pl.DataFrame, unlike: str | None, rules: R
     ordered = rows.with_columns(state=state).sort(
         "state", "value", descending=True, nulls_last=True, maintain_order=True
     )
-    row, n_failed = ordered.row(0, named=True), int((ordered["state"] == 2).sum())
-    verdict, reason = (UNCLEAR, PASSED, FAILED)[row["state"]], _reason(asked, row)
+    row = ordered.row(0, named=True)
+    n_failed = int((ordered["state"] == 2).sum())
+    verdict = (UNCLEAR, PASSED, FAILED)[row["state"]]
+    reason = _reason(asked, row)
     if unlike is not None:
         verdict = verdict if rules.any_work else UNCLEAR
         words = "" if rules.any_work else " (--any-work judges it all the same)"
@@ -184,8 +186,10 @@ def _verdict(asked: Expression, rows: pl.DataFrame, unlike: str | None, rules: R
 
 def _state(asked: Expression) -> pl.Expr:
     """Number each row's verdict: 2 failed, 1 passed, 0 unclear."""
-    beyond, worse = pl.col("value") > asked.limit, pl.col("outcome") == "slower"
-    is_known = pl.col("reason").ne_missing(pl.lit(REASON_TOO_FEW)) & pl.col("value").is_not_null()
+    value = pl.col("value")
+    beyond = value > asked.limit
+    worse = pl.col("outcome") == "slower"
+    is_known = pl.col("reason").ne_missing(pl.lit(REASON_TOO_FEW)) & value.is_not_null()
     return pl.when(beyond & worse).then(2).when(is_known).then(1).otherwise(0)
 
 

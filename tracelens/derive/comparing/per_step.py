@@ -53,14 +53,15 @@ def each_step(measured: pl.DataFrame, steps: pl.DataFrame, key: Sequence[str]) -
     stays as it is: then a call is what can be compared.
     """
     marked = steps["rank"].unique().implode()
-    inside = measured.filter(pl.col("rank").is_in(marked)).drop_nulls("step")
+    rank = pl.col("rank")
+    inside = measured.filter(rank.is_in(marked)).drop_nulls("step")
     sums = inside.lazy().group_by(*key, "step").agg(pl.col("value", "n").sum()).collect()
     every = sums.select(key).unique(maintain_order=True).join(steps, on="rank")
     full = every.join(
         sums, on=[*key, "step"], how="left", nulls_equal=True, maintain_order="left"
     ).sort("step")
     columns = [*key, "value", "n"]
-    calls = measured.filter(~pl.col("rank").is_in(marked)).select(columns)
+    calls = measured.filter(~rank.is_in(marked)).select(columns)
     return pl.concat([full.with_columns(pl.col("value", "n").fill_null(0)).select(columns), calls])
 
 
@@ -185,10 +186,11 @@ def memory_values(trace: Trace) -> pl.DataFrame:
     rows = allocator_events(trace).filter(in_program(trace))
     device = (pl.col("device_id").rank("dense").over("rank") - 1).cast(pl.Int64)
     sums = rows.with_columns(device=device).group_by("rank", "device", "step", maintain_order=True)
+    size_bytes = pl.col("size_bytes")
     wide = sums.agg(
         pl.col("allocated_bytes").max().alias("allocated_peak"),
         pl.col("reserved_bytes").max().alias("reserved_peak"),
-        pl.col("size_bytes").filter(pl.col("size_bytes") > 0).sum().alias("allocated_in_all"),
+        size_bytes.filter(size_bytes > 0).sum().alias("allocated_in_all"),
     )
     values = wide.drop("step").unpivot(
         index=["rank", "device"], variable_name="measure", value_name="value"

@@ -72,14 +72,13 @@ class Comparison:
         refusal = not_judged(base, other, rules)
         rows = judge(sides[0], sides[1], key, rules, tick=self.tick, refusal=refusal)
         for which, side, traces in zip(("base", "other"), sides, runs, strict=True):
+            n = pl.col("n")
             sums = side.group_by(key).agg(
-                (pl.col("n").median() if by_step else pl.col("n").sum() / len(traces)).alias(
-                    f"{which}_n_calls"
-                ),
+                (n.median() if by_step else n.sum() / len(traces)).alias(f"{which}_n_calls"),
                 (
                     pl.col("value").median() if by_step else pl.col("value").sum() / len(traces)
                 ).alias(f"{which}_ns"),
-                (pl.col("value").sum() / pl.col("n").sum()).alias(f"{which}_call_ns"),
+                (pl.col("value").sum() / n.sum()).alias(f"{which}_call_ns"),
             )
             rows = rows.join(sums, on=key, how="left", nulls_equal=True)
         rows = rows.cast({pl.Categorical: pl.String})

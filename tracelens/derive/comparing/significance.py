@@ -92,8 +92,9 @@ def judge(  # noqa: PLR0913 - both sides, what tells rows apart, and the rules
         for which, side in zip(("base", "other"), sides, strict=True)
     ]
     rows = medians[0].join(medians[1], on=key, how="full", coalesce=True, nulls_equal=True)
-    difference = pl.col("other_value") - pl.col("base_value")
-    effect = (difference.abs() / (pl.col("base_value") if whole is None else whole)).fill_nan(0.0)
+    base_value = pl.col("base_value")
+    difference = pl.col("other_value") - base_value
+    effect = (difference.abs() / (base_value if whole is None else whole)).fill_nan(0.0)
     fewest = (
         pl.col("n_base_values") if by_base else pl.min_horizontal("n_base_values", "n_other_values")
     )
@@ -134,19 +135,15 @@ def _samples(side: pl.DataFrame, key: list[str], *, by_run: bool) -> pl.DataFram
 
     With `by_run` they are one median per run, else every run's steps, averaged down to MAX_SAMPLES.
     """
+    value = pl.col("value")
     if by_run:
-        return side.group_by(*key, "run").agg(pl.col("value").cast(pl.Float64).median()).drop("run")
-    values = side.select(*key, pl.col("value").cast(pl.Float64))
+        return side.group_by(*key, "run").agg(value.cast(pl.Float64).median()).drop("run")
+    values = side.select(*key, value.cast(pl.Float64))
     if not values.height or values.group_by(key).len()["len"].max() <= MAX_SAMPLES:  # type: ignore[operator]  # a number
         return values
     n_groups = pl.min_horizontal(pl.len(), MAX_SAMPLES)
     group = (pl.int_range(pl.len()) * n_groups // pl.len()).over(key)
-    return (
-        values.with_columns(group=group)
-        .group_by(*key, "group")
-        .agg(pl.col("value").mean())
-        .drop("group")
-    )
+    return values.with_columns(group=group).group_by(*key, "group").agg(value.mean()).drop("group")
 
 
 def _median_variance(side: pl.DataFrame, rows: pl.DataFrame, key: list[str]) -> pl.Series:
@@ -159,7 +156,8 @@ def _median_variance(side: pl.DataFrame, rows: pl.DataFrame, key: list[str]) -> 
     ranked = samples.with_columns(
         n=pl.len().over(key).cast(pl.Int64), order=pl.int_range(pl.len()).over(key)
     )
-    value, weight = pl.col("value"), pl.col("weight")
+    value = pl.col("value")
+    weight = pl.col("weight")
     weighted = ranked.join(_median_weights(), on=["n", "order"]).group_by(key)
     variance = ((weight * value**2).sum() - (weight * value).sum() ** 2).clip(0)
     variances = weighted.agg(variance=variance)
@@ -204,7 +202,9 @@ def _at_least(k: int, n: int, probability: float) -> float:
 
 def _with_outcomes(rows: pl.DataFrame, rules: Rules, refusal: str | None) -> pl.DataFrame:
     """Add low, high, outcome and reason."""
-    known = pl.col("standard_error").is_not_null()
+    standard_error = pl.col("standard_error")
+    half_width = pl.col("half_width")
+    known = standard_error.is_not_null()
     reaches_effect = pl.col("effect") >= rules.min_effect
     in_ticks = pl.col("difference").abs() <= TICKS_EQUAL * pl.col("tick")
     large = reaches_effect & ~in_ticks
@@ -231,7 +231,7 @@ def _with_outcomes(rows: pl.DataFrame, rules: Rules, refusal: str | None) -> pl.
         for level, degrees, is_unknown in intervals
     ]
     rows = rows.with_columns(
-        half_width=pl.Series(quantiles, dtype=pl.Float64) * pl.col("standard_error"),
+        half_width=pl.Series(quantiles, dtype=pl.Float64) * standard_error,
         judged=rows["p_value"] <= pl.Series(levels, dtype=pl.Float64),
     )
     difference = pl.col("difference")
@@ -258,8 +258,8 @@ def _with_outcomes(rows: pl.DataFrame, rules: Rules, refusal: str | None) -> pl.
     )
     reason = pl.when(allowed).then(why).otherwise(pl.lit(refusal, pl.String))
     return rows.with_columns(
-        low=difference - pl.col("half_width"),
-        high=difference + pl.col("half_width"),
+        low=difference - half_width,
+        high=difference + half_width,
         outcome=outcome,
         reason=pl.when(outcome == "unclear").then(reason),
     ).drop("half_width", "judged")
@@ -295,9 +295,11 @@ def _student_p_value(t: float, degrees_of_freedom: int) -> float:
 @cache
 def _student_quantile(level: float, degrees_of_freedom: int) -> float:
     """Return the t beyond which, on both sides, lies the probability `level`."""
-    low, high = 0.0, 1.0
+    low = 0.0
+    high = 1.0
     while _student_p_value(high, degrees_of_freedom) > level:
-        low, high = high, 2 * high
+        low = high
+        high = 2 * high
     for _ in range(50):
         middle = (low + high) / 2
         if _student_p_value(middle, degrees_of_freedom) > level:

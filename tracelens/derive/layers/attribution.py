@@ -54,7 +54,8 @@ def attribute_kernels(
     that mark steps. `base` gives replayed kernels their layers: a trace of the same program without
     CUDA graphs, or of their capture. `by_step` splits rows by step, None outside of steps.
     """
-    ns, bounds = pl.col("duration_ns"), ("low_ns", "high_ns")
+    ns = pl.col("duration_ns")
+    bounds = ("low_ns", "high_ns")
     key, more = ([*_KEY, "step"], ["step"]) if by_step else (_KEY, [])
     placed = _placed_work(trace, in_steps=in_steps, base=base, key=more)
     sums = placed.group_by(*key, "evidence", "library", "primitive")
@@ -64,15 +65,19 @@ def attribute_kernels(
         .agg(ns.sum())
         .sort("duration_ns", "evidence", descending=True)
     )
-    evidence = by_evidence.group_by(key).agg(pl.col("evidence").first())
+    first_evidence = pl.col("evidence").first()
+    evidence = by_evidence.group_by(key).agg(first_evidence)
+    duration_total_ns = pl.col("duration_total_ns")
+    is_root_only = pl.col("evidence") == ROOT_ONLY
+    n_kernels = pl.col("n").sum().cast(pl.Int64)
     frame = (
         sorts.group_by(key)
         .agg(
-            pl.col("n").sum().cast(pl.Int64).alias("n_kernels"),
+            n_kernels.alias("n_kernels"),
             ns.sum().alias("duration_total_ns"),
             ns.sum().alias("estimate_ns"),
             pl.col(bounds).sum(),
-            ns.filter(pl.col("evidence") == ROOT_ONLY).sum().alias("root_only_ns"),
+            ns.filter(is_root_only).sum().alias("root_only_ns"),
             *(
                 ns.filter(pl.col("library") == word).sum().alias(f"library_{word}_ns")
                 for word in LIBRARIES
@@ -84,10 +89,8 @@ def attribute_kernels(
         )
         .join(evidence, on=key, nulls_equal=True)
         .with_columns(
-            share_frac=over(
-                pl.col("duration_total_ns"), pl.col("duration_total_ns").sum().over("rank"), 0.0
-            ),
-            layout_frac=over(pl.col("primitive_layout_ns"), pl.col("duration_total_ns"), 0.0),
+            share_frac=over(duration_total_ns, duration_total_ns.sum().over("rank"), 0.0),
+            layout_frac=over(pl.col("primitive_layout_ns"), duration_total_ns, 0.0),
         )
         .sort("rank", "duration_total_ns", "layer", "phase", descending=[False, True, False, False])
     )
@@ -161,7 +164,8 @@ def _kinds(trace: Trace, *, in_steps: bool, more: Sequence[str] = ()) -> pl.Data
     kernels = trace.select("kernels", *key, "kernel_id", "duration_ns", "step")
     kernels = _with_open_ranges(kernels, trace)
     kernels = kernels.filter(in_program(trace)) if in_steps else kernels
-    kinds = kernels.lazy().group_by(*key, "by_range", *more).agg(measures).collect()
+    kernels_by_kind = kernels.lazy().group_by(*key, "by_range", *more)
+    kinds = kernels_by_kind.agg(measures).collect()
     return _of_sites(kinds, trace)
 
 
@@ -196,13 +200,14 @@ def place_parts(trace: Trace) -> pl.DataFrame:
     )
     parts = split_kernels(in_launch_order(trace), trace.spans, trace.provenance)
     key = ["rank", "kernel_id"]
-    split = parts.join(
-        placed.filter(~pl.col("evidence").is_in(_OWN_ROWS)), on=key, how="inner", suffix="_around"
-    )
+    has_own_row = pl.col("evidence").is_in(_OWN_ROWS)
+    split = parts.join(placed.filter(~has_own_row), on=key, how="inner", suffix="_around")
     inner = pl.format("{}.{}", "module_path_around", "module_path")
-    known = trace.layers.select("rank", inner=pl.col("module_path"), is_known=pl.lit(True))
-    split = split.with_columns(inner=inner).join(known, on=["rank", "inner"], how="left")
-    path = pl.when("is_known").then("inner").when(pl.col("module_path") != "").then("module_path")
+    module_path = pl.col("module_path")
+    known = trace.layers.select("rank", inner=module_path, is_known=pl.lit(True))
+    with_inner = split.with_columns(inner=inner)
+    split = with_inner.join(known, on=["rank", "inner"], how="left")
+    path = pl.when("is_known").then("inner").when(module_path != "").then("module_path")
     split = split.with_columns(
         module_path=path,
         layer=path.fill_null(UNATTRIBUTED),
@@ -213,7 +218,8 @@ def place_parts(trace: Trace) -> pl.DataFrame:
         duration_ns="estimate_ns",
     )
     rest = placed.join(split.select(key).unique(), on=key, how="anti", maintain_order="left")
-    return pl.concat([rest, with_classes(trace, split).select(rest.columns)])
+    with_class = with_classes(trace, split)
+    return pl.concat([rest, with_class.select(rest.columns)])
 
 
 def in_launch_order(trace: Trace, columns: Sequence[str] = ()) -> pl.DataFrame:
@@ -264,7 +270,8 @@ def _located(trace: Trace) -> pl.DataFrame:
         path = tree["module_path"].gather(span_rows).alias("module_path")
         within, roots = accumulation_and_roots(tree)
         accumulates = within.gather(part["span_id"]).fill_null(value=False)
-        is_root, phase = path.is_in(roots.implode()), tree["phase"].gather(span_rows)
+        is_root = path.is_in(roots.implode())
+        phase = tree["phase"].gather(span_rows)
         is_root = is_root.fill_null(value=False) | only_in_wrapper(tree, part["span_id"])
         located = part.with_columns(
             path, by_node=by_node, accumulates=accumulates, phase=phase, is_root=is_root
@@ -305,8 +312,10 @@ def name_layers(located: pl.DataFrame, trace: Trace) -> pl.DataFrame:
         located = located.with_columns(by_range=pl.lit(value=False))
     if "loads" not in located.columns:
         located = located.with_columns(loads=pl.lit(value=False))
-    path, phase = pl.col("module_path"), pl.col("phase")
-    in_layer = path.is_not_null() & ~pl.col("is_root")
+    path = pl.col("module_path")
+    phase = pl.col("phase")
+    is_root = pl.col("is_root")
+    in_layer = path.is_not_null() & ~is_root
     rows = (
         (pl.col("is_communication"), "(communication)", "communication kernel"),
         (pl.col("accumulates").fill_null(False), "(gradient accumulation)", "autograd node"),
@@ -316,7 +325,7 @@ def name_layers(located: pl.DataFrame, trace: Trace) -> pl.DataFrame:
         (in_layer, None, "module span"),
         (pl.col("link") == "pre_window", PRE_WINDOW, "launched before the trace began"),
         (pl.col("loads"), "(input)", "data loader"),
-        (path.is_not_null() | pl.col("is_root"), UNATTRIBUTED, ROOT_ONLY),
+        (path.is_not_null() | is_root, UNATTRIBUTED, ROOT_ONLY),
         (pl.col("by_range"), UNATTRIBUTED, RANGE_EVIDENCE),
     )
     layers = (

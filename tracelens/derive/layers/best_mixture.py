@@ -52,7 +52,8 @@ def _cheaper_origin(cost: Sequence[float], state: int, change_cost: float) -> in
 
     At equal cost it is the same one, or eager where changes cost nothing.
     """
-    stay, change = cost[state], cost[1 - state] + change_cost
+    stay = cost[state]
+    change = cost[1 - state] + change_cost
     if stay == change and change_cost == 0:
         return EAGER
     return state if stay <= change else 1 - state
@@ -156,12 +157,11 @@ def with_total(rows: Sequence[Row]) -> list[Row]:
 
 
 def _walk(layers: Sequence[Row], path: Sequence[int], change_cost: float) -> list[Row]:
-    rows, cumulative = [], 0.0
+    rows = []
+    cumulative = 0.0
     for layer, state, change in zip(layers, path, change_costs(path, change_cost), strict=True):
-        chosen, is_forced = (
-            layer[("base_ns", "other_ns")[state]],
-            None in (layer["base_ns"], layer["other_ns"]),
-        )
+        chosen = layer[("base_ns", "other_ns")[state]]
+        is_forced = None in (layer["base_ns"], layer["other_ns"])
         cumulative += chosen + change
         choice = {
             "choice": _WORDS[state],

@@ -55,11 +55,13 @@ class Captured:
             *("rank", "kernel_id", "name", "primitive", "link", "step"),
             *("api_call_id", "graph_node_id", "start_ns", *_GRID, *_BLOCK),
         )
-        kernels = trace.select("kernels", *columns, where=pl.col("link") == "graph")
+        is_graph = pl.col("link") == "graph"
+        kernels = trace.select("kernels", *columns, where=is_graph)
         kernels = kernels.cast({pl.Categorical: pl.String}).sort(
             "rank", "api_call_id", "graph_node_id", "start_ns"
         )
-        steps = steps_of(trace).select("rank", "step", "n_tokens").unique(["rank", "step"])
+        all_steps = steps_of(trace).select("rank", "step", "n_tokens")
+        steps = all_steps.unique(["rank", "step"])
         kernels = kernels.join(steps, on=["rank", "step"], how="left", maintain_order="left")
         code = pl.struct("name", *_GRID, *_BLOCK).hash(seed=0)
         known: dict[tuple[object, ...], pl.Series | None] = {}
@@ -92,9 +94,10 @@ class Captured:
         ranks and batch sizes of all captures.
         """
         known = sizes.drop_nulls("batch_size")
-        fitting = known.filter(pl.col("batch_size") >= n_tokens) if n_tokens else known.clear()
+        batch_size = pl.col("batch_size")
+        fitting = known.filter(batch_size >= n_tokens) if n_tokens else known.clear()
         size = int(fitting["batch_size"][0]) if fitting.height else None
-        of_size = sizes if size is None else fitting.filter(pl.col("batch_size") == size)
+        of_size = sizes if size is None else fitting.filter(batch_size == size)
         return (rank if rank in of_size["rank"].to_list() else None), size
 
     def _captures(self, rank: int | None, size: int | None) -> list[pl.DataFrame]:
@@ -164,18 +167,20 @@ def captured_graphs(trace: Trace) -> Captured | None:
     )
     calls = trace.select("api_calls", *columns)
     api = pl.col("api").cast(pl.String)
-    if not calls.select(api.str.contains(_BEGIN).any()).item():
+    begins_capture = api.str.contains(_BEGIN)
+    if not calls.select(begins_capture.any()).item():
         return None
+    ends_capture = api.str.contains(_END)
     calls = calls.sort("start_ns", "api_call_id").with_columns(
-        capture=api.str.contains(_BEGIN).cum_sum().over("rank", "process_id"),
-        n_ended=api.str.contains(_END).cum_sum().over("rank", "process_id"),
+        capture=begins_capture.cum_sum().over("rank", "process_id"),
+        n_ended=ends_capture.cum_sum().over("rank", "process_id"),
     )
-    ran, ops = (
-        trace.select("kernels", "rank", "api_call_id"),
-        trace.select("spans", "rank", "span_id", *_OP),
-    )
+    ran = trace.select("kernels", "rank", "api_call_id")
+    ops = trace.select("spans", "rank", "span_id", *_OP)
+    is_launch = pl.col("kind") == "kernel_launch"
+    is_captured = pl.col("capture") == pl.col("n_ended") + 1
     launches = (
-        calls.filter(pl.col("kind") == "kernel_launch", pl.col("capture") == pl.col("n_ended") + 1)
+        calls.filter(is_launch, is_captured)
         .join(ran, on=["rank", "api_call_id"], how="anti", maintain_order="left")
         .join(ops.rename({"name": "op"}), on=["rank", "span_id"], how="left", maintain_order="left")
         .with_columns(kernel_id=pl.int_range(pl.len(), dtype=pl.Int64))
@@ -184,7 +189,8 @@ def captured_graphs(trace: Trace) -> Captured | None:
     if launches.is_empty():
         return None
     launches = _with_batch_sizes(launches, trace)
-    triton = pl.when(pl.col("op").str.starts_with("triton_")).then("op")
+    is_triton = pl.col("op").str.starts_with("triton_")
+    triton = pl.when(is_triton).then("op")
     launches = launches.with_columns(
         name=pl.coalesce(pl.col("kernel").str.strip_suffix(".kd"), triton, pl.lit(""))
     )
@@ -205,12 +211,15 @@ def captured_graphs(trace: Trace) -> Captured | None:
 
 def _with_batch_sizes(launches: pl.DataFrame, trace: Trace) -> pl.DataFrame:
     """Return the launches with the batch size that the mark around their capture names."""
-    is_mark = (pl.col("kind") == "annotation") & pl.col("name").cast(pl.String).str.contains(_MARK)
+    name = pl.col("name")
+    is_annotation = pl.col("kind") == "annotation"
+    text = name.cast(pl.String)
+    is_mark = is_annotation & text.str.contains(_MARK)
     columns = ("process_id", "name", "start_ns", "duration_ns")
     marks = trace.select("spans", *columns, where=is_mark)
     marks = marks.with_columns(
         end_ns=pl.col("start_ns") + pl.col("duration_ns"),
-        batch_size=pl.col("name").cast(pl.String).str.extract(_MARK).cast(pl.Int64),
+        batch_size=text.str.extract(_MARK).cast(pl.Int64),
     )
     return during(launches, marks, "batch_size", pl.Int64)
 
@@ -223,9 +232,12 @@ def _compared(kernels: pl.DataFrame, launches: pl.DataFrame) -> tuple[float, pl.
     share is 1.
     """
     if (launches["name"] != "").all():
-        names = pl.concat([kernels["name"].str.strip_suffix(".kd"), launches["name"]])
+        kernel_names = kernels["name"].str.strip_suffix(".kd")
+        names = pl.concat([kernel_names, launches["name"]])
         codes = names.cast(pl.Categorical).to_physical()
-        aligned = align(tuple(codes.head(kernels.height)), tuple(codes.tail(launches.height)))
+        kernel_codes = tuple(codes.head(kernels.height))
+        launch_codes = tuple(codes.tail(launches.height))
+        aligned = align(kernel_codes, launch_codes)
         places = pl.Series(aligned, dtype=pl.Int64)
     elif kernels.height == launches.height:
         places = pl.int_range(kernels.height, eager=True)

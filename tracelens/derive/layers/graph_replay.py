@@ -39,7 +39,8 @@ _OF_BASE = ("layer", "class_name", "phase")
 
 def has_replays(trace: Trace) -> bool:
     """Return whether kernels ran as nodes of replayed CUDA graphs."""
-    return bool((trace.select("kernels", "link")["link"] == "graph").any())
+    links = trace.select("kernels", "link")["link"]
+    return bool((links == "graph").any())
 
 
 def place_replays(
@@ -51,7 +52,9 @@ def place_replays(
     `base_parts` hold one row per kernel and layer, `pairs` what `pairs_by_name` returns. A kernel
     that is split in the base is split in the same proportions; its parts sum to its own duration.
     """
-    open_rows = placed.filter((pl.col("link") == "graph") & pl.col("evidence").is_in(_PATHS_ONLY))
+    is_graph = pl.col("link") == "graph"
+    has_path_only = pl.col("evidence").is_in(_PATHS_ONLY)
+    open_rows = placed.filter(is_graph & has_path_only)
     replayed = open_rows.join(pairs, on=["rank", "kernel_id"]).join(
         _fractions(base_parts),
         on=["base_rank", "base_id"],
@@ -61,10 +64,12 @@ def place_replays(
     if replayed.is_empty():
         return placed
     key = ["rank", "kernel_id"]
-    finer = (pl.col("layer") == UNATTRIBUTED) | (pl.col("layer_base") + ".").str.starts_with(
-        pl.col("layer") + "."
-    )
-    replayed = replayed.filter((finer & (pl.col("layer_base") != UNATTRIBUTED)).any().over(key))
+    layer = pl.col("layer")
+    layer_base = pl.col("layer_base")
+    is_unattributed = layer == UNATTRIBUTED
+    is_within = (layer_base + ".").str.starts_with(layer + ".")
+    finer = is_unattributed | is_within
+    replayed = replayed.filter((finer & (layer_base != UNATTRIBUTED)).any().over(key))
     replayed = split_duration(replayed).with_columns(
         layer="layer_base",
         class_name="class_name_base",
@@ -72,7 +77,8 @@ def place_replays(
         evidence=pl.lit(evidence),
         duration_ns="estimate_ns",
     )
-    rest = placed.join(replayed.select(key).unique(), on=key, how="anti", maintain_order="left")
+    replayed_kernels = replayed.select(key).unique()
+    rest = placed.join(replayed_kernels, on=key, how="anti", maintain_order="left")
     return pl.concat([rest, replayed.select(rest.columns)])
 
 
@@ -82,7 +88,8 @@ def _fractions(parts: pl.DataFrame) -> pl.DataFrame:
     The fractions have the form that `split_duration` takes.
     """
     key = ["rank", "kernel_id"]
-    whole, equal = pl.col("duration_ns").sum().over(key), 1 / pl.len().over(key)
+    whole = pl.col("duration_ns").sum().over(key)
+    equal = 1 / pl.len().over(key)
     fractions = parts.with_columns(
         pl.when(whole > 0).then(pl.col(column) / whole).otherwise(equal).alias(f"{name}_frac")
         for name, column in (("estimate", "duration_ns"), ("low", "low_ns"), ("high", "high_ns"))
@@ -99,7 +106,9 @@ def pairs_by_name(trace: Trace, base: Trace) -> pl.DataFrame:
     mine, theirs = _coded(trace, base)
     runs = {rank: _run(part) for (rank,), part in theirs.group_by("rank", maintain_order=True)}
     only = next(iter(runs)) if len(runs) == 1 else None
-    replayed = mine.filter((pl.col("link") == "graph").any().over("rank", "unit"))
+    link = pl.col("link")
+    is_graph = link == "graph"
+    replayed = mine.filter(is_graph.any().over("rank", "unit"))
     pair_frames = [PAIRS.to_frame()]
     aligned: dict[tuple[object, ...], list[int | None]] = {}
     for (rank, _), unit in replayed.group_by("rank", "unit", maintain_order=True):
@@ -116,8 +125,9 @@ def pairs_by_name(trace: Trace, base: Trace) -> pl.DataFrame:
             base_id=run["kernel_id"].gather(place),
             own=run["grid"].gather(place),
         )
-        paired = paired.filter(pl.col("link") == "graph")
-        same_grid = paired.select((pl.col("grid") == pl.col("own")).mean().fill_null(1.0)).item()
+        paired = paired.filter(is_graph)
+        is_same = pl.col("grid") == pl.col("own")
+        same_grid = paired.select(is_same.mean().fill_null(1.0)).item()
         if paired["base_id"].count() >= _LEAST_ALIKE * paired.height and same_grid >= _LEAST_ALIKE:
             pair_frames.append(paired.drop("link", "grid", "own").drop_nulls("base_id"))
     return pl.concat(pair_frames)
@@ -125,7 +135,8 @@ def pairs_by_name(trace: Trace, base: Trace) -> pl.DataFrame:
 
 def _coded(trace: Trace, base: Trace) -> tuple[pl.DataFrame, pl.DataFrame]:
     """Return both traces' kernels in order, the base's without replays; equal names share codes."""
-    mine, theirs = _sequences(trace), _sequences(base).filter(pl.col("link") != "graph")
+    mine = _sequences(trace)
+    theirs = _sequences(base).filter(pl.col("link") != "graph")
     if tools(trace) != tools(base):
         mine, theirs = (
             side.with_columns(each_once(side["name"], bare_name)) for side in (mine, theirs)
@@ -186,7 +197,8 @@ def _sequences(trace: Trace) -> pl.DataFrame:
     ordered = kernels.sort(
         "rank", pl.coalesce("launch_ns", "start_ns"), "graph_node_id", "start_ns", "kernel_id"
     )
-    return ordered.with_columns(unit=pl.coalesce("step", -1 - pl.col("api_call_id")))
+    launch = -1 - pl.col("api_call_id")
+    return ordered.with_columns(unit=pl.coalesce("step", launch))
 
 
 def _run(kernels: pl.DataFrame) -> pl.DataFrame:
@@ -194,10 +206,11 @@ def _run(kernels: pl.DataFrame) -> pl.DataFrame:
 
     Where no step is marked, return the first kernels.
     """
-    steps = kernels.drop_nulls("step").group_by("step", maintain_order=True).agg("code")
+    by_step = kernels.drop_nulls("step").group_by("step", maintain_order=True)
+    steps = by_step.agg("code")
     if steps.is_empty():
         return kernels.head(_LONGEST_RUN)
-    alike = steps.group_by("code", maintain_order=True).agg(pl.len(), pl.col("step").first())
-    return kernels.filter(
-        pl.col("step") == alike.sort("len", descending=True, maintain_order=True)["step"][0]
-    )
+    step = pl.col("step")
+    alike = steps.group_by("code", maintain_order=True).agg(pl.len(), step.first())
+    most_common = alike.sort("len", descending=True, maintain_order=True)
+    return kernels.filter(step == most_common["step"][0])

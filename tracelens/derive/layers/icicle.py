@@ -29,15 +29,20 @@ def kernel_paths(trace: Trace, rank: int, most: int = MOST_ROWS) -> pl.DataFrame
     kernels = trace.select(
         "kernels", *_SITE, "name", "primitive", "link", "is_communication", "duration_ns"
     )
-    groups = kernels.lazy().filter(pl.col("rank") == rank).group_by(pl.exclude("duration_ns"))
-    sums = groups.agg(pl.col("duration_ns").sum(), n=pl.len().cast(pl.Int64)).collect()
+    of_rank = kernels.lazy().filter(pl.col("rank") == rank)
+    groups = of_rank.group_by(pl.exclude("duration_ns"))
+    n_kernels = pl.len().cast(pl.Int64)
+    total_ns = pl.col("duration_ns").sum()
+    sums = groups.agg(total_ns, n=n_kernels).collect()
     if sums.is_empty() or not trace.has("sites"):
         return pl.DataFrame(schema=PATHS)
     sites = trace.select("sites", *_SITE, "op", "is_root", "accumulates", "module_path", "phase")
-    located = sums.join(sites, on=_SITE, how="left").with_columns(by_node=pl.lit(value=False))
+    with_sites = sums.join(sites, on=_SITE, how="left")
+    located = with_sites.with_columns(by_node=pl.lit(value=False))
     key = [name for name in PATHS if name not in {"n", "duration_ns"}]
     totals = [pl.col("n", "duration_ns").sum()]
-    named = name_layers(located, trace).rename({"name": "kernel"}).group_by(key).agg(totals)
+    with_layers = name_layers(located, trace)
+    named = with_layers.rename({"name": "kernel"}).group_by(key).agg(totals)
     named = named.sort("duration_ns", *key, descending=[True] + [False] * len(key))
     small = named.slice(most).with_columns(
         op=pl.lit("(small)"), kernel=pl.lit("(small)"), primitive=pl.lit("unknown")

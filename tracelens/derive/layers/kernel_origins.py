@@ -36,9 +36,11 @@ def kernel_origins(trace: Trace, base: Trace | None = None) -> pl.DataFrame:
             pl.coalesce(f"{name}_side", name).alias(name) for name in _ORIGIN
         ).drop(f"{name}_side" for name in _ORIGIN)
     steps = steps_of(trace).select("rank", "step", server="phase")
-    found = found.join(steps.unique(["rank", "step"]), on=["rank", "step"], how="left")
+    distinct_steps = steps.unique(["rank", "step"])
+    found = found.join(distinct_steps, on=["rank", "step"], how="left")
     found = found.with_columns(phase=pl.coalesce("server", "phase")).drop("server", "step")
-    return found.join(kernel_layers(trace, base), on=["rank", "kernel_id"], how="left")
+    layers = kernel_layers(trace, base)
+    return found.join(layers, on=["rank", "kernel_id"], how="left")
 
 
 def _origins(trace: Trace, kernels: pl.DataFrame) -> pl.DataFrame:

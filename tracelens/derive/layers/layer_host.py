@@ -28,9 +28,10 @@ def layer_host_times(trace: Trace, by: Sequence[str] = ()) -> pl.DataFrame:
     """
     spans = trace.select("spans", *_COLUMNS, *by)
     compiled = _ops_of_graphs(trace)
+    own_ns = pl.col("self_ns").cast(pl.Int64)
     measures = [
         pl.len().cast(pl.Int64).alias("n_ops"),
-        pl.col("self_ns").cast(pl.Int64).sum().alias("op_self_ns"),
+        own_ns.sum().alias("op_self_ns"),
     ]
     parts = []
     for tree in span_trees(spans):
@@ -41,7 +42,8 @@ def layer_host_times(trace: Trace, by: Sequence[str] = ()) -> pl.DataFrame:
         ops = marked.filter(pl.col("kind") == "op")
         if compiled.height:
             ops = ops.join(compiled.lazy(), on=["rank", "span_id"], how="anti")
-        is_root = pl.col("module_path").is_in(roots.implode()).fill_null(value=False)
+        is_root_path = pl.col("module_path").is_in(roots.implode())
+        is_root = is_root_path.fill_null(value=False)
         sums = ops.group_by(*_PLACE, *by).agg(measures)
         parts.append(sums.with_columns(is_root=is_root).collect())
     if not parts:
@@ -57,7 +59,8 @@ def layer_host_times(trace: Trace, by: Sequence[str] = ()) -> pl.DataFrame:
     if compiled.height:
         steps = spans.select("rank", "span_id", *by)
         own = compiled.join(steps, on=["rank", "span_id"]).rename({"self_ns": "op_self_ns"})
-        own = with_classes(trace, own.with_columns(n_ops=pl.lit(1, pl.Int64)))
+        one_op = pl.lit(1, pl.Int64)
+        own = with_classes(trace, own.with_columns(n_ops=one_op))
         layers = pl.concat([layers, own.select(layers.columns).cast(layers.schema)])
     return layers.group_by(key).agg(pl.col("n_ops", "op_self_ns").sum())
 
@@ -75,7 +78,8 @@ def _ops_of_graphs(trace: Trace) -> pl.DataFrame:
     if not trace.has("provenance"):
         return empty
     spans = trace.spans
-    ops = spans.filter(pl.col("kind") == "op").sort("rank", "start_ns", "depth")
+    is_op = pl.col("kind") == "op"
+    ops = spans.filter(is_op).sort("rank", "start_ns", "depth")
     as_calls = ops.select(
         "rank",
         "name",

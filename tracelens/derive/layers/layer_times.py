@@ -33,11 +33,14 @@ def kernel_times(trace: Trace) -> pl.DataFrame:
     marked, work outside of them is left out. Where none is marked, the whole trace counts as one
     step.
     """
-    steps = trace.select("kernels", "rank", "step").filter(in_program(trace)).unique()
-    n_steps = steps.group_by("rank").agg(n_steps=pl.col("step").drop_nulls().len().clip(1))
+    launching = trace.select("kernels", "rank", "step")
+    steps = launching.filter(in_program(trace)).unique()
+    n_marked = pl.col("step").drop_nulls().len()
+    n_steps = steps.group_by("rank").agg(n_steps=n_marked.clip(1))
     per_step = [*_BOUNDS, *(f"primitive_{word}_ns" for word in PRIMITIVES)]
     times = attribute_kernels(trace, in_steps=True).join(n_steps, on="rank")
-    n = (pl.col("n_kernels") / pl.col("n_steps")).round().cast(pl.Int64).alias("n")
+    kernels_per_step = pl.col("n_kernels") / pl.col("n_steps")
+    n = kernels_per_step.round().cast(pl.Int64).alias("n")
     return times.select(
         "rank", "layer", "class_name", "phase", "evidence", n, pl.col(per_step) / pl.col("n_steps")
     )
@@ -83,7 +86,9 @@ def region_cost(trace: Trace, configuration: str | None) -> float | None:
     It is that measured in the configuration; for None, in any. A median below 0, which is noise,
     counts as 0.
     """
-    rows = trace.timings.filter(~pl.col("is_warmup"), pl.col("module_path") == REGION)
+    is_measured = ~pl.col("is_warmup")
+    is_region = pl.col("module_path") == REGION
+    rows = trace.timings.filter(is_measured, is_region)
     if configuration is not None:
         rows = rows.filter(pl.col("configuration") == configuration)
     median = rows["duration_ns"].median()
@@ -144,11 +149,13 @@ def executions(trace: Trace, way: Way) -> pl.DataFrame:
 
     Columns are rank, layer, phase, run (the round) and value.
     """
-    rows = trace.timings.filter(~pl.col("is_warmup"), pl.col("module_path").is_not_null())
-    rows = _of(rows.rename({"module_path": "layer", "duration_ns": "value"}), way)
-    return rows.select(
-        *_KEY, run=pl.col("round").cast(pl.Int64), value=pl.col("value").cast(pl.Float64)
-    )
+    is_measured = ~pl.col("is_warmup")
+    has_path = pl.col("module_path").is_not_null()
+    rows = trace.timings.filter(is_measured, has_path)
+    named = rows.rename({"module_path": "layer", "duration_ns": "value"})
+    rows = _of(named, way)
+    value = pl.col("value").cast(pl.Float64)
+    return rows.select(*_KEY, run=pl.col("round").cast(pl.Int64), value=value)
 
 
 def _joined(base: pl.DataFrame, other: pl.DataFrame) -> pl.DataFrame:

@@ -102,16 +102,18 @@ def modelled(trace: Trace, base: Trace | None = None, only: pl.Expr | None = Non
         )
         .collect()
     )
-    is_tf32 = (pl.col("dtype") == "float32") & pl.col("is_tf32")
-    precision = pl.col("dtype").replace_strict(_PRECISIONS, default=None, return_dtype=pl.String)
+    dtype = pl.col("dtype")
+    flops = pl.col("flops")
+    is_tf32 = (dtype == "float32") & pl.col("is_tf32")
+    precision = dtype.replace_strict(_PRECISIONS, default=None, return_dtype=pl.String)
     # Kernels that are no products compute in float32, whatever they read, and not by tensor cores.
-    is_vector = (pl.col("flops") == 0) & precision.is_not_null()
+    is_vector = (flops == 0) & precision.is_not_null()
     calls = _with_contexts(calls, trace).with_columns(
         precision=pl.when(is_vector)
         .then(pl.lit("fp32"))
         .when(is_tf32)
         .then(pl.lit("tf32"))
-        .when(pl.col("flops") > 0, pl.col("dtype") == "int8")
+        .when(flops > 0, dtype == "int8")
         .then(pl.lit("int8"))
         .otherwise(precision)
     )
@@ -130,20 +132,24 @@ def _with_contexts(calls: pl.DataFrame, trace: Trace) -> pl.DataFrame:
     each token is taken to meet itself only, and `assumed` says so.
     """
     calls = calls.with_columns(cache_bytes=pl.lit(0.0))
-    is_cached = pl.col("pair_flops") > 0
+    pair_flops = pl.col("pair_flops")
+    n_pairs = pl.col("n_pairs")
+    is_cached = pair_flops > 0
     if not calls.select(is_cached.any()).item():
         return calls
-    steps = steps_of(trace).select("rank", "step", "name").unique(["rank", "step"], keep="first")
+    all_steps = steps_of(trace).select("rank", "step", "name")
+    steps = all_steps.unique(["rank", "step"], keep="first")
     contexts = steps.select("rank", "step").hstack(batches(steps["name"]))
     joined = calls.join(contexts, on=["rank", "step"], how="left", maintain_order="left")
-    is_told = is_cached & pl.col("n_pairs").is_not_null()
+    is_told = is_cached & n_pairs.is_not_null()
     tokens = pl.col("n_context_tokens") * pl.col("key_bytes")
+    with_tokens = pl.col("least_bytes") + tokens
     return joined.with_columns(
-        flops=pl.when(is_told).then(pl.col("pair_flops") * pl.col("n_pairs")).otherwise("flops"),
+        flops=pl.when(is_told).then(pair_flops * n_pairs).otherwise("flops"),
         needed_flops=pl.when(is_told)
-        .then(pl.col("pair_flops") * pl.col("n_needed_pairs"))
+        .then(pair_flops * pl.col("n_needed_pairs"))
         .otherwise("needed_flops"),
-        least_bytes=pl.when(is_told).then(pl.col("least_bytes") + tokens).otherwise("least_bytes"),
+        least_bytes=pl.when(is_told).then(with_tokens).otherwise("least_bytes"),
         cache_bytes=pl.when(is_told).then(tokens).otherwise("cache_bytes"),
         assumed=pl.when(is_cached & ~is_told)
         .then(pl.lit("at least: how long contexts are is not recorded"))
@@ -153,14 +159,16 @@ def _with_contexts(calls: pl.DataFrame, trace: Trace) -> pl.DataFrame:
 
 def _explained(rest: pl.DataFrame, trace: Trace) -> pl.DataFrame:
     """Return the kernels in no modelled call, with `why`."""
-    ops = trace.select("spans", "rank", "span_id", "name", where=pl.col("kind") == "op")
+    is_op = pl.col("kind") == "op"
+    ops = trace.select("spans", "rank", "span_id", "name", where=is_op)
     ops = ops.with_columns(innermost=pl.col("name").cast(pl.String)).drop("name")
+    link = pl.col("link")
     reason = (
         pl.when("is_communication")
         .then(pl.lit("communication"))
-        .when(pl.col("link") == "graph")
+        .when(link == "graph")
         .then(pl.lit("replays of a graph (give its capture with --against)"))
-        .when(pl.col("link") == "launched")
+        .when(link == "launched")
         .then(pl.coalesce("innermost", pl.lit("launched outside of ops")))
         .otherwise(pl.lit("launched before the trace began"))
     )
@@ -177,7 +185,9 @@ def _with_replays(called: pl.DataFrame, trace: Trace, base: Trace | None) -> pl.
     `run` is the replay's API call.
     """
     for side, launches, pairs in replayed_launches(trace, base):
-        is_open = (pl.col("link") == "graph") & pl.col("op").is_null()
+        is_graph = pl.col("link") == "graph"
+        lacks_op = pl.col("op").is_null()
+        is_open = is_graph & lacks_op
         open_kernels = called.filter(is_open).drop(*_WORK.names(), "call", "run")
         nodes = open_kernels.join(pairs, on=["rank", "kernel_id"]).join(
             launches, on=["base_rank", "base_id"]
@@ -247,12 +257,14 @@ def _calls(tree: pl.DataFrame, kernels: pl.DataFrame, works: pl.DataFrame) -> pl
     parent = tree["parent_id"]
     none = pl.repeat(False, tree.height, dtype=pl.Boolean, eager=True)
     is_call = none.clone().scatter(works["span_id"], True)
-    call = nearest_row(parent, is_call, kernels["span_id"].cast(pl.Int64)).cast(pl.Int64)
+    span_rows = kernels["span_id"].cast(pl.Int64)
+    call = nearest_row(parent, is_call, span_rows).cast(pl.Int64)
     # A product above another one counts the same operations; kernels in it alone are in none
     # that counts. What only moves memory takes its own kernels, whatever is around it.
     products = works.filter(pl.col("flops") > 0)["span_id"]
     is_product = none.clone().scatter(products, True)
-    above = nearest_row(parent, is_product, parent.gather(products)).drop_nulls().unique()
+    parents_of_products = parent.gather(products)
+    above = nearest_row(parent, is_product, parents_of_products).drop_nulls().unique()
     is_double = none.clone().scatter(above, True)
     return call.set(is_double.gather(call).fill_null(False), None)
 

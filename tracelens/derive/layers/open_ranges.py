@@ -17,8 +17,11 @@ def in_open_backward(trace: Trace) -> pl.DataFrame:
     traces with nothing but ranges are like this: PyTorch's profiler gives autograd's threads spans.
     """
     kernels = trace.select("kernels", "rank", "kernel_id", "api_call_id", "span_id")
-    kernels = kernels.filter(pl.col("span_id").is_null() & pl.col("api_call_id").is_not_null())
-    is_range = pl.col("kind").is_in(["annotation", "nvtx"]) & (pl.col("phase") == "backward")
+    lacks_span = pl.col("span_id").is_null()
+    has_call = pl.col("api_call_id").is_not_null()
+    kernels = kernels.filter(lacks_span & has_call)
+    is_backward = pl.col("phase") == "backward"
+    is_range = pl.col("kind").is_in(["annotation", "nvtx"]) & is_backward
     columns = ("rank", "process_id", "start_ns", "duration_ns")
     ranges = trace.select("spans", *columns, where=is_range) if kernels.height else None
     if ranges is None or ranges.is_empty():
@@ -30,4 +33,5 @@ def in_open_backward(trace: Trace) -> pl.DataFrame:
         its = ranges.filter(pl.col("rank") == rank)
         open_then = its.with_columns(end_ns=END, by_range=pl.lit(value=True))
         by_rank.append(during(part, open_then, "by_range", pl.Boolean))
-    return pl.concat(by_rank).filter("by_range").select("rank", "kernel_id", "by_range")
+    every_rank = pl.concat(by_rank)
+    return every_rank.filter("by_range").select("rank", "kernel_id", "by_range")

@@ -61,7 +61,8 @@ def recorded_calls(
     """
     if not provenance.height or not kernels.height:
         return pl.DataFrame()
-    trees = with_trees(spans.select("rank", "span_id", "parent_id", "name", "kind"), kernels)
+    span_columns = spans.select("rank", "span_id", "parent_id", "name", "kind")
+    trees = with_trees(span_columns, kernels)
     calls = pl.concat(_calls(part, tree) for tree, part in trees)
     return _aligned(calls, provenance) if calls.height else pl.DataFrame()
 
@@ -85,8 +86,10 @@ def _calls(kernels: pl.DataFrame, tree: pl.DataFrame) -> pl.DataFrame:
         at_graph = keys.gather(walk["up"]).is_not_null()
         frames.append(walk.filter(at_graph))
         walk = walk.filter(~at_graph)
-        op = walk["up"].zip_with(is_op.gather(walk["up"]), walk["op"])
-        walk = walk.with_columns(op=op, up=tree["parent_id"].gather(walk["up"])).drop_nulls("up")
+        is_op_above = is_op.gather(walk["up"])
+        op = walk["up"].zip_with(is_op_above, walk["op"])
+        span_above = tree["parent_id"].gather(walk["up"])
+        walk = walk.with_columns(op=op, up=span_above).drop_nulls("up")
     within = pl.concat(frames)
     within = within.with_columns(
         graph_key=keys.gather(within["up"]), op_name=tree["name"].gather(within["op"])
@@ -110,15 +113,17 @@ def _aligned(calls: pl.DataFrame, provenance: pl.DataFrame) -> pl.DataFrame:
     """
     run = ["rank", "graph_key", "run"]
     finishes = pl.col("name").cast(pl.String).str.contains(_SUMS)
-    calls = calls.with_columns(
-        primitive=pl.when(finishes).then(pl.lit(FINISHES[0])).otherwise("primitive")
-    )
-    label = pl.coalesce("label", pl.lit("?") + pl.col("primitive")).cast(pl.Categorical)
-    kernels = calls.with_columns(label=label, n=pl.int_range(pl.len()).over(run))
-    kernels = kernels.with_columns(
-        is_new=(pl.col("call") != pl.col("call").shift()).fill_null(True)
-    )
-    element = pl.struct(pl.col("label").to_physical(), "is_new", "n").hash(seed=0)
+    finishing = pl.lit(FINISHES[0])
+    calls = calls.with_columns(primitive=pl.when(finishes).then(finishing).otherwise("primitive"))
+    unknown_label = pl.lit("?") + pl.col("primitive")
+    label = pl.coalesce("label", unknown_label).cast(pl.Categorical)
+    number_in_run = pl.int_range(pl.len()).over(run)
+    kernels = calls.with_columns(label=label, n=number_in_run)
+    call = pl.col("call")
+    is_other_call = call != call.shift()
+    kernels = kernels.with_columns(is_new=is_other_call.fill_null(True))
+    label_code = pl.col("label").to_physical()
+    element = pl.struct(label_code, "is_new", "n").hash(seed=0)
     runs = kernels.group_by(run).agg(signature=element.sum(), n_kernels=pl.len())
     kind = ["graph_key", "signature", "n_kernels"]
     examples = runs.group_by(kind).agg(pl.col("rank", "run").first())
@@ -127,7 +132,8 @@ def _aligned(calls: pl.DataFrame, provenance: pl.DataFrame) -> pl.DataFrame:
     for key, signature, n_kernels, rank, example_run in examples.iter_rows():
         if key not in recorded:
             continue
-        example = kernels.filter((pl.col("run") == example_run) & (pl.col("rank") == rank))
+        is_example_run = pl.col("run") == example_run
+        example = kernels.filter(is_example_run & (pl.col("rank") == rank))
         places = _align(_as_calls(example), recorded[key])
         schema = {"n": pl.Int64, "call_order": pl.Int64}
         frame = pl.DataFrame({"n": range(n_kernels), "call_order": places}, schema).drop_nulls()
@@ -137,7 +143,8 @@ def _aligned(calls: pl.DataFrame, provenance: pl.DataFrame) -> pl.DataFrame:
             )
         )
     if not aligned:
-        return kernels.clear().with_columns(call_order=pl.lit(None, pl.Int64))
+        no_order = pl.lit(None, pl.Int64)
+        return kernels.clear().with_columns(call_order=no_order)
     kernels = kernels.join(runs, on=run, how="left", maintain_order="left")
     return kernels.join(
         pl.concat(aligned), on=["graph_key", "signature", "n"], how="inner", maintain_order="left"
@@ -193,7 +200,8 @@ def _align(calls: list[tuple[str, list[str]]], recorded: list[tuple[int, str]]) 
 
     Calls are first aligned by name. `_fill_gaps` then fills in what lies between two aligned calls.
     """
-    labels, expected = [label for label, _ in calls], [label for _, label in recorded]
+    labels = [label for label, _ in calls]
+    expected = [label for _, label in recorded]
     both = set(labels) & set(expected)
     mine, theirs = (
         [position for position, label in enumerate(of) if label in both]
@@ -223,11 +231,13 @@ def _fill_gaps(
     The replay of a CUDA graph has such kernels. Between two known kernels there may be several such
     calls; `calls_in_gap` tells which kernel belongs to which.
     """
-    first, last = 0, -1
+    first = 0
+    last = -1
     while first < len(calls):
         place = matched[first]
         if place is not None:
-            last, first = place, first + 1
+            last = place
+            first = first + 1
             continue
         end = next((i for i in range(first, len(calls)) if matched[i] is not None), len(calls))
         until = matched[end] if end < len(calls) else len(expected)
@@ -247,7 +257,8 @@ def kernel_shares(provenance: pl.DataFrame) -> pl.DataFrame:
     Columns are estimate_frac by bytes, and low_frac and high_frac of three splits.
     """
     nodes = _own_nodes(provenance.drop_nulls("module_path"))
-    return shares_of(nodes, ["is_backward", "module_path"], rule=pl.col("rule").sort().first())
+    rule = pl.col("rule").sort().first()
+    return shares_of(nodes, ["is_backward", "module_path"], rule=rule)
 
 
 def shares_of(nodes: pl.DataFrame, by: list[str], **more: pl.Expr) -> pl.DataFrame:
@@ -258,12 +269,16 @@ def shares_of(nodes: pl.DataFrame, by: list[str], **more: pl.Expr) -> pl.DataFra
     the nodes to keep.
     """
     call = ["graph_key", "call_order"]
+    written_bytes = pl.col("output_bytes").clip(lower_bound=0)
     shares = nodes.group_by(*call, *by, maintain_order=True).agg(
-        n_bytes=pl.col("output_bytes").clip(lower_bound=0).sum(), **more
+        n_bytes=written_bytes.sum(), **more
     )
-    whole, equal = pl.col("n_bytes").sum().over(call), 1 / pl.len().over(call)
-    by_bytes = pl.when(whole > 0).then(pl.col("n_bytes") / whole).otherwise(equal)
-    most = pl.col("n_bytes").rank("ordinal", descending=True).over(call) == 1
+    n_bytes = pl.col("n_bytes")
+    whole = n_bytes.sum().over(call)
+    equal = 1 / pl.len().over(call)
+    share_by_bytes = n_bytes / whole
+    by_bytes = pl.when(whole > 0).then(share_by_bytes).otherwise(equal)
+    most = n_bytes.rank("ordinal", descending=True).over(call) == 1
     dominant = pl.when(whole > 0).then(most.cast(pl.Float64)).otherwise(equal)
     shares = shares.with_columns(
         estimate_frac=by_bytes,
@@ -283,8 +298,9 @@ def _own_nodes(nodes: pl.DataFrame) -> pl.DataFrame:
     )
     names = nodes.select(words.str.extract(r"^([^.]+)"))
     nodes = nodes.with_columns(is_run=names["kernel_name"].eq_missing(names["aten_op"]))
-    has_run = pl.col("is_run").any().over("graph_key", "call_order")
-    return nodes.filter(~pl.col("is_extern") | ~has_run | pl.col("is_run"))
+    is_run = pl.col("is_run")
+    has_run = is_run.any().over("graph_key", "call_order")
+    return nodes.filter(~pl.col("is_extern") | ~has_run | is_run)
 
 
 def _parts(placed: pl.DataFrame, shares: pl.DataFrame) -> pl.DataFrame:
@@ -300,7 +316,8 @@ def cumulated(shares: pl.DataFrame, key: list[str]) -> pl.DataFrame:
 
     until_frac is the running sum of estimate_frac within each group.
     """
-    is_last = pl.int_range(pl.len()).over(key) == pl.len().over(key) - 1
+    last_number = pl.len().over(key) - 1
+    is_last = pl.int_range(pl.len()).over(key) == last_number
     return shares.with_columns(
         until_frac=pl.col("estimate_frac").cum_sum().over(key), is_last=is_last
     )
@@ -313,12 +330,14 @@ def split_duration(parts: pl.DataFrame) -> pl.DataFrame:
     of `cumulated`.
     """
     ns = pl.col("duration_ns")
-    until = (
-        pl.when("is_last").then(ns).otherwise((ns * pl.col("until_frac")).floor().cast(pl.Int64))
-    )
-    estimate = until - until.shift(1, fill_value=0).over("rank", "kernel_id")
+    until_ns = (ns * pl.col("until_frac")).floor().cast(pl.Int64)
+    until = pl.when("is_last").then(ns).otherwise(until_ns)
+    earlier = until.shift(1, fill_value=0).over("rank", "kernel_id")
+    estimate = until - earlier
+    low = (ns * pl.col("low_frac")).floor().cast(pl.Int64)
+    high = (ns * pl.col("high_frac")).ceil().cast(pl.Int64)
     return parts.with_columns(
         estimate_ns=estimate,
-        low_ns=pl.min_horizontal(estimate, (ns * pl.col("low_frac")).floor().cast(pl.Int64)),
-        high_ns=pl.max_horizontal(estimate, (ns * pl.col("high_frac")).ceil().cast(pl.Int64)),
+        low_ns=pl.min_horizontal(estimate, low),
+        high_ns=pl.max_horizontal(estimate, high),
     )

@@ -63,7 +63,8 @@ def says_ranks(
     def with_ranks(base: Trace, other: Trace, /, *args: _P.args, **more: _P.kwargs) -> list[str]:
         sentences = pairs_ranks(notes)(base, other, *args, **more)
         if one_rank_each(base, other):
-            base_rank, other_rank = base.manifest.ranks[0], other.manifest.ranks[0]
+            base_rank = base.manifest.ranks[0]
+            other_rank = other.manifest.ranks[0]
             sentences.insert(
                 0,
                 f"Rank {base_rank} of base is compared with rank {other_rank} of other, the only one"

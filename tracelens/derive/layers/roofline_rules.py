@@ -30,8 +30,10 @@ def roofline_rules(program: JudgedProgram) -> Iterator[Rule]:
     """
     if 2 * program.parts["compute"] < program.total_ns:
         return
-    ns = program.kernels.group_by("primitive").agg(pl.col("ns").sum())
-    of_kinds = ns.filter(pl.col("primitive").is_in([*_PRODUCTS, *_MOVERS]))["ns"].sum()
+    total_ns = pl.col("ns").sum()
+    ns = program.kernels.group_by("primitive").agg(total_ns)
+    is_of_kinds = pl.col("primitive").is_in([*_PRODUCTS, *_MOVERS])
+    of_kinds = ns.filter(is_of_kinds)["ns"].sum()
     if not of_kinds or not program.trace.has("spans"):
         return
     sample = _sample(program)
@@ -48,7 +50,8 @@ def roofline_rules(program: JudgedProgram) -> Iterator[Rule]:
         nulls_equal=True,
         maintain_order="left",
     ).with_columns(roof=roof_ns())
-    n_sampled = max(calls.drop_nulls("step").select("rank", "step").n_unique(), 1)
+    sampled_steps = calls.drop_nulls("step").select("rank", "step")
+    n_sampled = max(sampled_steps.n_unique(), 1)
     scale = program.n_steps / n_sampled if program.n_steps else 1.0
     yield from _in_float32(program, calls, scale)
     columns = ("kernel_id", *_STREAM, "start_ns", "duration_ns")
@@ -65,6 +68,7 @@ def _sample(program: JudgedProgram) -> pl.Expr | None:
     """
     kernels = program.trace.select("kernels", "rank", "step", "duration_ns")
     kernels = kernels.filter(program.is_judged)
+    step = pl.col("step")
     steps = (
         kernels.lazy()
         .drop_nulls("step")
@@ -72,12 +76,12 @@ def _sample(program: JudgedProgram) -> pl.Expr | None:
         .agg(pl.col("duration_ns").sum())
         .sort("rank", "duration_ns", "step")
         .group_by("rank", maintain_order=True)
-        .agg(pl.col("step").gather(pl.len() // 2).first())
+        .agg(step.gather(pl.len() // 2).first())
         .collect()
     )
     if not steps.height:
         return program.is_judged if kernels.height <= _MOST_KERNELS else None
-    pairs = (pl.col("rank") * pl.lit(1 << 32)) + pl.col("step")
+    pairs = (pl.col("rank") * pl.lit(1 << 32)) + step
     return pairs.is_in(steps.select(pairs).to_series().implode()).fill_null(value=False)
 
 
@@ -86,13 +90,12 @@ def _in_float32(program: JudgedProgram, calls: pl.DataFrame, scale: float) -> It
 
     An op of which a call ran as TF32 may use it already; the library chose another kernel.
     """
-    may_use = calls.filter(pl.col("precision") == "tf32")["op"].unique().implode()
-    products = calls.filter(
-        pl.col("precision") == "fp32", pl.col("flops") > 0, ~pl.col("op").is_in(may_use)
-    )
+    precision = pl.col("precision")
+    may_use = calls.filter(precision == "tf32")["op"].unique().implode()
+    products = calls.filter(precision == "fp32", pl.col("flops") > 0, ~pl.col("op").is_in(may_use))
     if not products.height:
         return
-    limits = device_peaks(program.trace, None).filter(pl.col("precision") == "tf32")
+    limits = device_peaks(program.trace, None).filter(precision == "tf32")
     fast = products.drop("peak_flops_per_s", "peak_bytes_per_s", "roof").join(
         limits.select(*DEVICE_KEY, "peak_flops_per_s", "peak_bytes_per_s").drop_nulls(),
         on=DEVICE_KEY,
@@ -122,10 +125,13 @@ def _chains(
     """
     families = {op: family for op, (family, _) in signatures().items()}
     family = pl.col("op").replace_strict(families, default=None, return_dtype=pl.String)
-    is_mover = family.is_in(FUSED_FAMILIES) & ~pl.col("op").str.contains("::_foreach_")
+    moves_lists = pl.col("op").str.contains("::_foreach_")
+    is_mover = family.is_in(FUSED_FAMILIES) & ~moves_lists
     movers = calls.select(*CALL, "op", is_mover=is_mover & (pl.col("flops") == 0))
     ran = kernels.join(movers, on=CALL, how="left", nulls_equal=True).sort(*_STREAM, "start_ns")
-    begins = ~(pl.col("is_mover") & pl.col("is_mover").shift(1).over(_STREAM).fill_null(False))
+    follows_mover = pl.col("is_mover").shift(1).over(_STREAM)
+    begins = ~(pl.col("is_mover") & follows_mover.fill_null(False))
+    duration_ns = pl.col("duration_ns")
     chains = (
         ran.with_columns(chain=begins.cum_sum())
         .filter("is_mover")
@@ -133,7 +139,7 @@ def _chains(
         .agg(
             pl.col("op").unique(maintain_order=True).head(2).str.join(" + "),
             n=pl.len(),
-            saved=pl.col("duration_ns").sum() - pl.col("duration_ns").max(),
+            saved=duration_ns.sum() - duration_ns.max(),
         )
         .filter(pl.col("n") > 1)
     )

@@ -41,7 +41,8 @@ def _few_edits(mine: tuple[int, ...], theirs: tuple[int, ...]) -> list[tuple[int
     names repeat. For two runs of a program that differ little, this one's grows with the length
     only.
     """
-    reach, steps = {1: 0}, []
+    reach = {1: 0}
+    steps = []
     for n_edits in range(min(_MOST_EDITS, len(mine) + len(theirs)) + 1):
         steps.append(reach.copy())
         for diagonal in range(-n_edits, n_edits + 1, 2):
@@ -78,7 +79,9 @@ def _walked_back(steps: list[dict[int, int]], x: int, diagonal: int) -> list[tup
         if begun == steps[n_edits].get(diagonal + 1) and (
             diagonal == -n_edits or (diagonal != n_edits and steps[n_edits][diagonal - 1] < begun)
         ):
-            diagonal, x = diagonal + 1, begun
+            diagonal = diagonal + 1
+            x = begun
         else:
-            diagonal, x = diagonal - 1, begun - 1
+            diagonal = diagonal - 1
+            x = begun - 1
     return pairs

@@ -108,7 +108,8 @@ def on_job_clock(
         and not (clocks["drift_ppm"].fill_null(0) != 0).any()
     ):
         return frame
-    offsets = clocks.select("rank", "origin_ns", pl.col("offset_ns", "drift_ppm").fill_null(0))
+    lines = pl.col("offset_ns", "drift_ppm").fill_null(0)
+    offsets = clocks.select("rank", "origin_ns", lines)
     joined = frame.join(offsets, on="rank", how="left", maintain_order="left")
     moved = [
         (time := pl.col(column) - pl.col("offset_ns"))
@@ -130,9 +131,8 @@ def with_uncertainty(calls: pl.DataFrame, clocks: pl.DataFrame) -> pl.DataFrame:
     both = calls.join(certainty, on="rank", how="left", maintain_order="left")
     both = both.join(awaited, on="awaited_rank", how="left", maintain_order="left")
     apart = pl.col("uncertainty_ns") + pl.col("_uncertainty_ns")
-    both = both.with_columns(
-        uncertainty_ns=pl.when(pl.col("clock") == pl.col("_clock")).then(0).otherwise(apart)
-    )
+    is_one_clock = pl.col("clock") == pl.col("_clock")
+    both = both.with_columns(uncertainty_ns=pl.when(is_one_clock).then(0).otherwise(apart))
     return both.drop("clock", "_clock", "_uncertainty_ns")
 
 
@@ -146,14 +146,15 @@ def doubt_of(calls: pl.DataFrame, awaited: Collection[int] | None = None) -> str
     is_asked = True if awaited is None else pl.col("awaited_rank").is_in([*awaited])
     waits = calls.filter(wait > 0, is_asked)
     waits = waits.select("uncertainty_ns", wait=wait)
-    sure = waits.filter(pl.col("wait") > pl.col("uncertainty_ns"))
+    uncertainty_ns = pl.col("uncertainty_ns")
+    sure = waits.filter(pl.col("wait") > uncertainty_ns)
     if 2 * int(sure["wait"].sum()) >= int(waits["wait"].sum()):
         return None
     begin = (
         f"ranks begin collectives {waits.select(pl.col('wait').mean()).item() / 1e3:,.1f} us apart"
         " in the mean, and"
     )
-    least = waits.select(pl.col("uncertainty_ns").median()).item()
+    least = waits.select(uncertainty_ns.median()).item()
     known = (
         "how the hosts' clocks differ is not known"
         if least is None
@@ -168,7 +169,8 @@ def _bounds(calls: pl.DataFrame) -> pl.DataFrame:
     A send's end and a receive's start are None, as they bound nothing.
     """
     name = pl.col("issued")
-    sends, receives = name == "send", name == "recv"
+    sends = name == "send"
+    receives = name == "recv"
     has_none = pl.any_horizontal(pl.col("in_split", "out_split").str.contains(r"\b0\b")).fill_null(
         value=False
     )
@@ -191,7 +193,8 @@ def _shared(bounds: pl.DataFrame, nodes: Mapping[int, int | None]) -> tuple[dict
     if len(nodes) == 1 or (len(known) == 1 and None not in nodes.values()):
         return dict.fromkeys(nodes, 0), "one host"
     if len(known) <= 1:
-        gaps = bounds.group_by(_CALL).agg(gap=pl.col("start_ns").max() - pl.col("end_ns").min())
+        least_gap = pl.col("start_ns").max() - pl.col("end_ns").min()
+        gaps = bounds.group_by(_CALL).agg(gap=least_gap)
         if not (gaps["gap"] > JITTER_NS).any():
             return dict.fromkeys(nodes, 0), "assumed"
     # The job's clock is that of the lowest rank with a collective: without one, nothing could be
@@ -210,25 +213,29 @@ def _estimated(
     bounds: pl.DataFrame, clock: Mapping[int, int], origin_ns: int
 ) -> dict[int, dict[str, float]]:
     """Fit each clock: first those that share calls with the job's clock, then their neighbours."""
+    rank = pl.col("rank")
+    start_ns = pl.col("start_ns")
+    end_ns = pl.col("end_ns")
     by_clock = bounds.with_columns(
-        clock=pl.col("rank").replace_strict(clock, default=None, return_dtype=pl.Int32)
+        clock=rank.replace_strict(clock, default=None, return_dtype=pl.Int32)
     )
     by_clock = (
         by_clock.drop_nulls("clock")
         .group_by("clock", *_CALL)
-        .agg(pl.col("start_ns").max(), pl.col("end_ns").min(), pl.col("is_shared").all())
+        .agg(start_ns.max(), end_ns.min(), pl.col("is_shared").all())
     )
-    left, placed = by_clock.filter(pl.col("clock") != 0), by_clock.filter(pl.col("clock") == 0)
+    left = by_clock.filter(pl.col("clock") != 0)
+    placed = by_clock.filter(pl.col("clock") == 0)
     placed = placed.with_columns(uncertainty_ns=pl.lit(0, pl.Int64))
-    until = int(placed.select(pl.col("end_ns").max().fill_null(origin_ns)).item()) - origin_ns
+    until = int(placed.select(end_ns.max().fill_null(origin_ns)).item()) - origin_ns
     fits: dict[int, dict[str, float]] = {}
     while left.height:
+        uncertainty_ns = pl.col("uncertainty_ns")
         others = placed.group_by(_CALL).agg(
-            last_start_ns=(pl.col("start_ns") - pl.col("uncertainty_ns")).max(),
-            first_end_ns=(pl.col("end_ns") + pl.col("uncertainty_ns")).min(),
+            last_start_ns=(start_ns - uncertainty_ns).max(),
+            first_end_ns=(end_ns + uncertainty_ns).min(),
             # Medians are floats, which hold times since 1970 to 256 ns only.
-            near_ns=pl.col("end_ns").min()
-            + (pl.col("end_ns") - pl.col("end_ns").min()).median().cast(pl.Int64),
+            near_ns=end_ns.min() + (end_ns - end_ns.min()).median().cast(pl.Int64),
         )
         both = left.join(others, on=_CALL)
         new = _lines(both, origin_ns, until / 1e9)
@@ -239,20 +246,22 @@ def _estimated(
         facts = pl.DataFrame(
             [{"rank": number, "origin_ns": origin_ns} | line for number, line in new.items()]
         )
-        facts = facts.with_columns(pl.col("rank").cast(pl.Int32))
+        facts = facts.with_columns(rank.cast(pl.Int32))
         moved = on_job_clock(left.filter(is_new).with_columns(rank="clock"), facts)
         moved = moved.join(facts.select("rank", "uncertainty_ns"), on="rank").select(placed.columns)
-        placed, left = pl.concat([placed, moved]), left.filter(~is_new)
+        placed = pl.concat([placed, moved])
+        left = left.filter(~is_new)
     return fits
 
 
 def _lines(both: pl.DataFrame, origin_ns: int, until: float) -> dict[int, dict[str, float]]:
     """Fit each clock with bounds from both sides to the known clocks that it shares calls with."""
-    low, high = (
-        pl.col("start_ns") - pl.col("first_end_ns"),
-        pl.col("end_ns") - pl.col("last_start_ns"),
-    )
-    near = pl.when("is_shared").then(pl.col("end_ns") - pl.col("near_ns"))
+    start_ns = pl.col("start_ns")
+    end_ns = pl.col("end_ns")
+    high_t = pl.col("high_t")
+    low = start_ns - pl.col("first_end_ns")
+    high = end_ns - pl.col("last_start_ns")
+    near = pl.when("is_shared").then(end_ns - pl.col("near_ns"))
     rows = both.with_columns(low=low, high=high, near=near)
     base = (
         pl.coalesce(pl.col("near").median(), pl.col("low").max(), pl.col("high").min())
@@ -260,8 +269,8 @@ def _lines(both: pl.DataFrame, origin_ns: int, until: float) -> dict[int, dict[s
         .over("clock")
     )
     rows = rows.with_columns(base=base).with_columns(
-        low_t=(pl.col("start_ns") - pl.col("base") - origin_ns) / 1e9,
-        high_t=(pl.col("end_ns") - pl.col("base") - origin_ns) / 1e9,
+        low_t=(start_ns - pl.col("base") - origin_ns) / 1e9,
+        high_t=(end_ns - pl.col("base") - origin_ns) / 1e9,
         **{name: pl.col(name) - pl.col("base") for name in ("low", "high", "near")},
     )
     stretch = (pl.coalesce("high_t", "low_t") / max(until, 1e-9) * _BINS).floor()
@@ -269,9 +278,9 @@ def _lines(both: pl.DataFrame, origin_ns: int, until: float) -> dict[int, dict[s
         pl.col("low").max(),
         pl.col("low_t").filter(pl.col("low") == pl.col("low").max()).first(),
         pl.col("high").min(),
-        pl.col("high_t").filter(pl.col("high") == pl.col("high").min()).first(),
+        high_t.filter(pl.col("high") == pl.col("high").min()).first(),
         pl.col("near").median(),
-        near_t=pl.col("high_t").filter(pl.col("near").is_not_null()).median(),
+        near_t=high_t.filter(pl.col("near").is_not_null()).median(),
     )
     points: dict[tuple[int, int], tuple[_Points, _Points, _Points]] = {}
     columns = ("clock", "base", "low", "low_t", "high", "high_t", "near", "near_t")

@@ -44,7 +44,8 @@ def waits_of(trace: Trace) -> Waits:
 
 def _waits_of(trace: Trace) -> Waits:
     calls = match_collectives(trace).calls
-    wait = pl.col("last_start_ns") - pl.col("start_ns")
+    start_ns = pl.col("start_ns")
+    wait = pl.col("last_start_ns") - start_ns
     waits = calls.select(
         "rank",
         "group_key",
@@ -53,7 +54,7 @@ def _waits_of(trace: Trace) -> Waits:
         start_ns="own_start_ns",
         end_ns=pl.col("own_start_ns") + wait,
     )
-    pieces = _summed(_disjoint(waits.filter(pl.col("end_ns") > pl.col("start_ns"))))
+    pieces = _summed(_disjoint(waits.filter(pl.col("end_ns") > start_ns)))
     computing = _computing(trace, pieces["rank"].unique())
     hidden = _covered(computing, pieces, "end_ns") - _covered(computing, pieces, "start_ns")
     return Waits(pieces.with_columns(hidden_ns=hidden), computing)
@@ -69,23 +70,21 @@ def waits_by_step(trace: Trace, steps: pl.DataFrame | None = None) -> pl.DataFra
     """
     waits = waits_of(trace)
     ranks = match_collectives(trace).calls.select("rank").unique()
-    length = pl.col("end_ns") - pl.col("start_ns")
-    sums = waits.pieces.group_by("rank").agg(
-        length.sum().alias("wait_ns"), pl.col("hidden_ns").sum()
-    )
+    start_ns = pl.col("start_ns")
+    hidden_ns = pl.col("hidden_ns")
+    length = pl.col("end_ns") - start_ns
+    sums = waits.pieces.group_by("rank").agg(length.sum().alias("wait_ns"), hidden_ns.sum())
     whole = ranks.join(sums, on="rank", how="left").with_columns(
         pl.col("wait_ns", "hidden_ns").fill_null(0), step=pl.lit(None, pl.Int64)
     )
     steps = (trace.frame("steps") if steps is None else steps).join(ranks, on="rank", how="semi")
-    steps = steps.select(
-        "rank", "step", "start_ns", end_ns=pl.col("start_ns") + pl.col("duration_ns")
-    )
+    steps = steps.select("rank", "step", "start_ns", end_ns=start_ns + pl.col("duration_ns"))
     first, last = (_until(waits, steps, edge) for edge in ("start_ns", "end_ns"))
     each = steps.select("rank", "step").with_columns(
         last[name] - first[name] for name in last.columns
     )
     both = pl.concat([whole.select(each.columns), each]).sort("rank", "step", nulls_last=False)
-    both = both.with_columns(exposed_ns=pl.col("wait_ns") - pl.col("hidden_ns"))
+    both = both.with_columns(exposed_ns=pl.col("wait_ns") - hidden_ns)
     return both.select(pl.col(name).cast(dtype) for name, dtype in WAITS.items())
 
 
@@ -110,14 +109,15 @@ def waiting_pairs(trace: Trace) -> pl.DataFrame:
     Columns are WAITING_FOR.
     """
     pair = ["rank", "awaited_rank"]
-    late = pl.col("last_start_ns") - pl.col("start_ns")
+    start_ns = pl.col("start_ns")
+    late = pl.col("last_start_ns") - start_ns
     sums = (
         match_collectives(trace)
         .calls.filter(late > 0)
         .group_by(pair)
         .agg(n_collectives=pl.len(), wait_ns=late.sum())
     )
-    exposed = pl.col("end_ns") - pl.col("start_ns") - pl.col("hidden_ns")
+    exposed = pl.col("end_ns") - start_ns - pl.col("hidden_ns")
     pairs = sums.join(
         waits_of(trace).pieces.group_by(pair).agg(exposed_ns=exposed.sum()), on=pair, how="left"
     )
@@ -130,7 +130,8 @@ def exposed_transfers(trace: Trace) -> pl.DataFrame:
     Columns: rank, group_key, call, transfer_ns.
     """
     calls = match_collectives(trace).calls
-    since = pl.col("own_start_ns") - pl.col("start_ns")
+    start_ns = pl.col("start_ns")
+    since = pl.col("own_start_ns") - start_ns
     transfers = calls.select(
         "rank",
         "group_key",
@@ -140,7 +141,7 @@ def exposed_transfers(trace: Trace) -> pl.DataFrame:
     )
     computing = _computing(trace, transfers["rank"].unique())
     hidden = _covered(computing, transfers, "end_ns") - _covered(computing, transfers, "start_ns")
-    length = pl.col("end_ns") - pl.col("start_ns")
+    length = pl.col("end_ns") - start_ns
     return transfers.select("rank", "group_key", "call", transfer_ns=length - hidden)
 
 
@@ -155,13 +156,14 @@ def waits_in(trace: Trace, windows: pl.DataFrame) -> pl.DataFrame:
 
     `windows` are disjoint, with rank, start_ns and end_ns.
     """
-    exposed = pl.col("end_ns") - pl.col("start_ns") - pl.col("hidden_ns")
+    start_ns = pl.col("start_ns")
+    exposed = pl.col("end_ns") - start_ns - pl.col("hidden_ns")
     pieces = waits_of(trace).pieces.select("rank", "awaited_rank", "start_ns", exposed_ns=exposed)
     bounds = windows.select("rank", begin_ns="start_ns", until_ns="end_ns").sort("begin_ns")
     inside = pieces.sort("start_ns").join_asof(
         bounds, left_on="start_ns", right_on="begin_ns", by="rank", check_sortedness=False
     )
-    inside = inside.filter(pl.col("start_ns") < pl.col("until_ns"))
+    inside = inside.filter(start_ns < pl.col("until_ns"))
     return inside.group_by("awaited_rank").agg(pl.col("exposed_ns").sum())
 
 
@@ -216,9 +218,10 @@ def _last_begun(intervals: pl.DataFrame, moments: pl.DataFrame, column: str) -> 
 def _disjoint(waits: pl.DataFrame) -> pl.DataFrame:
     """Cut from each wait of a rank the time in which a wait that began earlier goes on."""
     ordered = waits.sort("rank", "start_ns", "end_ns")
-    ended = pl.col("end_ns").cum_max().shift().over("rank")
+    end_ns = pl.col("end_ns")
+    ended = end_ns.cum_max().shift().over("rank")
     cut = ordered.with_columns(start_ns=pl.max_horizontal("start_ns", ended))
-    return cut.filter(pl.col("end_ns") > pl.col("start_ns"))
+    return cut.filter(end_ns > pl.col("start_ns"))
 
 
 def _computing(trace: Trace, ranks: pl.Series) -> pl.DataFrame:
@@ -227,13 +230,14 @@ def _computing(trace: Trace, ranks: pl.Series) -> pl.DataFrame:
     A rank without kernels computes while its process does.
     """
     kernels = trace.select("kernels", "rank", "start_ns", "duration_ns", "is_communication")
+    rank = pl.col("rank")
     kernels = kernels.filter(
-        ~pl.col("is_communication").fill_null(value=False), pl.col("rank").is_in(ranks.implode())
+        ~pl.col("is_communication").fill_null(value=False), rank.is_in(ranks.implode())
     )
     of_devices = union(kernels.select("rank", "start_ns", end_ns=END), by="rank")
     if ranks.is_empty():
         return _summed(of_devices)
-    of_processes = trace.derived(process_computing).filter(pl.col("rank").is_in(ranks.implode()))
+    of_processes = trace.derived(process_computing).filter(rank.is_in(ranks.implode()))
     return _summed(pl.concat([of_devices, of_processes]).sort("rank", "start_ns"))
 
 

@@ -187,7 +187,8 @@ def _communication_kernels(trace: Trace) -> tuple[pl.DataFrame, list[str]]:
     # One kernel serves all sends and receives of a rank at a time, and these are not the same on
     # each rank.
     is_pair = names.str.contains("(?i)send_?recv")
-    others, remarks = others.filter(~is_pair), []
+    others = others.filter(~is_pair)
+    remarks = []
     if others.height:
         remarks.append(
             f"{others.height:,} communication kernels do not tell their collective: matched by"
@@ -207,9 +208,10 @@ def assign_groups(kernels: pl.DataFrame) -> tuple[pl.DataFrame, str | None]:
     Two ranks that send and receive are a group, whose calls are send/recv. The remark counts the
     calls of groups of which one rank was captured; they are left out.
     """
-    is_pair = pl.col("name").is_in(_PAIR) & pl.col("peer").is_not_null()
+    name = pl.col("name")
+    is_pair = name.is_in(_PAIR) & pl.col("peer").is_not_null()
     ends = (
-        pl.when(pl.col("name") == _PAIR[0])
+        pl.when(name == _PAIR[0])
         .then(pl.struct(a="rank", b="peer"))
         .otherwise(pl.struct(a="peer", b="rank"))
     )
@@ -230,7 +232,7 @@ def assign_groups(kernels: pl.DataFrame) -> tuple[pl.DataFrame, str | None]:
         sequence=pl.when(~is_pair).then("sequence"),
         name=pl.when(is_pair).then(pl.lit("/".join(_PAIR))).otherwise("name"),
         group_key=each_once(key, lambda words: words.str.strip_chars()),
-        issued=pl.col("name"),
+        issued=name,
     )
     n_ranks = pl.col("rank").n_unique().over("group_key").cast(pl.Int64)
     grouped = grouped.with_columns(n_ranks=n_ranks)
@@ -271,10 +273,11 @@ def drop_partial_prefix(numbered: pl.DataFrame) -> tuple[pl.DataFrame, str | Non
 
     A rank whose profiler began later lacks the first calls, which is no mistake of the program.
     """
-    firsts = numbered.group_by("group_key", "rank").agg(pl.col("call").min())
-    begins = firsts.group_by("group_key").agg(begin=pl.col("call").max())
+    call = pl.col("call")
+    firsts = numbered.group_by("group_key", "rank").agg(call.min())
+    begins = firsts.group_by("group_key").agg(begin=call.max())
     calls = numbered.join(begins, on="group_key", maintain_order="left")
-    complete = calls.filter(pl.col("call") >= pl.col("begin"))
+    complete = calls.filter(call >= pl.col("begin"))
     n_early = calls.height - complete.height
     if not n_early:
         return complete, None
@@ -297,16 +300,19 @@ def _stop_at_mismatch(numbered: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFram
         pl.when(has_one_size).then(pl.col(name)).alias(f"_{name}") for name in sizes
     )
     same = ["name", "dtype", *(f"_{name}" for name in sizes)]
+    n_ranks = pl.col("n_ranks")
+    call = pl.col("call")
+    stop = pl.col("stop")
     of_call = sized.group_by(_CALL).agg(
         n=pl.col("rank").n_unique(),
-        n_ranks=pl.col("n_ranks").first(),
+        n_ranks=n_ranks.first(),
         n_kinds=pl.struct(same).n_unique(),
     )
-    mismatched = of_call.filter((pl.col("n") < pl.col("n_ranks")) | (pl.col("n_kinds") > 1))
-    firsts = mismatched.group_by("group_key").agg(stop=pl.col("call").min())
+    mismatched = of_call.filter((pl.col("n") < n_ranks) | (pl.col("n_kinds") > 1))
+    firsts = mismatched.group_by("group_key").agg(stop=call.min())
     with_stops = numbered.join(firsts, on="group_key", how="left", maintain_order="left")
-    matched = with_stops.filter(pl.col("stop").is_null() | (pl.col("call") < pl.col("stop")))
-    texts = _describe_stops(with_stops.filter(pl.col("stop").is_not_null()))
+    matched = with_stops.filter(stop.is_null() | (call < stop))
+    texts = _describe_stops(with_stops.filter(stop.is_not_null()))
     stops = pl.DataFrame([*texts], schema=STOPS, orient="row").sort("call", "group_key")
     return matched.drop("stop"), stops
 
@@ -346,11 +352,12 @@ def _with_starts(paired: pl.DataFrame) -> pl.DataFrame:
     late = paired.sort("start_ns", "rank", descending=[True, False]).group_by(
         _CALL, maintain_order=True
     )
+    start_ns = pl.col("start_ns")
     of_call = late.agg(
-        first_start_ns=pl.col("start_ns").last(),
-        last_start_ns=pl.col("start_ns").first(),
+        first_start_ns=start_ns.last(),
+        last_start_ns=start_ns.first(),
         awaited_rank=pl.col("rank").first(),
-        least_ns=(pl.col("end_ns") - pl.col("start_ns")).min(),
+        least_ns=(pl.col("end_ns") - start_ns).min(),
     )
     return paired.join(of_call, on=_CALL, maintain_order="left")
 

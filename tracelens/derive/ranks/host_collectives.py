@@ -60,10 +60,11 @@ def host_calls(trace: Trace) -> tuple[pl.DataFrame, list[str]]:
         remarks.append(
             f"{n_of_two:,} sends and receives of processes do not tell to whom, and are left out."
         )
-    has_steps = pl.col("step").count().over("rank") > 0
+    step = pl.col("step")
+    has_steps = step.count().over("rank") > 0
     backends = ", ".join(rows["group"].unique().sort())
     if rows.height and rows.select(has_steps.all()).item():
-        rows = rows.filter(pl.col("step").is_not_null()).with_columns(sequence="step")
+        rows = rows.filter(step.is_not_null()).with_columns(sequence="step")
         remarks.append(f"No sequence numbers in {backends}: matched by order in each step.")
     return rows, remarks
 

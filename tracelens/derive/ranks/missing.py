@@ -66,22 +66,24 @@ def find_missing_straggler(trace: Trace) -> MissingStraggler | None:
     calls = each_transfer(trace)
     lacks = (pl.col("group_size") > pl.col("n_ranks")).fill_null(value=False)
     alike = [*SAME_CALL, "group_size"]
-    whole = calls.filter(~lacks).group_by(alike).agg(whole_ns=pl.col("transfer_ns").median())
-    fastest = pl.col("transfer_ns").quantile(_FASTEST, "lower").over("group_key", *SAME_CALL)
+    transfer_ns = pl.col("transfer_ns")
+    usual_ns = pl.col("usual_ns")
+    whole = calls.filter(~lacks).group_by(alike).agg(whole_ns=transfer_ns.median())
+    fastest = transfer_ns.quantile(_FASTEST, "lower").over("group_key", *SAME_CALL)
     lacking = calls.filter(lacks).join(whole, on=alike, how="left", nulls_equal=True)
     lacking = lacking.with_columns(usual_ns=pl.coalesce("whole_ns", fastest))
-    excess = (pl.col("transfer_ns") - pl.col("usual_ns")).clip(0)
+    excess = (transfer_ns - usual_ns).clip(0)
     groups = lacking.group_by("group_key").agg(
         pl.col("n_ranks", "group_size").first(),
         excess_ns=excess.sum(),
-        mean_ns=pl.col("transfer_ns").mean(),
-        usual_ns=pl.col("usual_ns").mean(),
+        mean_ns=transfer_ns.mean(),
+        usual_ns=usual_ns.mean(),
         # Some of a group's own transfers take longer anyway; half of them do not.
         known_ns=pl.when(pl.col("whole_ns").is_not_null().any())
-        .then(pl.col("transfer_ns").mean())
-        .otherwise(pl.col("transfer_ns").median()),
+        .then(transfer_ns.mean())
+        .otherwise(transfer_ns.median()),
     )
-    groups = groups.filter(pl.col("known_ns") >= SLOW * pl.col("usual_ns"))
+    groups = groups.filter(pl.col("known_ns") >= SLOW * usual_ns)
     if groups.is_empty():
         return None
     row = groups.sort("excess_ns", "group_key", descending=[True, False]).row(0, named=True)

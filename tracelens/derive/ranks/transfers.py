@@ -48,10 +48,13 @@ def group_transfers(trace: Trace, steps: frozenset[int] | None = None) -> pl.Dat
         calls = calls.filter(pl.col("step").is_in([*steps]))
     n = pl.coalesce("group_size", "n_ranks")
     size = pl.max_horizontal("size_in_bytes", "size_out_bytes")
+    name = pl.col("name")
+    skew_ns = pl.col("skew_ns")
+    algbw = pl.col("algbw")
     carried = (
-        pl.when(pl.col("name").str.contains(_TWICE))
+        pl.when(name.str.contains(_TWICE))
         .then(2 * (n - 1) / n)
-        .when(pl.col("name").str.contains(_ALL_BUT_OWN))
+        .when(name.str.contains(_ALL_BUT_OWN))
         .then((n - 1) / n)
         .otherwise(1.0)
     )
@@ -64,10 +67,10 @@ def group_transfers(trace: Trace, steps: frozenset[int] | None = None) -> pl.Dat
         transfer_mean_ns=ns.mean(),
         transfer_median_ns=ns.median(),
         transfer_total_ns=ns.sum(),
-        skew_mean_ns=pl.col("skew_ns").mean(),
-        skew_max_ns=pl.col("skew_ns").max(),
-        algbw_bytes_per_s=pl.col("algbw").mean(),
-        busbw_bytes_per_s=(pl.col("algbw") * pl.col("carried")).mean(),
+        skew_mean_ns=skew_ns.mean(),
+        skew_max_ns=skew_ns.max(),
+        algbw_bytes_per_s=algbw.mean(),
+        busbw_bytes_per_s=(algbw * pl.col("carried")).mean(),
     )
     return _mark_slow(_with_peers(groups.join(_members(trace), on="group_key")))
 
@@ -91,19 +94,21 @@ def _with_peers(groups: pl.DataFrame) -> pl.DataFrame:
     """
     is_whole = (pl.col("group_size") <= pl.col("n_ranks")).fill_null(value=True)
     alike = [*SAME_CALL, "n_ranks"]
+    transfer_median_ns = pl.col("transfer_median_ns")
+    peers_ns = pl.col("peers_ns")
     peers = (
         groups.filter(is_whole)
         .group_by(alike)
         .agg(
             n_groups=pl.len(),
-            peers_ns=pl.col("transfer_median_ns").quantile(0.5, "lower"),
+            peers_ns=transfer_median_ns.quantile(0.5, "lower"),
             fewest_hosts=pl.col("hosts").list.len().min(),
         )
     )
     both = groups.join(peers, on=alike, how="left", nulls_equal=True, maintain_order="left")
     both = both.with_columns(peers_ns=pl.when(is_whole, pl.col("n_groups") > 1).then("peers_ns"))
-    slowdown = pl.col("transfer_median_ns") / pl.col("peers_ns")
-    return both.with_columns(slowdown=pl.when(pl.col("peers_ns") > 0).then(slowdown))
+    slowdown = transfer_median_ns / peers_ns
+    return both.with_columns(slowdown=pl.when(peers_ns > 0).then(slowdown))
 
 
 def _mark_slow(groups: pl.DataFrame) -> pl.DataFrame:
@@ -121,8 +126,9 @@ def _mark_slow(groups: pl.DataFrame) -> pl.DataFrame:
     if slow.height > 1 and not any(_have_common(slow[name]) for name in ("ranks", "hosts")):
         is_network = pl.lit(value=True)
     is_large = pl.max_horizontal("size_in_bytes", "size_out_bytes") >= _LARGE_BYTES
-    inside = pl.col("busbw_bytes_per_s").filter(is_large & (n_hosts == 1)).median()
-    crawls = is_large & (n_hosts > 1) & (pl.col("busbw_bytes_per_s") * _NETWORK < inside)
+    busbw_bytes_per_s = pl.col("busbw_bytes_per_s")
+    inside = busbw_bytes_per_s.filter(is_large & (n_hosts == 1)).median()
+    crawls = is_large & (n_hosts > 1) & (busbw_bytes_per_s * _NETWORK < inside)
     return groups.with_columns(
         slow=pl.when((is_slow & is_network) | crawls.fill_null(value=False))
         .then(pl.lit("network"))

@@ -78,11 +78,8 @@ def _foreign(trace: Trace, matched: Matched) -> str | None:
             "rank", kind=pl.struct("name", "dtype", "size_in_bytes", "size_out_bytes")
         ).unique()
         kinds = kinds.with_columns(n_ranks=pl.len().over("kind"))
-        alone = (
-            kinds.group_by("rank")
-            .agg(pl.col("n_ranks").max())
-            .filter(pl.col("n_ranks") == 1)["rank"]
-        )
+        n_ranks = pl.col("n_ranks")
+        alone = kinds.group_by("rank").agg(n_ranks.max()).filter(n_ranks == 1)["rank"]
         if not {*alone} <= {*matched.calls["rank"].unique()}:
             return str(matched.stops["text"][0])
     far = matched.clocks.filter(

@@ -108,7 +108,8 @@ def _brackets(text: str) -> Iterator[tuple[re.Match[str], int, int]]:
     still_open: list[str] = []
     counts: Counter[str] = Counter()
     for match in _BRACKET.finditer(text):
-        bracket, before = match.group(), len(still_open)
+        bracket = match.group()
+        before = len(still_open)
         if bracket in _OPENERS:
             still_open.append(_OPENERS[bracket])
             counts[_OPENERS[bracket]] += 1

@@ -39,7 +39,8 @@ def pair_stacks(base: Trace, other: Trace) -> list[tuple[dict[str, Any], dict[st
 
     They are the first stack of every symbol that both traces have, else the first stacks of both.
     """
-    ones, twos = first_hits(base), first_hits(other)
+    ones = first_hits(base)
+    twos = first_hits(other)
     shared = [symbol for symbol in ones if symbol in twos]
     if shared:
         return [(ones[symbol], twos[symbol]) for symbol in shared]
@@ -78,5 +79,6 @@ def side_by_side(
                     position < base.height and base["function"][position] != UNKNOWN_FUNCTION,
                 )
             )
-            a, b = position + 1, place + 1
+            a = position + 1
+            b = place + 1
     return rows[:-1]

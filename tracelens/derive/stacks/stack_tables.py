@@ -185,7 +185,8 @@ def _named_by(functions: pl.Series, pattern: str) -> pl.Series:
 
 def _is_twin(first: Stop, second: Stop) -> bool:
     """Return whether the second stop is the first stop's call, forwarded by its library."""
-    innermost, second_innermost = first.frames[0], second.frames[0]
+    innermost = first.frames[0]
+    second_innermost = second.frames[0]
     return (
         len(first.frames) == len(second.frames)
         and first.thread == second.thread
