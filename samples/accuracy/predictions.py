@@ -118,8 +118,8 @@ few steps wait for a loader's workers, by Student's interval of the mean wait. T
 by {apart:.1%} in the median.
 
 What the largest errors have in common was looked for. `input_three` (30 to 53 % at first): its three workers bring
-three batches at a time, and its time was the median of blocks of four steps, of which two in three hold one wait and the
-third holds two. It is their mean here, and blocks of programs taken since hold whole cycles. Compiled programs and
+three batches at a time, and its time was the median of blocks of four steps, of which two in three hold one wait and
+the third holds two. It is their mean here, and blocks of programs taken since hold whole cycles. Compiled programs and
 short ones: a host that was slow while it recorded, which its launches tell (see the last section).
 `torch.profiler`'s own `step()` between two marks is taken off since: 14 to 38 µs, of 335 in `alexnet_infer`. What is
 left of `alexnet_infer` is not explained.
