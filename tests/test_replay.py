@@ -157,6 +157,21 @@ def test_a_thread_that_works_beside_is_not_on_the_path() -> None:
     assert "aten::copy_" not in path["op"].to_list()
 
 
+@pytest.mark.parametrize(
+    ("n_threads", "at_once", "n_chains"), [(200, 1, [1]), (64, 64, [64]), (65, 65, [])]
+)
+def test_many_threads(n_threads: int, at_once: int, n_chains: list[int]) -> None:
+    """In turns they are one chain; more side by side than any program has are not replayed."""
+    made = StepTrace()
+    made.step(0, 4000)
+    made.launch("gemm", 1, 5, 6)
+    for thread in range(n_threads):
+        start = 10 * (thread // at_once + 1)
+        made.span("aten::mm", start, start + 5, thread_id=thread + 1)
+    found = replays(made.trace())
+    assert [len(replay.chain_ends) for replay in found.values()] == n_chains
+
+
 def test_faster_kernels_move_the_wait() -> None:
     replay = replay_of(launch_bound().trace(), 0)
     assert replay is not None

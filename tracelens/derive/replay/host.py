@@ -17,6 +17,10 @@ The limit is a share of the time of the thread that works less; other threads wo
 """
 
 
+_MOST_TEAMS = 64
+"""Teams that are compared with each other and replayed; their number counts squared."""
+
+
 @dataclass(frozen=True, slots=True)
 class Chain:
     """Moments of threads that take turns, in order of time, with what lies between them.
@@ -43,7 +47,11 @@ class Chain:
 
 
 def host_chains(excerpt: Excerpt) -> list[Chain]:
-    """Return the chains of an excerpt's host threads; the first holds the marks of steps."""
+    """Return the chains of an excerpt's host threads; the first holds the marks of steps.
+
+    There is none where more than _MOST_TEAMS of them work side by side, as no program does that
+    trains or serves a model.
+    """
     teams = _teams(excerpt)
     return [_chain(excerpt, team, is_main=i == 0) for i, team in enumerate(teams)]
 
@@ -51,7 +59,8 @@ def host_chains(excerpt: Excerpt) -> list[Chain]:
 def _teams(excerpt: Excerpt) -> list[pl.DataFrame]:
     """Group the threads (process_id, thread_id) that take turns.
 
-    The team of the thread that launches most is first.
+    The team of the thread that launches most is first. Returns none where there are more than
+    _MOST_TEAMS.
     """
     key = ["process_id", "thread_id"]
     active = pl.concat(
@@ -67,21 +76,46 @@ def _teams(excerpt: Excerpt) -> list[pl.DataFrame]:
         thread: rows.height
         for thread, rows in excerpt.calls.partition_by(key, as_dict=True).items()
     }
-    order = sorted(busy, key=lambda thread: (-n_calls.get(thread, 0), -_length(busy[thread])))
-    teams: list[tuple[list[tuple[object, ...]], tuple[Ints, Ints]]] = []
+    lengths = {thread: _length(intervals) for thread, intervals in busy.items()}
+    order = sorted(busy, key=lambda thread: (-n_calls.get(thread, 0), -lengths[thread]))
+    teams: list[_Team] = []
     for thread in order:
-        intervals = busy[thread]
-        for i, (members, theirs) in enumerate(teams):
-            shorter = max(min(_length(intervals), _length(theirs)), 1)
-            if _overlap(intervals, theirs) < _TAKE_TURNS * shorter:
-                teams[i] = ([*members, thread], _merged(*_by_start(intervals, theirs)))
-                break
+        team = next((team for team in teams if team.takes(busy[thread], lengths[thread])), None)
+        if team is None and len(teams) == _MOST_TEAMS:
+            return []
+        if team is None:
+            teams.append(_Team([thread], *busy[thread], lengths[thread]))
         else:
-            teams.append(([thread], intervals))
+            team.threads.append(thread)
     return [
-        pl.DataFrame(members, schema=dict.fromkeys(key, pl.Int64), orient="row")
-        for members, _ in teams
+        pl.DataFrame(team.threads, schema=dict.fromkeys(key, pl.Int64), orient="row")
+        for team in teams
     ]
+
+
+@dataclass(slots=True)
+class _Team:
+    """Threads that take turns, and the union of the times at which any of them is active."""
+
+    threads: list[tuple[object, ...]]
+    begins: Ints
+    ends: Ints
+    length: int
+
+    def takes(self, intervals: tuple[Ints, Ints], length: int) -> bool:
+        """Add a thread's intervals, of a total `length`, where they overlap the team's little."""
+        # Only what lies near is looked at: there may be thousands of short threads.
+        first = np.searchsorted(self.ends, intervals[0][0], "left")
+        after = np.searchsorted(self.begins, intervals[1][-1], "right")
+        near = self.begins[first:after], self.ends[first:after]
+        merged = _merged(*_by_start(intervals, near))
+        added = _length(merged) - _length(near)
+        if length - added >= _TAKE_TURNS * max(min(length, self.length), 1):
+            return False
+        self.begins = np.concatenate([self.begins[:first], merged[0], self.begins[after:]])
+        self.ends = np.concatenate([self.ends[:first], merged[1], self.ends[after:]])
+        self.length += added
+        return True
 
 
 def _merged(begins: Ints, ends: Ints) -> tuple[Ints, Ints]:
@@ -94,12 +128,6 @@ def _merged(begins: Ints, ends: Ints) -> tuple[Ints, Ints]:
 
 def _length(intervals: tuple[Ints, Ints]) -> int:
     return int((intervals[1] - intervals[0]).sum())
-
-
-def _overlap(first: tuple[Ints, Ints], second: tuple[Ints, Ints]) -> int:
-    """Return how long two unions of intervals overlap."""
-    union = _merged(*_by_start(first, second))
-    return _length(first) + _length(second) - _length(union)
 
 
 def _by_start(first: tuple[Ints, Ints], second: tuple[Ints, Ints]) -> tuple[Ints, Ints]:

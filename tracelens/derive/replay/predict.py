@@ -119,7 +119,8 @@ def predict(
     chosen = {r: replay for r, replay in replays(trace).items() if rank in {None, r}}
     if not chosen:
         raise MissingTableError(
-            "whatif needs steps whose host was recorded; tracelens collect torch or nsys gives them"
+            "whatif needs steps whose host was recorded, with at most 64 threads at work side by"
+            " side; tracelens collect torch or nsys gives them"
         )
     steps = unprofiled_steps(trace)
     others = {} if other is None else replays(other)

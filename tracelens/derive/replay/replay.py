@@ -52,26 +52,28 @@ class Replay:
 def replays(trace: Trace) -> dict[int, Replay]:
     """Replay each rank's steps around its median one.
 
-    Ranks whose host was not recorded are left out.
+    Ranks are left out whose host was not recorded, or has too many threads, see `host_chains`.
     """
     return trace.derived(_all_ranks)
 
 
 def _all_ranks(trace: Trace) -> dict[int, Replay]:
-    windows = {rank: read_excerpt(trace, rank) for rank in trace.manifest.ranks}
-    return {rank: build(excerpt) for rank, excerpt in windows.items() if excerpt is not None}
+    by_rank = {rank: replay_of(trace, rank) for rank in trace.manifest.ranks}
+    return {rank: replay for rank, replay in by_rank.items() if replay is not None}
 
 
 def replay_of(trace: Trace, rank: int) -> Replay | None:
-    """Replay the rank's steps around the median one; None without a host's records."""
+    """Replay the rank's steps around the median one; None for a rank that `replays` leaves out."""
     excerpt = read_excerpt(trace, rank)
     return None if excerpt is None else build(excerpt)
 
 
-def build(excerpt: Excerpt) -> Replay:
-    """Return the graph of an excerpt."""
+def build(excerpt: Excerpt) -> Replay | None:
+    """Return the graph of an excerpt; None where `host_chains` finds no chain."""
     edges = Edges()
     chains = host_chains(excerpt)
+    if not chains:
+        return None
     times = [np.zeros(1, np.int64)]
     classes = [np.zeros(1, np.int64)]
     n_moments = 1
