@@ -36,8 +36,11 @@ def orders(rows: Mapping[str, Mapping[str, float]], most: float = 2.2) -> alt.La
         x=alt.X("ratio:Q", title="kernel time over eager's", scale=alt.Scale(domain=[0, most])),
     )
     color = alt.Color("order:N", sort=names, title=None, legend=legend())
-    words = base.mark_text(align="left", dx=3).encode(text=alt.Text("ratio:Q", format=".2f"))
-    return (base.mark_bar().encode(color=color) + even_line() + words).properties(
+    text = alt.Text("ratio:Q", format=".2f")
+    words = base.mark_text(align="left", dx=3).encode(text=text)
+    # A white edge keeps the dashed line off the numbers.
+    edge = base.mark_text(align="left", dx=3, stroke="white", strokeWidth=4).encode(text=text)
+    return (base.mark_bar().encode(color=color) + even_line() + edge + words).properties(
         width=560, height=18 * len(values) + 36
     )
 
