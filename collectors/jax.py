@@ -192,10 +192,10 @@ class _Op(NamedTuple):
 
 
 def _op(event: _Event) -> _Op:
-    """Return the HLO op of an event.
+    """Return the HLO op of an event, with its layer and module.
 
-    Its layer is what jax.named_scope and the functions around it are called, without the
-    primitive, the last name; else the module that XLA compiled.
+    Its layer is the scope that jax.named_scope and the functions around it form, without the last
+    name, the primitive; else the module that XLA compiled.
     """
     scopes = (event.text("name") or "").rpartition("/")[0]
     module = event.text("hlo_module")
@@ -250,7 +250,7 @@ def _device_work(event: _Event) -> tuple[str, dict[str, Any]]:
 
 @lru_cache(maxsize=1 << 12)
 def _launched(details: str) -> dict[str, int | None]:
-    """Return the columns of a kernel's details, of which a program has few."""
+    """Return the columns of a kernel's details; a program has few different ones."""
     known = dict(_DETAIL.findall(details))
     static, dynamic = (_number(known.get(f"{word}_shared")) for word in ("static", "dynamic"))
     sizes = {
@@ -273,9 +273,9 @@ def _number(text: str | None) -> int | None:
 def _op_spans(
     calls: Iterable[dict[str, Any]], launched: dict[int, set[_Op]]
 ) -> list[dict[str, Any]]:
-    """Return a span around each call that launches, of the HLO op that it launches.
+    """Return a span around each call that launches, named after the HLO op that it launches.
 
-    A call that launches several, as cuGraphLaunch, has the module that they have in common.
+    A call that launches several, such as cuGraphLaunch, has the module that they have in common.
     """
     spans = []
     for call in calls:

@@ -20,7 +20,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 FOLDERS = ("collectors", "schemas", "tracelens")
 WIDTH = 100
-TOKENS_PER_LINE = 13.5
+TOKENS_PER_LINE = 11.7
 """What no package may exceed. The aim is 9.
 
 Tokens of docstrings and comments do not count, and a line counts if code stands on it. So measured,
@@ -28,9 +28,9 @@ Holistic Trace Analysis has 6.6.
 """
 VAGUE_NAMES = frozenset(("at", "found", "made", "one", "own", "said", "told"))
 """Local names that do not say what a value is."""
-VAGUE_SHARE = 0.015
+VAGUE_SHARE = 0.008
 """The most of all local names that may be vague, all packages together."""
-LIMITS = {"null": 3, "a row a": 3, "no verb": 12, "wide code": 114}
+LIMITS = {"null": 2, "a row a": 1, "no verb": 0, "wide code": 114}
 """The most of each finding in all packages together."""
 
 _NULL = re.compile(r"\bnulls?\b")

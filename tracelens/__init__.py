@@ -86,7 +86,10 @@ def _open_trace(path: Any) -> Any:
 
 
 def _open_base(path: Any, trace: Any) -> Any:
-    """Open what a trace is compared with; of a folder of graphs' captures those of its batches."""
+    """Open what a trace is compared with.
+
+    Of a folder with captures of graphs, open the captures of the trace's batch sizes.
+    """
     if not Path(path).is_dir() or import_module("tracelens.trace.objects").is_trace(Path(path)):
         return _open_trace(path)
     captures = import_module("tracelens.jobs.graph_captures")

@@ -62,7 +62,7 @@ class Report:
 
     `is_asked`: the sections were asked for by name, so each is drawn, with an answer or without.
     `refused` says why two traces are not compared, as they are of two programs. `gate` is what was
-    asked with --fail-on. `whole` is the answer, of a report of all sections, and `rules` how
+    asked with --fail-on. `whole` is the answer to a report of all sections. `rules` says how
     comparisons are judged.
     """
 

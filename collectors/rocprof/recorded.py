@@ -1,4 +1,4 @@
-"""What rocprofv3 recorded of a process, from either of its formats, and the raw tables of it."""
+"""Make raw tables of what rocprofv3 recorded of a process, in either of its formats."""
 
 from dataclasses import dataclass
 
@@ -36,7 +36,7 @@ _COPIES = {
 
 
 class Agent(msgspec.Struct):
-    """A processor, as far as it is of use for a device."""
+    """A processor: the facts that a device needs."""
 
     name: str = ""
     product_name: str = ""

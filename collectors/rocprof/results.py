@@ -1,4 +1,4 @@
-"""rocprofv3's JSON: `rocprofiler-sdk-tool`, an object per process, with its records by kind.
+"""Read rocprofv3's JSON: `rocprofiler-sdk-tool`, one object per process, with records by kind.
 
 It is written by source/lib/output/generateJSON.cpp of rocprofiler-sdk. Names of calls and copies
 are in `strings`, by the numbers of their kind and operation.

@@ -1,4 +1,4 @@
-"""rocpd, the SQLite file of rocprofv3 since ROCm 7: its views, which stay as tables change.
+"""Read rocpd, the SQLite file of rocprofv3 since ROCm 7, by its views, which outlast changes.
 
 The views are in source/share/rocprofiler-sdk-rocpd/data_views.sql of rocprofiler-sdk.
 """

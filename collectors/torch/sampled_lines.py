@@ -48,10 +48,10 @@ class LineSamples:
         return cls(times, frames) if times else None
 
     def within(self, start_ns: int, end_ns: int) -> list[tuple[int, Stack]]:
-        """Return the stacks sampled in a stretch, with the part of it that each stands for.
+        """Return the stacks sampled in a stretch, and for each the part of it that it stands for.
 
-        A sample stands for the time that is nearer to it than to any other: a call that holds the
-        interpreter's lock is sampled once, however long it takes.
+        A sample stands for the time that is nearer to it than to any other sample: a call that
+        holds the interpreter's lock is sampled once, however long it takes.
         """
         first, last = bisect_left(self.times, start_ns), bisect_left(self.times, end_ns)
         inside = self.times[first:last]
@@ -122,7 +122,7 @@ def _cut_where_lines_change(
 
 
 def _with_lines(what: str | None, stacks: list[tuple[int, Stack]]) -> str | None:
-    """Return the place; each of its frames has the line of most time in the stacks.
+    """Return the place; each of its frames has the line in which the stacks spent most time.
 
     Each stack has a weight: the time that it stands for.
     """

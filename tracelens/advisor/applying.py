@@ -245,7 +245,7 @@ class _Rewriting:
 
 
 def _name(node: Any) -> str:
-    """Return the name in the plan: the first result of an operator stands for the operator."""
+    """Return a node's name in the plan: an operator's first result stands for the operator."""
     is_first = node.target is operator.getitem and node.args[1] == 0
     return str(node.args[0].name if is_first else node.name)
 

@@ -90,7 +90,7 @@ def _by_kind(trace: Trace, side: str) -> tuple[pl.DataFrame, pl.DataFrame]:
 
 
 def _beside(mine: pl.DataFrame, theirs: pl.DataFrame, pairs: pl.DataFrame) -> pl.DataFrame:
-    """Put pairs of kernels beside each other, and below them those of either side alone."""
+    """Put pairs of kernels side by side, and below them the kernels that only one side has."""
     beside, alone = [], []
     for side, kernels in (("base", mine), ("other", theirs)):
         id_ = f"{side}_id"

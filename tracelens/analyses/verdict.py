@@ -270,7 +270,7 @@ def notes(trace: Trace, frame: pl.DataFrame) -> list[str]:
 
 
 def _of_either_end(trace: Trace, ranks: list[RankTime]) -> list[str]:
-    """Say of the first rank whose range without the profiler spans two bounds what both are."""
+    """Say, of the first rank whose range without the profiler spans two bounds, what both are."""
     steps = unprofiled_steps(trace)
     for rank in ranks:
         step = steps.get(rank.rank)

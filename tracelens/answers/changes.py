@@ -24,8 +24,8 @@ def changes_of(
 ) -> tuple[Change, ...]:
     """Return the best changes, the largest saving first, for a step of this time.
 
-    `place` is named in the answer already, and not again. Changes for a cause in `without` are left
-    out.
+    `place` is left out of their words, as the answer names it already. Changes for a cause in
+    `without` are left out.
     """
     changes = []
     for advised in advised_changes(trace):
@@ -40,10 +40,10 @@ def changes_of(
 def changes_of_job(
     trace: Trace, culprit: Culprit, step_ns: int | None, place: str | None
 ) -> tuple[Change, ...]:
-    """Return the best changes of a job, beside those of its ranks that the latest ones catch up.
+    """Return the best changes of a job, and those of its ranks that the latest ranks allow.
 
     A replay of the job's collectives tells what a step takes then. `place` is where the late ranks
-    lose their time. Waiting is left out of what else would help: it goes with its cause.
+    lose their time. Waiting is left out of the other changes, as it goes away with its cause.
     """
     if culprit.part == "communication" or step_ns is None:
         return changes_of(trace, step_ns, place)

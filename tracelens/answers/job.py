@@ -69,7 +69,7 @@ def _of_straggler(model: TimeModel, judged: Sequence[RankTime], row: dict[str, A
 
 
 def _place_of(model: TimeModel, culprit: Culprit) -> str | None:
-    """Return where the culprit's ranks lose most time for the cause of their delay; None else."""
+    """Return where the culprit's ranks lose most time to the cause of their delay, or None."""
     of_cause = model.idle.filter(
         pl.col("rank").is_in([*culprit.members.ranks]),
         pl.col("cause") == pl.lit(culprit.cause),

@@ -108,7 +108,7 @@ def _read(path: Path) -> dict[str, list[float]]:
 
 
 def _kept(trace: Trace) -> dict[str, Any]:
-    """Return the settings of the first source that keeps costs."""
+    """Return the settings of the first source that holds costs."""
     every = (source.get("settings") or {} for source in trace.manifest.sources)
     return next((settings for settings in every if settings.get(SETTING)), {})
 

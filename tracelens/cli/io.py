@@ -80,7 +80,7 @@ OneFormat = Annotated[
 
 
 def open_any(paths: Sequence[Path], step: str | None = None, ranks: Sequence[int] = ()) -> Trace:
-    """Open the trace in a directory, or collect the sources in memory, as these ranks.
+    """Open the trace in a directory, or collect the sources in memory, with these ranks.
 
     `step` replaces its marks of steps. Raises SourceError or UsageError.
     """
@@ -93,9 +93,10 @@ def open_any(paths: Sequence[Path], step: str | None = None, ranks: Sequence[int
 
 
 def open_base(path: Path, trace: Trace, step: str | None = None) -> Trace:
-    """Open what a trace is compared with; of a folder of graphs' captures those of its batch sizes.
+    """Open what a trace is compared with.
 
-    `step` replaces its marks of steps. Raises SourceError or UsageError.
+    Of a folder with captures of graphs, open the captures of the trace's batch sizes. `step`
+    replaces its marks of steps. Raises SourceError or UsageError.
     """
     files = [path] if is_trace(path) else captures_of(path, trace)
     return open_any(files, step, range(len(files)) if len(files) > 1 else ())

@@ -81,7 +81,7 @@ class PanelledCommand(TyperCommand):
 
 
 def take_as_given(parameters: Iterable[Any]) -> None:
-    """Convert words of a command's parameters without pydantic, where they are texts or paths.
+    """Convert the words of a command's parameters without pydantic, if they are texts or paths.
 
     Typer (0.29) converts every value by pydantic, which takes 0.06 s to load.
     """
@@ -110,7 +110,7 @@ class _AsGiven:
 
 
 def _is_plain(word: Any, kind: Any) -> bool:
-    """Return whether a word is a text, a path that may be read, or of its kind already."""
+    """Return whether a word is a text, a path that may be read, or of its type already."""
     if kind is Path and isinstance(word, str):
         return os.access(word, os.R_OK) or not os.path.lexists(word)
     return type(word) is kind and kind in (str, bool, int, float)

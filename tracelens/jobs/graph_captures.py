@@ -1,7 +1,7 @@
-"""A folder of captures of graphs as the base of a trace: the captures of its batch sizes.
+"""Choose from a folder of captures of graphs the base of a trace: those of its batch sizes.
 
-Inference servers record the capture of their CUDA graphs in a trace for each batch size, in one
-folder. A replay runs the graph of the smallest size that its tokens fit into.
+Inference servers capture their CUDA graphs in one trace per batch size, in one folder. A replay
+runs the graph of the smallest size that its tokens fit into.
 """
 
 import gzip
@@ -24,10 +24,10 @@ _AT_ONCE, _LONGEST_MARK = 1 << 20, 64
 
 
 def captures_of(path: str | os.PathLike[str], trace: Trace) -> list[Path]:
-    """Return the files of a folder that hold the captures of a trace's graphs; else the path alone.
+    """Return a folder's files that hold the captures of a trace's graphs; else the path itself.
 
-    Of captures of several batch sizes they are those of the trace's rank and sizes; where the
-    trace's steps tell no size, the first whose launches fit a replay.
+    Of captures of several batch sizes, they are those of the trace's rank and sizes. Where the
+    trace's steps tell no size, it is the first whose launches fit a replay.
     """
     folder = Path(path)
     files = _files_of_rank(folder, min(trace.manifest.ranks)) if folder.is_dir() else []
@@ -44,7 +44,7 @@ def captures_of(path: str | os.PathLike[str], trace: Trace) -> list[Path]:
 
 
 def open_captures(path: str | os.PathLike[str], trace: Trace) -> Trace:
-    """Return the captures of a trace's graphs, several files as one trace with a rank for each."""
+    """Return the captures of a trace's graphs as one trace, with a rank for each file."""
     files = captures_of(path, trace)
     return collect(files, ranks=range(len(files)) if len(files) > 1 else ())
 
@@ -82,7 +82,7 @@ def _parts(file: Path) -> Iterator[bytes]:
 
 
 def _batch_sizes_of_steps(trace: Trace) -> list[int]:
-    """Return the numbers of tokens of the steps that replay graphs."""
+    """Return the token counts of the steps that replay graphs."""
     is_replayed = pl.col("link") == "graph"
     replayed = trace.select("kernels", "rank", "step", where=is_replayed).unique()
     steps = steps_of(trace).select("rank", "step", "n_tokens")

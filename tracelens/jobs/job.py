@@ -91,7 +91,7 @@ def collect_job(job: Job, engine: Engine | None, tell: Tell) -> tuple[Trace, dic
 def _at_once(job: Job, tell: Tell) -> tuple[Trace, dict[str, str]]:
     """Collect all sources into a local target.
 
-    A source that cannot be read ends it, but for damaged gzip in a folder, which costs its ranks.
+    The first source that cannot be read ends this. Damaged gzip in a folder only costs its ranks.
     """
     target = Path(job.target)
     check_target(target, force=job.force)
@@ -115,9 +115,9 @@ def _at_once(job: Job, tell: Tell) -> tuple[Trace, dict[str, str]]:
 
 
 def _by_rank(job: Job, engine: Engine, tell: Tell) -> tuple[Trace, dict[str, str]]:
-    """Collect rank by rank, as tasks of the engine. A source that cannot be read costs its ranks.
+    """Collect rank by rank, as tasks of the engine; a source that cannot be read costs its ranks.
 
-    Ranks that are in the target already, of the same sources and options, are not read again.
+    Ranks that are in the target already, from the same sources and options, are not read again.
     """
     skipped: list[str] = []
     tasks = tasks_of(job.paths, job.kind, job.ranks, skipped)

@@ -80,15 +80,15 @@ LIMITS = (EXPANSION, EVENT_MIB, NESTING, LOG_MIB, TRACES, MODULES, QUERY_MIB, NA
 def may_become(size_bytes: int) -> int:
     """Return how many bytes the content of a file of this size may become.
 
-    A program that repeats itself leaves files that grow a thousandfold, which is no harm where the
-    memory holds it: only what is far larger than both is refused.
+    A program that repeats itself leaves files that grow a thousandfold. That does no harm where
+    memory holds it, so only far more than both is refused.
     """
     return max(64 << 20, memory_bytes() // SHARE_OF_MEMORY, EXPANSION.value * size_bytes)
 
 
 @cache
 def memory_bytes() -> int:
-    """Return the bytes of memory that this process may have: the machine's, or its container's."""
+    """Return how many bytes of memory this process may have: the machine's or its container's."""
     amounts = [1 << 30]  # where the system does not say, as Windows does not
     with contextlib.suppress(AttributeError, OSError, ValueError):
         amounts = [os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")]

@@ -42,7 +42,7 @@ def read_captures(paths: Paths, kind: str | None = None) -> list[Capture]:
 def read_in_turn(
     sources: Sequence[tuple[Collector, Path]], read: Callable[[Collector, Path], list[Capture]]
 ) -> list[Capture]:
-    """Return the captures of the sources, and log by bytes how many of them are read."""
+    """Return the captures of the sources; log how much of them is read, in bytes."""
     sizes = [path.stat().st_size if path.is_file() else 0 for _, path in sources]
     captures: list[Capture] = []
     for at, (collector, path) in enumerate(sources):

@@ -100,7 +100,7 @@ def view_names(timeline: Timeline) -> tuple[str, str]:
 
 
 def overviews(report: Report, model: TimeModel, drawn: list[Timeline]) -> dict[str, dict[str, Any]]:
-    """Return all steps of each rank that is drawn alone, by the words it is chosen by."""
+    """Return all steps of each rank that is drawn by itself, by the words that choose it."""
     steps = model.program_steps.sort("start_ns")
     overviews_by_rank = {}
     for rank in dict.fromkeys(view.window.rank for view in drawn if len(view.ranks) == 1):

@@ -1,4 +1,4 @@
-"""Rows of raw tables that can be assembled, for collectors whose sources may hold others."""
+"""Keep the rows of raw tables that can be assembled; some sources hold others."""
 
 import polars as pl
 
@@ -9,10 +9,10 @@ _LATEST_NS = 2**62
 
 
 def sound_rows(raw: dict[str, pl.DataFrame], diagnostics: Diagnostics) -> dict[str, pl.DataFrame]:
-    """Return the raw tables without rows that lack what is needed, or end before they begin.
+    """Return the raw tables without rows that lack what is needed, or that end before they begin.
 
-    Columns get their declared types; a value that does not fit is None. Rows left out are counted
-    as a loss, tables without rows left out.
+    Columns get their declared types; a value that does not fit is None. Rows that are left out are
+    counted as a loss. Tables without rows are left out.
     """
     sound = {}
     for name, frame in raw.items():

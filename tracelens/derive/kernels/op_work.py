@@ -175,10 +175,10 @@ def _rows(tensor: Tensor, most_rows: int) -> int:
 
 
 def _product(name: str, tensors: list[Tensor]) -> int:
-    """Return the operations of the first two matrices that fit, the second one maybe transposed.
+    """Return the operations of the first two matrices that fit; the second may be transposed.
 
-    Both may have a batch before. A byte may hold two numbers of four bits: of both matrices where
-    the op's name says so, or of the second one, which then is half as long.
+    Both may have a batch dimension first. A byte may hold two numbers of four bits. That is so for
+    both matrices where the op's name says it, else for a second matrix that is half as long.
     """
     matrices = [tensor for tensor in tensors if len(tensor.shape) in (2, 3)]
     for left, right in combinations(matrices, 2):

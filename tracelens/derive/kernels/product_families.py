@@ -181,9 +181,9 @@ _ROTATED = 64
 
 
 def _shared_keys(bound: Bound) -> tuple[int, int]:
-    """Return the same of latent attention whose cache is one argument, which holds values too.
+    """Return the same for latent attention whose cache is one argument that also holds values.
 
-    Queries are (…, heads, width), rows of the cache as wide.
+    Queries are (…, heads, width); rows of the cache are as wide.
     """
     queries, rows = bound.nth(0).shape, bound.all("K")[0]
     if len(queries) < 3 or len(rows.shape) < 3 or not _ROTATED < queries[-1] == rows.shape[-1]:

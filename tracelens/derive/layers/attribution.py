@@ -226,7 +226,7 @@ def in_launch_order(trace: Trace, columns: Sequence[str] = ()) -> pl.DataFrame:
     """Return every kernel of each rank in the order of launches.
 
     Kernels of a replayed graph come in the order of its nodes. With `columns`, the frame has these
-    and the rank, strings as Categorical; else all, and launch_ns.
+    and the rank, strings as Categorical; else it has all columns, and launch_ns.
     """
     order = ("rank", "launch_ns", "graph_node_id", "start_ns")
     calls = trace.select("api_calls", "rank", "api_call_id", "start_ns")
@@ -357,7 +357,10 @@ def kernel_layers(trace: Trace, base: Trace | None = None) -> pl.DataFrame:
 
 
 def _layers_by_kind(trace: Trace) -> pl.DataFrame:
-    """Return the layer of each kernel, named once for kernels alike: rank, kernel_id, layer."""
+    """Return the layer of each kernel: rank, kernel_id, layer.
+
+    Kernels that agree in all that decides a layer are named once.
+    """
     if trace.has("sites") and not _knows_nodes(trace):
         columns = ("rank", "kernel_id", "site_id", "link", "is_communication")
         kernels = _with_open_ranges(trace.select("kernels", *columns), trace)

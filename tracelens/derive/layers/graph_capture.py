@@ -88,7 +88,7 @@ class Captured:
     def _chosen(
         self, rank: int, n_tokens: int | None, sizes: pl.DataFrame
     ) -> tuple[int | None, int | None]:
-        """Return the rank and the batch size of the captures that a replay may be of; None for any.
+        """Return the rank and batch size of the captures that a replay may be of; None for any.
 
         A server replays the graph of the smallest size that its tokens fit into. `sizes` has the
         ranks and batch sizes of all captures.
@@ -112,8 +112,9 @@ class Captured:
     ) -> pl.Series | None:
         """Return, for each replayed kernel, the kernel_id of its launch in `work`.
 
-        The captures of that rank and batch size come first, then all: servers also replay larger
-        graphs, as other ranks need them. None where no capture is of this graph.
+        The captures of that rank and batch size are tried first, then all others: servers also
+        replay larger graphs, as other ranks need them. It is None where no capture is of this
+        graph.
         """
         captures = self._captures(rank, size)
         wrong, ids = _best(kernels, captures)

@@ -14,7 +14,7 @@ from tracelens.trace import Trace
 
 
 def keep_window_costs(trace: Trace) -> None:
-    """Keep in each source's settings the costs that its two windows tell, where they do."""
+    """Keep in each source's settings the costs that its two windows show, if they show any."""
     for source in trace.manifest.sources:
         settings = source.get("settings")
         rank = source.get("rank")
@@ -25,11 +25,12 @@ def keep_window_costs(trace: Trace) -> None:
 
 
 def costs_of_windows(trace: Trace, rank: int, settings: Mapping[str, Any]) -> dict[str, Costs]:
-    """Return costs by kind of profile: those of the light window, and of the deep one.
+    """Return costs by kind of profile: those of the light window, and those of the deep one.
 
-    Ops and API calls cost what makes the steps between the windows from those of the light one.
-    Python calls cost the rest that the deep window's steps take longer; without stacks, its ops do.
-    Empty where steps without the profiler were not timed or no costs explain them.
+    The light window's steps are longer than steps between the windows by what ops and API calls
+    cost. The deep window's steps are longer than these by what Python calls cost; without stacks,
+    by what ops cost. The result is empty where steps without the profiler were not timed, or no
+    costs explain them.
     """
     step = unprofiled_steps(trace).get(rank)
     replay = replays(trace).get(rank)

@@ -93,7 +93,7 @@ class Change:
 
 
 def largest_changes(program: JudgedProgram, rules: Iterable[Rule]) -> list[Change]:
-    """Return the changes that take at least 2 % off the judged time, the largest first.
+    """Return the changes that save at least 2 % of the judged time, the largest first.
 
     A change whose saving is not known stands where the recorded time of its cause puts it.
     """

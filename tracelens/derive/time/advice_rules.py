@@ -129,7 +129,7 @@ def _idle(program: JudgedProgram) -> Iterator[Rule]:
 
 
 def _by_loader(places: list[tuple[str, int]]) -> str | None:
-    """Return the advice on torch's loader, where most input time is in one; None elsewhere."""
+    """Return the advice on torch's loader if most input time is in one, else None."""
     times = {loader: sum(ns for what, ns in places if loader in what) for loader in _BY_LOADER}
     loader = max(times, key=lambda name: times[name])
     return _BY_LOADER[loader] if times[loader] and _is_mostly(places, _IN_LOADER) else None

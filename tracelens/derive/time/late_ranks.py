@@ -151,11 +151,11 @@ def _thresholds(delays: pl.DataFrame, column: str) -> pl.DataFrame:
 
 
 def _with_host_excess(model: TimeModel, late: pl.DataFrame, delays: pl.DataFrame) -> pl.DataFrame:
-    """Limit delays by idle time of a cause to the time that the rank's host spent more on it.
+    """Limit delays by an idle cause to the extra time that the rank's host spent on the cause.
 
-    The host is compared with the median of all ranks' hosts. A rank that waits for others hides in
-    that waiting what its own host does, so idle time alone would make others look late. Processes
-    without a device hide nothing: their time is that of the host.
+    The host is compared with the median of all ranks' hosts. A rank that waits for others hides its
+    own host's work in that waiting. So idle time by itself would make the others look late.
+    Processes without a device hide nothing: their time is that of the host.
     """
     if {*delays["rank"]} <= {*model.processes}:
         return late

@@ -1,7 +1,7 @@
-"""Pages of managed memory that move to where they are touched, and the kernels that wait for them.
+"""Find pages of managed memory that move to where they are touched, and kernels that wait.
 
-Nsight Systems records them; torch.profiler does not. A move is no call's: it happens where a kernel
-or the host touches a page that lies elsewhere, or where cudaMemPrefetchAsync moves it ahead.
+Nsight Systems records moves; torch.profiler does not. No call makes a move: it happens where a
+kernel or the host touches a page that lies elsewhere, or where cudaMemPrefetchAsync moves it ahead.
 """
 
 import polars as pl
@@ -19,7 +19,7 @@ _MOVED = ("rank", "device_id", "direction", "process_id", "start_ns", "duration_
 def migrations(trace: Trace) -> pl.DataFrame:
     """Return the moves of pages: rank, device_id, direction, process_id, times and size_bytes.
 
-    Copies that a call asks for are none, whatever memory they are of.
+    Copies that a call asks for are no moves, whatever memory they copy.
     """
     is_move = (
         (pl.col("source_memory") == "managed")
@@ -63,7 +63,7 @@ def waiting_kernels(trace: Trace, moves: pl.DataFrame) -> pl.DataFrame:
 
 
 def stalls_by_place(trace: Trace, kernels: pl.DataFrame) -> list[tuple[str, int]]:
-    """Return what waited for pages: ops, else kernels, with their times, the largest first."""
+    """Return ops, else kernels, that waited for pages, with their times, the largest first."""
     ops = trace.select("spans", "rank", "span_id", "name", where=pl.col("kind") == "op")
     ops = ops.select("rank", "span_id", op=pl.col("name").cast(pl.String))
     named = kernels.join(ops, on=["rank", "span_id"], how="left").with_columns(

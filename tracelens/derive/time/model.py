@@ -51,16 +51,16 @@ _PLACES = ["rank", "device_id", "idle_ns", "cause", "what"]
 class TimeModel:
     """Where the time of each rank and device went.
 
-    `steps` is the table of steps, `host` that of activities: what each host thread did, with cause
-    and call path. `phases` has the windows of time that everything is summed in. `program_steps`
-    are the steps that medians are made of: the program's, whole ones where there is any.
-    `processes` are the ranks without a device, whose process's time is judged. `device` has one
-    row per rank, device, step and phase with the columns of TIME_BREAKDOWN, shares left out;
-    device_id is None for a process without a device. `idle` has the program's idle time by rank,
-    device, cause and call path (what), most first: idle_ns, n_gaps, longest_ns (the most that one
-    gap has of it) and example_ns (the start of that gap). `collectives` says which kernels of
-    different ranks are one call. `waits` has the time that one rank waited for another in them, one
-    row per pair.
+    `steps` is the table of steps. `host` is the table of activities: what each host thread did,
+    with cause and call path. `phases` has the windows of time in which everything is summed.
+    `program_steps` are the steps that medians are made of: the program's whole steps, or all if
+    none is. `processes` are the ranks without a device, whose process's time is judged. `device`
+    has one row per rank, device, step and phase with the columns of TIME_BREAKDOWN, shares left
+    out; device_id is None for a process without a device. `idle` has the program's idle time by
+    rank, device, cause and call path (what), most first: idle_ns, n_gaps, longest_ns (the most of
+    it in one gap) and example_ns (the start of that gap). `collectives` says which kernels of
+    different ranks are one call. `waits` has the time that one rank waited for another in
+    collectives, one row per pair.
     """
 
     trace: Trace

@@ -217,7 +217,10 @@ def _of_all_ranks(trace: Trace) -> pl.DataFrame:
 
 
 def _by_start(frame: pl.DataFrame) -> pl.DataFrame:
-    """Sort by start; most tables are sorted already, and looking takes a tenth of sorting."""
+    """Return rows sorted by start.
+
+    Most tables are sorted already, and looking takes a tenth of sorting.
+    """
     return frame if frame["start_ns"].is_sorted() else frame.sort("start_ns")
 
 

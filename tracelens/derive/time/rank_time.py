@@ -89,7 +89,7 @@ class RankTime:
         return max(PARTS, key=self.shares.__getitem__)
 
     def bound_of(self, share: float) -> str:
-        """The part that takes most of a step of this share of the judged one.
+        """Return the part that takes most of a step that is this share of the judged one.
 
         Launching and the host's other work, which a profiler slows, make up the difference.
         """

@@ -30,7 +30,7 @@ class Window:
 def ranks_alone(model: TimeModel, together: list[int]) -> list[int]:
     """Return the ranks whose steps are drawn: all where they are few, else the first and a group.
 
-    The group are those that are drawn `together`.
+    The group is the ranks that are drawn `together`.
     """
     ranks = model.trace.manifest.ranks
     if len(ranks) <= MANY:

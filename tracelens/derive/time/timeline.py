@@ -68,10 +68,10 @@ _BARS_OF_LEVEL = 4
 
 @dataclass(frozen=True, slots=True)
 class Timeline:
-    """The bars of a window, with times since its start, of its rank or of several ranks.
+    """The bars of a window of one or several ranks, with times since its start.
 
-    They have the columns BARS and DETAILS. Those shorter than `merged_ns` are put together, level
-    by level; it is None where each is drawn.
+    They have the columns BARS and DETAILS. Bars shorter than `merged_ns` are put together, level by
+    level; it is None where each is drawn.
     """
 
     window: Window
@@ -88,9 +88,9 @@ class Timeline:
 def draw_timelines(
     model: TimeModel, together: list[int], alone: Mapping[int, Sequence[Window]]
 ) -> Iterator[Timeline]:
-    """Draw the ranks `together` below each other, then each rank's windows that are drawn `alone`.
+    """Draw the ranks `together` below each other, then each rank's windows in `alone`.
 
-    Of a rank there are more than two only where their bars are few.
+    A rank has more than two windows only where their bars are few.
     """
     for window in windows(model, together[0]) if len(together) > 1 else []:
         moment = same_moment(model.collectives.clocks, together[0], window.start_ns, together)
@@ -116,10 +116,10 @@ def draw_timeline(
 ) -> Timeline | None:
     """Draw the bars of the window; None without any.
 
-    Lanes stand in the order in which they are drawn: each device's streams, its idle time by cause,
+    Lanes come in the order in which they are drawn: each device's streams, its idle time by cause,
     its queue of launches, then threads, busiest first. Causes are those of `time_breakdown`, except
     that code loaded at a kernel's first use stays launching. `begins` names several ranks to draw
-    below each other, and the moment on each one's own clock at which its part begins.
+    below each other, and for each the moment on its own clock at which its part begins.
     """
     starts = {window.rank: window.start_ns} if begins is None else begins
     parts = [
@@ -265,7 +265,7 @@ def _idle(model: TimeModel, rank: int, work: pl.DataFrame, window: tuple[int, in
 def _queues(trace: Trace, rank: int, begin: int, end: int) -> pl.DataFrame:
     """Draw how much work of each device was launched and had not begun.
 
-    A bar is a stretch of time in which that stays in one of QUEUES.
+    A bar is a stretch of time in which the amount stays in one of QUEUES.
     """
     near = pl.col("start_ns").is_between(begin, end + _AROUND_NS)
     called = pl.col("start_ns").is_between(begin - _AROUND_NS, end)

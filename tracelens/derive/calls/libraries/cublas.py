@@ -55,7 +55,7 @@ def _adds_instead_of_a_bias(nodes: Sequence[Any]) -> bool:
 
 
 def _is_approximate(nodes: Sequence[Any]) -> bool:
-    """Return whether the GELU is known to be the approximation by tanh: cuBLAS has no other."""
+    """Return whether the GELU is known to be the one approximated by tanh; cuBLAS has no other."""
     return bool(json.loads(nodes[-1].call)[2] == ["tanh"])
 
 
