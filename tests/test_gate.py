@@ -136,6 +136,22 @@ def test_values_limits_and_intervals() -> None:
     assert "layer1.1 forward" in found[5].reason
 
 
+def test_each_kernel_that_base_has_not_grew_from_nothing() -> None:
+    """A share of nothing cannot be judged; so much more, and so many more calls, can."""
+    base, other = run(10_000), run(10_000, spin=5_000)
+    texts = ("each kernel:*:duration > +4 us", "each kernel:*:duration > +6 us")
+    failed, passed = verdicts(base, other, *texts)
+    assert (failed.verdict, failed.value) == ("failed", 5_000)
+    assert failed.reason == "spin: more than in base"
+    assert passed.verdict == "passed"
+    counted, gone = verdicts(base, other, "each kernel:*:count > +0", "each kernel:spin:count > 0")
+    assert (counted.verdict, counted.value, gone.verdict) == ("failed", 1, "failed")
+    (fewer,) = verdicts(other, base, "each kernel:*:count > +0")
+    assert fewer.verdict == "passed"
+    (share,) = verdicts(base, other, "each kernel:spin:duration > +10%")
+    assert share.verdict == "unclear"
+
+
 def test_kernels_count_where_base_has_none() -> None:
     base, other = run(10_000), run(10_000, a_gemm_b=500)
     failed, passed, none = verdicts(

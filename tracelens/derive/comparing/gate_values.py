@@ -88,11 +88,20 @@ def asked_values(trace: Trace, asked: Expression, names: Sequence[str]) -> pl.Da
         values = _by_device(time_values(trace).filter(part=part))
     elif asked.each:
         work = _work(trace, asked, matches).with_columns(what=pl.col("name").cast(pl.String))
-        values = _counted(asked, each_step(work, in_steps(trace), ["rank", "what"]))
+        each = each_step(work, in_steps(trace), ["rank", "what"])
+        if asked.form != "share":  # of nothing there is no share
+            each = pl.concat([each, _zeros(trace, work, matches)], how="diagonal_relaxed")
+        values = _counted(asked, each)
     else:
         sums = _summed(trace, _work(trace, asked, matches))
         values = _counted(asked, sums).with_columns(what=pl.lit(None, pl.String))
     return values.select(list(_VALUES)).cast(_VALUES)
+
+
+def _zeros(trace: Trace, work: pl.DataFrame, names: Sequence[str]) -> pl.DataFrame:
+    """Return the values of names that only other runs have: 0 in each step."""
+    absent = pl.DataFrame({"what": sorted({*names} - {*work["what"]})}, schema={"what": pl.String})
+    return _summed(trace, work.clear()).join(absent, how="cross")
 
 
 def _counted(asked: Expression, sums: pl.DataFrame) -> pl.DataFrame:
