@@ -152,6 +152,28 @@ def test_who_recorded_stacks_is_advised_to_leave_them() -> None:
     )
 
 
+@pytest.mark.parametrize(("plain_us", "is_said"), [(2_000, True), (9_000, False)])
+def test_waiting_longer_than_a_plain_step_is_said(plain_us: int, is_said: bool) -> None:
+    """Each recorded step of 10 ms waits 9 ms for a queue; after a pause a full queue waits 0."""
+    trace = process(
+        *(step(i, 10_000 * i, 10_000 * i + 10_000) for i in range(3)),
+        span(0, 30_000, "train.py(4): <module>", "python"),
+        *(op(10_000 * i, 10_000 * i + 1_000, "aten::mm", LARGE) for i in range(3)),
+        *(
+            span(10_000 * i + 1_000, 10_000 * i + 10_000, "queue.py(154): get", "python")
+            for i in range(3)
+        ),
+    )
+    times = {
+        "unprofiled_step_ns": {"median": plain_us * US},
+        "profiled_step_ns": {"mean": 10_000 * US},
+    }
+    manifest = replace(trace.manifest, sources=[{"rank": 0, "settings": times}])
+    answer = make_answer(Trace(manifest, {name: trace.frame(name).lazy() for name in TABLES}))
+    said = [doubt for doubt in answer.doubts if "a recorded step waits 9.00 ms" in doubt]
+    assert bool(said) is is_said
+
+
 def test_a_program_that_only_sleeps_is_said_to_sleep() -> None:
     """Two steps of 10 ms: 1 ms computes, the rest sleeps in one place."""
     trace = process(

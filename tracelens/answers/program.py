@@ -26,7 +26,7 @@ from tracelens.answers.words import (
 from tracelens.derive.kernels.work_kinds import language_kinds
 from tracelens.derive.replay.unprofiled import bounds_of_range, unprofiled_steps
 from tracelens.derive.time.activity_places import PROFILER
-from tracelens.derive.time.advice_rules import is_wait
+from tracelens.derive.time.advice_rules import WORKERS, is_wait
 from tracelens.derive.time.bounds import PART_WORDS, PROCESS_WORDS
 from tracelens.derive.time.cpu_only import READS, count_reads, reads_of, unseen_device
 from tracelens.derive.time.graph_use import count_captured, is_capture
@@ -46,6 +46,8 @@ _SECTIONS = {
 _UNEVEN = 0.05
 """Where the mean step differs by more than this share from the median one, an answer says both."""
 _MOSTLY = 0.8
+_LONGER = 1.5
+"""Waiting that is so many times as long as a step without the profiler is none of its own."""
 _MOST_KINDS = 4
 
 
@@ -58,7 +60,12 @@ def answer_program(trace: Trace) -> Answer:
     row = rows.row(0, named=True)
     model = time_model(trace)
     rank = next(rank for rank in rank_times(model) if rank.rank == row["rank"])
-    doubts = (*_capture(trace), *unseen_device(trace, model.processes), *incomplete(trace))
+    doubts = (
+        *_waits_beyond_the_step(model, rank),
+        *_capture(trace),
+        *unseen_device(trace, model.processes),
+        *incomplete(trace),
+    )
     if row["bound"] == "too little to judge":
         return Answer(
             f"Too little was recorded to say what limits the program: {_amount(rank)}",
@@ -127,6 +134,31 @@ def _kinds(trace: Trace, rank: RankTime) -> tuple[str, ...]:
         f"{kind} {share * 100:.0f} %" for kind, share in kinds[:_MOST_KINDS] if share >= LEAST_SHARE
     ]
     return (f"kernels: {', '.join(words)}",) if words else ()
+
+
+def _waits_beyond_the_step(model: TimeModel, rank: RankTime) -> tuple[str, ...]:
+    """Warn where recorded steps wait longer than steps without the profiler took in all.
+
+    No profiler makes waiting for a time, a queue or a loader's workers longer. Those steps were run
+    right after a trace was written, and found ready what they otherwise wait for.
+    """
+    if rank.unprofiled_ns is None:
+        return ()
+    places = model.idle.filter(rank=rank.rank).group_by("what").agg(pl.col("idle_ns").sum())
+    waits = sum(
+        ns
+        for what, ns in places.drop_nulls("what").iter_rows()
+        if is_wait(str(what)) or WORKERS in str(what)
+    )
+    waits_ns = waits / (rank.n_steps * rank.n_devices)
+    if waits_ns < _LONGER * rank.unprofiled_ns:
+        return ()
+    sentence = (
+        f"a recorded step waits {duration(waits_ns)}, one without the profiler took"
+        f" {duration(rank.unprofiled_ns)} in all: what it waits for was ready by then, as a queue"
+        " fills in a pause"
+    )
+    return (sentence,)
 
 
 def _slowed_beyond_judging(

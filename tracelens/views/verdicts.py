@@ -14,6 +14,8 @@ _SHOWN_BY = {
     "waiting": "time_breakdown",
     "straggler": "waiting",
 }
+_OF_PROCESSES = {"compute": "top_ops", "copy": "top_ops"}
+"""Sections that show a bound of ranks without a device, where these are others."""
 _CAUSES = ("input", "allocation", "sync", "loading", "launch", "host")
 _MOST_CARDS = 16
 
@@ -35,6 +37,7 @@ def list_cards(verdict: Section, processes: Collection[int] = ()) -> list[dict[s
         words = _words(row, is_process=rank in processes)
         texts.append((rank, f"{row['bound']}\n{words}\n{evidence}"))
     cards = []
+    shown_by = _SHOWN_BY | (_OF_PROCESSES if {*rows} <= {*processes} else {})
     for ranks, text in group_ranks(texts)[:_MOST_CARDS]:
         bound, words, evidence = text.split("\n", 2)
         cards.append(
@@ -44,7 +47,7 @@ def list_cards(verdict: Section, processes: Collection[int] = ()) -> list[dict[s
                 "is_known": bound != "straggler" and (bound in _SHOWN_BY or bound in _CAUSES),
                 "words": words,
                 "evidence": evidence,
-                "see": f"see {_SHOWN_BY.get(bound, 'idle_gaps')}",
+                "see": f"see {shown_by.get(bound, 'idle_gaps')}",
             }
         )
     return cards

@@ -39,9 +39,11 @@ _EXPRESSIONS = {
     "host": "without=host",
 }
 """Changes that a replay can make, by the cause that they take away."""
+WORKERS = "_MultiProcessing"
+"""What the places of a loader with worker processes contain."""
 _BY_LOADER = {
     "_SingleProcess": "The data loader works in the main process; give it workers (num_workers)",
-    "_MultiProcessing": "The loader's workers do not keep up; more of them, or cheaper decoding",
+    WORKERS: "The loader's workers do not keep up; more of them, or cheaper decoding",
 }
 _IN_LOADER = r"DataLoader|_next_data"
 _WAITS = (
