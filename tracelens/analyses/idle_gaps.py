@@ -59,7 +59,7 @@ def notes(trace: Trace, frame: pl.DataFrame) -> list[str]:
         )
     if frame["what"].str.contains(DEFINED, literal=True).any():
         sentences.append(
-            "'defined at' is the line where a function begins (of a generator, where it went on):"
+            "Where it says 'defined at', a function begins there (a generator went on there):"
             " which of its lines ran is not known. tracelens run samples lines."
         )
     return sentences + _calls_that_matter(trace)
