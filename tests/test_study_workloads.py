@@ -195,7 +195,8 @@ def test_a_batch_of_the_papers_bytes_is_among_the_copies(study: Any) -> None:
 def test_the_driver_goes_on_where_a_job_fails(
     study: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    driver, jobs = study("run"), sys.modules["plan"]
+    driver = study("run")
+    jobs = driver.plan
     runner = driver.Study(tmp_path, minutes=1, tools={})
     point = {
         "level": "eager",
@@ -239,7 +240,8 @@ def test_the_driver_goes_on_where_a_job_fails(
 
 @pytest.mark.slow
 def test_parts_that_run_one_by_one_add_up(study: Any, tmp_path: Path) -> None:
-    driver, jobs = study("run"), sys.modules["plan"]
+    driver = study("run")
+    jobs = driver.plan
     for names in (("a", "b"), ("b", "c")):
         runner = driver.Study(tmp_path, minutes=1, tools={})
         runner.run([jobs.Job(name, ("python", "-c", "pass")) for name in names])
@@ -304,7 +306,8 @@ def test_samples_count_for_the_point_they_fall_into(study: Any) -> None:
 
 
 def test_no_time_left_starts_nothing(study: Any, tmp_path: Path) -> None:
-    driver, jobs = study("run"), sys.modules["plan"]
+    driver = study("run")
+    jobs = driver.plan
     runner = driver.Study(tmp_path, minutes=0, tools={})
     runner.run([jobs.Job("late", ("python", "-c", f"open({str(tmp_path / 'ran')!r}, 'w')"))])
     assert runner.done[0]["outcome"].startswith("skipped")

@@ -11,6 +11,7 @@ import polars as pl
 
 import tracelens as tl
 from samples.kit.page import unique
+from samples.kit.significance import Range
 from tracelens.schemas.events import FAMILIES
 
 LINEAR = "linear algebra"
@@ -175,13 +176,11 @@ def reuse(base: tl.Trace, other: tl.Trace) -> tuple[Reuse, Reuse]:
 
 
 def _quartiles(steps: pl.DataFrame) -> tuple[float, float] | None:
-    values = steps["value"].drop_nulls().sort()
+    values = steps["value"].drop_nulls()
     if len(values) < 3:
         return None
-    low, high = (values.quantile(q, "linear") for q in (0.25, 0.75))
-    assert low is not None
-    assert high is not None
-    return low, high
+    quartiles = Range.of(values.to_list())
+    return quartiles.low, quartiles.high
 
 
 def percent(value: float, spread: tuple[float, float] | None = None) -> str:

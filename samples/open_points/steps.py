@@ -112,12 +112,9 @@ def compiled(step: Step, subject: str, way: str) -> Iterator[None]:
 
 def baseline(step: Step, name: str) -> Iterator[None]:
     """A model eager and compiled: before the process profiles, under the profiler, and after."""
-    sys.path.insert(0, str(ROOT / "samples/thesis"))
-    for known in ("models", "run"):
-        sys.modules.pop(known, None)
-    from models import batch, model  # type: ignore[import-not-found]  # noqa: PLC0415
-    from protocol import compiled as compile_it  # type: ignore[import-not-found]  # noqa: PLC0415
-    from protocol import timed_ms  # noqa: PLC0415
+    from samples.thesis.models import batch, model  # noqa: PLC0415
+    from samples.thesis.protocol import compiled as compile_it  # noqa: PLC0415
+    from samples.thesis.protocol import timed_ms  # noqa: PLC0415
 
     x = batch(*((2, 32) if step.quick else (32, 224)), DEVICE)
     eager = model(name).to(DEVICE)

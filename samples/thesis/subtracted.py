@@ -49,7 +49,7 @@ class Model(NamedTuple):
         """The time that the layers from the first to the last add together."""
         rows = self.frame.filter(configuration=way, turn=turn).sort("round", "execution")
         until, before = (rows.filter(layer_order=at)["until_ns"] for at in (last, first - 1))
-        return _quartiles((until - before) / 1000)
+        return Range.of((until - before) / 1000)
 
 
 def models_of(run: Run) -> dict[str, Model]:
@@ -65,7 +65,7 @@ def models_of(run: Run) -> dict[str, Model]:
             .sort("layer_order")["layer"]
             .unique(maintain_order=True)
         )
-        whole = {way: _quartiles(_last(frame, way)) for way in WAYS}
+        whole = {way: Range.of(_last(frame, way)) for way in WAYS}
         compiled = run.results["parts"][f"subtraction_{name}"]["custom"]
         found[name] = Model(names.to_list(), turns[CHOICE], turns[BESIDE], whole, compiled, frame)
     return found
@@ -81,18 +81,12 @@ def spans(frame: pl.DataFrame, configuration: str, turn: int) -> list[Range]:
     )
     before = pl.col("until_ns").shift(1, fill_value=0).over("round", "execution")
     added = rows.with_columns(us=(pl.col("until_ns") - before) / 1000)
-    return [
-        _quartiles(part["us"]) for part in added.partition_by("layer_order", maintain_order=True)
-    ]
+    return [Range.of(part["us"]) for part in added.partition_by("layer_order", maintain_order=True)]
 
 
 def _last(frame: pl.DataFrame, configuration: str) -> pl.Series:
     rows = frame.filter(configuration=configuration, turn=BESIDE)
     return rows.filter(pl.col("layer_order") == rows["layer_order"].max())["until_ns"] / 1000
-
-
-def _quartiles(values: pl.Series) -> Range:
-    return Range(*(float(values.quantile(q, "linear") or 0) for q in (0.25, 0.5, 0.75)))
 
 
 def outcomes(
