@@ -166,8 +166,8 @@ Below are the {n} captures that are bundled, as they are predicted now. Two meas
 {apart:.1%} in the median. `workers=4` of `input_turned` gains little on four cores: torch's ops in the main process
 already use all of them, and each worker one. Since then a range ends where ops gain nothing, and `compile` has a
 number, for steps without gradients: what six networks that constants were fitted on take both ways; the others judge.
-`batch` was tried on two: `depthwise_infer` of 64 from 16 and 32 takes 2.57 ms (2.47 predicted, 1.04 to 3.90), `lstm_train`
-of 256 from 64 and 128 takes 16.90 (16.10, 9.16 to 23.05). The host takes most of both, whatever the batch.
+`batch` was tried on two: `depthwise_infer` of 64 from 16 and 32 takes 2.57 ms (2.47 predicted, 1.04 to 3.90),
+`lstm_train` of 256 from 64 and 128 takes 16.90 (16.10, 9.16 to 23.05). The host takes most of both, whatever the batch.
 """
 
 
