@@ -7,7 +7,7 @@ from typing import BinaryIO
 import polars as pl
 
 from tracelens.errors import printable
-from tracelens.exports.export import Export, Selection
+from tracelens.exports.export import ROWS_AT_ONCE, Export, Selection
 from tracelens.exports.lanes import Lanes
 from tracelens.exports.stacks import Stacks, host_stacks, kernel_stacks, stop_stacks
 from tracelens.exports.tracks import Track, host_tracks
@@ -60,8 +60,9 @@ def _profiles(selection: Selection, rank: int, frames: dict[str, int]) -> Iterat
         last = int(slices["end_ns"].max())  # type: ignore[arg-type]
         placed = Lanes(is_nested=True)
         lanes = dict[int, list[pl.Series]]()
-        for lane, events, _ in placed.add(slices["start_ns"], slices["end_ns"]):
-            lanes.setdefault(lane, []).append(events)
+        for part in slices.select("start_ns", "end_ns").iter_slices(ROWS_AT_ONCE):
+            for lane, events, _ in placed.add(part["start_ns"], part["end_ns"]):
+                lanes.setdefault(lane, []).append(events)
         for lane, events, _ in placed.close():
             lanes[lane].append(events)
         for lane, parts in lanes.items():

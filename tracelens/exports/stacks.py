@@ -3,6 +3,7 @@
 A kernel's stack is the spans around the call that launched it, and the kernel.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import polars as pl
@@ -86,24 +87,26 @@ def host_stacks(selection: Selection, rank: int) -> Stacks:
         parent_paths = pl.Series(parents, dtype=pl.Int64)
         above = parent_paths.gather(path)
         rows.append(tree.with_columns(own_ns=own_ns, path=above))
-    start_ns = pl.col("start_ns")
-    step = pl.col("step")
-    duration_ns = pl.col("duration_ns")
-    wanted = {
-        "start_ns": start_ns,
-        "duration_ns": pl.col("own_ns"),
-        "place": pl.format("thread {}", "thread_id"),
-        "name": pl.col("name").cast(pl.String),
-        "path": pl.col("path").fill_null(-1),
-        "step": step,
-    }
-    both = pl.concat([part.select(**wanted) for part in rows])
-    if selection.steps is not None:
-        both = both.filter(step.is_in(selection.steps))
-    by_stack = both.filter(duration_ns > 0).sort("start_ns").lazy()
-    keys = ("place", "name", "path")
-    sums = by_stack.group_by(keys, maintain_order=True).agg(start_ns.first(), duration_ns.sum())
-    return Stacks(sums.collect(), parents, names)
+    sums = pl.concat([_by_stack(part, selection.steps) for part in rows])
+    start_ns = pl.col("start_ns").min()
+    duration_ns = pl.col("duration_ns").sum()
+    # A million rows are a few thousand stacks: only of these are names and places written out.
+    stacks = sums.group_by("thread_id", "name", "path", maintain_order=True)
+    ordered = stacks.agg(start_ns, duration_ns).sort("start_ns", maintain_order=True)
+    thread = pl.format("thread {}", "thread_id")
+    name = pl.col("name").cast(pl.String)
+    return Stacks(
+        ordered.select("start_ns", "duration_ns", "path", name, place=thread), parents, names
+    )
+
+
+def _by_stack(rows: pl.DataFrame, steps: Sequence[int] | None) -> pl.DataFrame:
+    """Sum own time of the rows of the steps: thread_id, name, path, start_ns and duration_ns."""
+    own_ns = pl.col("own_ns")
+    is_chosen = own_ns > 0 if steps is None else (own_ns > 0) & pl.col("step").is_in(steps)
+    keys = ("thread_id", "name", pl.col("path").fill_null(-1))
+    by_stack = rows.lazy().filter(is_chosen).group_by(*keys, maintain_order=True)
+    return by_stack.agg(pl.col("start_ns").min(), duration_ns=own_ns.sum()).collect()
 
 
 def stop_stacks(selection: Selection, rank: int) -> Stacks:

@@ -78,17 +78,25 @@ def tracks_of(selection: Selection, rank: int) -> Iterator[Track]:
 def host_tracks(
     selection: Selection, rank: int, window: pl.Expr | None = None, arrows: Arrows | None = None
 ) -> Iterator[Track]:
-    """Yield a track for each thread with the rank's spans and API calls in a window."""
+    """Yield a track for each thread with the rank's spans and API calls in a window.
+
+    Without arrows, slices have no column but times, category and name.
+    """
     place = ("process_id", "thread_id", *_TIMES)
-    spans = selection.rows("spans", rank, "span_id", *place, *_SPAN, where=window)
-    calls = selection.rows(
-        "api_calls", rank, "api_call_id", *place, "api", "correlation_id", where=window
-    )
-    if arrows is not None:
+    if arrows is None:
+        spans = selection.rows("spans", rank, *place, "kind", "name", where=window)
+        calls = selection.rows("api_calls", rank, *place, "api", where=window)
+    else:
+        spans = selection.rows("spans", rank, "span_id", *place, *_SPAN, where=window)
+        calls = selection.rows(
+            "api_calls", rank, "api_call_id", *place, "api", "correlation_id", where=window
+        )
         spans = arrows.of_spans(spans)
         calls = arrows.of_calls(calls)
-    spans = spans.drop("span_id").rename({"kind": "category", "module_path": "layer"})
-    calls = calls.drop("api_call_id").rename({"api": "name", "correlation_id": "correlation"})
+    names = {"kind": "category", "module_path": "layer"}
+    spans = spans.drop("span_id", strict=False).rename(names, strict=False)
+    names = {"api": "name", "correlation_id": "correlation"}
+    calls = calls.drop("api_call_id", strict=False).rename(names, strict=False)
     api_call = pl.lit("api call").cast(pl.Categorical)
     calls = calls.with_columns(category=api_call)
     both = pl.concat([spans, calls], how="diagonal")
