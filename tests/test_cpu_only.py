@@ -12,7 +12,7 @@ from tests.cases import make_trace
 from tracelens.analyses import idle_gaps, time_breakdown, verdict
 from tracelens.analyses.time_breakdown import notes
 from tracelens.analyses.verdict import notes as verdict_notes
-from tracelens.derive.time.model import time_model
+from tracelens.derive.time.model import list_idle
 from tracelens.derive.time.step_table import activities_of
 from tracelens.errors import MissingTableError
 from tracelens.exports.export import Selection
@@ -111,7 +111,7 @@ def test_time_without_ops_is_the_main_threads() -> None:
 
 def test_idle_time_is_where_no_thread_runs_an_op() -> None:
     trace = two_steps()
-    found = time_model(trace).idle_intervals().select(pl.col("start_ns", "end_ns") / US, "cause")
+    found = list_idle(trace).select(pl.col("start_ns", "end_ns") / US, "cause")
     host = [(0, 1_000), (5_000, 5_500), (6_500, 7_000), (9_000, 10_000), (13_000, 14_000)]
     expected = [(*times, "host") for times in host] + [
         (4_000, 4_050, "launch"),
@@ -190,9 +190,7 @@ def test_gloo_is_communication() -> None:
         5_000 * US,
         5_000 * US,
     ]
-    idle = (
-        time_model(trace).idle_intervals().select(pl.col("start_ns", "end_ns") / US, "cause").rows()
-    )
+    idle = list_idle(trace).select(pl.col("start_ns", "end_ns") / US, "cause").rows()
     assert merged(idle) == [(8_100, 10_000, "host")]
 
 
@@ -325,7 +323,7 @@ def test_parts_of_random_schedules_are_those_they_were_made_with(
     # A last step in which nothing runs is no part of the program.
     assert gaps == found.filter(phase="program")["idle_ns"].sum()
     assert sorted(by_cause(idle_gaps(trace), pl.col("idle_ns"))) == sorted(
-        by_cause(time_model(trace).idle_intervals(), pl.col("end_ns") - pl.col("start_ns"))
+        by_cause(list_idle(trace), pl.col("end_ns") - pl.col("start_ns"))
     )
     judged = verdict(trace)
     assert judged["bound"][0] in {"compute", "input", "host", "launch", "too little to judge"}

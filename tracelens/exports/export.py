@@ -10,7 +10,7 @@ from typing import BinaryIO
 import polars as pl
 
 from tracelens.derive.layers.attribution import kernel_layers
-from tracelens.derive.time.model import time_model
+from tracelens.derive.time.model import list_idle
 from tracelens.derive.time.step_table import steps_of
 from tracelens.errors import UsageError
 from tracelens.trace import Trace
@@ -75,7 +75,7 @@ class Selection:
 
         Columns are rank, device_id, start_ns, end_ns, cause and what.
         """
-        return time_model(self.trace.uncached()).idle_intervals()
+        return list_idle(self.trace.uncached())
 
     def rows(
         self, table: str, rank: int, *columns: str, where: pl.Expr | None = None

@@ -121,18 +121,6 @@ class TimeModel:
         """The ranks' own part of the model: models of several ranks are merged from these."""
         return Breakdown(self.device, self.idle)
 
-    def idle_intervals(self) -> pl.DataFrame:
-        """List the program's idle time on each device by start, stretch by stretch.
-
-        Columns are rank, device_id, start_ns, end_ns, cause and what. Lengths sum to the idle time
-        of `device` in the phase program. Not kept, as there may be millions.
-        """
-        devices = {}
-        if self.trace.has("kernels"):
-            hosts = host_times(self.trace, self.host)
-            devices = works_of_devices(self.trace, hosts, self.phases)
-        return idle_intervals(self.trace, devices)
-
 
 def _used_devices(windows: pl.DataFrame) -> pl.DataFrame:
     """List the devices that work at least a share of the time of their rank's busiest device."""
@@ -140,6 +128,19 @@ def _used_devices(windows: pl.DataFrame) -> pl.DataFrame:
     devices = windows.group_by("rank", "device_id").agg(works=works)
     most_work = pl.col("works").max().over("rank")
     return devices.filter(pl.col("works") >= _USED * most_work)
+
+
+def list_idle(trace: Trace) -> pl.DataFrame:
+    """List the program's idle time on each device by start, stretch by stretch.
+
+    Columns are rank, device_id, start_ns, end_ns, cause and what. Lengths sum to the idle time
+    of the model's `device` in the phase program. Not kept, as there may be millions.
+    """
+    devices = {}
+    if trace.has("kernels"):
+        hosts = host_times(trace, activities_of(trace))
+        devices = works_of_devices(trace, hosts, phases(trace))
+    return idle_intervals(trace, devices)
 
 
 def time_model(trace: Trace) -> TimeModel:
