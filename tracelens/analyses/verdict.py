@@ -270,22 +270,21 @@ def notes(trace: Trace, frame: pl.DataFrame) -> list[str]:
 
 
 def _of_either_end(trace: Trace, ranks: list[RankTime]) -> list[str]:
-    """Say, of the first rank whose range without the profiler spans two bounds, what both are."""
-    steps = unprofiled_steps(trace)
-    for rank in ranks:
-        step = steps.get(rank.rank)
-        bounds = None if step is None else bounds_of_range(rank, step)
-        if step is None or bounds is None or step.low_ns is None or step.high_ns is None:
-            continue
-        nouns = PROCESS_WORDS if rank.is_process else PART_WORDS
-        subject = "a step" if len(ranks) == 1 else f"a step of rank {rank.rank}"
-        sentence = (
-            f"Without the profiler {subject} would take {step.low_ns / 1e6:.2f} to"
-            f" {step.high_ns / 1e6:.2f} ms: limited by {nouns[bounds[0]]} if it is the shortest,"
-            f" by {nouns[bounds[1]]} if it is the longest."
-        )
-        return [sentence]
-    return []
+    """Say what both bounds are where a rank's range without the profiler spans two.
+
+    Of several ranks, which wait for each other, nothing is said: each would be replayed alone.
+    """
+    step = unprofiled_steps(trace).get(ranks[0].rank) if len(ranks) == 1 else None
+    bounds = None if step is None else bounds_of_range(ranks[0], step)
+    if step is None or bounds is None or step.low_ns is None or step.high_ns is None:
+        return []
+    nouns = PROCESS_WORDS if ranks[0].is_process else PART_WORDS
+    sentence = (
+        f"Without the profiler a step would take {step.low_ns / 1e6:.2f} to"
+        f" {step.high_ns / 1e6:.2f} ms, limited by {nouns[bounds[0]]} at the least and by"
+        f" {nouns[bounds[1]]} at the most."
+    )
+    return [sentence]
 
 
 def _capture_only(trace: Trace) -> list[str]:
