@@ -57,7 +57,8 @@ class Arrows:
         number_within_call = pl.col("api_call_id").cum_count().over("api_call_id") - 1
         within = number_within_call.cast(pl.Int64)
         call = work["api_call_id"]
-        first = self.first_of_call.gather(call) + self.n_drawn.gather(call)
+        first_of_call = self.first_of_call.gather(call)
+        first = first_of_call + self.n_drawn.gather(call)
         drawn = call.drop_nulls().value_counts()
         newly_drawn = drawn["count"].cast(pl.Int64)
         drawn_before = self.n_drawn.gather(drawn["api_call_id"])

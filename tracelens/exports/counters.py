@@ -23,7 +23,8 @@ def queue_lengths(selection: Selection, rank: int) -> Iterator[_Series]:
         return
     calls = selection.rows("api_calls", rank, "api_call_id", launched_at := "start_ns")
     calls = calls.rename({launched_at: "called_ns"})
-    work = work.join(calls, on="api_call_id", maintain_order="left").drop("api_call_id")
+    with_calls = work.join(calls, on="api_call_id", maintain_order="left")
+    work = with_calls.drop("api_call_id")
     by_stream = work.partition_by("device_id", "stream_id", as_dict=True, include_key=False)
     for (device, stream), part in by_stream.items():
         launches = part.select(time_ns="called_ns", change=pl.lit(1.0))
@@ -52,6 +53,8 @@ def bandwidths(selection: Selection, rank: int) -> Iterator[_Series]:
 def _running_sum(changes: pl.DataFrame) -> pl.DataFrame:
     """Return the sum of all changes so far at each moment: time_ns, value."""
     change = pl.col("change")
-    by_time = changes.group_by("time_ns").agg(change.sum()).sort("time_ns")
+    change_at_moment = changes.group_by("time_ns").agg(change.sum())
+    by_time = change_at_moment.sort("time_ns")
     # Sums of floats leave a trace of what was added and taken away again.
-    return by_time.select("time_ns", value=change.cum_sum().round(9) + 0.0)
+    sum_so_far = change.cum_sum().round(9)
+    return by_time.select("time_ns", value=sum_so_far + 0.0)

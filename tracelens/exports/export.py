@@ -55,7 +55,8 @@ class Selection:
     @cached_property
     def windows(self) -> pl.DataFrame:
         """The start and end of each chosen step: rank, start_ns, end_ns, by start."""
-        end = (pl.col("start_ns") + pl.col("duration_ns")).alias("end_ns")
+        end_ns = pl.col("start_ns") + pl.col("duration_ns")
+        end = end_ns.alias("end_ns")
         is_chosen = pl.col("step").is_in(self.steps or [])
         chosen = steps_of(self.trace).filter(is_chosen)
         return chosen.select("rank", "start_ns", end).sort("rank", "start_ns")
@@ -67,7 +68,8 @@ class Selection:
 
     def layers_of(self, rank: int) -> pl.DataFrame:
         """Return the layer of each of a rank's kernels: kernel_id, layer."""
-        return self.layers.filter(pl.col("rank") == rank).drop("rank")
+        is_of_rank = pl.col("rank") == rank
+        return self.layers.filter(is_of_rank).drop("rank")
 
     @cached_property
     def idle(self) -> pl.DataFrame:
@@ -114,9 +116,12 @@ class Selection:
         if self.steps is None:
             return of_rank
         windows = self.windows.filter(pl.col("rank") == rank)
-        row = windows["start_ns"].search_sorted(of_rank[at], side="right").cast(pl.Int64) - 1
-        ends = windows["end_ns"].gather(row.set(row < 0, None))
-        return of_rank.filter((of_rank[at] < ends).fill_null(value=False))
+        n_begun = windows["start_ns"].search_sorted(of_rank[at], side="right")
+        row = n_begun.cast(pl.Int64) - 1
+        last_begun = row.set(row < 0, None)
+        ends = windows["end_ns"].gather(last_begun)
+        is_before_end = of_rank[at] < ends
+        return of_rank.filter(is_before_end.fill_null(value=False))
 
 
 @dataclass(frozen=True, slots=True)

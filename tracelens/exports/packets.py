@@ -66,7 +66,9 @@ class PacketWriter:
     def packet(self, *fields: bytes) -> None:
         """Write a packet of these fields."""
         flags = _NEEDS_STATE if self.words or self.tracks else _STATE_CLEARED
-        packet = b"".join([wire.integer(10, _SEQUENCE), wire.integer(13, flags), *fields])
+        sequence = wire.integer(10, _SEQUENCE)
+        flag_field = wire.integer(13, flags)
+        packet = b"".join([sequence, flag_field, *fields])
         self.stream.write(wire.text(1, packet))
 
     def word(self, kind: int, text: str) -> int:
@@ -128,16 +130,20 @@ class PacketWriter:
         process = track.thread[0]
         path = (*self.processes[process], name)
         ids = self.identities.process(rank, process), self.identities.thread(rank, track.thread)
-        about = wire.integer(1, ids[0]) + wire.integer(2, ids[1]) + wire.text(5, name)
-        number = self.track(path, wire.text(4, about), has_name=False)
+        process_and_thread = wire.integer(1, ids[0]) + wire.integer(2, ids[1])
+        about = process_and_thread + wire.text(5, name)
+        thread_description = wire.text(4, about)
+        number = self.track(path, thread_description, has_name=False)
         return self.track((*path, beside)) if lane else number
 
     def event(self, kind: int, row: Mapping[str, Any]) -> bytes:
         """Return an event's own bytes: its kind, name, category, and the rest as arguments."""
         parts = [wire.integer(9, kind)]
-        parts.append(wire.integer(10, self.word(_EVENT_NAMES, str(row["name"]))))
+        name_number = self.word(_EVENT_NAMES, str(row["name"]))
+        parts.append(wire.integer(10, name_number))
         if row.get("category") is not None:
-            parts.append(wire.integer(3, self.word(_CATEGORIES, str(row["category"]))))
+            category_number = self.word(_CATEGORIES, str(row["category"]))
+            parts.append(wire.integer(3, category_number))
         for name, value in _arguments(row):
             about = wire.integer(1, self.word(_ARGUMENT_NAMES, name))
             if isinstance(value, int):
@@ -145,7 +151,8 @@ class PacketWriter:
             elif isinstance(value, float):
                 about += _DOUBLE_VALUE + struct.pack("<d", value)
             else:
-                about += wire.integer(17, self.word(_TEXTS, str(value)))
+                text_number = self.word(_TEXTS, str(value))
+                about += wire.integer(17, text_number)
             parts.append(wire.text(4, about))
         return b"".join(parts)
 
@@ -168,7 +175,8 @@ class PacketWriter:
         for (rank, _), (track, lanes) in self.open_tracks.items():
             for lane, events, times in lanes.close():
                 number = self._lane(rank, track, lane)
-                self._write(number, wire.texts([b""]), events * 0, events >= 0, times)
+                no_head = wire.texts([b""])
+                self._write(number, no_head, events * 0, events >= 0, times)
         self.open_tracks.clear()
 
     def _write(
@@ -183,7 +191,8 @@ class PacketWriter:
         end_head = wire.packet_head(_END_OF_SLICE, wire.TRACK_BYTES)
         end = wire.constant(end_head)
         heads = pc.if_else(is_begin.to_arrow(), heads, end)
-        pieces = [heads, wire.constant(wire.track(track)), *wire.moments(times)]
+        track_field = wire.constant(wire.track(track))
+        pieces = [heads, track_field, *wire.moments(times)]
         self.stream.write(wire.memory(wire.joined(pieces)))
         self.n_slices += int(is_begin.sum())
 
@@ -211,7 +220,8 @@ class PacketWriter:
             name_and_tag = wire.constant(self._argument(name))
             known = wire.joined([name_and_tag, *wire.wide_varints(values)])
             is_there = frame[name].is_not_null().to_arrow()
-            pieces.append(pc.if_else(is_there, known, wire.constant(b"")))
+            no_argument = wire.constant(b"")
+            pieces.append(pc.if_else(is_there, known, no_argument))
         return pieces
 
     def _argument(self, name: str) -> bytes:
@@ -248,9 +258,11 @@ class PacketWriter:
         self._seen(values["time_ns"])
         for part in values.iter_slices(_EVENTS_AT_ONCE):
             bits = wire.eight_bytes(part["value"])
-            fixed = wire.constant(head + _VALUE), bits, wire.constant(wire.track(number))
+            track_field = wire.constant(wire.track(number))
+            fixed = wire.constant(head + _VALUE), bits, track_field
             moments = wire.moments(part["time_ns"])
-            self.stream.write(wire.memory(wire.joined([*fixed, *moments])))
+            packets = wire.joined([*fixed, *moments])
+            self.stream.write(wire.memory(packets))
         self.n_values += values.height
 
     def instant(self, rank: int, path: tuple[str, ...], name: str, about: dict[str, Any]) -> None:
@@ -258,8 +270,10 @@ class PacketWriter:
         number = self.track((f"rank {rank}", *path))
         event = self.event(_INSTANT, {"name": name} | about)
         head = wire.packet_head(event, wire.TRACK_BYTES)
-        moment = wire.moments(pl.Series([self.first_ns or 0]))
-        pieces = [wire.texts([head]), wire.constant(wire.track(number)), *moment]
+        earliest = pl.Series([self.first_ns or 0])
+        moment = wire.moments(earliest)
+        track_field = wire.constant(wire.track(number))
+        pieces = [wire.texts([head]), track_field, *moment]
         self.stream.write(wire.memory(wire.joined(pieces)))
 
     def _seen(self, times: pl.Series) -> None:

@@ -51,7 +51,8 @@ def _processes(selection: Selection, rank: int) -> list[int]:
         selection.rows(table, rank, "process_id")["process_id"].unique()
         for table in ("spans", "api_calls")
     ]
-    return sorted(set(ids[0]) | set(ids[1]), key=lambda process: (process <= 0, process))
+    processes = set(ids[0]) | set(ids[1])
+    return sorted(processes, key=lambda process: (process <= 0, process))
 
 
 def _counters(writer: PacketWriter, selection: Selection, rank: int) -> None:
@@ -61,7 +62,8 @@ def _counters(writer: PacketWriter, selection: Selection, rank: int) -> None:
     by_device = changes.partition_by("device_id", as_dict=True)
     for (device,), part in by_device.items():
         for column, word in _MEMORY.items():
-            values = part.select("time_ns", value=pl.col(column).cast(pl.Float64)).drop_nulls()
+            size = pl.col(column).cast(pl.Float64)
+            values = part.select("time_ns", value=size).drop_nulls()
             writer.counter(rank, (_place(device), f"memory {word}"), "bytes", values)
     for (device, name), values in queue_lengths(selection, rank):
         writer.counter(rank, (_place(device), name), "launched", values)
@@ -73,7 +75,8 @@ def _counters(writer: PacketWriter, selection: Selection, rank: int) -> None:
         "device_id", "name", "unit", as_dict=True
     ).items():
         path = (_place(device), printable(str(name)))
-        writer.counter(rank, path, str(unit or ""), part.select("time_ns", "value"))
+        levels = part.select("time_ns", "value")
+        writer.counter(rank, path, str(unit or ""), levels)
 
 
 def _place(device: object) -> str:

@@ -38,7 +38,8 @@ def write(selection: Selection, stream: BinaryIO) -> str:
             stream.writelines(piece.encode() for piece in profile)
             n_profiles += 1
     shared = [{"name": name} for name in frames]
-    stream.write(b'],"shared":{"frames":' + json.dumps(shared).encode() + b"}}\n")
+    frame_table = json.dumps(shared).encode()
+    stream.write(b'],"shared":{"frames":' + frame_table + b"}}\n")
     return f"{n_profiles:,} profiles, {len(shared):,} frames"
 
 
@@ -97,16 +98,15 @@ def _events(track: Track, events: pl.Series, head: str, frames: dict[str, int]) 
     Times count from the first slice's start, as JavaScript's numbers hold 53 bits.
     """
     origin = track.slices["start_ns"][0]
-    numbers = {
-        name: frames.setdefault(printable(name), len(frames))
-        for name in track.slices["name"].unique().cast(pl.String)
-    }
+    texts = track.slices["name"].unique().cast(pl.String)
+    numbers = {name: frames.setdefault(printable(name), len(frames)) for name in texts}
     yield head + ',"events":['
     between = ""
     for part in events.to_frame("event").iter_slices(1 << 16):
         is_begin = part["event"] >= 0
         row_of_end = -1 - pl.col("event")
-        slice_rows = part.select(pl.when(is_begin).then("event").otherwise(row_of_end)).to_series()
+        event_row = pl.when(is_begin).then("event").otherwise(row_of_end)
+        slice_rows = part.select(event_row).to_series()
         name_text = pl.col("name").cast(pl.String)
         rows = track.slices[slice_rows].select(name_text, "start_ns", "end_ns")
         for begins, (name, start, end) in zip(is_begin, rows.iter_rows(), strict=True):

@@ -31,13 +31,16 @@ def varint(number: int, width: int = 0) -> bytes:
 
 def integer(field: int, value: int) -> bytes:
     """Return a field with an integer."""
-    return varint(field << 3) + varint(value % (1 << 64))
+    tag = varint(field << 3)
+    return tag + varint(value % (1 << 64))
 
 
 def text(field: int, value: bytes | str) -> bytes:
     """Return a field with text, bytes or a message."""
     data = value.encode() if isinstance(value, str) else value
-    return varint(field << 3 | 2) + varint(len(data)) + data
+    tag = varint(field << 3 | 2)
+    size = varint(len(data))
+    return tag + size + data
 
 
 def track(number: int) -> bytes:
@@ -51,7 +54,8 @@ def packet_head(event: bytes, n_more: int) -> bytes:
     After those come the timestamp's bytes.
     """
     head = b"\x50\x01\x68\x02\x5a" + varint(len(event) + n_more) + event
-    return b"\x0a" + varint(len(head) + n_more + MOMENT_BYTES) + head
+    size = varint(len(head) + n_more + MOMENT_BYTES)
+    return b"\x0a" + size + head
 
 
 def texts(values: Sequence[bytes]) -> pa.Array:
@@ -92,7 +96,8 @@ def eight_bytes(values: pl.Series) -> pa.Array:
     """Return each value's eight bytes, as fixed64, sfixed64 and double are written."""
     array = values.rechunk().to_arrow()
     values_buffer = array.buffers()[1]
-    buffer = values_buffer.slice(array.offset * 8, len(array) * 8)
+    n_bytes = len(array) * 8
+    buffer = values_buffer.slice(array.offset * 8, n_bytes)
     fixed = pa.Array.from_buffers(pa.binary(8), len(array), [None, buffer])
     return pc.cast(fixed, _BYTES)
 
@@ -113,6 +118,6 @@ def cut(records: pa.Array, lengths: pl.Series) -> pa.Array:
     ends_of_pieces = lengths.cum_sum().cast(pl.Int64)
     ends = pl.concat([zero, ends_of_pieces])
     ends = ends.rechunk().to_arrow()
-    return pa.Array.from_buffers(
-        _BYTES, len(ends) - 1, [None, ends.buffers()[1], records.buffers()[2]]
-    )
+    offsets = ends.buffers()[1]
+    content = records.buffers()[2]
+    return pa.Array.from_buffers(_BYTES, len(ends) - 1, [None, offsets, content])
