@@ -281,8 +281,8 @@ def _of_either_end(trace: Trace, ranks: list[RankTime]) -> list[str]:
     nouns = PROCESS_WORDS if ranks[0].is_process else PART_WORDS
     sentence = (
         f"Without the profiler a step would take {step.low_ns / 1e6:.2f} to"
-        f" {step.high_ns / 1e6:.2f} ms, limited by {nouns[bounds[0]]} at the least and by"
-        f" {nouns[bounds[1]]} at the most."
+        f" {step.high_ns / 1e6:.2f} ms: limited by {nouns[bounds[0]]} if it is the shortest,"
+        f" by {nouns[bounds[1]]} if it is the longest."
     )
     return [sentence]
 
