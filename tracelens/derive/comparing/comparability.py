@@ -118,7 +118,8 @@ def _weights(trace: Trace, table: str, key: str, weight: str | None) -> pl.DataF
 
 def _spelled_weights(base: Trace, other: Trace, weights: pl.DataFrame) -> pl.DataFrame:
     spelled = with_one_spelling(base, other, weights, "key")
-    return spelled.group_by("key").agg(pl.col("n").sum())
+    total = pl.col("n").sum()
+    return spelled.group_by("key").agg(total)
 
 
 def with_one_spelling(
@@ -127,7 +128,8 @@ def with_one_spelling(
     """Return kernels of either run with names in one spelling, where two profilers wrote them."""
     if tools(base) == tools(other):
         return kernels
-    return kernels.with_columns(one_spelling(kernels[column]).cast(kernels[column].dtype))
+    names = one_spelling(kernels[column])
+    return kernels.with_columns(names.cast(kernels[column].dtype))
 
 
 def unrelated(base: Trace, other: Trace) -> str | None:
@@ -202,7 +204,8 @@ def _known_versions(trace: Trace, *, of_driver: bool) -> dict[str, set[str]]:
 
 
 def _steps(trace: Trace) -> str | None:
-    n = trace.select("kernels", "rank", "step").drop_nulls().unique().group_by("rank").len()["len"]
+    launching = trace.select("kernels", "rank", "step").drop_nulls()
+    n = launching.unique().group_by("rank").len()["len"]
     return _between(n.to_list()) if len(n) else ("none marked" if trace.has("kernels") else None)
 
 
@@ -257,7 +260,8 @@ def _inputs(base: Trace, other: Trace, column: str) -> tuple[str | None, str | N
 def _calls_of_ops(trace: Trace, column: str) -> pl.DataFrame:
     """Count the calls of ops by name and inputs: name, the column, n."""
     spans = trace.select("spans", "kind", "name", column).lazy()
-    calls = spans.filter(pl.col("kind") == "op").group_by("name", column).len("n").collect()
+    is_op = pl.col("kind") == "op"
+    calls = spans.filter(is_op).group_by("name", column).len("n").collect()
     return calls.cast({pl.Categorical: pl.String})
 
 

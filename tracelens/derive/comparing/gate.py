@@ -85,7 +85,8 @@ def evaluate(
         )
         for side in runs
     ]
-    tick = pl.when(pl.col("counted_in") == TIME).then(float(TICK_NS)).otherwise(0.0)
+    is_time = pl.col("counted_in") == TIME
+    tick = pl.when(is_time).then(float(TICK_NS)).otherwise(0.0)
     rows = judge(sides[0], sides[1], _KEY, rules, tick=tick)
     unlike = other_work(base, other)
     return [
@@ -145,7 +146,8 @@ def _verdict(asked: Expression, rows: pl.DataFrame, unlike: str | None, rules: R
     base = pl.col("base_value")
     start = base if asked.form == "most" else pl.lit(0.0)
     whole = base if asked.form == "share" else pl.lit(1.0)
-    by = {"value": pl.col("other_value") - base, "low": pl.col("low"), "high": pl.col("high")}
+    difference_ns = pl.col("other_value") - base
+    by = {"value": difference_ns, "low": pl.col("low"), "high": pl.col("high")}
     rows = rows.drop_nulls(["base_value", "other_value"])
     rows = rows.with_columns(
         ((start + difference) / whole).fill_nan(None).alias(name) for name, difference in by.items()
@@ -189,8 +191,10 @@ def _state(asked: Expression) -> pl.Expr:
     value = pl.col("value")
     beyond = value > asked.limit
     worse = pl.col("outcome") == "slower"
-    is_known = pl.col("reason").ne_missing(pl.lit(REASON_TOO_FEW)) & value.is_not_null()
-    return pl.when(beyond & worse).then(2).when(is_known).then(1).otherwise(0)
+    has_samples = pl.col("reason").ne_missing(pl.lit(REASON_TOO_FEW))
+    is_known = has_samples & value.is_not_null()
+    fails = beyond & worse
+    return pl.when(fails).then(2).when(is_known).then(1).otherwise(0)
 
 
 def _reason(asked: Expression, row: dict[str, Any]) -> str:

@@ -46,7 +46,8 @@ def names_of(kind: str, traces: Iterable[Trace]) -> list[str]:
     where = pl.col("kind") == "op" if kind == "op" else None
     names: set[str] = set()
     for trace in traces:
-        texts = trace.select(table, column, where=where)[column].unique().drop_nulls()
+        texts_of_rows = trace.select(table, column, where=where)[column]
+        texts = texts_of_rows.unique().drop_nulls()
         names |= set(texts.cast(pl.String))
         if kind == "layer":
             names |= set(_layers(trace)["layer"])
@@ -78,9 +79,11 @@ def asked_values(trace: Trace, asked: Expression, names: Sequence[str]) -> pl.Da
     part = _STEP_PARTS.get(asked.name, asked.name)
     matches = [name for name in matching_names(asked, names) if not name.startswith("(")]
     if asked.kind == "layer":
-        work = _layers(trace).filter(pl.col("layer").is_in(matches))
+        is_matched = pl.col("layer").is_in(matches)
+        work = _layers(trace).filter(is_matched)
         what = pl.concat_str("layer", "phase", separator=" ", ignore_nulls=True)
-        values = each_step(work.with_columns(what=what), in_steps(trace), ["rank", "what"])
+        with_what = work.with_columns(what=what)
+        values = each_step(with_what, in_steps(trace), ["rank", "what"])
     elif asked.name in MEMORY:
         measured = memory_values(trace) if trace.has("allocations") else _no_memory()
         values = _by_device(measured.filter(measure=MEMORY[asked.name]))
@@ -94,13 +97,15 @@ def asked_values(trace: Trace, asked: Expression, names: Sequence[str]) -> pl.Da
         values = _counted(asked, each)
     else:
         sums = _summed(trace, _work(trace, asked, matches))
-        values = _counted(asked, sums).with_columns(what=pl.lit(None, pl.String))
+        no_name = pl.lit(None, pl.String)
+        values = _counted(asked, sums).with_columns(what=no_name)
     return values.select(list(_VALUES)).cast(_VALUES)
 
 
 def _zeros(trace: Trace, work: pl.DataFrame, names: Sequence[str]) -> pl.DataFrame:
     """Return the values of names that only other runs have: 0 in each step."""
-    absent = pl.DataFrame({"what": sorted({*names} - {*work["what"]})}, schema={"what": pl.String})
+    without_work = sorted({*names} - {*work["what"]})
+    absent = pl.DataFrame({"what": without_work}, schema={"what": pl.String})
     return _summed(trace, work.clear()).join(absent, how="cross")
 
 
@@ -123,7 +128,8 @@ def _layers(trace: Trace) -> pl.DataFrame:
 
 
 def _launches_by_op(trace: Trace) -> pl.DataFrame:
-    ops = trace.select("spans", "name", where=pl.col("kind") == "op")["name"].unique()
+    is_op = pl.col("kind") == "op"
+    ops = trace.select("spans", "name", where=is_op)["name"].unique()
     return kernels_below_ops(trace, ops.cast(pl.String).to_list())
 
 
@@ -140,9 +146,8 @@ def _work(trace: Trace, asked: Expression, names: Sequence[str]) -> pl.DataFrame
         copies = trace.select("memcpys", "rank", "step", "direction", column)
         copies = copies.filter(pl.col("direction") == direction)
         value = pl.col(column).cast(pl.Float64)
-        return copies.select(
-            "rank", "step", name=pl.col("direction").cast(pl.String), value=value, n=pl.lit(1)
-        )
+        direction_text = pl.col("direction").cast(pl.String)
+        return copies.select("rank", "step", name=direction_text, value=value, n=pl.lit(1))
     if asked.kind == "op" and asked.counted_in != COUNT:
         if not trace.has("kernels"):
             one_by_one = [outermost_ops(trace, [name]) for name in names] if asked.each else []
@@ -163,8 +168,12 @@ def _summed(trace: Trace, work: pl.DataFrame) -> pl.DataFrame:
     no_step = pl.DataFrame({"rank": unmarked, "step": [None] * len(unmarked)}, schema=steps.schema)
     work = work.select("rank", "step", "value", "n")
     known = work.join(steps, on=["rank", "step"], how="semi") if steps.height else work.clear()
-    whole = work.filter(pl.col("rank").is_in(unmarked)).with_columns(step=pl.lit(None, pl.Int64))
-    sums = pl.concat([known, whole]).group_by("rank", "step").agg(pl.col("value", "n").sum())
+    is_unmarked = pl.col("rank").is_in(unmarked)
+    no_step_number = pl.lit(None, pl.Int64)
+    whole = work.filter(is_unmarked).with_columns(step=no_step_number)
+    totals = pl.col("value", "n").sum()
+    both = pl.concat([known, whole])
+    sums = both.group_by("rank", "step").agg(totals)
     every = pl.concat([steps, no_step])
     joined = every.join(
         sums, on=["rank", "step"], how="left", nulls_equal=True, maintain_order="left"

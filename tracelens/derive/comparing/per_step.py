@@ -55,14 +55,17 @@ def each_step(measured: pl.DataFrame, steps: pl.DataFrame, key: Sequence[str]) -
     marked = steps["rank"].unique().implode()
     rank = pl.col("rank")
     inside = measured.filter(rank.is_in(marked)).drop_nulls("step")
-    sums = inside.lazy().group_by(*key, "step").agg(pl.col("value", "n").sum()).collect()
-    every = sums.select(key).unique(maintain_order=True).join(steps, on="rank")
+    totals = pl.col("value", "n").sum()
+    sums = inside.lazy().group_by(*key, "step").agg(totals).collect()
+    distinct_keys = sums.select(key).unique(maintain_order=True)
+    every = distinct_keys.join(steps, on="rank")
     full = every.join(
         sums, on=[*key, "step"], how="left", nulls_equal=True, maintain_order="left"
     ).sort("step")
     columns = [*key, "value", "n"]
     calls = measured.filter(~rank.is_in(marked)).select(columns)
-    return pl.concat([full.with_columns(pl.col("value", "n").fill_null(0)).select(columns), calls])
+    values_or_zero = pl.col("value", "n").fill_null(0)
+    return pl.concat([full.with_columns(values_or_zero).select(columns), calls])
 
 
 def layer_values(trace: Trace) -> pl.DataFrame:
@@ -76,17 +79,15 @@ def layer_values(trace: Trace) -> pl.DataFrame:
 def layer_work(trace: Trace) -> pl.DataFrame:
     """Time of each layer's and phase's kernels by step: rank, layer, phase, step, value, n."""
     times = layer_step_times(trace)
-    return times.select(
-        "rank", "layer", "phase", "step", value=pl.col("duration_ns").cast(pl.Float64), n=pl.lit(1)
-    )
+    value = pl.col("duration_ns").cast(pl.Float64)
+    return times.select("rank", "layer", "phase", "step", value=value, n=pl.lit(1))
 
 
 def kernel_work(trace: Trace) -> pl.DataFrame:
     """Return every kernel: rank, name, step, value (its duration), n (1)."""
     kernels = trace.select("kernels", "rank", "name", "step", "duration_ns")
-    return kernels.select(
-        "rank", "name", "step", value=pl.col("duration_ns").cast(pl.Float64), n=pl.lit(1)
-    )
+    value = pl.col("duration_ns").cast(pl.Float64)
+    return kernels.select("rank", "name", "step", value=value, n=pl.lit(1))
 
 
 def op_work(trace: Trace, *, on_device: bool) -> pl.DataFrame:
@@ -117,9 +118,8 @@ def layer_host_work(trace: Trace) -> pl.DataFrame:
     layers = layer_host_times(trace, by=("step",))
     if layers.is_empty():
         return layer_work(trace).clear()
-    return layers.select(
-        "rank", "layer", "phase", "step", value=pl.col("op_self_ns").cast(pl.Float64), n="n_ops"
-    )
+    value = pl.col("op_self_ns").cast(pl.Float64)
+    return layers.select("rank", "layer", "phase", "step", value=value, n="n_ops")
 
 
 def kernels_below_ops(trace: Trace, ops: Sequence[str]) -> pl.DataFrame:
@@ -142,12 +142,15 @@ def kernels_below_ops(trace: Trace, ops: Sequence[str]) -> pl.DataFrame:
             parents = tree["parent_id"].gather(around["row"])
             around = around.with_columns(row=parents).drop_nulls()
         if levels:
-            pairs = pl.concat(levels).select("kernel", "name").unique(maintain_order=True)
+            every_level = pl.concat(levels).select("kernel", "name")
+            pairs = every_level.unique(maintain_order=True)
             parts.append(pairs.join(launched, on="kernel"))
     value = pl.col("duration_ns").cast(pl.Float64)
-    columns = ("rank", pl.col("kernel").cast(pl.Int64), "name", "step")
+    kernel = pl.col("kernel").cast(pl.Int64)
+    columns = ("rank", kernel, "name", "step")
     if not parts:
-        return kernel_work(trace).clear().with_columns(kernel=pl.lit(None, pl.Int64))
+        no_kernel = pl.lit(None, pl.Int64)
+        return kernel_work(trace).clear().with_columns(kernel=no_kernel)
     return pl.concat(parts).select(*columns, value=value, n=pl.lit(1))
 
 
@@ -171,8 +174,10 @@ def outermost_ops(trace: Trace, ops: Sequence[str]) -> pl.DataFrame:
 
 def time_values(trace: Trace) -> pl.DataFrame:
     """Return parts of the program's time by step: rank, device (counted from 0), part, value."""
-    frame = time_model(trace).device.filter(pl.col("phase") == PROGRAM)
-    device = (pl.col("device_id").rank("dense").over("rank") - 1).cast(pl.Int64)
+    in_program = pl.col("phase") == PROGRAM
+    frame = time_model(trace).device.filter(in_program)
+    number_of_device = pl.col("device_id").rank("dense").over("rank")
+    device = (number_of_device - 1).cast(pl.Int64)
     parts = [pl.col(f"{part}_ns").cast(pl.Float64).alias(part) for part in PARTS]
     wide = frame.sort("step").select("rank", *parts, device=device)
     return wide.unpivot(index=["rank", "device"], variable_name="part", value_name="value")
@@ -184,8 +189,10 @@ def memory_values(trace: Trace) -> pl.DataFrame:
     A rank that marks no steps has one value for the whole trace.
     """
     rows = allocator_events(trace).filter(in_program(trace))
-    device = (pl.col("device_id").rank("dense").over("rank") - 1).cast(pl.Int64)
-    sums = rows.with_columns(device=device).group_by("rank", "device", "step", maintain_order=True)
+    number_of_device = pl.col("device_id").rank("dense").over("rank")
+    device = (number_of_device - 1).cast(pl.Int64)
+    with_device = rows.with_columns(device=device)
+    sums = with_device.group_by("rank", "device", "step", maintain_order=True)
     size_bytes = pl.col("size_bytes")
     wide = sums.agg(
         pl.col("allocated_bytes").max().alias("allocated_peak"),

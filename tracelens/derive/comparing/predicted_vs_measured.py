@@ -68,7 +68,8 @@ def _pure(trace: Trace) -> dict[str, pl.DataFrame]:
 
 
 def _median(values: pl.DataFrame) -> float:
-    return float(values.select(pl.col("value").median()).item())
+    middle = values.select(pl.col("value").median())
+    return float(middle.item())
 
 
 def _beside(name: str, base: pl.DataFrame, plan: pl.DataFrame, predicted: float | None) -> str:

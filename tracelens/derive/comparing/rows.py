@@ -84,9 +84,10 @@ class Comparison:
         rows = rows.cast({pl.Categorical: pl.String})
         counted = by_step or pl.col("base_n_calls") == pl.col("other_n_calls")
         value = pl.col("base_value")
+        of_totals = speedup(pl.col("base_ns"), pl.col("other_ns"))
         return rows.with_columns(
             change=which_side("base_value", "other_value", ("removed", "added", "both")),
-            speedup=pl.when(counted).then(speedup(pl.col("base_ns"), pl.col("other_ns"))),
+            speedup=pl.when(counted).then(of_totals),
             speedup_per_call=speedup(pl.col("base_call_ns"), pl.col("other_call_ns")),
             speedup_low=speedup(value, value + pl.col("high")),
             speedup_high=speedup(value, value + pl.col("low")),

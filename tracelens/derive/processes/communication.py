@@ -17,7 +17,8 @@ SPAN_KINDS = ("op", "annotation", "nvtx")
 
 def communication_spans(spans: pl.DataFrame) -> pl.DataFrame:
     """Return process_id, start_ns and duration_ns of the spans in which a process communicates."""
-    (communicates,) = matching(spans["name"].cast(pl.Categorical), COMMUNICATION)
+    names = spans["name"].cast(pl.Categorical)
+    (communicates,) = matching(names, COMMUNICATION)
     return span_times(spans, communicates & spans["kind"].is_in(SPAN_KINDS))
 
 

@@ -109,11 +109,13 @@ def _ops(spans: pl.DataFrame, is_own: pl.Series) -> pl.DataFrame:
 def _innermost(ops: pl.DataFrame) -> pl.DataFrame:
     """Return the time of each op outside of the ops that it calls: start_ns, end_ns and op."""
     begins = ops.select("thread_id", ns="start_ns", is_begin=1, order="op", op="op")
-    ends = ops.select("thread_id", ns="end_ns", is_begin=0, order=-pl.col("op"), op="above")
+    later_first = -pl.col("op")
+    ends = ops.select("thread_id", ns="end_ns", is_begin=0, order=later_first, op="above")
     edges = pl.concat([ends, begins], how="vertical_relaxed")
     edges = edges.sort("thread_id", "ns", "is_begin", "order")
     until = pl.col("ns").shift(-1).over("thread_id")
-    tiles = edges.select(start_ns="ns", end_ns=until, op="op").drop_nulls()
+    pieces = edges.select(start_ns="ns", end_ns=until, op="op")
+    tiles = pieces.drop_nulls()
     return tiles.filter(pl.col("end_ns") > pl.col("start_ns"))
 
 
@@ -139,7 +141,8 @@ def _outermost(rows: pl.Series, above: pl.Series) -> pl.Series:
     """
     positions = pl.int_range(len(rows), eager=True)
     place = pl.DataFrame({"row": rows, "at": positions})
-    over = above.to_frame("row").join(place, on="row", how="left", maintain_order="left")["at"]
+    above_rows = above.to_frame("row")
+    over = above_rows.join(place, on="row", how="left", maintain_order="left")["at"]
     top = place["at"]
     while True:
         higher = over.gather(top)
@@ -150,7 +153,8 @@ def _outermost(rows: pl.Series, above: pl.Series) -> pl.Series:
 
 def _kinds_of_work(spans: pl.DataFrame, ops: pl.DataFrame) -> pl.Series:
     """Return the kind of work of each op, from its name, shapes, element types and own time."""
-    names = spans["name"].gather(ops["op"]).cast(pl.Categorical)
+    op_names = spans["name"].gather(ops["op"])
+    names = op_names.cast(pl.Categorical)
     copies, looks, is_operator = matching(names, _COPIES, _NO_WORK, _OPERATOR)
     shapes, dtypes = (spans[column].gather(ops["op"]) for column in SHAPES)
     n_bytes = input_bytes(shapes, dtypes)
@@ -179,7 +183,9 @@ def input_bytes(shapes: pl.Series, dtypes: pl.Series) -> pl.Series:
 
     Shapes and element types are JSON.
     """
-    return each_pair_once(shapes.fill_null(""), dtypes.fill_null(""), _bytes_of_pairs).to_series()
+    known_shapes = shapes.fill_null("")
+    known_dtypes = dtypes.fill_null("")
+    return each_pair_once(known_shapes, known_dtypes, _bytes_of_pairs).to_series()
 
 
 def _bytes_of_pairs(pairs: pl.DataFrame) -> pl.DataFrame:
