@@ -76,6 +76,13 @@ def modelled(trace: Trace, base: Trace | None = None, only: pl.Expr | None = Non
     by one. `only` is a condition on rank and step of kernels and ops, for a part of the trace.
     Raises MissingTableError where the trace has no kernels, or no shapes are known.
     """
+    if base is None and only is None:  # roofline, work_kinds and serving ask for the same
+        return trace.derived(_modelled)
+    return _modelled(trace, base, only)
+
+
+def _modelled(trace: Trace, base: Trace | None = None, only: pl.Expr | None = None) -> Modelled:
+    """Compute what `modelled` returns."""
     trace.require("roofline", "kernels")
     kernels = trace.select("kernels", *_KERNEL, where=only)
     kernels = kernels.with_columns(matching(kernels["name"], _IS_TF32)[0].alias("is_tf32"))
