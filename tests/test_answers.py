@@ -19,7 +19,7 @@ from tracelens.answers.answer import WAIT, WORK, Change, parts_of, rounded_perce
 from tracelens.answers.words import duration, place_text
 from tracelens.derive.replay.advised import list_changes
 from tracelens.derive.replay.unprofiled import UnprofiledStep
-from tracelens.derive.time.advice_rules import is_wait
+from tracelens.derive.time.host_waits import is_wait
 from tracelens.derive.time.model import time_model
 from tracelens.derive.time.rank_time import step_sentences
 from tracelens.trace import Trace

@@ -172,6 +172,8 @@ def test_waiting_longer_than_a_plain_step_is_said(plain_us: int, is_said: bool) 
     answer = make_answer(Trace(manifest, {name: trace.frame(name).lazy() for name in TABLES}))
     said = [doubt for doubt in answer.doubts if "a recorded step waits 9.00 ms" in doubt]
     assert bool(said) is is_said
+    # Of the mean step 1 ms computes and 9 ms wait, which recording does not make longer.
+    assert answer.sentence == "The program sleeps or waits: 90 % of a step of 10.0 ms on average"
 
 
 def test_a_program_that_only_sleeps_is_said_to_sleep() -> None:

@@ -11,6 +11,7 @@ from tracelens.derive.kernels.copy_casts import casts_after_copies
 from tracelens.derive.processes.cpu_work import COPY
 from tracelens.derive.time.cpu_only import busiest_places, reads_of
 from tracelens.derive.time.graph_use import GraphUse, graph_use
+from tracelens.derive.time.host_waits import WAITS
 from tracelens.derive.time.judged_program import JudgedProgram
 from tracelens.derive.time.migrations import migrations, stalls_by_place, waiting_kernels
 from tracelens.derive.time.rank_time import WORTH_IT
@@ -46,14 +47,6 @@ _BY_LOADER = {
     WORKERS: "The loader's workers do not keep up; more of them, or cheaper decoding",
 }
 _IN_LOADER = r"DataLoader|_next_data"
-_WAITS = (
-    r"(?:^|> )(?:queue|threading|selectors|socket|ssl|select|subprocess|asyncio)(?:/\w+)?\.py"
-    r"(?:\((?:defined at )?\d+\))?: "
-    r"(?:get|wait|wait_for|join|select|poll|accept|recv\w*|read\w*|acquire|communicate)$"
-    r"|(?:^|> )subprocess\.py(?:\((?:defined at )?\d+\))?: (?:run|call|check_call|check_output)$"
-    r"|(?:^|> )(?:sleep|select\.\w+|lock\.acquire|_thread\.lock\.acquire)$"
-)
-"""Places at which the host does nothing: it waits for a message, a lock or a time."""
 _FOR_OTHERS = "The program only waits (sleep, lock, queue, request): wait less, or work meanwhile"
 _BY_TORCH = "Let torch do less on the host between ops: torch.compile, or a fused optimizer"
 _INSIDE_TORCH = (
@@ -62,7 +55,7 @@ _INSIDE_TORCH = (
 )
 """Places of the host's time that are torch's own code, which a program cannot shorten itself."""
 _BETWEEN_OPS = "Shorten what the program does outside of ops, or do it in a thread or process"
-_BY_HOST_PLACE = {_WAITS: _FOR_OTHERS, _INSIDE_TORCH: _BY_TORCH}
+_BY_HOST_PLACE = {WAITS: _FOR_OTHERS, _INSIDE_TORCH: _BY_TORCH}
 _BY_WAIT = {
     r"aten::(?:item|_local_scalar_dense)\b": "Read the value later or less often (.item(), float(), if)",
     r"aten::(?:nonzero|masked_select|index\w*|unique\w*)\b": (
@@ -141,11 +134,6 @@ def _is_mostly(places: list[tuple[str, int]], kind: str) -> bool:
     """Return whether places that match a pattern have at least half of all places' time."""
     of_kind = sum(ns for what, ns in places if re.search(kind, what))
     return bool(places) and 2 * of_kind >= sum(ns for _, ns in places)
-
-
-def is_wait(place: str) -> bool:
-    """Return whether the host only waits at a place: for a message, a lock or a time."""
-    return re.search(_WAITS, place) is not None
 
 
 def _uncached(program: JudgedProgram) -> str | None:

@@ -6,7 +6,7 @@ from the trace.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import polars as pl
@@ -22,6 +22,7 @@ from tracelens.derive.time.breakdown import (
 from tracelens.derive.time.cpu_only import break_down_processes
 from tracelens.derive.time.device_work import works_of_devices
 from tracelens.derive.time.host_time import host_times
+from tracelens.derive.time.host_waits import is_wait
 from tracelens.derive.time.idle_sums import times_of_devices
 from tracelens.derive.time.program_phases import phases, program_steps
 from tracelens.derive.time.step_table import activities_of, process_ranks, steps_of
@@ -104,7 +105,7 @@ class TimeModel:
 
         Where the time of a step without the profiler is known, recorded steps are longer than that.
         The profiler's own recorded work explains a part of the difference; the rest is taken from
-        launching and other host work.
+        launching and other host work, of which what the host only waits for is kept.
         """
         kept = {}
         for row in self.by("rank").iter_rows(named=True):
@@ -113,8 +114,18 @@ class TimeModel:
             slowed = sum(row[f"{part}_ns"] for part in SLOWED) - row["profiler_ns"]
             if unprofiled is not None and slowed:
                 added = max(recorded - unprofiled * row["n_windows"], 0)
-                kept[row["rank"]] = max(1 - added / slowed, 0.0)
+                kept[row["rank"]] = max(1 - added / slowed, self._waiting_share(row, slowed))
         return kept
+
+    def _waiting_share(self, row: Mapping[str, int], slowed_ns: int) -> float:
+        """Return the least share of a rank's slowed time that is its own.
+
+        That is what its host sleeps or waits: no profiler makes it longer.
+        """
+        of_host = self.idle.filter(rank=row["rank"], cause="host").drop_nulls("what")
+        places = of_host.select("what", "idle_ns").iter_rows()
+        waits_ns = sum(ns for what, ns in places if is_wait(str(what)))
+        return min(waits_ns / slowed_ns, 1.0)
 
     @property
     def breakdown(self) -> Breakdown:

@@ -1,0 +1,17 @@
+"""Places at which the host does nothing but wait: no profiler makes that time longer."""
+
+import re
+
+WAITS = (
+    r"(?:^|> )(?:queue|threading|selectors|socket|ssl|select|subprocess|asyncio)(?:/\w+)?\.py"
+    r"(?:\((?:defined at )?\d+\))?: "
+    r"(?:get|wait|wait_for|join|select|poll|accept|recv\w*|read\w*|acquire|communicate)$"
+    r"|(?:^|> )subprocess\.py(?:\((?:defined at )?\d+\))?: (?:run|call|check_call|check_output)$"
+    r"|(?:^|> )(?:sleep|select\.\w+|lock\.acquire|_thread\.lock\.acquire)$"
+)
+"""Places at which the host does nothing: it waits for a message, a lock or a time."""
+
+
+def is_wait(place: str) -> bool:
+    """Return whether the host only waits at a place: for a message, a lock or a time."""
+    return re.search(WAITS, place) is not None
