@@ -124,7 +124,7 @@ class TimeModel:
         """
         of_host = self.idle.filter(rank=row["rank"], cause="host").drop_nulls("what")
         places = of_host.select("what", "idle_ns").iter_rows()
-        waits_ns = sum(ns for what, ns in places if is_wait(str(what)))
+        waits_ns = sum(int(ns) for what, ns in places if is_wait(str(what)))
         return min(waits_ns / slowed_ns, 1.0)
 
     @property
