@@ -1,4 +1,4 @@
-/* The walk of `earliest_times_in_python` in `derive/replay/graph.py`, which defines it. */
+/* The walk of `earliest_times_in_python` in `derive/replay/moment_graph.py`, which defines it. */
 
 #include "native.h"
 
