@@ -116,11 +116,13 @@ def written(folder: Path, text: str, verdicts: dict[str, Verdict]) -> str:
 
 def test_a_verdict_is_one_line_with_its_evidence_behind_it(tmp_path: Path) -> None:
     text = written(tmp_path, f"{{{{ counts() }}}}\n{ONE}", {"it": Verdict.HOLDS})
-    assert text.splitlines()[:4] == [
+    assert text.splitlines()[:6] == [
         "1 × *holds*",
         "<details><summary><b>holds</b> · It is so: 1,234.6</summary>",
         "",
-        "There (Fig. 1): yes. Seen.",
+        "There (Fig. 1): yes.",
+        "",
+        "Seen.",
     ]
 
 

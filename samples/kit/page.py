@@ -16,7 +16,7 @@ WIDEST_ROW = 200
 """Characters of a table's row, beyond which nobody reads it."""
 
 MEANINGS = {
-    Verdict.UNSEEN: "within the spread, or never tested there",
+    Verdict.UNSEEN: "within the spread, absent today, or never tested there",
     Verdict.INCOMPARABLE: "another span, method or hardware",
     Verdict.OPEN: "cannot be told",
 }
@@ -46,7 +46,7 @@ class Verdicts:
             raise PageError(f"nobody judged {key!r}")
         self.shown[key] += 1
         line = f"<b>{self.by_key[key]}</b> · {claim}: {here}"
-        behind = f"There ({where}): {there}. {caller().strip()}"
+        behind = f"There ({where}): {there}.\n\n{caller().strip()}"
         return f"<details><summary>{line}</summary>\n\n{behind}\n\n</details>\n"
 
     def counts(self) -> str:
