@@ -188,6 +188,10 @@ def test_what_another_launcher_starts_are_ranks_and_it_is_none(
             r"os\._exit.*exit code 5",
         ),
         (
+            [sys.executable, "-c", f"{NEVER_COMPILED}import torch, sys; sys.exit(3)"],
+            "ended before any step or op.*exit code 3",
+        ),
+        (
             [
                 sys.executable,
                 "-c",

@@ -102,7 +102,8 @@ def _read(folder: Path, settings: Settings) -> tuple[list[Capture], list[str]]:
     read: list[tuple[dict[str, Any], Capture]] = []
     for name, report in (with_steps or traces).items():
         try:
-            read += [(report, capture) for capture in read_captures(folder / name, "torch")]
+            seen = read_captures(folder / name, "torch")
+            read += [(report, capture) for capture in seen if _holds_events(capture)]
         except SourceError as error:
             notes.append(str(error))
     if not read:
@@ -155,6 +156,14 @@ def _one_a_rank(
             capture.diagnostics.add("warning", "other_process", _OTHER_PROCESS)
         chosen[rank] = (report, capture)
     return [chosen[rank] for rank in sorted(chosen)]
+
+
+def _holds_events(capture: Capture) -> bool:
+    """Return whether anything ran under the profiler: an op or call of the host, or a kernel."""
+    return any(
+        rows is not None and len(rows)
+        for rows in map(capture.tables.get, ("spans", "api_calls", "kernels"))
+    )
 
 
 def _why_nothing(reports: Sequence[Mapping[str, Any]]) -> str:
