@@ -283,7 +283,15 @@ def _verdicts(v: Mapping[str, Any]) -> dict[str, Verdict]:
     same_bytes = all(
         len({round(c.n_bytes) for c in of.values()}) == 1 for of in v["same_copies"].values()
     )
-    slowest = [min(r.low for r in ratios) > 1 for ratios in v["others"].values()]
+    # Beside each other level: surely slower than all of them, surely faster, or neither.
+    slowest = [
+        True
+        if min(r.low for r in ratios) > 1
+        else False
+        if max(r.high for r in ratios) < 1
+        else None
+        for ratios in v["others"].values()
+    ]
     leaner = {level: [a < b for a, b in pairs.values()] for level, pairs in v["leaner"].items()}
     return {
         "python_longer": judge(calls["eager"] > calls["libtorch"]),
