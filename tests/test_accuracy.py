@@ -96,6 +96,12 @@ def test_all_predictions_and_their_summary_are_on_the_page() -> None:
     assert made in PAGE.read_text(), "a prediction changed: `make accuracy`"
 
 
+@pytest.mark.slow
+def test_what_nsys_adds_is_on_the_page() -> None:
+    made = script("nsys_costs").section()
+    assert made.rstrip("\n") in PAGE.read_text(), "a prediction changed: `make accuracy`"
+
+
 def test_the_summary_counts_the_rows() -> None:
     text = PAGE.read_text()
     table = re.findall(r"^\| (.+) \| (\d+) \| (\d+) \| (\d+) \|$", text, re.MULTILINE)

@@ -13,7 +13,13 @@ from tests.sources import SAMPLES, collected
 from tests.step_traces import StepTrace
 from tracelens.analyses import critical_path, unprofiled_step
 from tracelens.analyses.verdict import notes, verdict
-from tracelens.derive.replay.costs import TORCH_COSTS, Costs, slowness, weights_without
+from tracelens.derive.replay.costs import (
+    TORCH_COSTS,
+    Costs,
+    slowness,
+    slowness_under_nsys,
+    weights_without,
+)
 from tracelens.derive.replay.edges import COPY
 from tracelens.derive.replay.moment_graph import (
     MomentGraph,
@@ -215,6 +221,45 @@ def test_launches_tell_the_speed_of_the_host(
     replay = replay_of(made.trace(), 0)
     assert replay is not None
     assert slowness(replay) == pytest.approx(times)
+
+
+def under_nsys(launch_us: float, n_launches: int) -> StepTrace:
+    """Two steps of 1 ms, each of so many launches that the device never delays."""
+    made = StepTrace()
+    for begin in (0, 1000):
+        made.step(begin, begin + 1000)
+        for start in range(begin, begin + 90 * n_launches, 90):
+            call = made.call(
+                "cudaLaunchKernel", "kernel_launch", start + 20, start + 20 + launch_us
+            )
+            made.kernel("gemm", start + 60, start + 61, call)
+    return made
+
+
+def test_nsys_costs_time_in_and_beside_a_call() -> None:
+    """Each of ten calls of 7.2 µs has 2 µs of nsys in it, and 2.5 before and after: 70 a step."""
+    row = unprofiled_step(under_nsys(7.2, 10).trace("nsys")).row(0, named=True)
+    assert (row["recorded_ns"], row["evidence"]) == (1_000_000, "table")
+    assert row["unprofiled_ns"] == pytest.approx(930_000, abs=100)
+    assert row["low_ns"] < 930_000 < row["high_ns"]
+
+
+def test_another_profilers_costs_are_not_known() -> None:
+    row = unprofiled_step(under_nsys(7.2, 10).trace("rocprof")).row(0, named=True)
+    assert (row["unprofiled_ns"], row["evidence"]) == (None, "unknown")
+
+
+@pytest.mark.parametrize(
+    ("launch_us", "n_launches", "times"),
+    [(7.2, 10, 1), (14.4, 10, 2), (14.4, 4, 1), (36, 10, 4), (0.9, 10, 0.25)],
+)
+def test_launches_under_nsys_tell_the_speed_of_the_host(
+    launch_us: float, n_launches: int, times: float
+) -> None:
+    """Of fewer than ten launches none is told: two steps of four have eight."""
+    replay = replay_of(under_nsys(launch_us, n_launches).trace("nsys"), 0)
+    assert replay is not None
+    assert slowness_under_nsys(replay) == pytest.approx(times)
 
 
 def test_work_of_before_the_window_does_not_shorten_steady_steps() -> None:

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 import tracelens as tl
-from samples.accuracy import coverage, predictions
+from samples.accuracy import coverage, nsys_costs, predictions
 from samples.accuracy.independent_count import count
 from samples.accuracy.raw_events import read
 from tracelens.analyses import ANALYSES
@@ -296,7 +296,10 @@ def page(counts: dict[str, dict[str, float]]) -> str:
             "\n".join([f"## {title}\n\n{_SECTIONS[title]}\n", head, *(row.line for row in rows)])
         )
     return (
-        "\n\n".join(part.rstrip("\n") for part in [*parts, predictions.page(), coverage.section()])
+        "\n\n".join(
+            part.rstrip("\n")
+            for part in [*parts, predictions.page(), nsys_costs.section(), coverage.section()]
+        )
         + "\n"
     )
 

@@ -43,6 +43,26 @@ class Costs:
         )
 
 
+@dataclass(frozen=True, slots=True)
+class CostsBeside(Costs):
+    """Costs of a profiler whose work for an API call is mostly before and after what it records.
+
+    `beside_ns` is added to the host's time around each API call, half of it on either side.
+    """
+
+    beside_ns: float = 0
+
+    def times(self, factor: float) -> CostsBeside:
+        """Multiply these costs by the factor."""
+        return CostsBeside(
+            self.op_ns * factor,
+            self.python_ns * factor,
+            self.call_ns * factor,
+            self.generated_ns * factor,
+            self.beside_ns * factor,
+        )
+
+
 NO_COSTS = Costs(0, 0, 0)
 TORCH_COSTS = {
     "plain": Costs(1_700, 0, 2_500, 12_000),
@@ -55,6 +75,14 @@ Fitted by samples/whatif/fit.py on half of the programs of samples/whatif (torch
 an H200), and judged on the other half: docs/accuracy.md. The last of stacks is chosen, since a fit
 finds no upper bound for it.
 """
+NSYS_COSTS = CostsBeside(0, 0, 2_000, 0, 5_000)
+"""Costs of nsys, of CUDA alone or with the operating system's calls.
+
+Fitted by samples/nsys/costs/fit.py on half of the programs there, and judged on the other half:
+docs/accuracy.md. What nsys adds to an NVTX range, about 1 µs, is not taken off.
+"""
+_NSYS_LAUNCH_NS = 7_200
+"""The median time of a recorded launch in the captures that NSYS_COSTS were fitted on."""
 _LAUNCH_NS = 4_350
 """The median time of a recorded launch in the captures that TORCH_COSTS were fitted on."""
 _BARE_LAUNCH_NS = _LAUNCH_NS - 2_500
@@ -82,6 +110,8 @@ STEP_WIDTH, CHANGE_WIDTH = 2.2, 2.2
 So wide, it held the truth of nine in ten captures of samples/whatif, and of nine in ten changed
 programs there.
 """
+NSYS_STEP_WIDTH = 2.8
+"""The same for a step under nsys: it held nine in ten captures of samples/nsys/costs."""
 
 
 def kind_of_profile(trace: Trace, rank: int) -> str:
@@ -124,18 +154,46 @@ def costs_of(trace: Trace, replay: Replay) -> tuple[Costs, str]:
             calibrated = costs_by_kind(settings.get(SETTING))
             if kind in calibrated:
                 return calibrated[kind], "calibrated"
+    if is_of(trace, rank, "nsys"):
+        return NSYS_COSTS.times(slowness_under_nsys(replay)), "table"
     return TORCH_COSTS[kind].times(slowness(replay)), "table"
+
+
+def is_of(trace: Trace, rank: int, kind: str) -> bool:
+    """Return whether a rank's events are from this kind of source: torch, nsys."""
+    return any(
+        source.get("rank") == rank and source.get("kind") == kind
+        for source in trace.manifest.sources
+    )
 
 
 def slowness(replay: Replay) -> float:
     """Return how many times longer the profiler takes for an event than where costs were fitted."""
+    launch_ns = _launch_ns(replay)
+    if launch_ns is None:
+        return 1.0
+    return _within_reason((launch_ns - _BARE_LAUNCH_NS) / (_LAUNCH_NS - _BARE_LAUNCH_NS))
+
+
+def slowness_under_nsys(replay: Replay) -> float:
+    """Return how many times longer nsys takes for a call than where its costs were fitted.
+
+    A launch takes as many times longer as well: most of nsys' cost is beside it.
+    """
+    launch_ns = _launch_ns(replay)
+    return 1.0 if launch_ns is None else _within_reason(launch_ns / _NSYS_LAUNCH_NS)
+
+
+def _within_reason(slowness: float) -> float:
+    return min(max(slowness, _LEAST_SLOWNESS), _MOST_SLOWNESS)
+
+
+def _launch_ns(replay: Replay) -> float | None:
+    """Return the median time of a launch; None where there are few."""
     calls = replay.excerpt.calls.filter(pl.col("api").str.contains("^cu.*LaunchKernel"))
     took_ns = (calls["end"] - calls["start"]).to_numpy()
     took_ns = took_ns[took_ns < _LONG_LAUNCH_NS]
-    if len(took_ns) < _FEW_LAUNCHES:
-        return 1.0
-    added_ns = float(np.median(took_ns)) - _BARE_LAUNCH_NS
-    return min(max(added_ns / (_LAUNCH_NS - _BARE_LAUNCH_NS), _LEAST_SLOWNESS), _MOST_SLOWNESS)
+    return float(np.median(took_ns)) if len(took_ns) >= _FEW_LAUNCHES else None
 
 
 def costs_by_kind(stored: object) -> dict[str, Costs]:
@@ -166,6 +224,8 @@ def weights_without(replay: Replay, costs: Costs, host_factor: float = 1) -> Int
     added = (table.n_ops * costs.op_ns + table.n_python * costs.python_ns) / 2
     added += table.n_generated * costs.generated_ns / 2
     added += table.n_calls * costs.call_ns
+    if isinstance(costs, CostsBeside):
+        added += _n_calls_beside(replay) * costs.beside_ns / 2
     if costs != NO_COSTS:
         added += table.profiler_ns
     is_launch = table.kinds == LAUNCH
@@ -180,6 +240,17 @@ def weights_without(replay: Replay, costs: Costs, host_factor: float = 1) -> Int
     is_staged = (table.kinds == COPY) & picked(is_pageable, table.items)
     on_device = np.where(is_staged, on_device * host_factor, on_device).astype(np.int64)
     return np.where(np.isin(table.kinds, _HOST), bare, on_device)
+
+
+def _n_calls_beside(replay: Replay) -> Ints:
+    """Count, for each stretch of the host outside of calls, the calls that it touches: 0 to 2."""
+    table = replay.table
+    sources, targets = table.graph.sources, table.targets
+    is_call = table.kinds == CALL
+    is_between = np.isin(table.kinds, (OP, PYTHON))
+    n_beside = np.isin(sources, targets[is_call]).astype(np.int64)
+    n_beside += np.isin(targets, sources[is_call])
+    return np.where(is_between, n_beside, 0)
 
 
 def weights_of_scenarios(replay: Replay, costs: Costs) -> tuple[Ints, Ints, Ints]:

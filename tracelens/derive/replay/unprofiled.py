@@ -9,8 +9,10 @@ import numpy as np
 import polars as pl
 
 from tracelens.derive.replay.costs import (
+    NSYS_STEP_WIDTH,
     STEP_WIDTH,
     costs_of,
+    is_of,
     uncertainty_ns,
     weights_of_scenarios,
 )
@@ -77,13 +79,14 @@ def _of_rank(trace: Trace, replay: Replay, steps: pl.DataFrame, recorded_ns: int
     measured = measured_range(trace, rank)
     if measured is not None:
         return UnprofiledStep(rank, recorded_ns, *measured, error, "measured")
-    if error > LARGEST_ERROR or not is_of_torch(trace, rank):
+    if error > LARGEST_ERROR or not has_known_costs(trace, rank):
         return UnprofiledStep(rank, recorded_ns, None, None, None, error, "unknown")
     costs, evidence = costs_of(trace, replay)
     times = [steady_step_ns(replay, w) for w in weights_of_scenarios(replay, costs)]
     scale = recorded_ns / times[-1] if times[-1] else 1.0
     usual = round(times[0] * scale)
-    margin = STEP_WIDTH * uncertainty_ns(*times) * scale
+    width = STEP_WIDTH if is_of(trace, rank, "torch") else NSYS_STEP_WIDTH
+    margin = width * uncertainty_ns(*times) * scale
     waited, may_miss = _sampling_ns(trace, rank, steps)
     least = max(usual - waited, 0) * (1 - margin / max(usual, 1))  # a step that waits for no batch
     low = max(round(usual - margin - may_miss), round(least), 0)
@@ -147,10 +150,9 @@ def measured_range(trace: Trace, rank: int) -> tuple[int, int, int] | None:
     return median, median, median
 
 
-def is_of_torch(trace: Trace, rank: int) -> bool:
-    """Return whether torch.profiler recorded the rank.
+def has_known_costs(trace: Trace, rank: int) -> bool:
+    """Return whether torch.profiler or nsys recorded the rank.
 
     The costs of other profilers were not measured.
     """
-    kinds = {source.get("kind") for source in trace.manifest.sources if source.get("rank") == rank}
-    return "torch" in kinds
+    return is_of(trace, rank, "torch") or is_of(trace, rank, "nsys")

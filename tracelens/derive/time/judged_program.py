@@ -180,7 +180,7 @@ def _taking(range_ns: tuple[int, int], records: pl.DataFrame) -> pl.DataFrame:
 
 
 def _ranks_of_torch(trace: Trace) -> list[int]:
-    """Return the ranks that torch.profiler recorded; other profilers' costs were not measured."""
+    """Return the ranks that torch.profiler recorded."""
     ranks = {
         source.get("rank") for source in trace.manifest.sources if source.get("kind") == "torch"
     }
