@@ -74,12 +74,9 @@ OPTIONS = {change.option: change for change in changes()}
 
 @pytest.mark.slow
 @pytest.mark.parametrize("profile", PROFILES, ids=str)
-def test_two_steps_of_each_kind_of_profile_are_on_the_page(
-    profile: tuple[str, bool],
-) -> None:
-    for case in (PROFILES[profile][0], PROFILES[profile][-1]):
-        row = script("predictions").step_row(case)
-        assert row.line in PAGE.read_text(), f"a prediction changed: `make accuracy` ({row.line})"
+def test_a_step_of_each_kind_of_profile_is_on_the_page(profile: tuple[str, bool]) -> None:
+    row = script("predictions").step_row(PROFILES[profile][0])
+    assert row.line in PAGE.read_text(), f"a prediction changed: `make accuracy` ({row.line})"
 
 
 @pytest.mark.slow
