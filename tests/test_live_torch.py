@@ -5,6 +5,7 @@ import importlib.util
 import json
 import sys
 import textwrap
+import warnings
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -370,3 +371,21 @@ def test_a_window_without_an_end_lasts_to_the_programs_end(tmp_path: Path) -> No
     assert {"stem", "layer1.0.conv", "fc"} <= set(calls["module_path"])
     assert calls["start_ns"].n_unique() > 1
     assert done.trace.spans.filter(pl.col("name") == "last").height == 1
+
+
+@pytest.mark.slow
+def test_recording_does_not_warn_of_cycles(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Torch 2.6 to 2.11 warn at the first cycle already, later ones at the second."""
+    from torch.profiler import ProfilerActivity  # noqa: PLC0415 - needs torch
+
+    from tracelens.collectors.torch.live.window import QuietProfile  # noqa: PLC0415 - as above
+
+    monkeypatch.setattr("torch.profiler.profiler._WARNINGS_SHOWN", set(), raising=False)
+    profiler = QuietProfile(activities=[ProfilerActivity.CPU])
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for _ in range(2):
+            profiler.start()
+            profiler.stop()
+    made: Any = profiler.profiler
+    assert not made.acc_events

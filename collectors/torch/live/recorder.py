@@ -22,7 +22,7 @@ from .settings import Settings
 from .status_file import DONE, RECORDING, StatusFile
 from .step_times import ACTIVE, FIRST, PLAIN, SETTLING, TIMED, WARMUP, StepTimes
 from .steps import LOADER, MODULE, StepFinder
-from .window import Window, quiet_profiler, rename_parts
+from .window import QuietProfile, Window, quiet_profiler, rename_parts
 
 _OPENING_S = 30.0
 _WAKING_S = 5.0
@@ -308,7 +308,9 @@ class Recorder:
 
     def _open(self) -> None:
         """Record ops, without stacks, until the first step is over or half a minute has passed."""
-        opening = profile(activities=[ProfilerActivity.CPU], record_shapes=self.settings.shapes)
+        opening = QuietProfile(
+            activities=[ProfilerActivity.CPU], record_shapes=self.settings.shapes
+        )
         with self._own():
             opening.start()
         self._opening = opening
@@ -324,7 +326,7 @@ class Recorder:
             return
         with self._telling(), self._own():
             self._opening.stop()
-            self._opening = profile(
+            self._opening = QuietProfile(
                 activities=[ProfilerActivity.CPU, ProfilerActivity.CUDA],
                 record_shapes=self.settings.shapes,
             )

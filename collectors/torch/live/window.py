@@ -115,7 +115,23 @@ class Moment:
         return round(elapsed_ms * 1e6)
 
 
-class Window(profile):  # type: ignore[misc]
+class QuietProfile(profile):  # type: ignore[misc]
+    """torch.profiler, without the warning of torch 2.6 to 2.11 that a cycle's events are cleared.
+
+    It comes with every recording that does not accumulate events, also of one cycle. Accumulating
+    would parse all events when recording stops, so that is switched off again.
+    """
+
+    def prepare_trace(self) -> None:
+        """Make the recorder of a cycle."""
+        self.profiler = None
+        self.acc_events = True
+        super().prepare_trace()
+        made: Any = self.profiler
+        self.acc_events = made.acc_events = False
+
+
+class Window(QuietProfile):
     """A profiler that waits for the devices before it begins to record, and before it ends.
 
     The first wait ends work that ran during the warm-up, so that every recorded kernel has its
