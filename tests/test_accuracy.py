@@ -46,8 +46,15 @@ def test_a_change_saves_at_most_the_part_that_it_is_about(name: str) -> None:
         assert all(ns >= 0.01 * sum(times) for ns in times)
 
 
+# The studies have most captures, and those of one network.
+STUDIES = {"study", "thesis", "advisor"}
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize("group", GROUPS)
+@pytest.mark.parametrize(
+    "group",
+    [pytest.param(g, marks=pytest.mark.exhaustive) if g in STUDIES else g for g in GROUPS],
+)
 def test_verdicts_on_captures_are_on_the_page(group: str) -> None:
     check_rows(list(script("accuracy_page").counted_rows(group, COUNTS)))
 

@@ -535,6 +535,7 @@ def test_without_the_extra(
     assert line.endswith("URLs need the package obstore: pip install obstore")
 
 
+@pytest.mark.exhaustive
 def test_a_damaged_file_in_a_bucket_is_said(tmp_path: Path, bucket: str) -> None:
     trace = tl.collect(write(tmp_path / "rank0.json", [span("a", 1, 1)])).write(
         f"{bucket}/run.tracelens"

@@ -493,6 +493,7 @@ def test_a_cluster_that_does_not_start(
     )
 
 
+@pytest.mark.exhaustive
 def test_addresses_without_a_cluster(sources: Path, tmp_path: Path, capsys: Any) -> None:
     def collected(*more: object) -> Result:
         return command_line(

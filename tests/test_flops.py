@@ -1,6 +1,7 @@
 """Operations of ops: each formula beside torch's own, and bytes by hand."""
 
 import json
+import os
 import random
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -16,7 +17,7 @@ torch: Any = pytest.importorskip(
     "torch", reason="formulas are compared with torch's, which is not installed here"
 )
 META = partial(torch.empty, device="meta")
-N = 500
+N = 150 if "CI" in os.environ else 500
 Called = tuple[str, tuple[Any, ...], Any]
 """An op, the inputs of a call, and its result where torch's formula asks for it."""
 

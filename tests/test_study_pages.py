@@ -23,8 +23,9 @@ BEFORE_THE_PICTURE = 150
 WORDS = {"holds", "reversed", "not seen here", "not comparable", "open"}
 
 
-# The advisor's page searches for plans again, which takes as long as all others together.
-LONG = {"advisor"}
+# The advisor's page searches for plans again, which takes as long as all others together; these
+# two take 3 s each, and have tests of their own.
+LONG = {"advisor", "thesis", "cross_layer"}
 
 
 @pytest.mark.slow
