@@ -1,4 +1,4 @@
-"""What docs/gate.md says of gates on real captures, against the captures."""
+"""The rates of failed gates in docs/gate.md are those that the captures give."""
 
 from pathlib import Path
 

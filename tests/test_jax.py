@@ -18,7 +18,7 @@ HOST, GPU, TPU, PYTHON, STREAM, BY_MODULE = 701, 1, 9, 11, 7, 8
 
 
 def named(pid: int, name: str, tid: int | None = None) -> dict[str, Any]:
-    """What names a process, or a thread of it."""
+    """Return the event that names a process, or one of its threads."""
     about = {"ph": "M", "pid": pid, "name": "thread_name" if tid else "process_name"}
     return about | ({"tid": tid} if tid else {}) | {"args": {"name": name}}
 

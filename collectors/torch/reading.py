@@ -163,7 +163,7 @@ def read_native(
 
 @dataclass(slots=True)
 class _Parsed:
-    """What the parser made of a block, in file order.
+    """The rows and refused events of one block of a file, in file order.
 
     It ends with the list, at invalid JSON, or after too many refused events.
     """

@@ -90,7 +90,7 @@ def cases(folder: Path = FOLDER) -> list[Case]:
 
 
 def section() -> str:
-    """What was measured, and captures as they are predicted."""
+    """Return the section: the measured times, then each capture beside its prediction."""
     runs = times()
     rows, ratios, apart = [], [], []
     for program, usual in runs["nsys_usual"].items():

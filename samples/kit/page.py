@@ -20,7 +20,7 @@ MEANINGS = {
     Verdict.INCOMPARABLE: "another span, method or hardware",
     Verdict.OPEN: "cannot be told",
 }
-"""What verdicts mean whose words do not say it."""
+"""Explanations of the verdicts whose names do not explain themselves."""
 
 
 class PageError(ValueError):

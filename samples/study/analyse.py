@@ -257,7 +257,7 @@ def _sweeps(measured: pl.DataFrame) -> dict[str, Any]:
 
 
 def _published(level: str, batch: int, size: int) -> paper.Point | None:
-    """What the paper has of a level; its TorchScript is that in C++."""
+    """Return the paper's time of a level, or None. Its TorchScript runs in C++."""
     if level in paper.LIKE.values():
         return None
     return paper.SWEEPS.get((paper.LIKE.get(level, level), "infer", batch, size))
