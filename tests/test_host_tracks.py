@@ -62,10 +62,10 @@ def test_tracks_grow_with_activities_not_threads_squared() -> None:
 
 
 @given(st.lists(st.tuples(st.integers(0, 1), st.sets(st.integers(0, 9), max_size=6)), max_size=7))
-def test_the_first_lane_that_covers_a_moment_counts(lanes: list[tuple[int, set[int]]]) -> None:
+def test_the_first_thread_that_covers_a_moment_counts(threads: list[tuple[int, set[int]]]) -> None:
     rows = [
-        (process, lane, start, end, 0, lane)
-        for lane, (process, edges) in enumerate(lanes)
+        (process, thread, start, end, 0, thread)
+        for thread, (process, edges) in enumerate(threads)
         for start, end in [*pairwise(sorted(edges))][::2]
     ]
     schema: dict[str, type[pl.DataType]] = {
@@ -81,7 +81,7 @@ def test_the_first_lane_that_covers_a_moment_counts(lanes: list[tuple[int, set[i
     }
     assert merged.select(pl.col("end_ns") - pl.col("start_ns")).sum().item() == len(found)
     expected: dict[tuple[int, int], int] = {}
-    for process, lane, start, end, *_ in rows:
+    for process, thread, start, end, *_ in rows:
         for moment in range(start, end):
-            expected.setdefault((process, moment), lane)
+            expected.setdefault((process, moment), thread)
     assert found == expected

@@ -149,21 +149,21 @@ def test_no_numbers_lead_astray(data: st.DataObject) -> None:
         return array(code, [(n + 2 ** (size - 1)) % 2**size - 2 ** (size - 1) for n in values])
 
     sizes = [data.draw(st.integers(0, 5)) for _ in range(7)]
-    kernels, others, n_calls, n_lanes, n_tracks, n_segments, n_windows = sizes
+    kernels, others, n_calls, n_threads, n_tracks, n_segments, n_windows = sizes
     codes = {"qqqb": (kernels, others), "qi": (n_calls,)}
     columns = [
         column(code, n) for letters, lengths in codes.items() for n in lengths for code in letters
     ]
     loaded = data.draw(st.none() | st.just(column("b", kernels + others)))
-    lanes = data.draw(st.none() | st.just(column("i", n_calls)))
-    parts = [(n_lanes, "iii"), (n_tracks, "qq"), (n_segments, "qqbi"), (n_windows, "qqb")]
+    threads = data.draw(st.none() | st.just(column("i", n_calls)))
+    parts = [(n_threads, "iii"), (n_tracks, "qq"), (n_segments, "qqbi"), (n_windows, "qqb")]
     columns_of_time = [column(code, n) for n, letters in parts for code in letters]
     numbers = [data.draw(number) for _ in range(5)]
     LIBRARY.idle_time(
         *columns[:8],
         loaded,
         *columns[8:],
-        lanes,
+        threads,
         *columns_of_time,
         *numbers,
         *room(n_windows, 2, kernels + others),

@@ -20,7 +20,7 @@ from tracelens.trace.capture import Diagnostics
 pytestmark = pytest.mark.skipif(LIBRARY is None, reason="the native library was not compiled")
 COLUMNS = ("process_id", "thread_id", "start_ns", "duration_ns")
 
-# Few distinct times and lanes, so that spans touch, contain and overlap each other, and by just the
+# Few distinct times and threads, so that spans touch, contain and overlap each other, by just the
 # tolerance, 4 * 250.
 _TIMES = st.integers(-3, 40).map(lambda n: n * TOLERANCE_NS // 4)
 _INTERVALS = st.lists(

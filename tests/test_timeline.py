@@ -10,8 +10,8 @@ from tracelens import collect
 from tracelens.analyses import time_breakdown
 from tracelens.derive.layers.icicle import kernel_paths
 from tracelens.derive.stacks.stack_listing import pair_stacks, side_by_side
+from tracelens.derive.time.drawn_steps import DrawnStep, first_rank, median_and_longest
 from tracelens.derive.time.model import time_model
-from tracelens.derive.time.step_windows import Window, first_rank, windows
 from tracelens.derive.time.timeline import Timeline, draw_timeline
 from tracelens.trace import Trace
 from tracelens.views.timeline_views import timeline_note
@@ -55,21 +55,24 @@ def case() -> Trace:
 
 
 def drawn(trace: Trace, most: int = 20_000) -> Timeline:
-    """The first window of the first rank."""
+    """The first drawn step of the first rank."""
     model = time_model(trace)
-    found = draw_timeline(model, windows(model, first_rank(model))[0], most=most)
+    found = draw_timeline(model, median_and_longest(model, first_rank(model))[0], most=most)
     assert found is not None
     return found
 
 
 def test_the_step_of_median_duration_is_drawn_lane_by_lane() -> None:
     found = drawn(case())
-    assert (found.window, found.ranks, found.merged_ns) == (
-        Window(0, 2, "median", 400, 200),
+    assert (found.drawn_step, found.ranks, found.merged_ns) == (
+        DrawnStep(0, 2, "median", 400, 200),
         [0],
         None,
     )
-    assert windows(time_model(case()), 0) == [found.window, Window(0, 1, "longest", 100, 300)]
+    assert median_and_longest(time_model(case()), 0) == [
+        found.drawn_step,
+        DrawnStep(0, 1, "longest", 100, 300),
+    ]
     work = found.bars.filter(~pl.col("kind").str.contains("^(idle|queue)"))
     assert work.select(
         "lane", "level", "start_ns", "duration_ns", "name", "kind", "api_call_id"
@@ -109,7 +112,7 @@ def test_bars_that_are_put_together_are_counted() -> None:
     ]
     long = one_thread(kind="annotation", name="loop", start_ns=0, duration_ns=10_000)
     found = drawn(make_trace(spans=[long, *spans]), most=50)
-    assert found.window.step is None
+    assert found.drawn_step.step is None
     assert found.merged_ns is not None
     assert found.bars.height <= 50
     assert found.bars.group_by("level").agg(pl.col("n").sum()).sort("level").rows() == [
@@ -117,7 +120,7 @@ def test_bars_that_are_put_together_are_counted() -> None:
         (1, 1000),
     ]
     assert found.bars.filter(level=1)["name"].unique().to_list() == ["op1"]
-    assert windows(time_model(make_trace()), 0) == []
+    assert median_and_longest(time_model(make_trace()), 0) == []
 
 
 def test_the_deepest_levels_are_left_out_where_they_are_too_many() -> None:
@@ -149,7 +152,9 @@ def test_bars_and_paths_sum_to_the_tables(source: str) -> None:
         .group_by("kind")
         .agg(pl.col("duration_ns").sum())
     )
-    (row,) = time_breakdown(made).filter(pl.col("step").eq_missing(found.window.step)).to_dicts()
+    (row,) = (
+        time_breakdown(made).filter(pl.col("step").eq_missing(found.drawn_step.step)).to_dicts()
+    )
     told = {
         f"idle: {name[5:-3]}": ns
         for name, ns in row.items()

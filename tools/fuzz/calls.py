@@ -86,21 +86,21 @@ def plan() -> tuple[bytes, list[list[int]], list[int]]:
 
 def nest(library: Any, chance: Chance) -> None:
     """Nest intervals."""
-    n, n_calls, n_lanes = chance.size(), chance.size(), 1 + chance.randrange(3)
-    lanes, call_lanes = (
-        chance.choice((None, chance.words("i", size, 0, n_lanes))) for size in (n, n_calls)
+    n, n_calls, n_threads = chance.size(), chance.size(), 1 + chance.randrange(3)
+    threads, call_threads = (
+        chance.choice((None, chance.words("i", size, 0, n_threads))) for size in (n, n_calls)
     )
     library.nest(
         *(chance.words("q", n) for _ in "se"),
-        lanes,
+        threads,
         chance.choice((None, chance.words("i", n, -1, n))),
         *(array(kind, bytes(n * array(kind).itemsize)) for kind in "iiqq"),
         *(chance.words("q", n_calls) for _ in "se"),
-        call_lanes,
+        call_threads,
         array("i", bytes(4 * n_calls)),
-        n_lanes,
+        n_threads,
         chance.number(),
-        array("i", bytes(4 * n_lanes)),
+        array("i", bytes(4 * n_threads)),
     )
 
 
@@ -166,7 +166,9 @@ _OF_OPS = (_place, _place, _charge_calls, _time, _launch, _order, _totals)
 def idle_time(library: Any, chance: Chance) -> None:
     """Add up what a device did."""
     n_work = chance.size(), chance.size()
-    n_calls, n_lanes, n_tracks, n_segments, n_windows, n_places = (chance.size() for _ in range(6))
+    n_calls, n_threads, n_tracks, n_segments, n_windows, n_places = (
+        chance.size() for _ in range(6)
+    )
     work = [
         column
         for n in n_work
@@ -182,8 +184,8 @@ def idle_time(library: Any, chance: Chance) -> None:
         chance.choice((None, chance.words("B", sum(n_work), 0, 2))),
         chance.words("q", n_calls),
         chance.words("i", n_calls),
-        chance.choice((None, chance.words("i", n_calls, -1, n_lanes + 1))),
-        *(chance.words("i", n_lanes, -1, n_tracks + 1) for _ in "osm"),
+        chance.choice((None, chance.words("i", n_calls, -1, n_threads + 1))),
+        *(chance.words("i", n_threads, -1, n_tracks + 1) for _ in "osm"),
         chance.words("q", n_tracks, -1, n_segments + 1),
         chance.words("q", n_tracks, -1, n_segments + 2),
         *(chance.words("q", n_segments) for _ in "se"),

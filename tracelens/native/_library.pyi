@@ -1,12 +1,12 @@
 from typing_extensions import Buffer, CapsuleType
 
 # The walk of derive/nesting.py over intervals in time order, with ends, not durations; rows, depths
-# and lanes of 32 bits. Fills parents, depths, own times and the spans around calls; says how many
+# and threads of 32 bits. Fills parents, depths, own times and the spans around calls; says how many
 # overlap and how many did not return. `covered` and `tops` are working space.
 def nest(
     starts: Buffer,
     ends: Buffer,
-    lanes: Buffer | None,
+    threads: Buffer | None,
     hints: Buffer | None,
     parents: Buffer,
     depths: Buffer,
@@ -14,9 +14,9 @@ def nest(
     covered: Buffer,
     call_starts: Buffer,
     call_ends: Buffer,
-    call_lanes: Buffer | None,
+    call_threads: Buffer | None,
     around: Buffer,
-    n_lanes: int,
+    n_threads: int,
     tolerance: int,
     tops: Buffer,
     /,
@@ -34,8 +34,8 @@ def among(
 ) -> bool: ...
 
 # What a device did, as derive/idle.py has it: when its last work ended. Kernels and all else, each
-# with starts, durations, calls (rows) and kinds; calls with when they returned, places and lanes
-# (None: one for all); of each lane its own track, the one it shares and the main thread's (-1:
+# with starts, durations, calls (rows) and kinds; calls with when they returned, places and threads
+# (None: one for all); of each thread its own track, the one it shares and the main thread's (-1:
 # none); of each track its first segment, which moves on, and the one after its last; windows. Adds
 # up busy time by union and window, idle time by window, whether within all work, and cause, seven
 # measures by cause and place, and launching by work.
@@ -51,7 +51,7 @@ def idle_time(
     loaded: Buffer | None,
     returned: Buffer,
     places: Buffer,
-    lanes: Buffer | None,
+    threads: Buffer | None,
     own: Buffer,
     shared: Buffer,
     mains: Buffer,
@@ -67,7 +67,7 @@ def idle_time(
     from_ns: int,
     until_ns: int,
     latency_ns: int,
-    last_lane: int,
+    last_thread: int,
     unrecorded: int,
     busy: Buffer,
     idle: Buffer,

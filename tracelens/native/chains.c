@@ -105,20 +105,20 @@ int ops_place(struct ops *ops, const struct placing *spans)
     return 1;
 }
 
-/* The lane of a thread, looked for from the last one on; NULL where there is no room for it. */
-static struct lane *lane_of(struct ops *ops, int64_t process, int64_t thread, int64_t start, size_t *last)
+/* What was charged of a thread, looked for from the last one on; NULL where there is no room for it. */
+static struct op_thread *op_thread_of(struct ops *ops, int64_t process, int64_t thread, int64_t start, size_t *last)
 {
     size_t place = *last;
-    if (place >= ops->n_lanes || ops->lanes[place].process != process || ops->lanes[place].thread != thread)
-        for (place = 0; place < ops->n_lanes; place++)
-            if (ops->lanes[place].process == process && ops->lanes[place].thread == thread)
+    if (place >= ops->n_threads || ops->threads[place].process != process || ops->threads[place].thread != thread)
+        for (place = 0; place < ops->n_threads; place++)
+            if (ops->threads[place].process == process && ops->threads[place].thread == thread)
                 break;
-    if (place == MOST_LANES)
+    if (place == MOST_THREADS)
         return NULL;
-    if (place == ops->n_lanes)
-        ops->lanes[ops->n_lanes++] = (struct lane){process, thread, start};
+    if (place == ops->n_threads)
+        ops->threads[ops->n_threads++] = (struct op_thread){process, thread, start};
     *last = place;
-    return &ops->lanes[place];
+    return &ops->threads[place];
 }
 
 int ops_charge_calls(struct ops *ops, struct rows spans, const int64_t *starts, const int64_t *durations,
@@ -131,11 +131,11 @@ int ops_charge_calls(struct ops *ops, struct rows spans, const int64_t *starts, 
             return 0;
         ops->last_start = start;
         ops->last_end = end;
-        struct lane *lane = lane_of(ops, processes[i], threads[i], start, &last);
-        if (!lane)
+        struct op_thread *charged = op_thread_of(ops, processes[i], threads[i], start, &last);
+        if (!charged)
             return 0;
-        int64_t own = minus(end, at_least(start, lane->reached)), to = row_at(&spans, i);
-        lane->reached = at_least(end, lane->reached);
+        int64_t own = minus(end, at_least(start, charged->reached)), to = row_at(&spans, i);
+        charged->reached = at_least(end, charged->reached);
         if (to >= 0 && to < (int64_t)ops->n_spans && own > 0)
             ops->in_calls[to] = plus(ops->in_calls[to], own);
     }

@@ -10,7 +10,7 @@ struct walk {
     size_t window; /* that the piece of the gap lies in; their number for none */
     size_t gap; /* the row of the work that ends it, kernels first; after all work their number */
     int64_t returned, call_place, wait_place;
-    size_t lane;
+    size_t thread;
     int is_known, is_within, has_waited;
 };
 
@@ -98,15 +98,15 @@ main thread. */
 static int64_t holding_up(const struct walk *walk, int64_t moment, int64_t *until)
 {
     const struct idle *idle = walk->idle;
-    if (walk->lane >= idle->n_lanes)
+    if (walk->thread >= idle->n_threads)
         return -1;
-    int64_t own = covering(idle, idle->own[walk->lane], moment, until);
+    int64_t own = covering(idle, idle->own[walk->thread], moment, until);
     if (own >= 0 && idle->causes[own] != HOST && idle->causes[own] != PROFILER)
         return own;
-    int64_t shared = covering(idle, idle->shared[walk->lane], moment, until);
+    int64_t shared = covering(idle, idle->shared[walk->thread], moment, until);
     if (shared >= 0 || own >= 0)
         return shared >= 0 ? shared : own;
-    return covering(idle, idle->mains[walk->lane], moment, until);
+    return covering(idle, idle->mains[walk->thread], moment, until);
 }
 
 /* Count the part of the gap that lies in one window, or between two: what the launching thread did until its call had
@@ -188,7 +188,7 @@ int64_t idle_time(const struct idle *idle)
             walk.is_within = rows[0] + rows[1] > 0;
             walk.is_known = call >= 0 && (uint64_t)call < idle->n_calls;
             walk.call_place = walk.is_known ? idle->places[call] : -1;
-            walk.lane = walk.is_known && idle->lanes ? (size_t)idle->lanes[call] : 0;
+            walk.thread = walk.is_known && idle->threads ? (size_t)idle->threads[call] : 0;
             walk.returned = walk.is_known ? idle->returned[call] : 0;
             /* A replayed graph's later kernels wait for its earlier ones, whether or not the call has returned. */
             if (call == call_before)
@@ -210,8 +210,8 @@ int64_t idle_time(const struct idle *idle)
     }
     walk.gap = idle->n_work;
     walk.is_within = 0;
-    walk.is_known = idle->last_lane >= 0;
-    walk.lane = (size_t)idle->last_lane;
+    walk.is_known = idle->last_thread >= 0;
+    walk.thread = (size_t)idle->last_thread;
     walk.call_place = -1;
     walk.returned = idle->until;
     gap(&walk, reached, idle->until);

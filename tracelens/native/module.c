@@ -144,10 +144,10 @@ static PyObject *py_nest(PyObject *module, PyObject *args)
     struct intervals spans = {held.at[0].n, held.at[0].data, held.at[1].data, held.at[2].data};
     struct intervals calls = {held.at[8].n, held.at[8].data, held.at[9].data, held.at[10].data};
     struct nesting found = {held.at[4].data, held.at[5].data, held.at[11].data, held.at[6].data, held.at[7].data, 0, 0};
-    int64_t n_lanes = held.at[12].number, tolerance = held.at[13].number;
-    if (spans.n > INT32_MAX || n_lanes < 1 || (uint64_t)n_lanes != held.at[14].n || tolerance < 0 ||
-        !are_below(spans.lanes, spans.n, n_lanes) || !are_below(calls.lanes, calls.n, n_lanes))
-        return refuse(&held, "lanes below their number, and a tolerance");
+    int64_t n_threads = held.at[12].number, tolerance = held.at[13].number;
+    if (spans.n > INT32_MAX || n_threads < 1 || (uint64_t)n_threads != held.at[14].n || tolerance < 0 ||
+        !are_below(spans.threads, spans.n, n_threads) || !are_below(calls.threads, calls.n, n_threads))
+        return refuse(&held, "threads below their number, and a tolerance");
     Py_BEGIN_ALLOW_THREADS
     memset(held.at[14].data, 0xFF, held.at[14].n * 4);
     nest(spans, held.at[3].data, calls, held.at[14].data, tolerance, &found);
@@ -276,15 +276,15 @@ static PyObject *py_idle_time(PyObject *module, PyObject *args)
         .work = {{held.at[0].n, held.at[0].data, held.at[1].data, held.at[2].data, held.at[3].data},
                  {held.at[4].n, held.at[4].data, held.at[5].data, held.at[6].data, held.at[7].data}},
         .n_work = held.at[0].n + held.at[4].n, .loaded = held.at[8].data,
-        .n_calls = held.at[9].n, .returned = held.at[9].data, .places = held.at[10].data, .lanes = held.at[11].data,
-        .n_lanes = held.at[12].n, .own = held.at[12].data, .shared = held.at[13].data, .mains = held.at[14].data,
+        .n_calls = held.at[9].n, .returned = held.at[9].data, .places = held.at[10].data, .threads = held.at[11].data,
+        .n_threads = held.at[12].n, .own = held.at[12].data, .shared = held.at[13].data, .mains = held.at[14].data,
         .n_tracks = held.at[15].n, .segments = held.at[15].data, .lasts = held.at[16].data,
         .n_segments = held.at[17].n, .starts = held.at[17].data, .ends = held.at[18].data,
         .causes = held.at[19].data, .segment_places = held.at[20].data,
         .n_windows = held.at[21].n, .window_starts = held.at[21].data, .window_ends = held.at[22].data,
         .counted = held.at[23].data,
         .from = held.at[24].number, .until = held.at[25].number, .latency = held.at[26].number,
-        .last_lane = held.at[27].number, .unrecorded = (unsigned)held.at[28].number,
+        .last_thread = held.at[27].number, .unrecorded = (unsigned)held.at[28].number,
         .busy = held.at[29].data, .sums = held.at[30].data, .cells = held.at[31].data, .launching = held.at[32].data,
     };
     size_t n_cells = held.at[31].n / N_MEASURES;

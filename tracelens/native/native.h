@@ -35,11 +35,11 @@ static inline unsigned trailing_zeros(uint64_t word)
 
 /* --- nest.c: which span encloses which --- */
 
-/* Intervals in time order: by start, the longer first. Lanes tell threads apart: NULL where there is one only. */
+/* Intervals in time order: by start, the longer first. Their threads are numbers: NULL where there is one only. */
 struct intervals {
     size_t n;
     const int64_t *starts, *ends;
-    const int32_t *lanes;
+    const int32_t *threads;
 };
 
 /* Of each span the row of its parent (-1: none), its depth and its own time; of each call the row of the span around
@@ -50,8 +50,8 @@ struct nesting {
     int64_t n_overlaps, n_unreturned;
 };
 
-/* `hints` has of each span the row of its recorded caller, -1 for none, or is NULL; `tops` has a word a lane, -1. Rows
-of hints that stand at or after their span are none. Lanes are below the length of `tops`. */
+/* `hints` has of each span the row of its recorded caller, -1 for none, or is NULL; `tops` has a word a thread, -1. Rows
+of hints that stand at or after their span are none. Threads are below the length of `tops`. */
 void nest(struct intervals spans, const int32_t *hints, struct intervals calls, int32_t *tops, int64_t tolerance,
           struct nesting *found);
 
@@ -87,7 +87,7 @@ struct node {
     int64_t n_ops, own_ns, device_ns;
 };
 
-struct lane {
+struct op_thread {
     int64_t process, thread, reached;
 };
 
@@ -96,7 +96,7 @@ uint64_t hashed(const uint8_t *p, size_t length, const uint64_t key[2]);
 
 enum { IS_OP = 1, OWNED = 2 };
 #define MOST_NODES (1 << 17)
-#define MOST_LANES (1 << 10)
+#define MOST_THREADS (1 << 10)
 
 /* A number that one thread writes and another one may read meanwhile, with what was written before it. */
 #if defined(__GNUC__)
@@ -118,8 +118,8 @@ struct ops {
     uint32_t slots[2 * MOST_NODES]; /* nodes by hash, 0 for none */
     uint64_t key[2];                /* of that hash, secret */
     size_t n_nodes;
-    struct lane lanes[MOST_LANES];
-    size_t n_lanes;
+    struct op_thread threads[MOST_THREADS];
+    size_t n_threads;
     int64_t last_start, last_end;
 };
 
@@ -174,9 +174,9 @@ struct idle {
     const uint8_t *loaded; /* of each work whether launching before it is loading; NULL: of none */
     size_t n_calls;
     const int64_t *returned; /* when */
-    const int32_t *places, *lanes; /* lanes: NULL where there is one only */
-    size_t n_lanes, n_tracks, n_segments;
-    const int32_t *own, *shared, *mains; /* of each lane its tracks, of which each may be none, a number that there is not */
+    const int32_t *places, *threads; /* threads: NULL where there is one only */
+    size_t n_threads, n_tracks, n_segments;
+    const int32_t *own, *shared, *mains; /* of each thread its tracks, of which each may be none, a number that there is not */
     int64_t *segments; /* of each track the first segment that is not over; moves on */
     const int64_t *lasts, *starts, *ends; /* lasts: of each track the segment after its last */
     const uint8_t *causes;
@@ -184,7 +184,7 @@ struct idle {
     size_t n_windows;
     const int64_t *window_starts, *window_ends; /* disjoint, by start */
     const uint8_t *counted; /* of each window whether places count in it */
-    int64_t from, until, latency, last_lane; /* last_lane: whose doing counts after all work; negative: nobody's */
+    int64_t from, until, latency, last_thread; /* last_thread: whose doing counts after all work; negative: nobody's */
     unsigned unrecorded; /* the cause of time of which nothing is known */
     size_t n_places; /* the place after the last one is none */
     int64_t *busy;      /* by union and window, after the last window all of it */

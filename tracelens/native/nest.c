@@ -52,24 +52,24 @@ void nest(struct intervals spans, const int32_t *hints, struct intervals calls, 
           struct nesting *found)
 {
     size_t row = 0, call = 0;
-    /* The open spans of a lane: the last one in `tops`, the others by their parents. */
+    /* The open spans of a thread: the last one in `tops`, the others by their parents. */
     while (row < spans.n || call < calls.n) {
         if (row >= spans.n || (call < calls.n && (calls.starts[call] < spans.starts[row] ||
             (calls.starts[call] == spans.starts[row] && calls.ends[call] > spans.ends[row])))) {
             int64_t start = calls.starts[call], end = calls.ends[call];
-            size_t lane = calls.lanes ? (size_t)calls.lanes[call] : 0;
-            int32_t around = tops[lane];
+            size_t thread = calls.threads ? (size_t)calls.threads[call] : 0;
+            int32_t around = tops[thread];
             while (around >= 0 && spans.ends[around] < start)
                 around = found->parents[around];
-            tops[lane] = around;
+            tops[thread] = around;
             while (around >= 0 && !holds(spans, around, start, end, tolerance))
                 around = found->parents[around];
             found->call_spans[call++] = around;
             continue;
         }
         int64_t start = spans.starts[row], end = spans.ends[row];
-        size_t lane = spans.lanes ? (size_t)spans.lanes[row] : 0;
-        int32_t around = tops[lane];
+        size_t thread = spans.threads ? (size_t)spans.threads[row] : 0;
+        int32_t around = tops[thread];
         int overlaps = 0;
         for (; around >= 0 && !holds(spans, around, start, end, tolerance); around = found->parents[around])
             overlaps |= start < spans.ends[around];
@@ -82,6 +82,6 @@ void nest(struct intervals spans, const int32_t *hints, struct intervals calls, 
         found->depths[row] = around < 0 ? 0 : found->depths[around] + 1;
         found->own[row] = minus(end, start);
         found->covered[row] = start;
-        tops[lane] = (int32_t)row++;
+        tops[thread] = (int32_t)row++;
     }
 }

@@ -9,9 +9,9 @@ import polars as pl
 from tracelens.derive.layers.icicle import kernel_paths
 from tracelens.derive.rank_ranges import list_ranks
 from tracelens.derive.stacks.stack_listing import first_hits, pair_stacks, side_by_side
+from tracelens.derive.time.drawn_steps import ranks_alone, steps_to_draw
 from tracelens.derive.time.model import TimeModel, time_model
 from tracelens.derive.time.rank_steps import HeatMap, heat_map, ranks_to_draw
-from tracelens.derive.time.step_windows import ranks_alone, step_windows
 from tracelens.derive.time.timeline import Timeline, draw_timelines
 from tracelens.report import Report
 from tracelens.schemas.results.replay import CRITICAL_PATH
@@ -64,7 +64,7 @@ def draw_events(report: Report) -> Iterator[Drawn]:
     heat, together = heat_map(model), ranks_to_draw(model)
     ranks = ranks_alone(model, together)
     path = report.frames.get("critical_path", CRITICAL_PATH.empty())
-    alone = {rank: step_windows(model, rank, path) for rank in ranks}
+    alone = {rank: steps_to_draw(model, rank, path) for rank in ranks}
     timelines = [*draw_timelines(model, together, alone)]
     paths = {rank: kernel_paths(report.trace, rank) for rank in ranks}
     if heat is not None:
@@ -90,7 +90,7 @@ def _timeline(
         notes.append(f"To choose from are {list_ranks(ranks)} of {n_ranks}.")
     steps = overviews(report, model, timelines)
     drawn = [
-        (view_names(one), shown_bars(one, path), one.window.duration_ns, timeline_note(one))
+        (view_names(one), shown_bars(one, path), one.drawn_step.duration_ns, timeline_note(one))
         for one in timelines
     ]
     packed_steps = {name: packed(data) for name, data in steps.items()}

@@ -5,8 +5,8 @@ from typing import Any
 import polars as pl
 
 from tracelens.derive.time.bar_details import DETAILS
+from tracelens.derive.time.drawn_steps import DrawnStep
 from tracelens.derive.time.model import TimeModel
-from tracelens.derive.time.step_windows import Window
 from tracelens.derive.time.timeline import BARS, Timeline
 from tracelens.report import Report
 from tracelens.schemas.results.replay import STRETCHES
@@ -23,18 +23,20 @@ def shown_bars(timeline: Timeline, path: pl.DataFrame) -> pl.DataFrame:
     """Return the bars of a timeline as the page has them, those of the critical `path` first."""
     bars = pl.concat([timeline.bars, timeline.calls]).drop(_INTERNAL)
     if len(timeline.ranks) == 1:
-        bars = pl.concat([_path_bars(path, timeline.window), bars], how="diagonal")
+        bars = pl.concat([_path_bars(path, timeline.drawn_step), bars], how="diagonal")
     return bars.select(*_SHOWN)
 
 
-def _path_bars(path: pl.DataFrame, window: Window) -> pl.DataFrame:
+def _path_bars(path: pl.DataFrame, drawn_step: DrawnStep) -> pl.DataFrame:
     """Return the stretches of the critical path as bars of one lane; none for another step."""
-    rows = path.filter(pl.col("rank") == window.rank, pl.col("step").eq_missing(window.step))
-    begin = pl.col("start_ns") - window.start_ns
+    rows = path.filter(
+        pl.col("rank") == drawn_step.rank, pl.col("step").eq_missing(drawn_step.step)
+    )
+    begin = pl.col("start_ns") - drawn_step.start_ns
     bars = rows.select(
         lane=pl.lit(PATH_LANE),
         level=pl.lit(0, pl.Int64),
-        start_ns=begin.clip(0, window.duration_ns),
+        start_ns=begin.clip(0, drawn_step.duration_ns),
         duration_ns=pl.col("duration_ns"),
         name=pl.coalesce("what", pl.col("kind").replace(STRETCHES)),
         kind=pl.col("kind").str.replace("_", " ", literal=True),
@@ -45,7 +47,7 @@ def _path_bars(path: pl.DataFrame, window: Window) -> pl.DataFrame:
         shapes=pl.lit(None, pl.String),
         size=pl.col("kind").replace(STRETCHES),
     )
-    left = window.duration_ns - pl.col("start_ns")
+    left = drawn_step.duration_ns - pl.col("start_ns")
     return bars.with_columns(duration_ns=pl.min_horizontal("duration_ns", left)).filter(
         pl.col("duration_ns") > 0
     )
@@ -53,16 +55,16 @@ def _path_bars(path: pl.DataFrame, window: Window) -> pl.DataFrame:
 
 def timeline_note(timeline: Timeline) -> str:
     """Return a sentence on what is drawn, and what is put together or left out."""
-    window, ranks = timeline.window, timeline.ranks
+    drawn_step, ranks = timeline.drawn_step, timeline.ranks
     where = (
         "All that was recorded"
-        if window.step is None
-        else f"Step {window.step}, the {window.length_word} one,"
-        if window.length_word
-        else f"Step {window.step}"
+        if drawn_step.step is None
+        else f"Step {drawn_step.step}, the {drawn_step.length_word} one,"
+        if drawn_step.length_word
+        else f"Step {drawn_step.step}"
     )
     bars = f"{timeline.bars.height:,} bars."
-    note = f"{where} of rank {window.rank}: {bars}"
+    note = f"{where} of rank {drawn_step.rank}: {bars}"
     if len(ranks) > 1:
         roles = zip(
             ranks, ("loses most by waiting", "is waited for", "loses the median"), strict=False
@@ -89,13 +91,15 @@ def timeline_note(timeline: Timeline) -> str:
 
 def view_names(timeline: Timeline) -> tuple[str, str]:
     """Return the words by which a timeline is chosen: its rank, and which step."""
-    window, ranks = timeline.window, timeline.ranks
-    whose = f"ranks {', '.join(map(str, ranks))}" if len(ranks) > 1 else f"rank {window.rank}"
-    if window.step is None:
+    drawn_step, ranks = timeline.drawn_step, timeline.ranks
+    whose = f"ranks {', '.join(map(str, ranks))}" if len(ranks) > 1 else f"rank {drawn_step.rank}"
+    if drawn_step.step is None:
         return whose, ""
     return (
         whose,
-        f"{window.step} ({window.length_word})" if window.length_word else f"{window.step}",
+        f"{drawn_step.step} ({drawn_step.length_word})"
+        if drawn_step.length_word
+        else f"{drawn_step.step}",
     )
 
 
@@ -103,11 +107,11 @@ def overviews(report: Report, model: TimeModel, drawn: list[Timeline]) -> dict[s
     """Return all steps of each rank that is drawn by itself, by the words that choose it."""
     steps = model.program_steps.sort("start_ns")
     overviews_by_rank = {}
-    for rank in dict.fromkeys(view.window.rank for view in drawn if len(view.ranks) == 1):
+    for rank in dict.fromkeys(view.drawn_step.rank for view in drawn if len(view.ranks) == 1):
         rank_steps = steps.filter(pl.col("rank") == rank)
         if rank_steps.height > 1:
             choices = {
-                view.window.step: view_names(view)[1] for view in drawn if view.ranks == [rank]
+                view.drawn_step.step: view_names(view)[1] for view in drawn if view.ranks == [rank]
             }
             overviews_by_rank[f"rank {rank}"] = _overview(
                 rank_steps, _working(report, rank), choices

@@ -9,11 +9,11 @@ import polars as pl
 from tracelens.derive.events.nesting import nest
 from tracelens.derive.time.bar_details import DETAILS, with_details
 from tracelens.derive.time.device_work import COMMUNICATION, COMPUTE, COPY, DeviceWork, call_rows
+from tracelens.derive.time.drawn_steps import DrawnStep, median_and_longest, same_moment
 from tracelens.derive.time.host_time import host_of_calls
 from tracelens.derive.time.host_tracks import CAUSE_OF_KIND
 from tracelens.derive.time.idle import idle_pieces
 from tracelens.derive.time.model import TimeModel
-from tracelens.derive.time.step_windows import Window, same_moment, windows
 from tracelens.trace import Trace
 
 MOST_BARS = 20_000
@@ -68,13 +68,13 @@ _BARS_OF_LEVEL = 4
 
 @dataclass(frozen=True, slots=True)
 class Timeline:
-    """The bars of a window of one or several ranks, with times since its start.
+    """The bars of a drawn step of one or several ranks, with times since its start.
 
     They have the columns BARS and DETAILS. Bars shorter than `merged_ns` are put together, level by
     level; it is None where each is drawn.
     """
 
-    window: Window
+    drawn_step: DrawnStep
     ranks: list[int]
     bars: pl.DataFrame
     merged_ns: int | None
@@ -86,23 +86,23 @@ class Timeline:
 
 
 def draw_timelines(
-    model: TimeModel, together: list[int], alone: Mapping[int, Sequence[Window]]
+    model: TimeModel, together: list[int], alone: Mapping[int, Sequence[DrawnStep]]
 ) -> Iterator[Timeline]:
-    """Draw the ranks `together` below each other, then each rank's windows in `alone`.
+    """Draw the ranks `together` below each other, then each rank's steps in `alone`.
 
-    A rank has more than two windows only where their bars are few.
+    A rank has more than two steps only where their bars are few.
     """
-    for window in windows(model, together[0]) if len(together) > 1 else []:
-        moment = same_moment(model.collectives.clocks, together[0], window.start_ns, together)
-        timeline = draw_timeline(model, window, moment)
+    for drawn_step in median_and_longest(model, together[0]) if len(together) > 1 else []:
+        moment = same_moment(model.collectives.clocks, together[0], drawn_step.start_ns, together)
+        timeline = draw_timeline(model, drawn_step, moment)
         if timeline is not None:
             yield timeline
     for chosen in alone.values():
         n_bars = 0
-        for window in chosen:
-            if n_bars > _FEW_BARS and not window.length_word:
+        for drawn_step in chosen:
+            if n_bars > _FEW_BARS and not drawn_step.length_word:
                 break
-            timeline = draw_timeline(model, window)
+            timeline = draw_timeline(model, drawn_step)
             if timeline is not None:
                 n_bars += timeline.bars.height + timeline.calls.height
                 yield timeline
@@ -110,20 +110,20 @@ def draw_timelines(
 
 def draw_timeline(
     model: TimeModel,
-    window: Window,
+    drawn_step: DrawnStep,
     begins: Mapping[int, int] | None = None,
     most: int = MOST_BARS,
 ) -> Timeline | None:
-    """Draw the bars of the window; None without any.
+    """Draw the bars of the step; None without any.
 
     Lanes come in the order in which they are drawn: each device's streams, its idle time by cause,
     its queue of launches, then threads, busiest first. Causes are those of `time_breakdown`, except
     that code loaded at a kernel's first use stays launching. `begins` names several ranks to draw
     below each other, and for each the moment on its own clock at which its part begins.
     """
-    starts = {window.rank: window.start_ns} if begins is None else begins
+    starts = {drawn_step.rank: drawn_step.start_ns} if begins is None else begins
     parts = [
-        (rank, _bars(model, rank, begin, window.duration_ns)) for rank, begin in starts.items()
+        (rank, _bars(model, rank, begin, drawn_step.duration_ns)) for rank, begin in starts.items()
     ]
     if begins is not None:
         # Calls are numbered by rank.
@@ -140,18 +140,20 @@ def draw_timeline(
         ]
     bars = pl.concat([bars for _, bars in parts])
     shallow = _without_deepest(bars, most)
-    drawn, merged_ns = _merged(shallow, window.duration_ns, most)
+    drawn, merged_ns = _merged(shallow, drawn_step.duration_ns, most)
     if not drawn.height:
         return None
     calls = pl.DataFrame(schema=BARS)
     if begins is None:
-        recorded = _python_calls(model.trace, window.rank, window.start_ns, window.duration_ns)
-        calls, _ = _merged(_without_deepest(recorded, most), window.duration_ns, most)
+        recorded = _python_calls(
+            model.trace, drawn_step.rank, drawn_step.start_ns, drawn_step.duration_ns
+        )
+        calls, _ = _merged(_without_deepest(recorded, most), drawn_step.duration_ns, most)
     detailed = with_details(model.trace, pl.concat([drawn, calls]))
     drawn = detailed.head(drawn.height)
     calls = detailed.slice(drawn.height)
     n_hidden = bars.height - shallow.height
-    return Timeline(window, [*starts], drawn, merged_ns, n_hidden, calls)
+    return Timeline(drawn_step, [*starts], drawn, merged_ns, n_hidden, calls)
 
 
 def _bars(model: TimeModel, rank: int, begin: int, length: int) -> pl.DataFrame:

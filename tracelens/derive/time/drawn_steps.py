@@ -14,7 +14,7 @@ _MOST_STEPS = 6
 
 
 @dataclass(frozen=True, slots=True)
-class Window:
+class DrawnStep:
     """A step of a rank, from start_ns on; for step None, the program of a rank without steps.
 
     `length_word` is the step's place among the steps by duration: "median" or "longest".
@@ -45,8 +45,8 @@ def first_rank(model: TimeModel) -> int:
     return min(model.trace.manifest.ranks, default=0)
 
 
-def windows(model: TimeModel, rank: int) -> list[Window]:
-    """Return the program's median step and its longest, else its only window."""
+def median_and_longest(model: TimeModel, rank: int) -> list[DrawnStep]:
+    """Return the program's median step and its longest, else its whole program."""
     is_of_rank = pl.col("rank") == rank
     steps = model.program_steps.filter(is_of_rank)
     if steps.height:
@@ -56,7 +56,7 @@ def windows(model: TimeModel, rank: int) -> list[Window]:
         chosen = {middle: "median"} if middle == last else {middle: "median", last: "longest"}
         rows = [(place, steps.row(number, named=True)) for number, place in chosen.items()]
         drawn = [
-            Window(rank, row["step"], place, row["start_ns"], row["duration_ns"])
+            DrawnStep(rank, row["step"], place, row["start_ns"], row["duration_ns"])
             for place, row in rows
         ]
     else:
@@ -64,24 +64,24 @@ def windows(model: TimeModel, rank: int) -> list[Window]:
         program = model.phases.filter(is_of_rank, is_program)
         length = pl.col("end_ns") - pl.col("start_ns")
         edges = program.select("start_ns", length).rows() or [_recorded(model.trace, rank)]
-        drawn = [Window(rank, None, "", *edge) for edge in edges]
-    return [window for window in drawn if window.duration_ns > 0]
+        drawn = [DrawnStep(rank, None, "", *edge) for edge in edges]
+    return [drawn_step for drawn_step in drawn if drawn_step.duration_ns > 0]
 
 
-def step_windows(model: TimeModel, rank: int, path: pl.DataFrame) -> list[Window]:
+def steps_to_draw(model: TimeModel, rank: int, path: pl.DataFrame) -> list[DrawnStep]:
     """Return a rank's steps to draw: median, longest, the critical path's, then the first ones.
 
     `path` has the steps whose critical path is known, by rank.
     """
-    chosen = windows(model, rank)
+    chosen = median_and_longest(model, rank)
     on_path = {*path.filter(pl.col("rank") == rank)["step"].drop_nulls()}
     rank_steps = model.program_steps.filter(pl.col("rank") == rank).sort("start_ns")
     others = [
-        Window(rank, row["step"], "", row["start_ns"], row["duration_ns"])
+        DrawnStep(rank, row["step"], "", row["start_ns"], row["duration_ns"])
         for row in rank_steps.iter_rows(named=True)
-        if row["step"] not in {window.step for window in chosen} and row["duration_ns"] > 0
+        if row["step"] not in {drawn_step.step for drawn_step in chosen} and row["duration_ns"] > 0
     ]
-    others.sort(key=lambda window: window.step not in on_path)
+    others.sort(key=lambda drawn_step: drawn_step.step not in on_path)
     return [*chosen, *others[: max(_MOST_STEPS - len(chosen), 0)]]
 
 
