@@ -8,10 +8,10 @@ from statistics import linear_regression, median
 Points = Sequence[tuple[float, float]]
 """Pairs of a time in s and an offset in ns."""
 STEEPEST = 200_000.0
-"""The greatest drift between two clocks, in ns a second: a crystal keeps 100 ppm."""
+"""The greatest drift between two clocks, in ns per second; a crystal keeps within 100 ppm."""
 _ROUNDS = 60
 _SEEN = 3
-"""A drift counts once it moves the offset by this many times the points' own scatter."""
+"""A drift counts only if it moves the offset by this many times the points' own scatter."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,21 +33,21 @@ class ClockFit:
 
 @dataclass(frozen=True, slots=True)
 class _Corridor:
-    """Points that a line must keep above, and points that it must keep below."""
+    """Points that bound a line from below, and points that bound it from above."""
 
     lows: Points
     highs: Points
 
     def floor(self, drift: float) -> float:
-        """Return the least offset of a line of this drift."""
+        """Return the least offset that a line with this drift may have."""
         return max(offset - drift * time for time, offset in self.lows)
 
     def ceiling(self, drift: float) -> float:
-        """Return the greatest offset of a line of this drift."""
+        """Return the greatest offset that a line with this drift may have."""
         return min(offset - drift * time for time, offset in self.highs)
 
     def room(self, drift: float) -> float:
-        """Return the range of offsets of lines of this drift, negative where there is no line."""
+        """Return how far apart ceiling and floor are at this drift; negative where no line fits."""
         return self.ceiling(drift) - self.floor(drift)
 
     def middle(self, drift: float) -> float:
@@ -110,7 +110,7 @@ def _hull(points: Points, side: int) -> Points:
 def _turn(
     first: tuple[float, float], second: tuple[float, float], third: tuple[float, float]
 ) -> float:
-    """Return a number above 0 where the way through three points turns left."""
+    """Return a number above 0 where the path through three points turns left."""
     across = (second[0] - first[0]) * (third[1] - first[1])
     return across - (second[1] - first[1]) * (third[0] - first[0])
 
@@ -122,7 +122,7 @@ def _slopes(hull: Points) -> list[float]:
 
 
 def _last(function: Callable[[float], float], good: float, end: float) -> float:
-    """Return the last value from `good` towards `end` where a concave function is at least 0."""
+    """Return the last value, going from `good` to `end`, where a concave function is at least 0."""
     if function(end) >= 0:
         return end
     for _ in range(_ROUNDS):
@@ -149,7 +149,7 @@ def _through(points: Points) -> tuple[float, float]:
 def _towards(
     wished: tuple[float, float], safe: tuple[float, float], lows: Points, highs: Points
 ) -> tuple[float, float]:
-    """Return the wished line, moved towards a safe line as far as the bounds demand."""
+    """Return the wished line, moved towards a safe line as far as the bounds require."""
     share = 1.0
     for side, points in ((1, lows), (-1, highs)):
         for t, y in points:

@@ -25,7 +25,7 @@ JITTER_NS = 100_000
 Device times are converted to the host's.
 """
 _BINS = 64
-"""Stretches of time. In each the tightest bounds are kept."""
+"""Number of stretches of time; the tightest bounds are kept in each."""
 CLOCKS = {
     "rank": pl.Int32,
     "node": pl.Int32,
@@ -99,9 +99,9 @@ def estimate_clocks(calls: pl.DataFrame, nodes: Mapping[int, int | None]) -> pl.
 def on_job_clock(
     frame: pl.DataFrame, clocks: pl.DataFrame, columns: Sequence[str] = ("start_ns", "end_ns")
 ) -> pl.DataFrame:
-    """Move columns of times from each rank's clock to the job's.
+    """Convert columns of times from each rank's clock to the job's.
 
-    Times on an unknown clock stay.
+    Times on an unknown clock stay as they are.
     """
     if (
         not (clocks["offset_ns"].fill_null(0) != 0).any()
@@ -120,9 +120,9 @@ def on_job_clock(
 
 
 def with_uncertainty(calls: pl.DataFrame, clocks: pl.DataFrame) -> pl.DataFrame:
-    """Add uncertainty_ns: how well the clocks of rank and awaited_rank are known to agree.
+    """Add uncertainty_ns: how precisely the clocks of rank and awaited_rank are known to agree.
 
-    It is 0 on one clock, and None where nothing tells.
+    It is 0 for one shared clock, and None where nothing is known.
     """
     certainty = clocks.select("rank", "clock", "uncertainty_ns")
     awaited = certainty.rename(
@@ -137,10 +137,10 @@ def with_uncertainty(calls: pl.DataFrame, clocks: pl.DataFrame) -> pl.DataFrame:
 
 
 def doubt_of(calls: pl.DataFrame, awaited: Collection[int] | None = None) -> str | None:
-    """Say why clocks leave open which rank was waited for; None where they do not.
+    """Say why the clocks do not show which rank was waited for; None where they do.
 
-    Clocks suffice if most of the time from each start to the last one is longer than their
-    uncertainty. With `awaited`, only calls in which one of these ranks is waited for count.
+    They do if most of the time from each start to the last one is longer than their uncertainty.
+    With `awaited`, only calls in which one of these ranks is waited for count.
     """
     wait = pl.col("last_start_ns") - pl.col("start_ns")
     is_asked = True if awaited is None else pl.col("awaited_rank").is_in([*awaited])
@@ -187,7 +187,7 @@ def _bounds(calls: pl.DataFrame) -> pl.DataFrame:
 def _shared(bounds: pl.DataFrame, nodes: Mapping[int, int | None]) -> tuple[dict[int, int], str]:
     """Number the clocks that ranks share; the job's clock is 0.
 
-    Return them by rank, and how that is known.
+    Return the numbers by rank, and how they are known.
     """
     known = {node for node in nodes.values() if node is not None}
     if len(nodes) == 1 or (len(known) == 1 and None not in nodes.values()):
@@ -255,7 +255,7 @@ def _estimated(
 
 
 def _lines(both: pl.DataFrame, origin_ns: int, until: float) -> dict[int, dict[str, float]]:
-    """Fit each clock with bounds from both sides to the known clocks that it shares calls with."""
+    """Fit each clock with bounds from both sides to the known clocks that share calls with it."""
     start_ns = pl.col("start_ns")
     end_ns = pl.col("end_ns")
     high_t = pl.col("high_t")
@@ -300,7 +300,7 @@ def _lines(both: pl.DataFrame, origin_ns: int, until: float) -> dict[int, dict[s
 def _facts(line: ClockFit, base_ns: int) -> dict[str, float]:
     """Return a fit as columns of CLOCKS.
 
-    The fit's times are on the rank's clock less `base_ns`; those of CLOCKS are on the job's.
+    The fit's times are on the rank's clock minus `base_ns`; those of CLOCKS are on the job's clock.
     """
     drift = line.drift * 1e-9
     offset, low, high = (value / (1 - drift) for value in (line.offset, line.low, line.high))

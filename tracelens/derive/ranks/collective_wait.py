@@ -29,8 +29,8 @@ class Waits:
     clock, and hidden_ns, the part of it in which the rank computed. Pieces of a rank do not
     overlap: where two collectives wait at once, the time belongs to the one that began first.
     `computing` has the times in which each rank runs a kernel that does not communicate, as
-    disjoint intervals. Both are sorted by rank and start. before_ns is the length of the rank's
-    earlier intervals.
+    disjoint intervals. Its before_ns is the length of the rank's earlier intervals. Both frames are
+    sorted by rank and start.
     """
 
     pieces: pl.DataFrame
@@ -61,12 +61,12 @@ def _waits_of(trace: Trace) -> Waits:
 
 
 def waits_by_step(trace: Trace, steps: pl.DataFrame | None = None) -> pl.DataFrame:
-    """Return one row per rank and step, and one (step None) per rank for all its time.
+    """Return waiting per rank and step, and one row (step None) per rank for all its time.
 
-    Columns are WAITS; ranks are those with matched collectives. `wait_ns` is time in which at least
-    one collective waits for a rank to begin it. hidden_ns is the part of it in which the rank
-    computes, exposed_ns the rest. Time counts in the step in which it passes. Steps are the trace's
-    own, unless some are given, with start_ns and duration_ns.
+    Columns are WAITS; ranks are those with matched collectives. `wait_ns` is time in which a rank
+    waits in at least one collective. hidden_ns is the part of it in which the rank computes,
+    exposed_ns the rest. Time counts in the step in which it passes. `steps`, with start_ns and
+    duration_ns, replaces the trace's own steps.
     """
     waits = waits_of(trace)
     ranks = match_collectives(trace).calls.select("rank").unique()
@@ -104,7 +104,7 @@ def waits_by_window(trace: Trace, windows: pl.DataFrame) -> pl.DataFrame:
 
 
 def waiting_pairs(trace: Trace) -> pl.DataFrame:
-    """Return one row per rank and rank that it waited for, sorted by both.
+    """Return one row per pair of a rank and one that it waited for, sorted by both.
 
     Columns are WAITING_FOR.
     """
@@ -186,7 +186,7 @@ def _until(waits: Waits, windows: pl.DataFrame, edge: str) -> pl.DataFrame:
 def _covered(intervals: pl.DataFrame, moments: pl.DataFrame, column: str) -> pl.Series:
     """Return the length of a rank's disjoint intervals before each of its moments.
 
-    It is None for a moment that is None.
+    It is None where the moment is None.
     """
     last = _last_begun(intervals, moments, column)
     inside = pl.min_horizontal("end_ns", "moment") - pl.col("start_ns")
@@ -216,7 +216,7 @@ def _last_begun(intervals: pl.DataFrame, moments: pl.DataFrame, column: str) -> 
 
 
 def _disjoint(waits: pl.DataFrame) -> pl.DataFrame:
-    """Cut from each wait of a rank the time in which a wait that began earlier goes on."""
+    """Cut from each wait of a rank the time in which a wait that began earlier still lasts."""
     ordered = waits.sort("rank", "start_ns", "end_ns")
     end_ns = pl.col("end_ns")
     ended = end_ns.cum_max().shift().over("rank")
@@ -225,9 +225,9 @@ def _disjoint(waits: pl.DataFrame) -> pl.DataFrame:
 
 
 def _computing(trace: Trace, ranks: pl.Series) -> pl.DataFrame:
-    """Return as intervals when at least one kernel of a rank runs that does not communicate.
+    """Return the intervals in which a rank runs at least one kernel that does not communicate.
 
-    A rank without kernels computes while its process does.
+    For a rank without kernels, they are the intervals in which its process computes.
     """
     kernels = trace.select("kernels", "rank", "start_ns", "duration_ns", "is_communication")
     rank = pl.col("rank")

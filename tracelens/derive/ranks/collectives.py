@@ -1,6 +1,6 @@
-"""Matching of collectives: which kernels of different ranks are one call of their group.
+"""Match collectives: find which kernels of different ranks are one call of their group.
 
-Of ranks without a device, spans of the host are matched.
+Ranks without a device have spans of the host matched instead.
 """
 
 from collections.abc import Iterator
@@ -52,7 +52,7 @@ _PAIR = ("send", "recv")
 _VARIABLE_SIZE = r"^_?(all_?to_?all|gather$|scatter$|send/recv)"
 """Calls in which ranks may give and receive different amounts."""
 _UNDESCRIBED = "communication kernels"
-"""The group of kernels that no library described."""
+"""Description of the group of all kernels that no library described."""
 _MAX_LABEL = 60
 _MAX_NAMED = 3
 
@@ -115,7 +115,7 @@ def _match(trace: Trace) -> Matched:
 def _without_contradictions(
     trace: Trace, paired: pl.DataFrame
 ) -> tuple[pl.DataFrame, pl.DataFrame, str | None]:
-    """Leave out groups of host calls that cannot be one call each; return the clocks and a remark.
+    """Leave out groups of host calls that contradict each other; return the clocks and a remark.
 
     Host calls do not tell their process group. Where several groups make the same calls, some are
     paired wrongly: then one call has an end before another rank begins it.
@@ -293,7 +293,7 @@ def _list_names(names: list[str]) -> str:
 
 
 def _stop_at_mismatch(numbered: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """Return each group's calls before its first that does not pair, and those firsts as STOPS."""
+    """Return each group's calls before its first mismatch, and those first mismatches as STOPS."""
     sizes = ["size_in_bytes", "size_out_bytes"]
     has_one_size = ~pl.col("name").str.contains(_VARIABLE_SIZE)
     sized = numbered.with_columns(
@@ -318,7 +318,7 @@ def _stop_at_mismatch(numbered: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFram
 
 
 def _describe_stops(stopped: pl.DataFrame) -> Iterator[tuple[str, int, str]]:
-    """Yield, for each group that stops, its key, the call, and a sentence on the difference."""
+    """Yield each group that stops: its key, the call's index, and a sentence on the mismatch."""
     for (key,), group in stopped.group_by("group_key", maintain_order=True):
         call = int(group["stop"][0])
         rows = group.filter(pl.col("call") == call)

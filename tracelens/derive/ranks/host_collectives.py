@@ -1,4 +1,4 @@
-"""Collectives of processes without a device: calls of gloo, MPI and the like, seen as spans."""
+"""Find collectives of processes without a device: spans of calls to gloo, MPI and the like."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from tracelens.trace import Trace
 _PARTS = r"^(?<backend>\w+?):{1,2}_?(?<name>.+?)_?$"
 """A span's name: the backend, and the collective without the underscores of torch's schemas."""
 _OF_TWO = ("send", "recv", "recv_any_source")
-"""Calls between two ranks. Spans do not tell which."""
+"""Calls between two ranks; spans do not tell which two."""
 HOST_CALLS = {
     "rank": pl.Int32,
     "name": pl.String,
@@ -36,7 +36,7 @@ HOST_CALLS = {
     "own_start_ns": pl.Int64,
     "end_ns": pl.Int64,
 }
-"""Columns of `host_calls`, as those of communication kernels."""
+"""Columns of `host_calls`, the same as those of communication kernels."""
 
 
 def host_calls(trace: Trace) -> tuple[pl.DataFrame, list[str]]:

@@ -12,17 +12,17 @@ from tracelens.derive.ranks.transfers import SAME_CALL, SLOW, each_transfer
 from tracelens.trace import Trace
 
 MOST_RANKS = 1 << 20
-"""A larger job is a mistake in its record."""
+"""A larger number of ranks in a record is taken for a mistake."""
 _FASTEST = 0.1
-"""This quantile of a group's transfers counts as a transfer without waiting."""
+"""This quantile of a group's transfer times counts as the time without waiting."""
 
 
 @dataclass(frozen=True, slots=True)
 class MissingStraggler:
     """Ranks that were not given and whose groups' transfers take longer than they need.
 
-    `excess_ns` is the time lost in all. `mean_ns` is the mean time of a transfer, `usual_ns` that
-    of a transfer without waiting.
+    `excess_ns` is the total time lost. `mean_ns` is the mean time of a transfer, `usual_ns` that of
+    a transfer without waiting.
     """
 
     ranks: tuple[int, ...]
@@ -92,7 +92,7 @@ def find_missing_straggler(trace: Trace) -> MissingStraggler | None:
 
 
 def _missing_of(trace: Trace, group_key: str) -> tuple[int, ...]:
-    """Return the missing ranks of a group; of the job where the group's ranks are unknown."""
+    """Return the missing ranks of a group, or of the job where the group's ranks are unknown."""
     begin = group_key.find("[")
     members = json.loads(group_key[begin : group_key.find("]") + 1]) if begin >= 0 else []
     missing = missing_ranks(trace)

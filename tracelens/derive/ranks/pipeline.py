@@ -16,7 +16,7 @@ _PAIR = r"(\d+)>(\d+)$"
 
 @dataclass(frozen=True, slots=True)
 class Pipeline:
-    """The stage of each rank, from 0, and how many microbatches go through the stages in a step."""
+    """The stage of each rank, from 0, and the number of microbatches per step."""
 
     stages: dict[int, int]
     n_microbatches: int | None

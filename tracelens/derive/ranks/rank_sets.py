@@ -22,12 +22,12 @@ _AXES = {
     "expert": r"expert|moe|(?<![a-z])ep(?![a-z])",
     "context": r"context|(?<![a-z])cp(?![a-z])",
 }
-"""Kinds of parallelism, and what descriptions of their groups contain."""
+"""Kinds of parallelism, each with a pattern for the descriptions of its groups."""
 
 
 @dataclass(frozen=True, slots=True)
 class RankSet:
-    """Ranks with a name for the set: `kind` is one of KINDS."""
+    """A named set of ranks; `kind` is one of KINDS."""
 
     kind: str
     name: str
@@ -66,7 +66,7 @@ def named_sets(trace: Trace) -> list[RankSet]:
 
 
 def _numbered_sets(kind: str, word: str, numbers: Sequence[tuple[int, int]]) -> list[RankSet]:
-    """Return a set for each number that ranks have, from pairs of rank and number."""
+    """Return one set per number, from pairs of a rank and its number."""
     members: dict[int, list[int]] = {}
     for rank, number in numbers:
         members.setdefault(number, []).append(rank)
@@ -93,7 +93,7 @@ def name_group(description: str | None) -> str:
 
 
 def join_sets(sets: Sequence[RankSet]) -> RankSet:
-    """Return several sets of one kind as one: nodes 2 and 5, 3 tensor groups."""
+    """Join several sets of one kind into one, named "nodes 2 and 5" or "3 tensor groups"."""
     ranks = tuple(sorted(rank for rank_set in sets for rank in rank_set.ranks))
     if sets[0].kind == "group":
         return RankSet("group", f"{len(sets)} {sets[0].name}s", ranks)

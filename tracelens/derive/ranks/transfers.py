@@ -8,13 +8,13 @@ from tracelens.derive.ranks.collectives import match_collectives
 from tracelens.trace import Trace
 
 SAME_CALL = ["name", "dtype", "size_in_bytes", "size_out_bytes"]
-"""Columns that are equal in collectives that move the same data."""
+"""Columns that are equal for collectives that move the same data."""
 SLOW = 1.5
 """A group is slow if its transfers take this many times as long as its peers'."""
 _LEAST_NS = 5_000
 """A smaller difference between two transfers may come from the device clock."""
 _NETWORK = 20.0
-"""A network is slow if it carries this many times less than hosts do inside. A tenth is common."""
+"""A network is slow if it is this many times slower than links within hosts. A tenth is common."""
 _LARGE_BYTES = 1 << 20
 """The time of smaller transfers depends on latency, not on bandwidth."""
 # As nccl-tests' doc/PERFORMANCE.md defines them; names are torch's, and of NCCL's kernels.
@@ -88,9 +88,9 @@ def _members(trace: Trace) -> pl.DataFrame:
 def _with_peers(groups: pl.DataFrame) -> pl.DataFrame:
     """Add peers_ns and slowdown.
 
-    peers_ns is the lower median of the same transfer in all groups with as many ranks. Both are
-    None where there is only one such group, and where a rank of the group was not given, as waiting
-    for that rank would count as transfer.
+    peers_ns is the lower median time of the same transfer in all groups with as many ranks. Both
+    are None where there is only one such group, and where a rank of the group was not given, as
+    waiting for that rank would count as transfer.
     """
     is_whole = (pl.col("group_size") <= pl.col("n_ranks")).fill_null(value=True)
     alike = [*SAME_CALL, "n_ranks"]
@@ -112,7 +112,7 @@ def _with_peers(groups: pl.DataFrame) -> pl.DataFrame:
 
 
 def _mark_slow(groups: pl.DataFrame) -> pl.DataFrame:
-    """Add `slow`: link where a group is slower than its peers, network where hosts' links are.
+    """Add `slow`: "link" where a group is slower than its peers, "network" where hosts' links are.
 
     It is the network in three cases: the group spans more hosts than its peers; slow groups have
     neither a rank nor a host in common; a group of several hosts has a small part of the rate of
@@ -138,6 +138,6 @@ def _mark_slow(groups: pl.DataFrame) -> pl.DataFrame:
 
 
 def _have_common(members: pl.Series) -> bool:
-    """Return whether something is in all of the lists; no list may be None."""
+    """Return whether all of the lists share an element; no list may be None."""
     lists = members.to_list()
     return None not in lists and bool({*lists[0]}.intersection(*lists[1:]))

@@ -16,7 +16,7 @@ from tracelens.trace.same_run import FAR_NS, FORCED, HOW_TO_FORCE, NOT_TOGETHER
 MISSING = "ranks_missing"
 """Code of the diagnostic that names the ranks of the job that were not given."""
 _UNEVEN_NS = 1_000_000
-"""More contradiction between clocks means two runs of a program.
+"""Clocks that contradict each other by more than this mean two runs of a program.
 
 A clock that is set while a job runs may cause it, too.
 """
@@ -146,7 +146,7 @@ def _row(rank: int, severity: str, code: str, text: str) -> _Row:
 
 
 def _described(clocks: pl.DataFrame) -> dict[str, Any]:
-    """Return the clocks in the form of the manifest."""
+    """Return the clocks in the form that the manifest holds."""
     bases = clocks["basis"].unique()
     if clocks["clock"].n_unique() == 1:
         return {"basis": str(bases[0])}

@@ -21,8 +21,10 @@ CLASSES = (
     "launch",
     "host",
 )
-"""Classes of activity on a thread by priority where several overlap: an API call within
-compilation is compilation."""
+"""Classes of activity, highest priority first: where several overlap, the first one counts.
+
+An API call during compilation therefore counts as compilation.
+"""
 _LEAST = 0.01
 """A place with less than this share of a stretch is charged to the place around it."""
 _MOST_ROUNDS = 8
@@ -32,12 +34,13 @@ _LENGTH = pl.col("end_ns") - pl.col("start_ns")
 def with_places(
     segments: pl.DataFrame, axis: ThreadAxis, spans: pl.DataFrame, causing: pl.DataFrame
 ) -> pl.DataFrame:
-    """Turn segments of an axis into activities: name each one's place (`what`, `span_id`).
+    """Turn segments of a thread axis into activities, each with a place (`what`, `span_id`).
 
     A segment has start_ns, end_ns, class, cause and `at`. Where `at` is a row of `causing`, the
-    segment is that call: its place is the call's path and the API function. Any other segment is
-    cut where the place changes, so that a place is charged for its own time only; launching is not
-    cut. `span_id` is the span around a call, else the innermost span of the place.
+    segment is that API call: its place is the call's path followed by the API function. Any other
+    segment is cut wherever the place changes, so that each place is charged for its own time only;
+    segments of launching are not cut. `span_id` is the span around a call, else the innermost span
+    of the place.
     """
     is_call = pl.col("at").is_not_null()
     without_api = pl.col("class").is_in([_number("launch"), _number("profiler")])
@@ -86,7 +89,7 @@ def _number(name: str) -> int:
 
 
 def _called(path: pl.Series, api: pl.Series) -> pl.Series:
-    """Return the path of a call with the function of the API at its end."""
+    """Return each call's path, followed by its API function."""
     parts = pl.DataFrame({"path": path, "api": api.cast(pl.String)})
     return parts.select(
         pl.concat_str("path", "api", separator=" > ", ignore_nulls=True)
@@ -143,7 +146,8 @@ def _cut(
 def _without_small(pieces: pl.DataFrame, texts: pl.DataFrame, paths: CallPaths) -> pl.DataFrame:
     """Charge a place that takes too little of a stretch to the place around it.
 
-    Where no place is around it, the time goes to the place before. Add `what`, the places' texts.
+    Where no place is around it, the time goes to the place before. The column `what`, the text of
+    each place, is added.
     """
     length_of_text = _LENGTH.sum().over("stretch", "what")
     is_small = length_of_text < _LEAST * pl.col("whole_ns")
@@ -167,7 +171,7 @@ def _without_small(pieces: pl.DataFrame, texts: pl.DataFrame, paths: CallPaths) 
 def _owners(spans: pl.DataFrame, paths: CallPaths) -> pl.DataFrame:
     """Divide a thread's time among places: disjoint start_ns, end_ns and place, sorted by start.
 
-    A place is a span's row.
+    A place is the row number of a span.
     """
     rows = spans["row"].cast(pl.Int64)
     is_place = (paths.places(rows) == rows).fill_null(value=False)

@@ -13,7 +13,7 @@ _MOST_PLACES = 3
 _LEAST_PLACE = 0.01
 """A place with less than this share of the time of all places is not named."""
 _SAME = 0.95
-"""The ends of a range are said as one number if they differ by less than this."""
+"""The two ends of a range are written as one number if they differ by less than this share."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,11 +43,11 @@ class Change:
 
     @property
     def sentence(self) -> str:
-        """What to do, what it saves, and where."""
+        """The change, what it saves, and where, as one sentence."""
         return f"{self.text}{self._where_all}: {self._saving}{self._where}."
 
     def predicted_sentence(self, step: str) -> str:
-        """Say what to do, what a step then takes in the words given, and where."""
+        """Write the change, how long a step takes with it (`step`, in words), and its places."""
         return f"{self.text}{self._where_all}: {step}{self._where_without_times}."
 
     @property
@@ -95,7 +95,7 @@ class Change:
 def largest_changes(program: JudgedProgram, rules: Iterable[Rule]) -> list[Change]:
     """Return the changes that save at least 2 % of the judged time, the largest first.
 
-    A change whose saving is not known stands where the recorded time of its cause puts it.
+    A change with an unknown saving is ordered by the recorded time of its cause.
     """
     worth = [rule for rule in rules if rule.ns >= WORTH_IT * program.total_ns]
     worth.sort(key=lambda rule: -rule.ns)
@@ -127,11 +127,11 @@ def _change(program: JudgedProgram, rule: Rule) -> Change:
 def _savings(
     program: JudgedProgram, rule: Rule
 ) -> tuple[float, float | None, float | None] | tuple[None, None, None]:
-    """Return the most that a rule saves of all judged time, and the range that it lies in.
+    """Return the most that a rule can save of all judged time, and a low and a high bound.
 
-    It is never more than the part of the time that the rule is about. There is no range where all
-    of that time is the program's own, and no saving where more than half of it may be the
-    profiler's.
+    A saving is never more than the part of the time that the rule is about. The bounds are None
+    where all of that time is the program's own. All three are None where more than half of it may
+    be the profiler's.
     """
     most = min(rule.ns, program.parts[rule.cause])
     slowdown = program.slowdown(rule.cause) if rule.is_of_host else None

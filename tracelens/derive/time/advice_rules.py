@@ -18,10 +18,13 @@ from tracelens.derive.time.rank_time import WORTH_IT
 from tracelens.trace import Trace
 
 _UNFUSED_LAUNCHES = 20
-"""More launches per step than this, none of them for many tensors: the optimizer is not fused."""
+"""An optimizer counts as unfused above this many kernel launches per step.
+
+None of these kernels works on many tensors at once.
+"""
 _LARGE_SCORES = 128 * 128
 _REPEATED = 10
-"""In a trace without steps: memory allocated and released this often is not being cached."""
+"""In a trace without steps: memory allocated and released this often counts as not cached."""
 _DEVICE_ALLOCATES = r"^(cuda|hip)Malloc$|^hipExtMallocWithFlags$|^cuMem(Alloc|Create)(_v2)?$"
 _DEVICE_RELEASES = r"^(cuda|hip)Free$|^cuMem(Free|Release)(_v2)?$"
 
@@ -39,9 +42,9 @@ _EXPRESSIONS = {
     "loading": "without=loading",
     "host": "without=host",
 }
-"""Changes that a replay can make, by the cause that they take away."""
+"""Changes that a replay can compute, by the cause of idle time that they remove."""
 WORKERS = "_MultiProcessing"
-"""What the places of a loader with worker processes contain."""
+"""Part of every call path inside a data loader with worker processes."""
 _BY_LOADER = {
     "_SingleProcess": "The data loader works in the main process; give it workers (num_workers)",
     WORKERS: "The loader's workers do not keep up; more of them, or cheaper decoding",
@@ -68,7 +71,7 @@ _BY_WAIT = {
         "Leave out torch.cuda.synchronize(), or wait once at the end"
     ),
 }
-"""What to do about a wait for the device, by what stands in its place."""
+"""Advice on a wait for the device, by a pattern that its call path matches."""
 _OF_PROCESS = "Call fewer ops from Python: torch.compile, or larger batches"
 _LAUNCHES = {
     GraphUse.NONE: ("Launch fewer kernels: a CUDA graph, torch.compile or larger batches"),
@@ -83,7 +86,7 @@ _LAUNCHES = {
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """What a rule says of a program: what to change, which time shrinks, and by how much at most.
+    """Advice for one program: what to change, which time shrinks, and by how much at most.
 
     `ns` is the most of all judged time that it can save. `is_of_host` marks time of the host, which
     recording makes longer. `places` says where the time lies, the largest first. `expression` is
@@ -100,7 +103,7 @@ class Rule:
 
 
 def _idle(program: JudgedProgram) -> Iterator[Rule]:
-    """Advise on each cause of idle time: all of it, with its places."""
+    """Advise on each cause of idle time, with all its places."""
     for cause, words in _BY_CAUSE.items():
         places = program.places_of(cause)
         text = words
@@ -131,13 +134,16 @@ def _by_loader(places: list[tuple[str, int]]) -> str | None:
 
 
 def _is_mostly(places: list[tuple[str, int]], kind: str) -> bool:
-    """Return whether places that match a pattern have at least half of all places' time."""
+    """Return whether places that match a pattern have at least half of the time of all places."""
     of_kind = sum(ns for what, ns in places if re.search(kind, what))
     return bool(places) and 2 * of_kind >= sum(ns for _, ns in places)
 
 
 def _uncached(program: JudgedProgram) -> str | None:
-    """Say that the caching allocator seems off: each step allocates and frees device memory."""
+    """Say that the caching allocator seems off: each step allocates and frees device memory.
+
+    Return None where it does not.
+    """
     is_memory = pl.col("kind") == "memory"
     calls = program.trace.select("api_calls", "rank", "step", "api", where=is_memory)
     api = pl.col("api")
@@ -212,7 +218,7 @@ def _process_copies(program: JudgedProgram) -> Iterator[Rule]:
 
 
 def _copies(program: JudgedProgram) -> Iterator[Rule]:
-    """Advise on copies: from pageable memory with no kernel beside, or of needless width."""
+    """Advise on copies that run alone from pageable memory, and on needlessly wide ones."""
     columns = (
         "rank",
         "device_id",

@@ -34,10 +34,7 @@ def _nothing() -> list[pl.Expr]:
 
 
 def _of_rank(trace: Trace, bars: pl.DataFrame, rank: int | None) -> pl.DataFrame:
-    """Return the bars of one rank with their details.
-
-    Bars without a rank have none.
-    """
+    """Return the bars of one rank with the columns of DETAILS; for rank None, these are None."""
     if rank is None:
         return bars.with_columns(_nothing())
     spans = [bars.filter(source="spans").select("source", "event_id", span_id="event_id")]
@@ -82,7 +79,7 @@ def _size_columns(table: str) -> tuple[str, ...]:
 
 
 def _size(table: str) -> pl.Expr:
-    """Return what was launched, copied or filled, in words."""
+    """Describe the size of a launch, copy or fill in words."""
     if table == "kernels":
         return pl.format("grid {}×{}×{}, block {}×{}×{}", *_AXES)
     return pl.format("{} bytes", "size_bytes")

@@ -16,7 +16,7 @@ _LONGEST_NAME = 60
 
 
 def bound_places(model: TimeModel) -> Places:
-    """Return by rank and part the place that most of that part of the rank's time comes from."""
+    """Return, by rank and part, the place that takes most of that part of the rank's time."""
     trace = model.trace
     busy = _kernels(trace) | _copies(trace)
     if model.processes:
@@ -37,7 +37,7 @@ def short_kernel(name: str) -> str:
 
 
 def _kernels(trace: Trace) -> Places:
-    """Name the kernel that computes for most time, and the one that communicates for most."""
+    """Name, per rank, the kernel that computes longest and the one that communicates longest."""
     kernels = trace.select("kernels", "rank", "name", "is_communication", "duration_ns")
     by_name = kernels.lazy().group_by("rank", "name", "is_communication")
     sums = by_name.agg(pl.col("duration_ns").sum()).collect()
@@ -51,7 +51,7 @@ def _kernels(trace: Trace) -> Places:
 
 
 def _copies(trace: Trace) -> Places:
-    """Describe the kind of copy that takes most time."""
+    """Describe, per rank, the kind of copy that takes most time."""
     kind = ["rank", "direction", "source_memory", "destination_memory"]
     copies = trace.select("memcpys", *kind, "duration_ns")
     total_ns = pl.col("duration_ns").sum()
@@ -63,7 +63,7 @@ def _copies(trace: Trace) -> Places:
 
 
 def _ops_of_processes(trace: Trace) -> Places:
-    """Name the ops that communicate, compute and copy for most time on ranks without a device."""
+    """Name, per rank without a device, the op that communicates, computes or copies longest."""
     places = {(rank, "communication"): op for rank, op in longest_communication(trace).items()}
     for part, work in (("compute", ARITHMETIC), ("copy", COPY)):
         for rank, busiest in busiest_places(trace, work).items():

@@ -20,7 +20,7 @@ PROCESS_WORDS = PART_WORDS | {
     "launch": "calling ops",
     "host": "outside of ops",
 }
-"""The same where a process has no device."""
+"""Each part of the time as a noun, for a process without a device."""
 
 
 def bound_words(

@@ -48,11 +48,11 @@ _INTERVALS = {
 
 @dataclass(frozen=True, slots=True)
 class Breakdown:
-    """The time of some ranks, each by itself: the time model is made from these.
+    """The time of some ranks, each seen by itself; the time model is made from these.
 
-    `windows` has the columns of TIME_BREAKDOWN but the shares and collective_wait_ns. `idle` has
-    idle_ns, n_gaps, longest_ns and example_ns by rank, device_id, cause and place (what), for the
-    program. Both can be pickled.
+    `windows` has the columns of TIME_BREAKDOWN except the shares and collective_wait_ns. `idle` has
+    the program's idle time by rank, device_id, cause and place (what): idle_ns, n_gaps, longest_ns
+    and example_ns. Both frames can be pickled.
     """
 
     windows: pl.DataFrame
@@ -96,7 +96,7 @@ def break_down_devices(
 
 
 def idle_intervals(trace: Trace, devices: Mapping[Device, DeviceWork]) -> pl.DataFrame:
-    """List the program's idle time on each device by start, stretch by stretch.
+    """List the program's idle time on each device, one row per stretch, sorted by start.
 
     Columns are rank, device_id, start_ns, end_ns, cause and what. For the ranks of `process_ranks`,
     it is the idle time of the process, and device_id is None. Lengths sum to the idle time of a
@@ -119,7 +119,7 @@ def idle_intervals(trace: Trace, devices: Mapping[Device, DeviceWork]) -> pl.Dat
 
 
 def _number_devices(devices: Mapping[Device, DeviceWork]) -> pl.DataFrame:
-    """Number the devices: device, rank, device_id."""
+    """Number the devices from 0: a frame with device (the number), rank and device_id."""
     return pl.DataFrame(
         [(number, *key) for number, key in enumerate(devices)],
         schema={name: _WINDOWS[name] for name in ("device", "rank", "device_id")},
@@ -130,7 +130,7 @@ def _number_devices(devices: Mapping[Device, DeviceWork]) -> pl.DataFrame:
 def _number_windows(devices: Mapping[Device, DeviceWork], phases: pl.DataFrame) -> pl.DataFrame:
     """List the windows of each device with their numbers.
 
-    A step without a length is no window: its number is None.
+    The number is None for a step of length 0, which is no window.
     """
     has_length = pl.col("end_ns") > pl.col("start_ns")
     count_so_far = has_length.cum_sum().over("rank").cast(pl.Int64)
@@ -181,10 +181,10 @@ def _busy_times(trace: Trace, windows: pl.DataFrame, busy: pl.DataFrame) -> pl.D
 
 
 def _idle_by_kind(idle: pl.DataFrame, windows: pl.DataFrame, rows: pl.DataFrame) -> pl.DataFrame:
-    """Sum idle time by kind: the columns of _KEY, and one column per kind in IDLE_KINDS.
+    """Sum idle time by kind: the columns of _KEY, and one column for each of IDLE_KINDS.
 
     `idle` is that of DeviceTimes. Rows from a device's first to its last work (phase None) count
-    all idle time there, whether or not a window covers it.
+    all idle time between them, whether or not a window covers it.
     """
     known = windows.drop_nulls("window").select("device", "window", "step", "phase")
     devices = windows.select("device", "rank", "device_id").unique()
@@ -204,7 +204,7 @@ def _idle_by_kind(idle: pl.DataFrame, windows: pl.DataFrame, rows: pl.DataFrame)
 
 
 def _idle_by_place(devices: Mapping[Device, DeviceWork], places: pl.DataFrame) -> pl.DataFrame:
-    """Put names in place of the codes of causes and places; `places` is that of DeviceTimes."""
+    """Replace the codes of causes and places by their names; `places` is that of DeviceTimes."""
     names = [[*device.host.places, None] for device in devices.values()]
     n_names = accumulate(map(len, names))
     first_name = pl.Series("first", [0, *n_names]).head(len(names))

@@ -19,7 +19,7 @@ _LONGEST = 100
 
 Conditions: TypeAlias = dict[str, pl.Expr]
 _PATH = ("annotation", "caller", "loader", "own", "leaf")
-"""The parts of a call path, each the row of a span."""
+"""The parts of a call path, outermost first; each is the row of a span."""
 _STATE: dict[str, type[pl.DataType]] = {
     "package": pl.UInt32,
     "has_program": pl.Boolean,
@@ -31,21 +31,21 @@ _STATE: dict[str, type[pl.DataType]] = {
 
 @dataclass(frozen=True, slots=True)
 class CallPaths:
-    """The call path of each of some spans, given by row number.
+    """The call paths of some spans, which are given by row number.
 
-    A path leads from the outside in. Its parts are: the innermost annotation; the function that
-    asks a data loader for data, and the loader; the innermost function of the program's own code;
-    and one leaf below it. The leaf is the outermost op, else the function that the program's own
-    one called. Where no code is the program's, the outermost installed package stands for it.
-    `place` is the row of the innermost span that the path names, None where it names none: spans
-    with one place have one path.
+    A path leads from the outside in. Its parts are the innermost annotation; the function that asks
+    a data loader for data, and the loader; the innermost function of the program's own code; and
+    one leaf below it. The leaf is the outermost op, else the function that the program's own one
+    called. Where no code is the program's, the outermost installed package stands for it. `place`
+    is the row of the innermost span that the path names, None where it names none. Spans with the
+    same place have the same path.
     """
 
     rows: pl.Series
     frame: pl.DataFrame
 
     def places(self, rows: pl.Series) -> pl.Series:
-        """Give the place of each span.
+        """Return the place of each span.
 
         It is None for a span without one, and for one that is not in `rows`.
         """
@@ -56,7 +56,7 @@ class CallPaths:
         return self._gather("place", self._gather("parent", places))
 
     def depths(self, rows: pl.Series) -> pl.Series:
-        """Give how many spans lie around each span."""
+        """Count the spans around each span."""
         return self._gather("depth", rows)
 
     def _gather(self, column: str, rows: pl.Series) -> pl.Series:
@@ -112,9 +112,10 @@ def find_paths(spans: pl.DataFrame, rows: pl.Series) -> CallPaths:
 
 
 def _rules() -> tuple[Conditions, ...]:
-    """List the rules that give a span's path.
+    """List the rules that build a span's path.
 
-    They use what the span is and the path of the span around it, one depth after the other.
+    They use facts of the span and the path of its parent, so they are applied one depth after the
+    other.
     """
     row = pl.col("row")
     nothing = pl.lit(None, pl.Int64)
@@ -218,9 +219,9 @@ def _facts(spans: pl.DataFrame, rows: pl.Series) -> pl.DataFrame:
 
 
 def _depths(parent: pl.Series) -> tuple[pl.Series, pl.Series]:
-    """Return the depth of each row of a forest, and the position of its parent.
+    """Return the depth of each row of a forest, and the index of its parent.
 
-    The position is counted among the rows of the parent's depth.
+    The index counts the rows of the parent's depth only.
     """
     depth = parent.is_not_null().cast(pl.Int64)
     ancestor = parent

@@ -21,7 +21,7 @@ _RUNTIME = (
     rf"^(?:{_STDLIB})(?:\.py\(|/)|{_STDLIB_FOLDERS}|(?:^|/)(?:torch|functorch|torchgen)/"
     rf"|(?:^|/)tracelens/|{OWN_HOOKS}|(?:^|/)torchinductor_|^<"
 )
-"""Names in brackets are frozen modules, builtins, and code that was made from a text."""
+"""Names in brackets are frozen modules, builtins, and code compiled from a string."""
 _TYPED_IN = r"^<(?:ipython-input|stdin>|cell )"
 _LIBRARIES = (
     "numpy scipy pandas polars pyarrow h5py zarr xarray dask ray joblib numba cupy jax"
@@ -45,8 +45,11 @@ _LIBRARIES = (
     " charset_normalizer jinja2 markupsafe werkzeug flask gradio streamlit xgboost lightgbm"
     " catboost gym gymnasium stable_baselines3 mujoco pyvista trimesh open3d faiss"
 )
-"""Packages that programs install. torch leaves out the folders that Python imports from, so of a
-path only the package is left."""
+"""Packages that programs install.
+
+For torch's own profiler, which leaves out the folders that Python imports from: only the package is
+left of a path.
+"""
 _LIBRARY = (
     rf"^(?:{'|'.join(_LIBRARIES.split())})(?:\.py\(|/)"
     # Programs have a folder `datasets` of their own.
@@ -69,6 +72,6 @@ def owner(name: pl.Expr) -> pl.Expr:
 
 
 def package(name: pl.Expr) -> pl.Expr:
-    """Give the package of a library's Python call."""
+    """Return the package of a library's Python call."""
     path = name.str.replace_all(r"\\", "/").str.replace(rf"^.*{_INSTALLED}", "")
     return path.str.extract(r"^([^/(.]+)")

@@ -20,7 +20,7 @@ _EDGES = ["start_ns", "end_ns"]
 COMPUTES = ("launch", "host", "communication")
 """Causes of activities during which ops count as computing.
 
-Other causes already say what the process does.
+Any other cause says already what the process does.
 """
 
 
@@ -79,7 +79,7 @@ def outermost_ops(spans: pl.DataFrame) -> pl.DataFrame:
 def _reaching(activities: pl.DataFrame, ops: pl.DataFrame) -> pl.DataFrame:
     """Extend a main thread's activities over the ops of other threads.
 
-    Ops may start before its own and end after them. The added time has the cause host.
+    These may start before its own activities and end after them. The added time has the cause host.
     """
     (low, high), (first, last) = (
         frame.select(pl.col("start_ns").min(), end=END.max()).row(0) for frame in (activities, ops)
@@ -130,7 +130,7 @@ def find_communication(axis: ThreadAxis, spans: pl.DataFrame) -> pl.DataFrame:
 
 
 def _without_launches(ops: pl.DataFrame, calls: pl.DataFrame) -> pl.DataFrame:
-    """Give the time of the ops in which no call launches work on a device."""
+    """Return the time of ops, without the ops in which a call launches work on a device."""
     is_launch = pl.col("kind").is_in(LAUNCHES)
     launches = calls.filter(is_launch)["start_ns"]
     first, after = (launches.search_sorted(ops[edge]) for edge in _EDGES)
@@ -138,7 +138,7 @@ def _without_launches(ops: pl.DataFrame, calls: pl.DataFrame) -> pl.DataFrame:
 
 
 def _on_axis(spans: pl.DataFrame, axis: ThreadAxis) -> pl.DataFrame:
-    """Give the times of spans on the axis, on each thread that they count for."""
+    """Return the times of spans on the axis, once for each thread that they count for."""
     thread_id = pl.col("thread_id")
     process_id = pl.col("process_id").cast(pl.Int64)
     threads = axis.threads.select(process_id, "is_main", "shift_ns", counted_thread=thread_id)

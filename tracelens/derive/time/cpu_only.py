@@ -34,7 +34,7 @@ _IS_PROFILER = pl.col("what").cast(pl.String).eq_missing(pl.lit(PROFILER))
 
 
 def process_sentences(trace: Trace, processes: Sequence[int]) -> list[str]:
-    """Say what rows without a device mean, if any of these ranks has such rows."""
+    """Explain the rows that have no device, if any of these ranks has such rows."""
     if not processes:
         return []
     are_some = len(processes) < len(trace.manifest.ranks)
@@ -47,7 +47,7 @@ def process_sentences(trace: Trace, processes: Sequence[int]) -> list[str]:
 
 
 def unseen_device(trace: Trace, processes: Sequence[int]) -> list[str]:
-    """Warn where a machine has a device, and one of these ranks shows no work on it."""
+    """Warn where a machine has a device, but one of these ranks has no work on it."""
     is_of_process = pl.col("rank").is_in(processes)
     devices = trace.frame("devices").filter(is_of_process)
     names = devices["name"].unique().sort()
@@ -96,7 +96,7 @@ def longest_communication(trace: Trace) -> dict[int, str]:
 
 
 def _ops(trace: Trace) -> dict[int, pl.DataFrame]:
-    """Return `op_times` by rank, of the ranks whose process's time is judged."""
+    """Return `op_times` by rank, for the ranks whose process's time is judged."""
     ranks = process_ranks(trace)
     by_rank = {int(ops["rank"][0]): ops for ops in op_times(trace)} if ranks else {}
     return {rank: by_rank[rank] for rank in ranks}
@@ -106,9 +106,10 @@ def break_down_processes(trace: Trace) -> tuple[pl.DataFrame, pl.DataFrame]:
     """Break down the time of the `process_ranks`: `windows` and `idle` of a Breakdown, device None.
 
     Other threads count while the main thread does not load data, compile, allocate or wait for a
-    device. Then the first that holds decides. An op of any thread does arithmetic: the process
-    computes. One copies memory: it copies. One communicates: it communicates. Time in ops that are
-    only called has the cause launch. All other time has the cause of what the main thread does.
+    device. Then the first of these rules that applies decides. If an op of any thread does
+    arithmetic, the process computes. If one copies memory, it copies. If one communicates, it
+    communicates. Time in ops that only call other ops has the cause launch. All other time has the
+    cause of what the main thread does.
     """
     parts = []
     for rank, tiles in trace.derived(_tiles_by_rank).items():
@@ -132,7 +133,7 @@ def process_idle(trace: Trace, rank: int) -> pl.DataFrame:
 
 
 def busiest_places(trace: Trace, work: int) -> dict[int, list[tuple[str, int]]]:
-    """Return by rank the ops of arithmetic, or the places of copies, with their time.
+    """Return, by rank, the ops of arithmetic, or the places of copies, with their time.
 
     The largest come first.
     """
@@ -150,7 +151,7 @@ def busiest_places(trace: Trace, work: int) -> dict[int, list[tuple[str, int]]]:
 
 
 def _tiles_by_rank(trace: Trace) -> dict[int, pl.DataFrame]:
-    """Return by rank of `process_ranks` all its time as tiles, by start: see `_with_work`."""
+    """Cut all time of each of `process_ranks` into tiles, sorted by start: see `_with_work`."""
     tiles_by_rank = {}
     for rank in process_ranks(trace):
         main_thread, steps = _main_thread_and_steps(trace, rank)
@@ -163,9 +164,9 @@ def _tiles_by_rank(trace: Trace) -> dict[int, pl.DataFrame]:
 def _with_work(tiles: pl.DataFrame, work: pl.DataFrame) -> pl.DataFrame:
     """Cut tiles where the work changes: start_ns, end_ns, step, phase, cause, what, work and op.
 
-    `work` is None where the process does none, or where the main thread does something that counts
-    before work. Ops that are only called have the cause launch, and the outermost op at the end of
-    their place. A pause between two ops belongs to the one before.
+    `work` is None where the process does none, or where the activity of the main thread counts
+    before work. Ops that only call other ops have the cause launch, and their place ends with the
+    outermost op. A pause between two ops belongs to the one before.
     """
     pieces = cut_rows(tiles, work)
     work_rows = pieces["at"]
@@ -199,7 +200,7 @@ def _with_work(tiles: pl.DataFrame, work: pl.DataFrame) -> pl.DataFrame:
 
 
 def _main_thread_and_steps(trace: Trace, rank: int) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """Return the main thread's activities and the steps of a rank's process.
+    """Return the main thread's activities of a rank's process, and its steps.
 
     A step has step, phase, start_ns and end_ns.
     """
@@ -211,7 +212,7 @@ def _main_thread_and_steps(trace: Trace, rank: int) -> tuple[pl.DataFrame, pl.Da
 
 
 def _places(tiles: pl.DataFrame) -> pl.DataFrame:
-    """Sum the idle time of tiles by cause and place. Tiles are sorted by start."""
+    """Sum the idle time of tiles, which are sorted by start, by cause and place."""
     return tiles.group_by("cause", "what").agg(
         idle_ns=_LENGTH.sum(),
         n_gaps=pl.len().cast(pl.Int64),
@@ -221,9 +222,9 @@ def _places(tiles: pl.DataFrame) -> pl.DataFrame:
 
 
 def _main_thread(activities: pl.DataFrame) -> pl.DataFrame:
-    """Return the activities of the process's main thread with most known time, by start.
+    """Return the activities, sorted by start, of the process's main thread with most known time.
 
-    They have end_ns.
+    The column end_ns is added.
     """
     key = ["process_id", "thread_id"]
     duration_ns = pl.col("duration_ns")
@@ -236,9 +237,9 @@ def _main_thread(activities: pl.DataFrame) -> pl.DataFrame:
 
 
 def _tiles(main_thread: pl.DataFrame, steps: pl.DataFrame) -> pl.DataFrame:
-    """Cut all time of steps and main thread into tiles, by start: times, step, phase, cause, what.
+    """Cut all time of steps and main thread into tiles: times, step, phase, cause, what.
 
-    Without steps, everything is in the phase program.
+    They are sorted by start. Without steps, all time is in the phase program.
     """
     edges = pl.concat([frame.select("start_ns", "end_ns") for frame in (main_thread, steps)])
     low = edges["start_ns"].min()

@@ -28,9 +28,9 @@ from tracelens.derive.time.model import TimeModel
 from tracelens.trace import Trace
 
 _GAP = 1.5
-"""Ranks are two culprits where their sorted delays jump by more than this factor."""
+"""Ranks with sorted delays are split into two culprits at a jump by more than this factor."""
 _SAME_STEPS = 0.6
-"""From this share on two ranks are late in the same steps: common late steps over all."""
+"""Ranks are late in the same steps if they share this part of all steps in which any is late."""
 _ROTATES, _MOST_OF_ONE = 0.6, 0.6
 """Limits for lateness in turn, on another rank each step.
 
@@ -38,26 +38,26 @@ Ranks are late in at least the first share of the steps, and none in more than t
 the late ones.
 """
 _MANY = 4
-"""At least so many ranks, late in one or two steps each, count as late in turn."""
+"""Ranks that are each late in one or two steps are late in turn if there are at least this many."""
 _MOST = 8
-"""Culprits that are looked at, the greatest delays first."""
+"""The number of culprits that are examined, those with the greatest delays."""
 _FELT = 0.5
 """Nobody is blamed for a delay that costs the job less than this share of BLAMED."""
 _MOSTLY = 0.5
-"""Idle time explains a delay, for no single cause, if it makes this share of the delay."""
+"""Idle time of all causes together explains a delay if it makes at least this share of it."""
 _HOST_CAUSES = ("input", "host", "launch", "loading", "sync", "allocation")
 LINK, NETWORK = "link", "network"
-"""Causes of sets of ranks whose transfers are slow."""
+"""Causes for sets of ranks with slow transfers."""
 
 
 @dataclass(frozen=True, slots=True)
 class Culprit:
-    """Ranks with a delay that others wait for, and what it costs.
+    """Ranks with a delay that others wait for, and its cost.
 
-    `steps` are those in which it is late, None for all; `when` describes them. Times are means over
-    these steps: excess_ns is the ranks' delay, part_ns what they take for `measure`, usual_ns what
-    the median rank takes for it, step_ns the whole step. `cost_ns` is what the job would gain in
-    such a step without this delay only.
+    `steps` are those in which they are late, None for all; `when` describes them. Times are means
+    over these steps: excess_ns is the ranks' delay, part_ns their time for `measure`, usual_ns the
+    median rank's time for it, step_ns the whole step. `cost_ns` is what the job would gain in such
+    a step without this delay alone.
     """
 
     members: RankSet
@@ -76,12 +76,12 @@ class Culprit:
 
     @property
     def cost_frac(self) -> float:
-        """cost_ns as a share of the step."""
+        """`cost_ns` as a share of the step."""
         return self.cost_ns / max(self.step_ns, 1)
 
     @property
     def part(self) -> str | None:
-        """The part of a step that takes the ranks longer than others."""
+        """The part of a step on which these ranks spend longer than others."""
         return "communication" if self.cause in (LINK, NETWORK) else self.cause
 
 
@@ -95,7 +95,10 @@ class Culprits:
 
 
 def find_culprits(model: TimeModel) -> Culprits:
-    """Return who makes the others wait; nobody where every delay is below BLAMED of a step."""
+    """Return who makes the others wait.
+
+    There are no culprits where every delay is below BLAMED of a step.
+    """
     trace = model.trace
     delays = own_delays(model)
     late = find_late_ranks(model, delays)
@@ -127,7 +130,7 @@ def find_culprits(model: TimeModel) -> Culprits:
 
 
 def _group_late_ranks(trace: Trace, late: Sequence[LateRank], steps: list[int]) -> list[Culprit]:
-    """Return late ranks as culprits: ranks of like delay, one cause and the same steps together."""
+    """Group late ranks into culprits: ranks with similar delays, one cause and the same steps."""
     if not late:
         return []
     rotating = _rotating([rank for rank in late if rank.steps is not None], len(steps))
@@ -144,7 +147,7 @@ def _group_late_ranks(trace: Trace, late: Sequence[LateRank], steps: list[int]) 
 
 
 def _rotating(late: list[LateRank], n_steps: int) -> list[LateRank]:
-    """Return the ranks that are late in turn, empty where they are not."""
+    """Return the ranks that are late in turn; an empty list where they are not."""
     by_step: dict[int, set[int]] = {}
     for late_rank in late:
         for step in late_rank.steps or ():
@@ -162,7 +165,7 @@ def _rotating(late: list[LateRank], n_steps: int) -> list[LateRank]:
 
 
 def _pools(late: Iterable[LateRank]) -> list[list[LateRank]]:
-    """Group late ranks that are late in about the same steps for the same cause."""
+    """Group late ranks that share the cause and about the same late steps."""
     pools: list[list[LateRank]] = []
     for rank in sorted(late, key=lambda rank: (-len(rank.steps or ()), rank.rank)):
         for pool in pools:
@@ -183,7 +186,7 @@ def _same_steps(steps: frozenset[int] | None, other: frozenset[int] | None) -> b
 def _slow_groups(trace: Trace, late: Sequence[LateRank], steps: list[int]) -> list[Culprit]:
     """Return the groups on slow links, each with the late ranks that are its members.
 
-    A rank that communicates longer and is in no slow group takes part in more collectives.
+    A rank that communicates longer without a slow group just takes part in more collectives.
     """
     culprits = []
     for pool in _pools(late):
@@ -211,10 +214,10 @@ def _slow_groups(trace: Trace, late: Sequence[LateRank], steps: list[int]) -> li
 
 
 def _sets(late: dict[int, LateRank], sets: Sequence[RankSet]) -> list[RankSet]:
-    """Split late ranks, which differ in their delays only, into sets of like delay.
+    """Split late ranks with one cause and the same steps into sets with similar delays.
 
     A set is named after the node, stage or group, or several of them, that have exactly its ranks;
-    else it is a list.
+    else its ranks are listed.
     """
     causes = {rank.cause for rank in late.values()}
     first = "node" if causes & {*_HOST_CAUSES} else "stage"
@@ -239,7 +242,7 @@ def _name_set(ranks: frozenset[int], sets: Sequence[RankSet]) -> RankSet:
 
 
 def _kind_of(members: RankSet) -> tuple[str, str]:
-    """Return the kind of a set; for a group also its name, which tells the kind of parallelism."""
+    """Return the kind of a set and, for a group, its name, which tells the kind of parallelism."""
     return members.kind, members.name if members.kind == "group" else ""
 
 
@@ -280,7 +283,7 @@ def _merge(late: Sequence[LateRank], members: RankSet, steps: list[int]) -> Culp
 
 
 def _late_rows(culprit: Culprit) -> pl.Expr:
-    """Return a condition for the culprit's rows, by rank and by the steps in which it is late."""
+    """Return a condition for the culprit's rows: its ranks in the steps in which it is late."""
     is_late = pl.lit(value=False)
     for removal in removals_of(culprit):
         is_of = pl.col("rank").is_in([*removal.ranks])
@@ -290,9 +293,9 @@ def _late_rows(culprit: Culprit) -> pl.Expr:
 
 
 def removals_of(culprit: Culprit, excess_frac: float = 0.0) -> list[Removal]:
-    """Return the delays that a replay leaves out to learn what the culprit costs.
+    """Return the delays that a replay removes to learn the culprit's cost.
 
-    Of ranks that are late in turn, each is left out in its own steps.
+    Ranks that are late in turn have one each, for their own steps.
     """
     if culprit.rotates:
         return [Removal(frozenset([rank.rank]), rank.steps, excess_frac) for rank in culprit.late]
@@ -300,10 +303,10 @@ def removals_of(culprit: Culprit, excess_frac: float = 0.0) -> list[Removal]:
 
 
 def _with_part(culprit: Culprit, delays: pl.DataFrame) -> Culprit:
-    """Add the part that makes the culprit late: its time, and the median rank's.
+    """Add the part of a step that makes the culprit late: its time, and the median rank's.
 
-    Where no part explains the delay, it is idle time of all causes if that makes most of it; else
-    the step without waiting and communicating.
+    Where no part explains the delay, it is idle time of all causes if that makes most of the delay;
+    else the step without waiting and communicating.
     """
     rows = delays.filter(_late_rows(culprit))
 
@@ -345,7 +348,7 @@ def _gain(replay: Replay, others: list[Removal], removal: list[Removal]) -> floa
 
 
 def delays_of(culprit: Culprit, delays: pl.DataFrame) -> list[Removal]:
-    """Return the culprit's delays to leave out, with their share of the ranks' time."""
+    """Return the culprit's delays, each as a removal with its share of the ranks' time."""
     rows = delays.filter(_late_rows(culprit))
     excess = rows[COMMUNICATION if culprit.part == "communication" else OWN].sum()
     own_times = rows["step_ns"] - rows["waiting_ns"]

@@ -23,7 +23,7 @@ UNIONS = {
     "kernels_ns": (COMPUTE, COMMUNICATION),
     "all_ns": (COMPUTE, COMMUNICATION, COPY),
 }
-"""What the lengths of unions of work are called, and which kinds of work each covers."""
+"""Names for the lengths of unions of work, with the kinds of work that each covers."""
 _WORK = ("rank", "device_id", "start_ns", "duration_ns", "api_call_id")
 _KERNEL_KIND = pl.col("is_communication").fill_null(value=False).cast(pl.UInt8)
 """The work's kind by column is_communication: COMMUNICATION, else COMPUTE."""
@@ -39,9 +39,10 @@ _COLUMNS: dict[str, type[pl.DataType]] = {
 class DeviceWork:
     """A device's work, and the windows of time to break down.
 
-    `work` is its kernels, and all else, each by start: start_ns, duration_ns, call (a row of the
-    host's calls, or a number that is no row) and kind. `windows` are disjoint and by start:
-    start_ns, end_ns, and `counted`: whether places count the time in it.
+    `work` holds two frames, kernels and all other work, each sorted by start: start_ns,
+    duration_ns, call (a row of the host's calls, or a number that is no row) and kind. `windows`
+    are disjoint and sorted by start: start_ns, end_ns, and `counted`, which says whether the sums
+    by place count the time in it.
     """
 
     host: HostTime
@@ -83,7 +84,7 @@ class DeviceWork:
 def works_of_devices(
     trace: Trace, hosts: Mapping[int, HostTime], phases: pl.DataFrame
 ) -> dict[Device, DeviceWork]:
-    """Return each device's work and windows, by rank and device. `hosts` are those of the ranks."""
+    """Return each device's work and windows, by rank and device; `hosts` has each rank's host."""
     kernel_columns = trace.select("kernels", *_WORK, "is_communication")
     kernels = kernel_columns.with_columns(kind=_KERNEL_KIND)
     others = pl.concat([trace.select(name, *_WORK) for name in ("memcpys", "memsets")])
@@ -113,9 +114,9 @@ def works_of_devices(
 
 
 def call_rows(hosts: Mapping[int, HostTime], wanted: pl.DataFrame) -> pl.Series:
-    """Return the row of each wanted (rank, api_call_id) in its host's calls.
+    """Return the row of each wanted (rank, api_call_id) among its host's calls.
 
-    A call that is not there gets a number that is no row, such as -1.
+    An unknown call gets a number that is no row, such as -1.
     """
     ids = wanted["api_call_id"]
     known = [
@@ -134,7 +135,7 @@ def call_rows(hosts: Mapping[int, HostTime], wanted: pl.DataFrame) -> pl.Series:
 
 
 def _by_device(work: pl.DataFrame) -> dict[Device, pl.DataFrame]:
-    """Group work by rank and device; each group is sorted by start."""
+    """Group work by rank and device, each group sorted by start."""
     order = ["rank", "device_id", "start_ns"]
     same = pl.lit(value=True)
     grows = pl.lit(value=False)

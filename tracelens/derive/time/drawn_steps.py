@@ -1,4 +1,4 @@
-"""Which ranks and steps are drawn as timelines."""
+"""Choose the ranks and steps that are drawn as timelines."""
 
 from dataclasses import dataclass
 
@@ -10,14 +10,14 @@ from tracelens.schemas.results.time import PROGRAM
 from tracelens.trace import Trace
 
 _MOST_STEPS = 6
-"""Steps of a rank that can be looked at, where their bars are few."""
+"""Most steps of one rank that are drawn, if they have few bars."""
 
 
 @dataclass(frozen=True, slots=True)
 class DrawnStep:
     """A step of a rank, from start_ns on; for step None, the program of a rank without steps.
 
-    `length_word` is the step's place among the steps by duration: "median" or "longest".
+    `length_word` is "median" or "longest", by the step's place among the steps by duration.
     """
 
     rank: int
@@ -28,7 +28,7 @@ class DrawnStep:
 
 
 def ranks_alone(model: TimeModel, together: list[int]) -> list[int]:
-    """Return the ranks whose steps are drawn: all where they are few, else the first and a group.
+    """Return the ranks whose steps are drawn: all if they are few, else the first and a group.
 
     The group is the ranks that are drawn `together`.
     """
@@ -88,7 +88,7 @@ def steps_to_draw(model: TimeModel, rank: int, path: pl.DataFrame) -> list[Drawn
 def same_moment(
     clocks: pl.DataFrame, rank: int, moment_ns: int, others: list[int]
 ) -> dict[int, int]:
-    """Return a rank's moment on the clocks of other ranks, by rank; `clocks` as in `clocks_of`."""
+    """Convert a rank's moment to the clocks of other ranks, given the result of `clocks_of`."""
     rows = {row["rank"]: row for row in clocks.iter_rows(named=True)}
 
     def terms(of: int) -> tuple[float, float, float]:

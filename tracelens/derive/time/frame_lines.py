@@ -16,18 +16,18 @@ from tracelens.derive.columns.intervals import END
 from tracelens.derive.time.call_path import shortened
 
 FRAME = re.compile(r"([^\s()>]+\.py)(?:\((defined at )?(\d+)\))?: (.+?)(?= > |$)")
-"""A frame in a place: file, whether the line is that of the definition, line, function."""
+"""A Python frame in a place: file, whether the line is that of the definition, line, function."""
 DEFINED = ".py(defined at "
 _AT_ONCE_NS = 1_000_000
-"""The stacks of all threads are written when recording begins, within microseconds."""
+"""Longest time that the start of recording takes to write the stacks of all threads."""
 _THREAD = ["process_id", "thread_id"]
 
 
 def frames_entered_earlier(spans: pl.DataFrame) -> frozenset[str]:
     """Return the names, as in places, of Python frames entered before recording began.
 
-    They are a thread's outermost frames as recording begins: each lies inside the one before, and
-    no other Python call of the thread has ended yet.
+    These are a thread's outermost frames when recording begins: each lies inside the one before,
+    and no other Python call of the thread has ended yet.
     """
     python = spans.filter(pl.col("kind") == "python")
     start_ns = pl.col("start_ns")
@@ -44,7 +44,10 @@ def frames_entered_earlier(spans: pl.DataFrame) -> frozenset[str]:
 
 
 def mark_lines(places: pl.Series, earlier: Collection[str]) -> pl.Series:
-    """Write what each line in places is: `a.py(defined at 3): f`, and `a.py: g` without a line."""
+    """Write into places what each line number is.
+
+    Lines of definitions become `a.py(defined at 3): f`; frames without a line become `a.py: g`.
+    """
 
     def marked(match: re.Match[str]) -> str:
         if match[0] in earlier or match[3] is None:

@@ -8,12 +8,12 @@ from tracelens.trace import Trace
 
 _CAPTURES = r"^(cuda|hip)Stream(Begin|End)Capture|^cuStream(Begin|End)Capture"
 _LEAST_CAPTURED = 0.2
-"""Captured launches over kernels that ran, from which these are the warm-up of a capture."""
+"""Least ratio of captured launches to kernels that ran for these to be the capture's warm-up."""
 _COMPILED = r"^Torch-Compiled Region|^## Call CompiledFxGraph|^CompiledFunction$|^CompiledFxGraph$"
 
 
 class GraphUse(Enum):
-    """What a program does with device graphs."""
+    """Ways in which a program uses device graphs."""
 
     NONE = "none"
     COMPILED = "compiled"
@@ -24,7 +24,10 @@ class GraphUse(Enum):
 
 
 def graph_use(trace: Trace) -> GraphUse:
-    """Return how the program uses device graphs: replayed, else captured, else torch.compile's."""
+    """Return how the program uses device graphs.
+
+    Replay counts before capture, and capture before code from torch.compile.
+    """
     return trace.derived(_graph_use)
 
 
@@ -34,7 +37,7 @@ def is_capture_alone(trace: Trace) -> bool:
 
 
 def is_capture(trace: Trace) -> bool:
-    """Return whether the trace records the capture of graphs, and nothing but warm-up beside it.
+    """Return whether the trace records the capture of graphs, and besides that only a warm-up.
 
     No replay is recorded and no step is marked. A server's warm-up before each capture runs about
     as many kernels as it captures.

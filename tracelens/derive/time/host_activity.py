@@ -31,10 +31,12 @@ _LOADING = (
     r" importlib"
 )
 _OPERATOR = r"^\w+::\w+$|^\w+::\w+\.\w+$"
-"""An operator of a library, such as aten::add or aten::add.out;
-autograd::engine::evaluate_function: … is none."""
+"""An operator of a library, such as aten::add or aten::add.out.
+
+Names such as `autograd::engine::evaluate_function: …` do not match.
+"""
 _HOOK_AROUND_CALL = r"/(?:steps|calls)\.py\(\d+\): (?:call|following|init|tracing)$"
-"""Hooks around the program's own calls: of modules, loaders, optimizers and tracing."""
+"""Hooks of a live capture around the program's own calls of modules, loaders and optimizers."""
 
 
 def list_activities(spans: pl.DataFrame, calls: pl.DataFrame, marks: pl.DataFrame) -> pl.DataFrame:
@@ -98,7 +100,7 @@ def _classes(
 ) -> list[pl.DataFrame]:
     """List the intervals of each of CLASSES, disjoint and by start: start_ns, end_ns, row, cause.
 
-    `row` is a call's row in `causing`, else None.
+    `row` is the row of a call in `causing`, None for other intervals.
     """
     spans = axis.spans
     calls = axis.calls
@@ -143,7 +145,7 @@ def _classes(
 
 
 def _issuing(axis: ThreadAxis) -> pl.DataFrame:
-    """Return the times of ops and calls, and of the pauses between them that belong to issuing."""
+    """Return the times of ops and calls, and of the short pauses between them."""
     edges = ["start_ns", "end_ns"]
     spans = axis.spans
     is_op = pl.col("kind") == "op"
@@ -162,7 +164,7 @@ def _issuing(axis: ThreadAxis) -> pl.DataFrame:
 def _by_name(name: pl.Expr) -> pl.Expr:
     """Return a span's class by its name: `profiler`, `input` or `loading`; else None.
 
-    `profiler` is a live capture's own work.
+    `profiler` is the work of a live capture itself.
     """
     is_hook = name.str.contains(OWN_HOOKS)
     is_own = is_hook & ~name.str.contains(_HOOK_AROUND_CALL)
@@ -185,7 +187,7 @@ def _causing(calls: pl.DataFrame) -> pl.DataFrame:
 
 
 def _by_function(calls: pl.DataFrame) -> pl.DataFrame:
-    """Return the cause of calls by kind and api; None for calls with no such cause."""
+    """Return the cause of calls by kind and api; None for calls that have none."""
     api = pl.col("api")
     return calls.select(
         cause=pl.when(api.str.contains(_LOADS))
@@ -232,7 +234,7 @@ def _outer(intervals: pl.DataFrame) -> pl.DataFrame:
 
 
 def _computing(spans: pl.DataFrame, calls: pl.DataFrame) -> pl.DataFrame:
-    """Return ops that compute on the host: long ones in which no API function is called.
+    """Return ops that compute on the host: long ones that call no API function.
 
     Operators have a library in their name, as aten::add; a framework's own regions have none.
     """
@@ -246,7 +248,7 @@ def _computing(spans: pl.DataFrame, calls: pl.DataFrame) -> pl.DataFrame:
 
 
 def _without_gaps(segments: pl.DataFrame, axis: ThreadAxis) -> pl.DataFrame:
-    """Fill a main thread's time between segments with segments of class and cause host."""
+    """Fill the gaps between a main thread's segments with segments of class and cause host."""
     starts = segments["start_ns"]
     thread = axis.thread_of(starts)
     same_thread = thread == thread.shift(-1)
@@ -267,7 +269,7 @@ def _without_gaps(segments: pl.DataFrame, axis: ThreadAxis) -> pl.DataFrame:
 
 
 def _joined(segments: pl.DataFrame) -> pl.DataFrame:
-    """Join adjacent segments of one class and call."""
+    """Join adjacent segments that have the same class and call."""
     differs = pl.any_horizontal(
         pl.col(name).ne_missing(pl.col(name).shift(1)) for name in ("class", "at")
     )

@@ -1,4 +1,4 @@
-"""Read what each rank's host did: when API calls returned, on which threads, and activities."""
+"""Read what each rank's host did: its activities, and each API call's thread, place and return."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -52,7 +52,7 @@ _THREAD = ["rank", "process_id", "thread_id"]
 
 @dataclass(frozen=True, slots=True)
 class HostTime:
-    """One rank's host.
+    """One rank's host: its API calls and what its threads did.
 
     Causes, places and threads are indices into IDLE_KINDS, `places` and `threads`. `calls` has one
     row per API call: when it `returned`, its thread, and its place. The place of a launch below
@@ -78,9 +78,9 @@ class HostTime:
 def host_times(
     trace: Trace, activities: pl.DataFrame, ranks: Iterable[int] | None = None
 ) -> dict[int, HostTime]:
-    """Return the hosts of these ranks, or of all ranks with work on a device, by rank.
+    """Return, by rank, the hosts of these ranks, or of all ranks with work on a device.
 
-    Calls are read in batches, and only what is needed of each is kept: see `Trace.chunks`.
+    Calls are read in batches, and only the columns needed here are kept: see `Trace.chunks`.
     """
     sites = trace.select("sites", "rank", "site_id", "op")
     if ranks is None:
@@ -95,7 +95,7 @@ def host_times(
 
 
 def host_of_calls(trace: Trace, activities: pl.DataFrame, rank: int, ids: pl.Series) -> HostTime:
-    """Return what a rank's host did; only the calls of these ids are kept, as for one step."""
+    """Return what a rank's host did; with `ids`, only these calls are kept, as for one step."""
     sites = trace.select("sites", "rank", "site_id", "op", rank=rank)
     reading = _Reading([rank], sites, launch_places(trace))
     api_call_id = pl.col("api_call_id")
@@ -108,9 +108,9 @@ def host_of_calls(trace: Trace, activities: pl.DataFrame, rank: int, ids: pl.Ser
 
 
 class _Reading:
-    """Read the calls of several ranks' hosts.
+    """Reads the calls of several ranks' hosts.
 
-    A rank's places and threads are numbered as they appear.
+    A rank's places and threads are numbered in the order in which they appear.
     """
 
     def __init__(self, ranks: Iterable[int], sites: pl.DataFrame, launches: pl.DataFrame) -> None:
@@ -125,7 +125,7 @@ class _Reading:
         self.of_launches = self.numbers(self.launches["rank"], self.launches["what"])
 
     def known(self, frame: pl.DataFrame) -> pl.DataFrame:
-        """Return the rows of these ranks, sorted by rank."""
+        """Return the frame's rows of the ranks that are read, sorted by rank."""
         if not frame["rank"].unique().is_in([*self.places]).all():
             is_of_ranks = pl.col("rank").is_in([*self.places])
             frame = frame.filter(is_of_ranks)
@@ -185,7 +185,7 @@ class _Reading:
         )
 
     def finished(self, activities: pl.DataFrame, ids: pl.DataFrame | None) -> dict[int, HostTime]:
-        """Return the hosts with their activities, after all calls were read.
+        """Return the hosts with their activities, once all calls were read.
 
         `ids` names the calls, if only some were read.
         """

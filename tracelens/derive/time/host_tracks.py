@@ -22,7 +22,7 @@ Thread: TypeAlias = tuple[int | None, int | None]
 """A process id and a thread id."""
 
 PROFILER_KIND = "profiler"
-"""Idle time that the profiler takes for itself. It has a code of its own, but is part of `host`."""
+"""Code of idle time that the profiler takes for itself, which results count as `host`."""
 IDLE_KINDS = (*CAUSES, PROFILER_KIND)
 """Kinds of idle time by their codes: the causes, and the profiler's own work apart from `host`."""
 CAUSE_OF_KIND = (*CAUSES, "host")
@@ -57,8 +57,8 @@ class Tracks:
     def cut(self, intervals: pl.DataFrame) -> pl.DataFrame:
         """Cut disjoint intervals wherever something else begins to hold their thread up.
 
-        `intervals` has start_ns, end_ns, `thread` and further columns, in any order. `cause` and
-        `place` are added, both None where nothing is known.
+        `intervals` has start_ns, end_ns, `thread` and further columns, in any order. The result has
+        `cause` and `place` as well, both None where nothing is known.
         """
         no_cause = pl.lit(None, pl.UInt8)
         no_place = pl.lit(None, pl.Int32)
@@ -95,10 +95,10 @@ class Tracks:
 
 @dataclass(frozen=True, slots=True)
 class _Axis:
-    """An axis on which each track has numbers of its own, so that tracks cannot overlap.
+    """An axis of whole numbers on which the tracks follow one another, so that they cannot overlap.
 
-    A time has the number of its place among `times`, which are sorted. A track's numbers follow
-    those of the track before.
+    A time has the number of its position in the sorted `times`, shifted by the numbers of all
+    tracks before.
     """
 
     times: pl.Series
@@ -110,7 +110,7 @@ class _Axis:
         return cls(pl.concat(times).unique().sort())
 
     def laid_out(self, frame: pl.DataFrame, track: str) -> pl.DataFrame:
-        """Return the intervals with numbers for times, sorted.
+        """Return the intervals with numbers instead of times, sorted.
 
         Intervals of one track are disjoint.
         """
@@ -122,7 +122,7 @@ class _Axis:
         ).sort("start_ns")
 
     def read_back(self, frame: pl.DataFrame) -> pl.DataFrame:
-        """Return the intervals with times in place of numbers."""
+        """Return the intervals with times instead of numbers."""
         return frame.with_columns(
             self.times.gather(frame[edge] % len(self.times)).alias(edge)
             for edge in ("start_ns", "end_ns")

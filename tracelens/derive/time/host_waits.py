@@ -9,9 +9,9 @@ WAITS = (
     r"|(?:^|> )subprocess\.py(?:\((?:defined at )?\d+\))?: (?:run|call|check_call|check_output)$"
     r"|(?:^|> )(?:sleep|select\.\w+|lock\.acquire|_thread\.lock\.acquire)$"
 )
-"""Places at which the host does nothing: it waits for a message, a lock or a time."""
+"""Places at which the host only waits: for a message, a lock or a point in time."""
 
 
 def is_wait(place: str) -> bool:
-    """Return whether the host only waits at a place: for a message, a lock or a time."""
+    """Return whether the host only waits at a place: for a message, a lock or a point in time."""
     return re.search(WAITS, place) is not None

@@ -1,6 +1,6 @@
-"""Find the idle time of a device.
+"""Find the idle time of a device, and a cause for each nanosecond of it.
 
-Each nanosecond gets a cause: what the thread that launches the next work did meanwhile.
+The cause is what the thread that launches the next work did meanwhile.
 """
 
 from collections.abc import Mapping
@@ -15,9 +15,9 @@ from tracelens.schemas.events import CAUSES
 from tracelens.trace import Trace
 
 LOADING_NS = 1_000_000
-"""An op that launches takes microseconds.
+"""A launching op that takes this long before a kernel's first use loads the kernel.
 
-One that takes this long before a kernel's first use loads the kernel.
+Other launches take microseconds.
 """
 _MUCH_LONGER = 3
 LATENCY_NS = 10_000
@@ -34,7 +34,7 @@ LENGTH = pl.col("end_ns") - pl.col("start_ns")
 def mark_lazy_module_loads(
     trace: Trace, devices: Mapping[Device, DeviceWork], launching: pl.Series
 ) -> pl.Series:
-    """Mark the work before which a kernel was loaded: a first use with by far the longest launch.
+    """Mark work for which a kernel was loaded: a first use with by far the longest launch.
 
     Libraries and kernels are loaded when they are first used, inside an op or a launch, and no
     profiler records that. `launching` is the time of launching before each work of all devices.
@@ -101,7 +101,7 @@ def _kernel_launches(
 
 
 def idle_pieces(device: DeviceWork, loaded: pl.Series | None) -> pl.DataFrame:
-    """List the idle time of windows that count, by start: start_ns, end_ns, cause and place.
+    """List the idle time of windows that count: start_ns, end_ns, cause and place, by start.
 
     Cause and place are indices.
     """
@@ -112,13 +112,13 @@ def idle_pieces(device: DeviceWork, loaded: pl.Series | None) -> pl.DataFrame:
 
 
 def is_counted(device: DeviceWork) -> pl.Expr:
-    """Return a condition for pieces that lie in a window in which places count."""
+    """Return a condition for pieces in windows whose places count."""
     rows = device.windows["counted"].arg_true().cast(pl.Int64)
     return pl.col("window").is_in(rows.implode())
 
 
 def in_time_order(device: DeviceWork) -> pl.DataFrame:
-    """Sort all work by start; add its end, and its number as `gap`: that of the gap before it."""
+    """Sort all work by start, and add its end and `gap`, the number of the gap before it."""
     numbered = pl.concat(device.work).with_row_index("gap")
     work = numbered.sort("start_ns", "duration_ns", "gap")
     end = pl.col("start_ns") + pl.col("duration_ns")
@@ -134,7 +134,7 @@ def cut_gaps(work: pl.DataFrame, device: DeviceWork) -> pl.DataFrame:
 
 
 def with_loading(pieces: pl.DataFrame, loaded: pl.Series | None) -> pl.DataFrame:
-    """Give a piece of launching the cause loading if a kernel was loaded for the work after it.
+    """Give launching the cause loading in each gap before work for which a kernel was loaded.
 
     `loaded` flags such work; it is None where nothing was loaded.
     """
@@ -147,18 +147,18 @@ def with_loading(pieces: pl.DataFrame, loaded: pl.Series | None) -> pl.DataFrame
 
 
 def place_of_piece(n_places: int) -> pl.Expr:
-    """Return a piece's own place, else its call's; `n_places` for none."""
+    """Return a piece's own place, else its call's, else `n_places`."""
     lacks_place = pl.col("place") < 0
     place = pl.when(lacks_place).then("call_place").otherwise("place")
     return pl.when(place < 0).then(n_places).otherwise(place).alias("place")
 
 
 def _gaps(work: pl.DataFrame, device: DeviceWork) -> pl.DataFrame:
-    """List the times at which the device does nothing, by start.
+    """List the times at which the device does nothing, sorted by start.
 
     They begin with the first window and end with the last. Columns: `gap` (index of the work that
-    ends it), start_ns, end_ns, `within` of that work, and `returned`, thread and place of the call
-    that launched it.
+    ends it), start_ns, end_ns, `within` (False before the first work and after the last), and
+    `returned`, thread and place of the call that launched that work.
     """
     host = device.host
     low = device.from_ns
@@ -245,12 +245,12 @@ def _caused(gaps: pl.DataFrame, host: HostTime) -> pl.DataFrame:
 
 
 def _cause(cause: int) -> list[pl.Expr]:
-    """Return columns for a cause that comes from no activity."""
+    """Return the columns of a cause that no activity gives."""
     return [pl.lit(cause, pl.UInt8).alias("cause"), pl.lit(-1, pl.Int32).alias("place")]
 
 
 def _on_host(gaps: pl.DataFrame, host: HostTime) -> pl.DataFrame:
-    """Cut gaps, up to the return of their calls, by what held the calling thread up."""
+    """Cut gaps, up to the return of their calls, by the activity that delays the thread."""
     goes_past = pl.col("host_end") > pl.col("start_ns")
     gaps = gaps.filter(goes_past).with_columns(end_ns="host_end")
     return host.tracks.cut(gaps).with_columns(
@@ -259,7 +259,7 @@ def _on_host(gaps: pl.DataFrame, host: HostTime) -> pl.DataFrame:
 
 
 def _refilled(pieces: pl.DataFrame) -> pl.DataFrame:
-    """Make launching part of a wait for the device, where it follows the wait in the same gap."""
+    """Count launching as waiting for the device where it follows a wait in the same gap."""
     gap = pl.col("gap")
     cause = pl.col("cause")
     is_new = (gap != gap.shift(1)).fill_null(value=True)

@@ -37,20 +37,20 @@ _WORK = {"start_ns": _I64, "duration_ns": _I64, "call": _I64, "kind": _U8}
 _SEGMENTS = {"start_ns": _I64, "end_ns": _I64, "cause": _U8, "place": _I32}
 _MEASURES = 7
 _AT_ONCE = 64
-"""Devices whose sums, one for each of their places and causes, are in memory at a time."""
+"""The number of devices whose sums by place and cause are in memory at a time."""
 
 
 @dataclass(frozen=True, slots=True)
 class DeviceTimes:
     """The sums for several devices, by number.
 
-    Windows, causes and places are indices; the index after the last one means none. `busy` has a
-    row for each device and window, and a last one for all work: the lengths of UNIONS. `idle` is
-    idle_ns by device, window, cause, and whether it lies between the first and the last work
-    (within). `places` has device and PLACES: longest_ns is the most that a cause and place have of
-    one gap, example_ns its start. `launching` is the time that the host was launching in the gap
-    before each work, one device after another, kernels first. `ends` says when each device's last
-    work ended.
+    Windows, causes and places are indices; the index after the last one means none. `busy` has the
+    lengths of UNIONS: one row for each device and window, and a last one for all work. `idle` is
+    idle_ns by device, window, cause, and `within`, which says whether it lies between the first and
+    the last work. `places` has device and PLACES: longest_ns is the most that a cause and place
+    have of one gap, example_ns its start. `launching` is the time that the host was launching in
+    the gap before each work, one device after another, kernels first. `ends` is the end of each
+    device's last work.
     """
 
     busy: pl.DataFrame
@@ -96,7 +96,7 @@ def _launched(
 ) -> tuple[DeviceTimes, dict[int, pl.Series]]:
     """Sum the devices' times as if nothing was loaded.
 
-    Also return, by device, the work before which a kernel was loaded.
+    Also return, by device, flags for the work before which a kernel was loaded.
     """
     times = _times(dict(enumerate(devices.values())), {})
     loaded = mark_lazy_module_loads(trace, devices, times.launching)
@@ -113,7 +113,7 @@ def _times(devices: Mapping[int, DeviceWork], loaded: Mapping[int, pl.Series]) -
 
 
 def joined(parts: Sequence[DeviceTimes]) -> DeviceTimes:
-    """Join the results for some devices with those for others."""
+    """Join the sums of several groups of devices into one."""
     return DeviceTimes(
         pl.concat([part.busy for part in parts]),
         pl.concat([part.idle for part in parts]),
@@ -161,7 +161,10 @@ def _by_columns(number: int, device: DeviceWork, loaded: pl.Series | None) -> De
 
 
 def _summed_places(pieces: pl.DataFrame, n_places: int) -> pl.DataFrame:
-    """Return PLACES of idle pieces, by start; pieces of one gap, cause and place count as one."""
+    """Return PLACES of idle pieces, which are sorted by start.
+
+    Pieces with the same gap, cause and place count as one.
+    """
     gaps = pieces.group_by("gap", "cause", place_of_piece(n_places), maintain_order=True)
     ns = pl.col("ns")
     start_ns = pl.col("start_ns")
@@ -212,7 +215,7 @@ _Passed = tuple[bytearray, bytearray, bytearray, bytearray, int]
 
 
 def _pass(device: DeviceWork, loaded: pl.Series | None) -> _Passed:
-    """Return the C library's sums for a device, and when its last work ended.
+    """Return the C library's sums for a device, and the end of its last work.
 
     The sums are busy, idle, idle by place, and launching.
     """

@@ -1,4 +1,4 @@
-"""Compute what a job would gain without some ranks' delays: its collectives are replayed.
+"""Compute what a job would gain without some ranks' delays, by a replay of its collectives.
 
 Between two collectives, each rank has a time of its own, known from the trace. A collective lets
 its ranks go on when the last one has begun it. The replay takes a rank's own times from its peers
@@ -20,13 +20,13 @@ from tracelens.derive.ranks.pipeline import find_pipeline
 from tracelens.derive.time.model import TimeModel
 
 _MOST_ROWS = 1_000_000
-"""The most calls of ranks that are replayed: the first ones of a longer trace."""
+"""The most calls of ranks that are replayed; of a longer trace, the first ones are."""
 _CALL = ["group_key", "call"]
 
 
 @dataclass(frozen=True, slots=True)
 class Removal:
-    """Ranks whose delay is removed, in some steps (None: in all), and its share of their time."""
+    """Ranks whose delay is removed in some steps (None: in all), and its share of their time."""
 
     ranks: frozenset[int]
     steps: frozenset[int] | None
@@ -78,7 +78,7 @@ class Replay:
         )
 
     def _owns(self, removals: Collection[Removal]) -> list[float]:
-        """Return each row's own time; removed ranks take their peers' in the same place of a step.
+        """Return each row's own time; removed ranks take their peers' time at the same call.
 
         Peers are other ranks of the same role with as many calls in the step. A rank without peers
         has its own times shortened evenly.

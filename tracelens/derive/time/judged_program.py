@@ -1,4 +1,4 @@
-"""Collect what advice is derived from: judged time of all ranks, idle places, and kernels."""
+"""Collect the data for advice: judged time of all ranks, places of idle time, and kernels."""
 
 from dataclasses import dataclass
 
@@ -14,14 +14,16 @@ from tracelens.schemas.results.time import PARTS
 from tracelens.trace import Trace
 
 PYTHON_NS = (200, 2_000)
-"""Recording one Python call takes at least and at most this long.
+"""The least and the most time that recording one Python call takes.
 
-torch 2.11 takes 0.3 µs for one that does nothing on a processor of 2023, and several times as
-long where the call has arguments to format, or the machine is slow.
+torch 2.11 takes 0.3 µs for one that does nothing on a processor of 2023, and several times as long
+where the call has arguments to format, or the machine is slow.
 """
 TORCH_NS = (1_000, 3_500)
-"""The same of torch.profiler for one op or one API call: samples/whatif measured 1.2 to 2.7 µs on
-one host, and other hosts are faster or slower."""
+"""The least and the most time that torch.profiler takes for one op or one API call.
+
+samples/whatif measured 1.2 to 2.7 µs on one host, and other hosts are faster or slower.
+"""
 _END = pl.col("start_ns") + pl.col("duration_ns")
 _THREAD = ["rank", "process_id", "thread_id"]
 _PLACE = ["cause", "what"]
@@ -64,8 +66,8 @@ class JudgedProgram:
     def slowdown(self, cause: str) -> tuple[float, float] | None:
         """Return the least and the most of a cause's recorded time that is the program's own.
 
-        Return None where all of it is. Where the time of a step without the profiler was measured,
-        what the profiler added was subtracted already.
+        Return None where all of it is the program's own. Where the time of a step without the
+        profiler was measured, the profiler's time was subtracted already.
         """
         slowed = slowed_parts(self.trace)
         if self.is_measured or slowed.is_empty():
@@ -158,7 +160,7 @@ def _slowed_parts(trace: Trace) -> pl.DataFrame:
 
 
 def _records(trace: Trace) -> pl.DataFrame:
-    """List what a profiler recorded of the host: thread, start, and a record's cost.
+    """List what a profiler recorded of the host: thread, start, and the cost of recording it.
 
     The cost is `least_ns` to `most_ns`.
     """

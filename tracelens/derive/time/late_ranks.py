@@ -1,7 +1,7 @@
 """Find ranks that are late by themselves: by how much, in which steps, for which cause.
 
 A rank's own time in a step is the step without waiting for other ranks and without communicating.
-Its own delay is what exceeds the median of all ranks: a rank that only waited has none.
+Its own delay is what exceeds the median of all ranks, so a rank that only waited has none.
 """
 
 from __future__ import annotations
@@ -26,16 +26,19 @@ _SIGMAS, _SIGMAS_ONCE = 4.0, 6.0
 The first number is for the median of all steps, the second for one step.
 """
 _EXPLAINS = 0.25
-"""A cause explains a rank's lateness if it makes at least this share of its delay."""
+"""A cause explains a rank's delay if it makes at least this share of it."""
 _ALWAYS = 0.8
-"""A rank is late in every step if it is in this share of them."""
+"""A rank late in at least this share of the steps counts as late in every step."""
 _SCALE = 1.4826
 """A normal distribution's standard deviation over its median absolute deviation."""
 _OWN_PARTS = tuple(part for part in PARTS if part not in ("waiting", "communication"))
 OWN, COMMUNICATION = "excess_ns", "communication_excess_ns"
-"""Columns of delays: of a rank's own time, and of the transfers that it takes part in."""
+"""Columns of delays: the excess of a rank's own time, and of its transfers' time."""
 OWN_TIME, IDLE = "own", "idle"
-"""Measures of a delay that no part explains: all own time, or idle time."""
+"""What stands for the part of a step where no single part explains a delay.
+
+It is idle time of all causes if that explains it, else the rank's own time.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +99,7 @@ def find_late_ranks(model: TimeModel, delays: pl.DataFrame) -> list[LateRank]:
 
 
 def find_late_transfers(delays: pl.DataFrame) -> list[LateRank]:
-    """Return the ranks that communicate longer than others, by as much as a late rank is late."""
+    """Return the ranks that communicate longer than others, by the thresholds of late ranks."""
     means = (
         _late_steps(delays, COMMUNICATION)
         .group_by("rank")
@@ -110,7 +113,7 @@ def find_late_transfers(delays: pl.DataFrame) -> list[LateRank]:
 
 
 def _late_steps(delays: pl.DataFrame, column: str) -> pl.DataFrame:
-    """Return the rows of delays whose column reaches its rank's threshold."""
+    """Return the rows in which the column reaches its rank's threshold."""
     thresholds = _thresholds(delays, column)
     late = delays.join(thresholds, on="rank", how="left")
     return late.filter(pl.col(column) >= pl.col("threshold_ns"))
@@ -124,7 +127,7 @@ def _often(steps: Sequence[int | None], n_steps: int) -> frozenset[int] | None:
 
 
 def _thresholds(delays: pl.DataFrame, column: str) -> pl.DataFrame:
-    """Return the delay from which on each rank is late in a step: rank, threshold_ns.
+    """Return the delay above which each rank counts as late in a step: rank, threshold_ns.
 
     A rank with a large median delay is late in steps with more than half of that delay. Any other
     rank is late only where its delay stands out from the usual differences between ranks.
@@ -153,8 +156,8 @@ def _thresholds(delays: pl.DataFrame, column: str) -> pl.DataFrame:
 def _with_host_excess(model: TimeModel, late: pl.DataFrame, delays: pl.DataFrame) -> pl.DataFrame:
     """Limit delays by an idle cause to the extra time that the rank's host spent on the cause.
 
-    The host is compared with the median of all ranks' hosts. A rank that waits for others hides its
-    own host's work in that waiting. So idle time by itself would make the others look late.
+    Extra is the time above the median of all ranks' hosts. A rank that waits for others hides its
+    own host's work in that waiting, so idle time by itself would make the others look late.
     Processes without a device hide nothing: their time is that of the host.
     """
     if {*delays["rank"]} <= {*model.processes}:
@@ -232,7 +235,7 @@ _LISTED = 3
 
 
 def describe_steps(late: Collection[int] | None, steps: Iterable[int]) -> str:
-    """Say in which of a trace's steps something is late: in step 12 only, in every tenth step."""
+    """Describe in which of a trace's steps something is late: "in step 12 only"."""
     everything = sorted({*steps})
     if late is None:
         return "in every step" if len(everything) > 1 else ""
@@ -250,7 +253,7 @@ def describe_steps(late: Collection[int] | None, steps: Iterable[int]) -> str:
 
 
 def find_period(late: list[int], steps: list[int]) -> int | None:
-    """Return after how many steps lateness repeats, None where it does not over all steps."""
+    """Return the number of steps after which lateness repeats, None if it is not periodic."""
     places = {step: place for place, step in enumerate(steps)}
     chosen = [places[step] for step in late if step in places]
     gaps = {after - before for before, after in pairwise(chosen)}

@@ -32,8 +32,8 @@ def migrations(trace: Trace) -> pl.DataFrame:
 def waiting_kernels(trace: Trace, moves: pl.DataFrame) -> pl.DataFrame:
     """Return the kernels during which pages moved to their device: one row per kernel.
 
-    Columns: rank, device_id, kernel_id, span_id, name, step, n_moves, size_bytes and stalled_ns,
-    from the first page's move to the end of the last one's, as long as the kernel runs.
+    Columns: rank, device_id, kernel_id, span_id, name, step, n_moves, size_bytes and stalled_ns.
+    The last is the time from the first page's move to the end of the last one's, within the kernel.
     """
     columns = ("kernel_id", "span_id", "name", "step", "start_ns", "duration_ns")
     kernels = trace.select("kernels", *_DEVICE, *columns)

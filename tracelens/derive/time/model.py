@@ -42,15 +42,15 @@ _PART_OF_WINDOW: dict[str, pl.Expr] = {
 }
 """The time of each of PARTS in a window of `TimeModel.device`; together they are the window."""
 SLOWED = ("launch", "host")
-"""The parts that a profiler slows: it runs inside ops, API calls and Python calls."""
+"""The parts that a profiler makes longer, as it runs inside ops, API calls and Python calls."""
 _USED = 0.1
-"""A device that works less than this share of the time of the rank's busiest one is left out."""
+"""A device is left out if it works less than this share of the time of its rank's busiest one."""
 _PLACES = ["rank", "device_id", "idle_ns", "cause", "what"]
 
 
 @dataclass(frozen=True, slots=True)
 class TimeModel:
-    """Where the time of each rank and device went.
+    """The time of each rank and device, by what it was spent on.
 
     `steps` is the table of steps. `host` is the table of activities: what each host thread did,
     with cause and call path. `phases` has the windows of time in which everything is summed.
@@ -103,9 +103,9 @@ class TimeModel:
     def kept_shares(self) -> dict[int, float]:
         """Return, by rank, the share of launching and other host work that is the program's own.
 
-        Where the time of a step without the profiler is known, recorded steps are longer than that.
-        The profiler's own recorded work explains a part of the difference; the rest is taken from
-        launching and other host work, of which what the host only waits for is kept.
+        A recorded step is longer than one without the profiler, where that is known. The profiler's
+        own recorded work explains a part of the difference. The rest is taken from launching and
+        other host work, but not from time in which the host only waits.
         """
         kept = {}
         for row in self.by("rank").iter_rows(named=True):
@@ -118,9 +118,9 @@ class TimeModel:
         return kept
 
     def _waiting_share(self, row: Mapping[str, int], slowed_ns: int) -> float:
-        """Return the least share of a rank's slowed time that is its own.
+        """Return the least share of a rank's slowed time that is the program's own.
 
-        That is what its host sleeps or waits: no profiler makes it longer.
+        That is the time in which its host sleeps or waits, which no profiler makes longer.
         """
         of_host = self.idle.filter(rank=row["rank"], cause="host").drop_nulls("what")
         places = of_host.select("what", "idle_ns").iter_rows()
@@ -142,10 +142,11 @@ def _used_devices(windows: pl.DataFrame) -> pl.DataFrame:
 
 
 def list_idle(trace: Trace) -> pl.DataFrame:
-    """List the program's idle time on each device by start, stretch by stretch.
+    """List the program's idle time on each device, one row per stretch, sorted by start.
 
-    Columns are rank, device_id, start_ns, end_ns, cause and what. Lengths sum to the idle time
-    of the model's `device` in the phase program. Not kept, as there may be millions.
+    Columns are rank, device_id, start_ns, end_ns, cause and what. Lengths sum to the idle time of
+    the model's `device` in the phase program. The result is not cached, as it may have millions of
+    rows.
     """
     devices = {}
     if trace.has("kernels"):
@@ -160,11 +161,11 @@ def time_model(trace: Trace) -> TimeModel:
 
 
 def break_down(trace: Trace) -> Breakdown:
-    """Break the time of each rank and device down: one row per step and per phase.
+    """Break down the time of each rank and device: one row per step and per phase.
 
     On a rank that marks steps, one more row (step and phase None) is from the device's first to its
     last work. Lengths are of interval unions, so overlapping work counts once; exposed time is what
-    no other work hides. Work counts in the step in whose time it runs. Compute and idle are defined
+    no other work hides. Work counts in the step during which it runs. Compute and idle are defined
     as in HTA's temporal breakdown. Ranks without device work are broken down by
     `break_down_processes`.
     """
@@ -183,7 +184,7 @@ def break_down(trace: Trace) -> Breakdown:
 
 
 def merge_breakdowns(trace: Trace, parts: Sequence[Breakdown]) -> None:
-    """Give a trace the breakdowns that were computed rank by rank, in the order of ranks."""
+    """Store the breakdowns that were computed rank by rank, in the order of ranks, in a trace."""
     trace.set_derived(break_down, merge(parts))
 
 

@@ -131,7 +131,7 @@ class _Ops:
         self.words: dict[str, int] = {}
 
     def place(self, spans: pa.RecordBatch) -> bool:
-        """Find the chain of each span; return False where that fails."""
+        """Assign each span to its chain of enclosing ops; return False where that fails."""
         names = spans.column("name")
         kinds = spans.column("kind")
         try:
@@ -154,7 +154,7 @@ class _Ops:
         )
 
     def charge_calls(self, calls: pa.RecordBatch) -> bool:
-        """Subtract calls from the spans that they are made in; return False where that fails."""
+        """Subtract the time of calls from the spans around them; return False where that fails."""
         columns = (
             values(calls.column(name))
             for name in ("start_ns", "duration_ns", "process_id", "thread_id")
@@ -257,7 +257,7 @@ def _each(
 ) -> Iterator[bool]:
     """Pass each batch of a table to the method `take` of its rank's ops.
 
-    Yields whether that succeeded.
+    Yield whether that succeeded.
     """
     for rank, batches in trace.batches(name, *columns, use_threads=False):
         ops = ranks.get(rank)

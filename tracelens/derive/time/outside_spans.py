@@ -10,8 +10,8 @@ from tracelens.derive.time.thread_axis import ThreadAxis
 def name_by_neighbours(spans: pl.DataFrame, axis: ThreadAxis, moments: pl.Series) -> pl.Series:
     """Describe each moment outside of any span by the spans just before and just after it.
 
-    Where one side has nothing but the mark of a step, a call is named instead: before the replay of
-    a graph there is nothing else.
+    Where one side has only the mark of a step, an API call is named instead: before the replay of a
+    graph there is nothing else.
     """
     place, following = _nearest(axis.spans, axis, moments)
     row = axis.spans["row"].cast(pl.Int64).gather(place)
@@ -55,9 +55,9 @@ def name_by_neighbours(spans: pl.DataFrame, axis: ThreadAxis, moments: pl.Series
 def _nearest(
     events: pl.DataFrame, axis: ThreadAxis, moments: pl.Series
 ) -> tuple[pl.Series, pl.Series]:
-    """Return two places per moment: those of the thread's last event before it and of the next.
+    """Return, per moment, the rows of its thread's last event before and first event after.
 
-    The last event began no later than the moment. A place is None where there is no such event.
+    The last event began no later than the moment. A row is None where there is no such event.
     """
     thread = axis.thread_of(moments)
     after = events["start_ns"].search_sorted(moments, "right")
@@ -86,7 +86,7 @@ def _bare_calls(calls: pl.DataFrame, spans: pl.DataFrame) -> pl.DataFrame:
 def _text_between(before: pl.Expr, after: pl.Expr, is_outside: pl.Expr) -> pl.Expr:
     """Describe time in which nothing is recorded by the names before and after it.
 
-    With `is_outside`, all that came before has ended, the mark of a step included.
+    With `is_outside`, all that came before has ended, even the mark of the step.
     """
     before, after = (
         pl.when(name.str.contains(UNINFORMATIVE))

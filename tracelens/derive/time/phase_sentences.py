@@ -1,4 +1,4 @@
-"""Say in words what the program's time is, and which time is left out of it."""
+"""Describe in words what counts as the program's time, and which time is left out."""
 
 from collections.abc import Iterator
 
@@ -15,15 +15,15 @@ _UNLIKE = (
     " share and no median counts it"
 )
 _SHORTEST_NS = 5_000
-"""Start-up or tear-down that takes less is not said: it would be printed as 0.00 ms."""
+"""Shorter start-up or tear-down is not reported: it would be printed as 0.00 ms."""
 _NS = (pl.col("end_ns") - pl.col("start_ns")).sum()
 
 
 def phase_sentences(model: TimeModel) -> list[str]:
-    """Say what is judged on ranks without steps, and which time counts in no step and no share.
+    """Say what is judged on ranks without steps, and which time is left out.
 
-    Time that is left out is reported for all ranks. Where a sentence is about several ranks, times
-    are medians.
+    Time is left out if it belongs to no step and counts in no share. It is reported for all ranks.
+    Where a sentence is about several ranks, times are medians.
     """
     phases = model.phases
     trace = model.trace
@@ -125,7 +125,7 @@ def _median(sums: pl.DataFrame) -> float:
 
 
 def _ranks(rows: pl.DataFrame, trace: Trace) -> str:
-    """Name the rows' ranks; the text is empty for a trace of one rank."""
+    """Name the ranks of the rows; return an empty text for a trace of one rank."""
     if len(trace.manifest.ranks) == 1:
         return ""
     names = list_ranks(sorted({int(rank) for rank in rows["rank"]}))

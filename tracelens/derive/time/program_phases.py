@@ -34,12 +34,14 @@ WINDOWS = {
 }
 EARLIER, START_UP, _, TEAR_DOWN, LATER = PHASES
 _MUCH_LONGER = 2
-"""A first step this many times the others' median may hold start-up. A shorter one can be counted:
-it moves no median, and less than half of it is anything else than a step."""
-_MOST = 0.5
-"""Start-up must take more than this share of what makes a first step longer.
+"""A first step this many times as long as the others' median may hold start-up.
 
-It is then more than all other reasons together.
+A shorter one can be counted: it moves no median, and more than half of it is a usual step.
+"""
+_MOST = 0.5
+"""Share of a first step's extra time that start-up must exceed.
+
+Start-up is then more than all other reasons together.
 """
 _TAIL = 0.1
 """A last step that takes less than this share of the others' median, and launches less, is a tail.
@@ -110,7 +112,7 @@ def in_program(trace: Trace) -> pl.Expr:
 
 @dataclass(frozen=True)
 class _Rank:
-    """What is known of a rank: its steps, activities, work by table, calls by start, and waits."""
+    """The data of one rank: its steps, activities, work by table, calls by start, and waits."""
 
     rank: int
     steps: pl.DataFrame
@@ -121,7 +123,7 @@ class _Rank:
 
     @cached_property
     def edges(self) -> CaptureEdges:
-        """Where the capture begins or ends while the device works."""
+        """The edges at which the capture begins or ends while the device works."""
         edges = CaptureEdges(self.calls)
         for table in self.work.values():
             edges.take(table)
@@ -149,7 +151,7 @@ class _Rank:
         return [part for part in (self.activities, *self.work.values()) if part.height]
 
     def of_cause(self, *causes: str) -> pl.DataFrame:
-        """List the time (start_ns, end_ns) in which a thread did any of these.
+        """List the time (start_ns, end_ns) in which a thread's activity has one of these causes.
 
         The profiler's own work is left out.
         """
@@ -217,9 +219,9 @@ def _of_all_ranks(trace: Trace) -> pl.DataFrame:
 
 
 def _by_start(frame: pl.DataFrame) -> pl.DataFrame:
-    """Return rows sorted by start.
+    """Return the rows sorted by start.
 
-    Most tables are sorted already, and looking takes a tenth of sorting.
+    Most tables are sorted already, and checking that takes a tenth of the time of sorting.
     """
     return frame if frame["start_ns"].is_sorted() else frame.sort("start_ns")
 
@@ -227,7 +229,7 @@ def _by_start(frame: pl.DataFrame) -> pl.DataFrame:
 def awaited_from(trace: Trace) -> dict[int, int]:
     """Return, by rank, when another rank first waits for it for long, on the rank's own clock.
 
-    A task that reads one rank only cannot know it, see `give_awaited`.
+    A task that reads only one rank cannot know it: see `give_awaited`.
     """
     return trace.derived(_awaited_from)
 
@@ -247,7 +249,7 @@ def _awaited_from(trace: Trace) -> dict[int, int]:
 
 
 _Row = tuple[int | None, str, int, int, bool]
-"""Step, phase, start_ns, end_ns and is_whole."""
+"""One phase: step, phase, start_ns, end_ns and is_whole."""
 
 
 def _of_recorded(known: _Rank, awaited: int | None) -> Iterable[_Row]:
@@ -290,9 +292,9 @@ def _of_steps(known: _Rank) -> Iterable[_Row]:
 
 
 def _phases_of_steps(known: _Rank) -> list[str]:
-    """Return the phase of each step, by start.
+    """Return the phase of each step, sorted by start.
 
-    The first ones may be start-up, the last of each window a tail.
+    The first steps may be start-up, and the last of each window a tail.
     """
     steps = known.steps
     phases_of_steps = [
@@ -326,7 +328,7 @@ def _phases_of_steps(known: _Rank) -> list[str]:
 def _launched(known: _Rank) -> pl.Series:
     """Count the kernels that each step launched.
 
-    Where no launch is known, count those that started in it.
+    Where no launch is known, count those that started in the step.
     """
     steps = known.steps
     kernels = known.work.get("kernels")
@@ -339,7 +341,7 @@ def _launched(known: _Rank) -> pl.Series:
 
 
 def _is_start_up(known: _Rank, place: int) -> bool:
-    """Return whether start-up makes a step unlike those after it."""
+    """Return whether start-up explains why a step differs from those after it."""
     lengths = known.steps["duration_ns"]
     others = lengths.slice(place + 1).median()
     length = int(lengths[place])

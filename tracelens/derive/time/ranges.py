@@ -24,11 +24,14 @@ from tracelens.trace import Trace
 THREAD = ["rank", "process_id", "thread_id"]
 BETWEEN = " > "
 _LATEST = 2**62
-"""The last moment that times are moved to. Work that begins later might end beyond 64 bits."""
-_MOST_ROWS = 1_000_000
-"""Most ranges, calls and work of several ranks that are looked at as one.
+"""The last moment that shifted times may reach.
 
-For millions the copies take gigabytes.
+Work that begins later might end beyond 64 bits.
+"""
+_MOST_ROWS = 1_000_000
+"""Most ranges, calls and work of several ranks that are processed together as one rank.
+
+For millions of them, the copies would take gigabytes.
 """
 
 
@@ -38,8 +41,9 @@ class Ranges:
 
     `tree` has one row per range: rank, process_id, thread_id, domain, name, path, depth, start_ns,
     duration_ns, self_ns. `launched` has the work by thread and segment, from `_launched`, and
-    whether it was `within` any range. `own_ns` is each range's device time of work for which it is
-    the innermost range of its domain. `edges` are the moments at which any range starts or ends.
+    `within`, which tells work within any range from other work. `own_ns` is each range's device
+    time of work for which it is the innermost range of its domain. `edges` are the moments at which
+    any range starts or ends.
     """
 
     tree: pl.DataFrame
@@ -103,7 +107,7 @@ def by_start(first: pl.DataFrame, *others: pl.DataFrame) -> pl.DataFrame:
 def one_after_another(*frames: pl.DataFrame) -> Iterator[tuple[pl.DataFrame, ...]]:
     """Shift the ranks' times so that no two ranks overlap, and yield the frames group by group.
 
-    The ranks of a group can then be looked at as one rank. Frames have rank, start_ns and perhaps
+    A group of ranks can then be processed as one rank. Frames have rank, start_ns and perhaps
     duration_ns. A group has only so many ranks of the first frame that its memory is bounded and
     its moments fit into 64 bits. Ranks that the first frame does not have are left out.
     """
@@ -260,10 +264,10 @@ def sums_of_ranges(ranges: Ranges) -> pl.DataFrame:
 
 
 def _runs(ranges: Ranges, key: Sequence[str]) -> tuple[pl.DataFrame, pl.Series, pl.Series]:
-    """Sort the work by key and segment, and find the rows during which each range was open.
+    """Sum the work by key and segment, sorted, and find the rows during which each range was open.
 
-    These rows follow one another: the result is the first row's number, and the number after the
-    last.
+    The rows of a range are consecutive: returned are the first row's number and the number after
+    the last.
     """
     size = len(ranges.edges) + 1  # segments begin at -1
     group, groups = numbered(ranges.launched.select(key), key)
@@ -327,8 +331,8 @@ def _run_extent(launched: pl.DataFrame, begin: pl.Series, end: pl.Series) -> pl.
 def _paths(names: pl.Series, parent: pl.Series) -> pl.Series:
     """Return the path of range names to each range, its own name last.
 
-    Marks of steps lose their number within the paths of other ranges, so that a range in every step
-    has one path.
+    The number in a step's mark is left out of the paths of the ranges below it, so that a range
+    that every step opens has one path.
     """
     without_steps = each_once(names, without_step)
     above = joined_paths(without_steps, parent, BETWEEN).gather(parent)

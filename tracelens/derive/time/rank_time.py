@@ -11,11 +11,11 @@ from tracelens.derive.time.model import SLOWED, TimeModel
 from tracelens.schemas.results.time import PARTS, TIME_BREAKDOWN
 
 WORTH_IT = 0.02
-"""A part that takes less than this share of the time is not worth a change, nor a word."""
+"""A part that takes less than this share of the time is neither worth a change nor mentioned."""
 _SAME = 0.02
-"""A step's mark is as long as the step if it differs by no more than this share."""
+"""A step's mark counts as long as the step if it differs by at most this share."""
 _ROUNDED = 0.005
-"""Where the mean step differs by more than this share from the median one, notes say both.
+"""Notes give the mean and the median step if they differ by more than this share.
 
 Shares are of all steps together, so a few long ones count in them.
 """
@@ -50,7 +50,7 @@ class RankTime:
 
     @property
     def judged_step_ns(self) -> int | None:
-        """The mean step, without what the profiler is known to add; shares are of it.
+        """The mean step without the time that the profiler is known to add; shares are of it.
 
         None without steps. Validation between some steps makes it longer than the median step.
         """
@@ -60,7 +60,7 @@ class RankTime:
 
     @property
     def recorded_step_ns(self) -> int | None:
-        """The mean of the rank's recorded steps, with the profiler's work. None without steps."""
+        """The mean of the rank's recorded steps, with the profiler's work; None without steps."""
         if not self.n_steps:
             return None
         return round(sum(self.recorded.values()) / (self.n_steps * self.n_devices))
@@ -78,7 +78,7 @@ class RankTime:
 
     @property
     def is_slowed_beyond_judging(self) -> bool:
-        """Whether nearly all of a process's recorded step is the profiler's."""
+        """True where the profiler takes nearly all of a process's recorded step."""
         if not self.is_process or self.unprofiled_ns is None or self.step_ns is None:
             return False
         return self.step_ns > _BEYOND_JUDGING * self.unprofiled_ns
@@ -91,7 +91,7 @@ class RankTime:
     def bound_of(self, share: float) -> str:
         """Return the part that takes most of a step that is this share of the judged one.
 
-        Launching and the host's other work, which a profiler slows, make up the difference.
+        The difference is taken from launching and the host's other work, which a profiler slows.
         """
         slowed = sum(self.parts[part] for part in SLOWED)
         gone = (1 - share) * sum(self.parts.values())
@@ -103,7 +103,7 @@ class RankTime:
     def second(self) -> str | None:
         """The part that takes most of the remaining time.
 
-        Return None where each part takes less than is worth a change.
+        It is None where each part takes less than is worth a change.
         """
         bound = self.bound
         shares = self.shares
@@ -156,7 +156,7 @@ def rank_times(model: TimeModel) -> list[RankTime]:
 def with_shares(model: TimeModel) -> pl.DataFrame:
     """Return the model's windows with all columns of TIME_BREAKDOWN.
 
-    Shares are of the time without the profiler's.
+    Shares are of the time without the profiler's work.
     """
     marked = model.device.drop_nulls("step")["rank"].unique()
     is_marked = pl.col("rank").is_in(marked.implode())
@@ -197,7 +197,7 @@ def step_times(model: TimeModel) -> pl.DataFrame:
 
 
 def mark_times(model: TimeModel) -> dict[int, int]:
-    """Return, by rank, the median length of its steps' marks, if that is not the time of a step."""
+    """Return, by rank, the median length of its steps' marks where it differs from the steps'."""
     every_time = step_times(model).select("rank", "median_ns", "mark_ns")
     times = every_time.drop_nulls("mark_ns")
     return {rank: round(mark) for rank, median, mark in times.iter_rows() if _differs(median, mark)}
@@ -229,7 +229,7 @@ def step_sentences(model: TimeModel) -> list[str]:
 
 
 def _beside_mark(median: float, mark: float | None, *, is_process: bool = False) -> str:
-    """Say how long the steps' marks are, where the steps themselves take another time."""
+    """Say how long the steps' marks are, where the steps themselves have another length."""
     if mark is None or not _differs(median, mark):
         return ""
     until = "its last op is over" if is_process else "the device has done the step's work"
@@ -237,12 +237,12 @@ def _beside_mark(median: float, mark: float | None, *, is_process: bool = False)
 
 
 def _differs(median: float, mark: float) -> bool:
-    """Return whether a step's mark is another time than the step takes."""
+    """Return whether a step's mark and the step differ in length."""
     return bool(mark) and abs(median - mark) > _SAME * mark
 
 
 def _sentence(subject: str, row: dict[str, Any], rank: RankTime | None) -> str:
-    """Say how long a rank's steps take, from a row of `step_times`, and what shares are of."""
+    """Say how long a rank's steps take (a row of `step_times`), and which time shares refer to."""
     words = f"{subject} step takes {row['median_ns'] / 1e6:.2f} ms"
     is_process = rank is not None and rank.is_process
     beside = _beside_mark(row["median_ns"], row["mark_ns"], is_process=is_process)

@@ -33,7 +33,7 @@ def attribute_calls(calls: pl.DataFrame, n_rows: int) -> pl.Series:
 
 
 def with_own_time(calls: pl.DataFrame) -> pl.DataFrame:
-    """Add own_ns to calls: the time that no earlier call of the thread covers; by start."""
+    """Sort calls by start, and add own_ns: the time that no earlier call of the thread covers."""
     with_ends = calls.with_columns(ends=END)
     ordered = with_ends.sort("start_ns", "ends", descending=[False, True])
     ends = pl.col("ends")

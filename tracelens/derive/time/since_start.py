@@ -1,4 +1,4 @@
-"""Show moments in results since the trace's first event, not by the raw clock."""
+"""Give moments in results relative to the trace's first event, not by the raw clock."""
 
 import polars as pl
 
@@ -20,7 +20,7 @@ def _first_moment(trace: Trace) -> int:
 
 
 def since_start(trace: Trace, frame: pl.DataFrame) -> pl.DataFrame:
-    """Return the frame with its moments counted from the trace's first event."""
+    """Return the frame with its moments relative to the trace's first event."""
     moments = [name for name in MOMENTS if name in frame.columns]
     if not moments or frame.is_empty():
         return frame

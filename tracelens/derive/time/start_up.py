@@ -9,32 +9,35 @@ import polars as pl
 from tracelens.derive.columns.intervals import covered_by, union
 
 LONG_NS = 1_000_000
-"""A call or gap that takes this long may be start-up. Calls take microseconds, contexts and
-libraries tens of milliseconds and more: a hundred times to either side."""
+"""A call or gap that takes this long may be start-up.
+
+Other calls take microseconds; creating a context and loading libraries take tens of milliseconds
+and more. The limit is about a hundred times away from either.
+"""
 _MUCH_LONGER = 3
 """A first call, or gap, is start-up if later ones of its kind are this many times shorter.
 
 Other variation, such as an allocation of another size, stays within that.
 """
 _MOST = 0.5
-"""Start-up, or input, is a gap's reason only if it takes more than this share of the gap."""
+"""Start-up, or input, explains a gap only if it takes more than this share of the gap."""
 _SPARSE = 0.1
 """A device does not work steadily yet if it works less than this share of its later rate.
 
 A program whose first phase only computes less stays above a tenth.
 """
 _MUCH = 0.3
-"""A stretch with more than this share of all work, as steady as what follows, is the program."""
+"""A stretch with more than this share of all work, as steady as what follows it, is the program."""
 _WAITING = ("sync", "memcpy", "memset")
 """Kinds of calls that last as long as the work that they wait for or do themselves."""
 
 
 @dataclass(frozen=True, slots=True)
 class HostPieces:
-    """What a rank's host did, each as disjoint pieces of time (start_ns, end_ns) by start.
+    """A rank's host, as disjoint pieces of time (start_ns, end_ns) sorted by start.
 
-    `calls` are its start-up calls, `loads` what loads or compiles code, `launches` also what
-    launches or allocates, `inputs` what loads data, `profiler` the profiler's own work.
+    `calls` are its start-up calls. `loads` also has loading and compiling code, `launches`
+    launching and allocating, `inputs` loading data, `profiler` the profiler's own work.
     """
 
     calls: pl.DataFrame
@@ -70,9 +73,9 @@ class Gaps:
     ) -> Gaps:
         """Find the gaps between the disjoint pieces of `busy`, and what the host did in them.
 
-        Start-up calls and loading are start-up. So is launching in a gap before a kernel's first
-        use, if the gap is much longer than those before its later uses. The profiler's own work is
-        not.
+        Start-up is start-up calls and loading. Launching is start-up, too, in a gap before a
+        kernel's first use that is much longer than those before its later uses. The profiler's own
+        work is not.
         """
         begin, end = stretch
         in_window = pl.col("start_ns", "end_ns").clip(begin, end)
@@ -180,8 +183,8 @@ def start_up_end(gaps: Gaps, first: int, awaited_from: int | None = None) -> int
 def _worked_steadily(row: dict[str, int], gaps: Gaps, start: int) -> bool:
     """Return whether the device did much of its work from `start` to a gap, as steadily as later.
 
-    `start` is the end of start-up as far as it is known. Loading after such a stretch is loading
-    within the program.
+    `start` is the end of start-up as far as it is known. Loading after such a stretch counts as
+    part of the program.
     """
     if row["start_ns"] <= start:
         return False
@@ -195,7 +198,7 @@ def _worked_steadily(row: dict[str, int], gaps: Gaps, start: int) -> bool:
 
 
 def _is_sparse(row: dict[str, int], gaps: Gaps, first: int) -> bool:
-    """Return whether the gap ends a sparse beginning that did not wait for input.
+    """Return whether the device worked little before the gap, without waiting for input.
 
     After such a gap, the device does most of its work, and far more steadily.
     """
@@ -209,7 +212,10 @@ def _is_sparse(row: dict[str, int], gaps: Gaps, first: int) -> bool:
 
 
 def _before_first_use(gaps: pl.DataFrame, kernels: pl.DataFrame | None) -> pl.Series:
-    """Return whether each gap is before a kernel's first use, and far longer than before others."""
+    """Return whether each gap ends with a kernel's first use, and is far longer than later gaps.
+
+    Later gaps are those that end with the same kernel.
+    """
     nothing = pl.Series([False] * gaps.height, dtype=pl.Boolean)
     if kernels is None or gaps.is_empty():
         return nothing

@@ -1,4 +1,4 @@
-"""Return a trace's steps and activities, and the ranks whose time can be judged.
+"""Return a trace's steps and activities, and the ranks whose process is judged without a device.
 
 A trace that is older than these two tables gets them from its events.
 """
@@ -184,6 +184,6 @@ def mark_steps_by(trace: Trace, pattern: str) -> Trace:
 
 
 def _found(frame: pl.DataFrame, ids: str, other: pl.DataFrame, wanted: str) -> pl.Series:
-    """Return the rows of `frame` that the ids in another frame's column point at."""
+    """Return the rows of `frame` that the ids in another frame's column refer to."""
     ids_of_other = other.select("rank", wanted)
     return rows_of(frame["rank"], frame[ids], ids_of_other).alias(wanted)

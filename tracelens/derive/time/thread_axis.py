@@ -1,4 +1,4 @@
-"""Lay host threads on one axis of time, to list the activities of many short ones at once."""
+"""Lay host threads on one time axis, to list the activities of many short threads at once."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -8,19 +8,23 @@ import polars as pl
 from tracelens.derive.columns.lookup import last_before
 
 PAUSE_NS = 100_000
-"""A pause between two ops shorter than this belongs to issuing them: a framework's own Python
-takes 1 to 50 µs between ops. Recording Python calls slows them by several times; the limit is
-then STACKS_SLOW_BY times as long."""
+"""A shorter pause between two ops belongs to issuing them.
+
+A framework's own Python takes 1 to 50 µs between ops. Recording Python calls slows them by several
+times; the limit is then STACKS_SLOW_BY times as long.
+"""
 STACKS_SLOW_BY = 4
 LAUNCHES = ("kernel_launch", "graph_launch", "memcpy", "memset")
 _DRIVER_LOADS = r"(?i)loading|compiler"
-"""Overhead caused by the driver: Runtime Triggered Module Loading, Lazy Function Loading, Driver
-Compiler."""
+"""Overhead that the driver causes.
+
+Its names: Runtime Triggered Module Loading, Lazy Function Loading, Driver Compiler.
+"""
 _KEY = ["process_id", "thread_id"]
 _APART_NS = 4 * STACKS_SLOW_BY * PAUSE_NS
-"""The time between two threads on one axis; more than any pause."""
+"""The distance between two threads on one axis, which is more than any pause."""
 _MOST_ROWS = 1 << 17
-"""Most spans, calls and overhead of the threads that are looked at together. They are copied."""
+"""Most spans, calls and overhead of threads on one axis, which are copied."""
 _LONGEST_NS = 1 << 62
 
 
@@ -47,18 +51,18 @@ class ThreadAxis:
         return last_before(self.threads["first_ns"], moments)
 
     def of_threads(self, column: str, moments: pl.Series) -> pl.Series:
-        """Return `threads`' value of a column for the thread of each moment."""
+        """Return, for each moment, the value of a column of `threads` for its thread."""
         return self.threads[column].gather(self.thread_of(moments))
 
     def recorded(self, moments: pl.Series) -> pl.Series:
-        """Turn moments on the common axis back into the times that were recorded."""
+        """Convert moments on the common axis back to the recorded times."""
         return moments - self.of_threads("shift_ns", moments)
 
 
 def axes_in_batches(
     spans: pl.DataFrame, calls: pl.DataFrame, marks: pl.DataFrame
 ) -> Iterator[ThreadAxis]:
-    """Yield the threads that launch work or mark steps, in batches."""
+    """Yield axes with the threads that launch work or mark steps, in batches."""
     threads = _with_extent(_launching(spans, calls, marks), spans, calls)
     start = pl.col("start_ns").cast(pl.Int64)
     text = pl.col("name").cast(pl.String)
@@ -83,7 +87,7 @@ def axes_in_batches(
 
 
 def _launching(spans: pl.DataFrame, calls: pl.DataFrame, marks: pl.DataFrame) -> pl.DataFrame:
-    """List the threads by process, with `is_main`.
+    """List the threads that launch work or mark steps, by process, with `is_main`.
 
     Those that mark steps or launch most come first.
     """
@@ -137,7 +141,7 @@ def _with_extent(threads: pl.DataFrame, spans: pl.DataFrame, calls: pl.DataFrame
 def _batches(threads: pl.DataFrame, overhead: pl.DataFrame) -> Iterator[pl.DataFrame]:
     """Yield batches of threads, with their places on an axis.
 
-    A long or large thread has an axis of its own.
+    A long or large thread gets an axis of its own.
     """
     last = overhead["end_ns"].max()
     until = pl.col("high_ns") if last is None else pl.max_horizontal("high_ns", pl.lit(last))
@@ -168,9 +172,9 @@ def _placed(threads: pl.DataFrame, shifts: list[int]) -> pl.DataFrame:
 
 
 def _rows_by_thread(frame: pl.DataFrame, threads: pl.DataFrame) -> pl.DataFrame:
-    """Sort the threads' rows by number of the thread and start.
+    """Sort the threads' rows by the thread's number and start.
 
-    Rows that start together keep their order.
+    Rows with the same start keep their order.
     """
     ids = [pl.col(name).cast(pl.Int64) for name in _KEY]
     columns = frame.lazy().select(*ids, "start_ns")
@@ -209,7 +213,7 @@ def _of_threads(
 def _rows_of_one(frame: pl.DataFrame, process: int, thread: int) -> pl.Series:
     """Return the rows of a thread.
 
-    Columns of ids may be narrower than the wanted ids, so 64-bit numbers are compared.
+    Columns of ids may be narrower than the wanted ids, so they are compared as 64-bit numbers.
     """
     is_of_process = pl.col("process_id") == pl.lit(process, pl.Int64)
     is_mine = is_of_process & (pl.col("thread_id") == pl.lit(thread, pl.Int64))
@@ -217,7 +221,7 @@ def _rows_of_one(frame: pl.DataFrame, process: int, thread: int) -> pl.Series:
 
 
 def _stopped_by(overhead: pl.DataFrame, axis: ThreadAxis) -> pl.DataFrame:
-    """Return the overhead for which a thread stood still: nothing begins in the thread meanwhile.
+    """Return the overhead during which a thread stood still: nothing begins in it meanwhile.
 
     torch does not record the thread of this overhead; it is a thread that calls the API.
     """

@@ -17,13 +17,13 @@ from tracelens.derive.time.model import TimeModel
 from tracelens.trace import Trace
 
 MOST_BARS = 20_000
-"""More bars than this are put together where they are short."""
+"""Above this number of bars, short ones are merged."""
 _FEW_BARS = 20_000
-"""Most bars of one rank's steps. The median and the longest step are drawn even above it."""
+"""Most bars of one rank's steps; the median and the longest step are drawn even above it."""
 _HOST_KINDS = ("op", "module", "annotation", "nvtx")
 """Kinds of spans that are drawn. Python calls would hide them, and have their own lanes."""
 PYTHON_LANE = ", Python calls"
-"""End of the name of a lane of a thread's Python calls."""
+"""Suffix of the name of a lane with a thread's Python calls."""
 _IDS = {"kernels": "kernel_id", "memcpys": "memcpy_id", "memsets": "memset_id"}
 _FIRST_WIDTH = 1 / 4_000
 BARS: dict[str, Any] = {
@@ -52,25 +52,25 @@ QUEUES = (
     (10, "queue: 10 to 99"),
     (100, "queue: 100 or more"),
 )
-"""Kinds of bars of a device's queue, by the least number of launches that wait."""
+"""Kinds of bars of a device's queue, by the least number of launches that wait in it."""
 _CODED: dict[Any, Any] = {pl.String: pl.Categorical}
 _AS_TEXT: dict[Any, Any] = {pl.Categorical: pl.String}
-"""Casts of bars' texts.
+"""Casts that turn the texts of bars from codes into strings.
 
-They are coded while there may be millions of bars, and become texts once drawn.
+Millions of bars are kept as codes; only the bars that are drawn become strings.
 """
 _TIMES = ("start_ns", "duration_ns")
 _END = pl.col("start_ns") + pl.col("duration_ns")
 _AROUND_NS = 10**9
 _BARS_OF_LEVEL = 4
-"""Bars for which there is room on each level of each lane."""
+"""Bars that fit on each level of each lane."""
 
 
 @dataclass(frozen=True, slots=True)
 class Timeline:
     """The bars of a drawn step of one or several ranks, with times since its start.
 
-    They have the columns BARS and DETAILS. Bars shorter than `merged_ns` are put together, level by
+    They have the columns BARS and DETAILS. Bars shorter than `merged_ns` are merged, level by
     level; it is None where each is drawn.
     """
 
@@ -79,10 +79,9 @@ class Timeline:
     bars: pl.DataFrame
     merged_ns: int | None
     n_left_out: int = 0
-    """Bars on the deepest levels, which are not drawn where there are too many lanes and levels."""
+    """Bars on the deepest levels that are not drawn, as there are too many lanes and levels."""
     calls: pl.DataFrame = field(default_factory=lambda: pl.DataFrame(schema=BARS | DETAILS))
-    """Bars of Python calls, where they were recorded and one rank is drawn: a lane for each
-    thread."""
+    """Bars of Python calls, one lane per thread, if they were recorded and one rank is drawn."""
 
 
 def draw_timelines(
@@ -157,7 +156,7 @@ def draw_timeline(
 
 
 def _bars(model: TimeModel, rank: int, begin: int, length: int) -> pl.DataFrame:
-    """List the bars of the rank's time, lane after lane, with times since its begin."""
+    """List the bars of the rank's time, lane by lane, with times since `begin`."""
     work = _work(model.trace, rank, begin, begin + length)
     host = _host(model.trace, rank, begin, begin + length)
     stream_id = pl.col("stream_id").fill_null(0)
@@ -171,7 +170,7 @@ def _bars(model: TimeModel, rank: int, begin: int, length: int) -> pl.DataFrame:
 
 
 def _clipped(bars: pl.DataFrame, begin: int, length: int) -> pl.DataFrame:
-    """Return the bars' parts within a stretch of time, with times since its begin."""
+    """Return the parts of bars within a stretch of time, with times since `begin`."""
     start_ns = pl.col("start_ns")
     last_ns = begin + length
     return bars.filter(begin < _END, start_ns < last_ns).with_columns(
@@ -186,9 +185,9 @@ def _within(begin: int, end: int) -> pl.Expr:
 
 
 def _work(trace: Trace, rank: int, begin: int, end: int) -> pl.DataFrame:
-    """Return kernels, copies and fills in the time, and their neighbours on each device.
+    """Return the kernels, copies and fills in a stretch of time, and their neighbours.
 
-    The neighbours bound the gaps at both ends.
+    The work just before and after on each device bounds the gaps at both ends.
     """
     shared = ("device_id", "stream_id", *_TIMES, "api_call_id")
     is_communication_kind = pl.when("is_communication").then(COMMUNICATION).otherwise(COMPUTE)
@@ -267,7 +266,7 @@ def _idle(model: TimeModel, rank: int, work: pl.DataFrame, window: tuple[int, in
 def _queues(trace: Trace, rank: int, begin: int, end: int) -> pl.DataFrame:
     """Draw how much work of each device was launched and had not begun.
 
-    A bar is a stretch of time in which the amount stays in one of QUEUES.
+    A bar is a stretch of time during which the amount stays within one of QUEUES.
     """
     near = pl.col("start_ns").is_between(begin, end + _AROUND_NS)
     called = pl.col("start_ns").is_between(begin - _AROUND_NS, end)
@@ -390,7 +389,7 @@ def _without_deepest(bars: pl.DataFrame, most: int) -> pl.DataFrame:
 
 
 def _merged(bars: pl.DataFrame, length: int, most: int) -> tuple[pl.DataFrame, int | None]:
-    """Draw short bars that begin in one stretch of a lane and level as one bar.
+    """Merge short bars that begin in the same stretch of a lane and level.
 
     Long bars stay. This happens only where there are too many bars.
     """
