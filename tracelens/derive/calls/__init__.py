@@ -1,4 +1,4 @@
-"""The cheapest legal sequence of library calls for a model's graph.
+"""Find the cheapest legal sequence of library calls for a model's graph.
 
-What functions there are, and the search.
+It holds the descriptions of library functions, and the search.
 """

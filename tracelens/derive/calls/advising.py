@@ -1,7 +1,4 @@
-"""The advice for one rank of a trace.
-
-It has its graph, the calls that are advised, and what the search took.
-"""
+"""Advise one rank of a trace: its graph, the advised calls, and counts of the search."""
 
 import json
 import time
@@ -24,7 +21,7 @@ from tracelens.trace import Trace
 TRANSFORMS = ("to_nhwc", "to_nchw")
 
 GREEDY = "greedy"
-"""The solver's name in a plan that was not searched for."""
+"""The solver's name in a plan that was built greedily, without a search."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,19 +42,19 @@ class Advice:
     def total(self, bound: str = "ns") -> float:
         """Return the kernel time of the advised sequence in a step.
 
-        A part that could not be judged counts as it ran.
+        A part that could not be judged counts with the time that it took as recorded.
         """
         judged: float = sum(getattr(call.cost, bound) for part in self.parts for call in part.calls)
         return judged + self.calls.unjudged_ns
 
     @property
     def now(self) -> float:
-        """Kernel time of a step as it ran."""
+        """Kernel time of a step as recorded."""
         return self.calls.total_ns
 
     @property
     def host_now(self) -> float:
-        """Least host time of a step's calls as it ran.
+        """Least host time of a step's calls as recorded.
 
         It is 0 unless launches limit the trace.
         """
@@ -86,10 +83,10 @@ def judgeable_ranks(trace: Trace) -> list[int]:
 def advise_rank(
     trace: Trace, rank: int, others: Sequence[Trace] = (), *, z3: bool | None = None
 ) -> Advice:
-    """Return the cheapest legal calls for what a rank ran.
+    """Return the cheapest legal calls for the graph that a rank ran.
 
-    `others` are traces with times of the same calls, which count, too. With `z3` true, Z3 solves
-    for layouts; false, each is tried; None uses Z3 where it is installed.
+    `others` are further traces with times of the same calls. With `z3` true, Z3 solves for layouts;
+    false, each is tried; None uses Z3 where it is installed.
     """
     calls, costs = _calls_and_costs(trace, rank, others)
     uses_z3 = has_z3() if z3 is None else z3
@@ -111,9 +108,9 @@ def advise_rank(
 
 
 def advise_greedily(trace: Trace, rank: int, others: Sequence[Trace] = ()) -> Advice:
-    """Return what one would write by hand: the largest match first, in channels-last.
+    """Return the sequence that one would write by hand: the largest match first, in channels-last.
 
-    This is no advice. It shows what the search gains over such a sequence.
+    It is not advice, but shows the gain of the search over such a sequence.
     """
     calls, costs = _calls_and_costs(trace, rank, others)
     greedy = Greedy(costs)
@@ -136,9 +133,9 @@ def _calls_and_costs(trace: Trace, rank: int, others: Sequence[Trace]) -> tuple[
 def launch_ns(trace: Trace, rank: int) -> float:
     """Return the median time from the begin of a launch to the begin of its kernel.
 
-    It is 0 unless launches limit the rank. It is the least that a call takes a host which launches
-    one kernel after another; the framework's own time is not in it. Only calls count that were made
-    while the rank's devices were idle: otherwise the kernel waits for other kernels.
+    It is 0 unless launches limit the rank. It is the least time that a call takes on a host that
+    launches one kernel after another; the framework's own time is not included. Only calls made
+    while the rank's devices were idle count: otherwise the kernel waits for other kernels.
     """
     if not any(
         judged.rank == rank and judged.bound == "launch" for judged in rank_times(time_model(trace))
@@ -166,7 +163,7 @@ def _longest_ns(parts: Sequence[Advised], each: float) -> float:
 
 
 def candidates_of(advice: Advice) -> list[dict[str, str]]:
-    """Return the legal calls, once each, that were never measured.
+    """Return the distinct legal calls that were never measured.
 
     They include changes of layout of their inputs.
     """
@@ -252,7 +249,7 @@ class Greedy(Search):
     """Covers a sub-graph by the largest match first, in NHWC wherever that is legal."""
 
     def best(self, part: Part, given: Have, wanted: str) -> tuple[float, list[Call]] | None:
-        """Return the calls and their cost; None where no call fits and something is missing."""
+        """Return the calls and their cost; None where a node remains that no call fits."""
         nodes = {node.name: node for node in (*part.given, *part.nodes)}
         matches = self.matches(part)
         covered: frozenset[str] = frozenset()
@@ -283,7 +280,7 @@ class Greedy(Search):
 
 
 def _size(pair: tuple[Call, Have]) -> tuple[int, int, bool]:
-    """Return how many nodes a call covers, then how many of its tensors are in NHWC."""
+    """Return a sort key: the number of nodes that a call covers, then of its tensors in NHWC."""
     call, _ = pair
     return len(call.nodes), call.layouts.count(NHWC), call.layout == NHWC
 

@@ -1,6 +1,6 @@
 """The graph of a model's calls with the kernel time of each.
 
-It is as recorded, or guessed from what follows what.
+It is the recorded graph, or one guessed from the order of the calls.
 """
 
 import json
@@ -25,12 +25,12 @@ NAMES = {
     "hardtanh": "relu6",
 }
 MOST_KERNELS = 10_000
-"""Nothing is advised on a step of more kernels.
+"""With more kernels in a step than this, nothing is advised.
 
-No model launches as many, so the steps are not marked.
+No model launches as many in one step, so the steps are not marked.
 """
 MOST_STEPS = 50
-"""How many steps are looked at: the first ones."""
+"""Most steps that are read, from the first one on."""
 _TENSORS = {
     "conv2d": 3,
     "linear": 3,
@@ -85,7 +85,7 @@ class Node:
 
 @dataclass(frozen=True, slots=True)
 class Calls:
-    """The calls of a graph in order, the tensors that it gets, and how sure the graph is.
+    """The calls of a graph in order, the tensors given to it, and the source of the graph.
 
     `unmatched` counts graph nodes without a measured call. `unjudged_ns` is the kernel time of a
     step outside of the nodes.
@@ -105,9 +105,10 @@ class Calls:
 def call_key(
     op: str, shapes: Sequence[Sequence[int] | None], arguments: Sequence[Any] | None
 ) -> str:
-    """Return what decides a call's time, as JSON.
+    """Return the properties that decide a call's time, as JSON.
 
-    That is the operator, the shapes of its first tensors (of an absent one []), and more.
+    They are the operator, the shapes of its first tensors ([] for an absent one), and its
+    arguments.
     """
     n = _TENSORS.get(op, 1)
     kept = [list(shape or []) for shape in shapes[:n]]
@@ -162,9 +163,9 @@ def measured_calls(trace: Trace, rank: int, kernels: pl.DataFrame, chosen: pl.Ex
 
 
 def _to_outermost(rows: pl.DataFrame, parents: pl.DataFrame) -> pl.DataFrame:
-    """Return rows whose span_id is that of the outermost op around.
+    """Return the rows, with the outermost op around each as its span_id.
 
-    `parents` maps ops inside others to their parents. Each op stands there once and is later than
+    `parents` maps ops inside others to their parents. It has each op once, and each is later than
     its parent, so the loop ends.
     """
     while True:
@@ -202,7 +203,7 @@ def _described(row: dict[str, Any]) -> dict[str, Any]:
 
 
 def _recorded(text: str | None, kind: Any) -> Any:
-    """Return a cell's JSON; empty where torch recorded none, or something of another kind."""
+    """Return a cell's JSON; an empty `kind` where torch recorded none, or another kind."""
     try:
         return msgspec.json.decode(text or "[]", type=kind)
     except (msgspec.DecodeError, UnicodeError):
@@ -212,7 +213,7 @@ def _recorded(text: str | None, kind: Any) -> Any:
 def _decoded(row: dict[str, Any], column: str, kind: Any) -> Any:
     """Return the JSON of a cell of the graph; None for None.
 
-    Raises SourceError for text of another kind.
+    Raises SourceError for a value of another kind.
     """
     try:
         return None if row[column] is None else msgspec.json.decode(row[column], type=kind)
@@ -225,8 +226,8 @@ def _decoded(row: dict[str, Any], column: str, kind: Any) -> Any:
 def _one_step(ops: pl.DataFrame, n_steps: int) -> list[dict[str, Any]]:
     """Return the calls of one step, with times.
 
-    If all steps made the same calls, times are means over the steps; else the last step but one is
-    taken.
+    If all steps made the same calls, times are means over the steps; else the calls of the last
+    step but one are returned.
     """
     if (
         ops["step"].n_unique() == 1 and n_steps > 1 and ops.height % n_steps == 0
@@ -249,7 +250,7 @@ def _one_step(ops: pl.DataFrame, n_steps: int) -> list[dict[str, Any]]:
 
 
 def read_calls(trace: Trace, rank: int) -> Calls:
-    """Return the calls of the rank's model: of the recorded graph, else guessed by adjacency."""
+    """Return the calls of the rank's model, from its recorded graph or guessed by their order."""
     kernels = trace.select(
         "kernels", "rank", "span_id", "primitive", "duration_ns", "step", rank=rank
     )
@@ -285,10 +286,7 @@ def _n_active(trace: Trace) -> int:
 
 
 def _guessed(rows: Sequence[dict[str, Any]]) -> Calls:
-    """Return chains of calls that follow each other and whose shapes agree.
-
-    Each call of a chain seems to read the call before it.
-    """
+    """Return the calls as chains: each call reads the one before it, if their shapes agree."""
     nodes: list[Node] = []
     launched = [row for row in rows if row["device_ns"] > 0]
     for number, row in enumerate(launched):
@@ -312,9 +310,9 @@ def _guessed(rows: Sequence[dict[str, Any]]) -> Calls:
 
 
 def _reads(node: Node, before: dict[str, Any], row: dict[str, Any]) -> bool:
-    """Return whether a call may read the one before.
+    """Return whether a call may read the result of the one before.
 
-    The module above both is the same, and the channels agree.
+    It may if the two belong to the same or adjoining modules, and their channels agree.
     """
     above = [path.rpartition(".")[0] for path in (before["module_path"], row["module_path"])]
     is_near = (
@@ -330,9 +328,9 @@ def _reads(node: Node, before: dict[str, Any], row: dict[str, Any]) -> bool:
 
 
 def _result_shape(node: Node) -> tuple[int, ...]:
-    """Return the shape of a call's result where no other call reads it.
+    """Estimate the shape of a call's result that no other call reads.
 
-    Only the channels of a convolution's result are known.
+    Of a convolution, the channels are known; any other shape is taken to be that of the input.
     """
     if node.weight and len(node.shape) > 1:
         return (node.shape[0], node.weight[0], *node.shape[2:])

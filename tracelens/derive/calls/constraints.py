@@ -16,20 +16,20 @@ from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
 Term: TypeAlias = Any
-"""A number, or a tuple whose first word says what the rest is."""
+"""A number, or a tuple that begins with its operator or property."""
 NCHW, NHWC = "NCHW", "NHWC"
 LAYOUTS = (NCHW, NHWC)
 _VIEW = "view"
-"""The one place that another tensor may share its memory with."""
+"""The only place whose tensor may share the memory of another one."""
 
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """What is known of the tensor at one place of a call.
+    """The known properties of the tensor at one place of a call.
 
-    `strides` is None where the call decides them. `live`: the tensor is read after the call, or is
-    not the graph's own. `aliases`: places that share its memory. `fixed`: it is an input of the
-    model or a parameter, which no call may overwrite.
+    `strides` is None where the call decides them. `live`: the tensor is read after the call, or
+    does not belong to the graph. `aliases`: places that share its memory. `fixed`: it is an input
+    of the model or a parameter, which no call may overwrite.
     """
 
     shape: tuple[int, ...]
@@ -56,7 +56,7 @@ def strides_of(shape: Sequence[int], layout: str) -> tuple[int, ...]:
 
 
 def layout_of(shape: Sequence[int], strides: Sequence[int] | None) -> str | None:
-    """Return the layout of these strides; None where they are of none.
+    """Return the layout with these strides; None where they fit none.
 
     It is NCHW where strides fit both layouts.
     """
@@ -85,9 +85,9 @@ def enumerate_layouts(constraint: Term, places: Places) -> list[str]:
 
 
 def _outs(places: Places) -> dict[str, Facts]:
-    """Return the tensor that a call may return, by layout.
+    """Return the tensors that a call may return, by layout.
 
-    Where its strides are unknown, there is a dense tensor of each layout.
+    Where its strides are unknown, there is one dense tensor for each layout.
     """
     out = places["out"]
     if out.strides is not None:
@@ -106,7 +106,7 @@ _PROPERTIES = {
     "LIVE": 1,
     "FIXED": 1,
 }
-"""Words of properties, with how many arguments each takes."""
+"""Names of properties, with the number of arguments of each."""
 _TRUTHS = ("ALIAS", "LIVE", "FIXED")
 _OPERATORS: dict[str, Callable[..., Any]] = {
     "==": operator.eq,
@@ -133,8 +133,8 @@ def _holds(term: Term, places: Places) -> Any:
 def _property(facts: Facts, word: str, of: Any = None) -> Any:
     """Return a property of a tensor.
 
-    For a property of a dimension, `of` is the dimension; the value past the last one is 0. For an
-    alias, `of` is the other place.
+    For a property of a dimension, `of` is the dimension, and the value is 0 past the last one. For
+    an alias, `of` is the other place.
     """
     if word == "ALIAS":
         return of in facts.aliases
@@ -151,7 +151,7 @@ def has_z3() -> bool:
 
 
 class Z3Solver:
-    """Solves constraints with Z3, one solver by push and pop.
+    """Solves constraints with Z3, by one solver whose assertions are pushed and popped.
 
     Properties are uninterpreted functions.
     """
@@ -172,7 +172,7 @@ class Z3Solver:
     def __call__(self, constraint: Term, places: Places) -> list[str]:
         """Return the layouts of `out` under which the constraint holds.
 
-        The solver is asked for models until there is no other.
+        The solver is asked for models until it finds no other.
         """
         choice = self._z3.Int("layout_of_out")
         layouts = []
@@ -197,10 +197,7 @@ class Z3Solver:
         self._solver.add(self._made[of])
 
     def _choices(self, choice: Any, out: Facts) -> Any:
-        """Return the strides of each layout that `out` may have.
-
-        The layout's number is the choice.
-        """
+        """Return a formula for the strides of `out`, whose layout has the number `choice`."""
         stride = self._functions["STRIDE"]
         n = self._number("out")
         return self._z3.Or(

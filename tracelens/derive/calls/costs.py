@@ -17,9 +17,10 @@ from tracelens.errors import SourceError
 _LONGEST_NS = 2**53
 MEASURED, OTHER_TRACE, BENCH, BOUND = "measured", "other trace", "bench", "bound"
 EVIDENCE = (BENCH, OTHER_TRACE, MEASURED, BOUND)
-"""Kinds of evidence, from measured alone to not measured at all.
+"""Kinds of evidence, from a call measured alone to one not measured at all.
 
-A sequence has the weakest evidence of its calls."""
+A sequence has the weakest evidence of its calls.
+"""
 _BYTES = {"float32": 4, "float64": 8, "float16": 2, "bfloat16": 2}
 _ALIGNED_CHANNELS = 4
 
@@ -28,7 +29,7 @@ _ALIGNED_CHANNELS = 4
 class Cost:
     """Kernel time of one call: between `low` and `high`, most likely `ns`.
 
-    `transform_ns` of it moves data.
+    `transform_ns` is the part of it that moves data.
     """
 
     ns: float
@@ -72,7 +73,7 @@ class Costs:
     def transform(self, node: Node, layout: str) -> Cost:
         """Return the cost of converting a tensor to another layout.
 
-        It is a time measured alone, else the tensor's bytes over the bandwidth seen.
+        It is a time measured alone, else the tensor's bytes divided by the observed bandwidth.
         """
         call = json.dumps(["contiguous", [list(node.shape)], []])
         known = self._known.get((f"to_{layout.lower()}", call, node.dtype, layout))
@@ -110,7 +111,7 @@ class Costs:
             self._known.setdefault(tuple(key), Cost(median, low, high, BENCH, moved))
 
     def _in_other_layout(self, node: Node) -> None:
-        """Give a convolution that was measured in NCHW its cost in NHWC.
+        """Store the cost in NHWC of a convolution that was measured in NCHW.
 
         The cost is the time of its kernels without the transposes around them. Where channels are
         no multiple of 4, the transposes count, because cuDNN pads such channels (to 16 bytes of
@@ -179,7 +180,7 @@ def _function_of(node: Node) -> str:
 
 
 def _bandwidth(nodes: Iterable[Node]) -> float:
-    """Return the most bytes per nanosecond that element-wise calls and normalisations moved.
+    """Return the highest bandwidth of element-wise calls and normalisations, in bytes per ns.
 
     Return 1,000 where there was no such call.
     """

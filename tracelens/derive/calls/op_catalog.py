@@ -1,6 +1,6 @@
-"""A library's functions as data.
+"""Describe a library's functions as data.
 
-The operators that each covers, what it demands, and how torch makes the call.
+A description says which operators a function covers, what it demands, and how torch calls it.
 """
 
 from collections.abc import Callable, Sequence
@@ -34,7 +34,7 @@ VIEWS = frozenset(
         "chunk",
     )
 )
-"""Operators that move nothing where they can return a view."""
+"""Operators that move no data where they can return a view."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +45,8 @@ class Function:
     a term over places: in0, in1 (the other summand), weight, window (a convolution's strides and
     padding, as its shape), out, and view (a tensor in in0's memory). `cost_key` names the function
     whose measured times count, as a call in place takes as long as one that is not. `fits` checks
-    what places cannot say of the covered nodes: which of them reads which, and with what arguments.
+    what places cannot express about the covered nodes: which of them reads which, and with what
+    arguments.
     """
 
     name: str
@@ -63,7 +64,10 @@ class Function:
 
 
 def dense(place: str, layout: str) -> Term:
-    """Return whether a tensor is dense in the layout; a dimension of one element has any stride."""
+    """Return the constraint that a tensor is dense in the layout.
+
+    A dimension of one element may have any stride.
+    """
     shape = [("SHAPE", place, d) for d in range(4)]
     order = (0, 1, 2, 3) if layout == NCHW else (0, 2, 3, 1)
     inner = {
@@ -90,20 +94,20 @@ SAME_KIND = (
     ("==", ("DEVICE", "in0"), ("DEVICE", "out")),
 )
 ALIGNED = ("and", *(("<=", 16, ("ALIGN", place)) for place in ("in0", "weight", "out")))
-"""Whether addresses and rows are multiples of 16 bytes."""
+"""The constraint that addresses and rows are multiples of 16 bytes."""
 OTHER = Function("other", "aten", (), ("and", dense("in0", NCHW), dense("out", NCHW)), "as it is")
 """The function for an operator that no library describes.
 
-It runs as it ran, in torch's default layout.
+It stays as recorded, in torch's default layout.
 """
 
 
 def with_norm(
     name: str, library: str, ending: tuple[str, ...], constraints: Term, call: str
 ) -> tuple[Function, ...]:
-    """Return a function on a convolution, and its twin that also covers a batch normalisation.
+    """Return a function on a convolution, and a variant that also covers a batch normalisation.
 
-    The twin folds the normalisation into the weights.
+    The variant folds the normalisation into the weights.
     """
     return tuple(
         Function(

@@ -1,7 +1,7 @@
-"""The cheapest sequence of calls that covers a graph, and what the search took.
+"""Find the cheapest sequence of calls that covers a graph, and count the search's states.
 
-It is found by A* (Hart, Nilsson and Raphael, IEEE Transactions on Systems Science and Cybernetics
-4, 1968): the state with the least cost so far, plus a lower bound of the rest, is looked at first.
+The search is A* (Hart, Nilsson and Raphael, IEEE Transactions on Systems Science and Cybernetics 4,
+1968): the state with the least cost so far, plus a lower bound of the rest, is expanded first.
 """
 
 import heapq
@@ -28,9 +28,9 @@ from tracelens.derive.calls.op_catalog import CONV, LINEAR, OTHER, Function
 
 MOST_NODES = 24
 MOST_STATES = 1_000
-"""Most states to look at for one sub-graph.
+"""Most states to expand for one sub-graph.
 
-A damaged graph has no end of orders; ResNet-50's largest takes 156.
+A damaged graph has endlessly many orders; the largest sub-graph of ResNet-50 takes 156 states.
 """
 _VIEW = "view"
 
@@ -49,7 +49,7 @@ class Call:
 
 
 Have: TypeAlias = frozenset[tuple[str, str]]
-"""Tensors that there are, each with a layout."""
+"""Tensors that have been computed, each with a layout."""
 
 
 @dataclass(slots=True)
@@ -64,10 +64,10 @@ class Statistics:
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """A sub-graph: nodes in order, the outside tensors that they read, and those they hand on.
+    """A sub-graph: nodes in order, the outside tensors that they read, and those they pass on.
 
     `wanted` tensors go to other parts and must have the requested layout. `returned` ones are
-    results of the model and may have any.
+    results of the model and may have any layout.
     """
 
     nodes: tuple[Node, ...]
@@ -77,7 +77,7 @@ class Part:
 
     @property
     def kept(self) -> tuple[str, ...]:
-        """Tensors that are needed after it."""
+        """Tensors that are needed after this part."""
         return (*self.wanted, *self.returned)
 
 
@@ -93,10 +93,10 @@ _Found: TypeAlias = tuple[float, list[Call]] | None
 
 @dataclass(slots=True)
 class Search:
-    """Search sub-graphs for the cheapest calls.
+    """Searches sub-graphs for the cheapest calls.
 
-    `solve` says under which layouts a call is legal, `costs` what it takes. A function without a
-    measured time has no cost and is in no sequence. A sequence costs its kernel time, and
+    `solve` returns the layouts in which a call is legal, `costs` its kernel time. A function
+    without a measured time has no cost and is in no sequence. A sequence costs its kernel time, and
     `launch_ns` for each of its calls.
     """
 
@@ -109,7 +109,7 @@ class Search:
     _found: dict[object, tuple[list[str], _Found]] = field(default_factory=dict)
 
     def matches(self, part: Part) -> list[_Match]:
-        """Return the places where functions fit the operators of a sub-graph, whatever it costs."""
+        """Return every match of a function with operators of a sub-graph, regardless of cost."""
         readers: dict[str, list[Node]] = {}
         for node in part.nodes:
             for name in node.inputs:
@@ -133,7 +133,7 @@ class Search:
     def best(self, part: Part, given: Have, wanted: str) -> _Found:
         """Return the cheapest calls that compute the part from tensors in the given layouts.
 
-        Tensors that other parts want get the layout `wanted`. Returns None where no calls do this,
+        Tensors that other parts read get the layout `wanted`. Returns None where no calls do this,
         and also after MOST_STATES states (`statistics.is_bound`).
         """
         names = [node.name for node in (*part.given, *part.nodes)]
@@ -288,7 +288,7 @@ class Search:
 def places_of(
     covered: Sequence[Node], inputs: Sequence[Node], layouts: Sequence[str]
 ) -> dict[str, Facts]:
-    """Return the tensors of a call by place. Weights are laid out once, in the input's layout."""
+    """Return the tensors of a call by place; weights have the layout of the input."""
     given = list(zip(inputs, layouts, strict=True))
     places = {
         f"in{number}": _facts(node.shape, layout) for number, (node, layout) in enumerate(given)
@@ -311,9 +311,9 @@ def places_of(
 
 
 def _facts(shape: tuple[int, ...], layout: str | None) -> Facts:
-    """Return a tensor with four dimensions; any other is one run of numbers.
+    """Describe a tensor of four dimensions; any other shape counts as one long dimension.
 
-    For products, a row is as long as the tensor has channels.
+    Rows are aligned by their length, which is the last dimension of a product's tensor.
     """
     four = shape if len(shape) == 4 else (math.prod(shape), 1, 1, 1)
     inner = shape[1 if len(shape) == 4 else -1] if shape else 1
@@ -322,7 +322,7 @@ def _facts(shape: tuple[int, ...], layout: str | None) -> Facts:
 
 
 def _window(node: Node) -> tuple[int, ...]:
-    """Return strides and padding of a convolution, two numbers each.
+    """Return strides and padding of a convolution, two numbers for each.
 
     They are zeros where the arguments were not recorded.
     """
@@ -332,7 +332,7 @@ def _window(node: Node) -> tuple[int, ...]:
 
 
 def _is_flat(node: Node) -> bool:
-    """Return whether the tensor has only one layout."""
+    """Return whether the tensor has only one possible layout."""
     return len(node.shape) != 4
 
 
@@ -369,9 +369,9 @@ def _are_there(names: Sequence[str], nodes: dict[str, Node], have: Have, layout:
 def _fit(
     function: Function, node: Node, readers: dict[str, list[Node]], wanted: Collection[str]
 ) -> _Match | None:
-    """Return the function beginning at the node.
+    """Match a function with operators that begin at the node; None where it does not fit.
 
-    The operators that follow must be those that it covers.
+    The operators that follow must be those that the function covers.
     """
     if not function.pattern or node.op != function.pattern[0]:
         return None

@@ -1,6 +1,6 @@
 """Search a whole graph for its cheapest calls.
 
-The graph is cut wherever only one tensor is handed on. Each part is searched, and the parts are
+The graph is cut wherever a single tensor is passed on. Each part is searched, and the parts are
 joined over their layouts.
 """
 
@@ -29,9 +29,9 @@ def advise_calls(calls: Calls, search: Search) -> list[Advised]:
     """Return the cheapest sequence for the whole graph, part by part.
 
     It is empty where there is no graph. Each part is searched for each pair of layouts of its input
-    and its result, and dynamic programming joins the pairs: cutting there costs nothing. A part of
-    more than 24 nodes is cut elsewhere, too, and a part without a sequence within MOST_STATES
-    states stays as it ran. Then the result is an upper bound (`search.statistics.is_bound`).
+    and its result, and dynamic programming joins the pairs: cutting there costs nothing. Two cases
+    make the result an upper bound (`search.statistics.is_bound`): a part of more than 24 nodes is
+    cut elsewhere, too, and a part without a sequence within MOST_STATES states stays as recorded.
     """
     parts = split(calls, search)
     best: dict[str, tuple[float, list[Advised]]] = {NCHW: (0.0, [])}
@@ -54,7 +54,7 @@ def _searched(
 ) -> tuple[float, Advised] | None:
     """Return cost and calls of a part between two layouts.
 
-    A part that cannot be judged stays as it ran.
+    A part that cannot be judged stays as recorded.
     """
     if any(node.device_ns is None for node in part.nodes):
         return (0.0, _as_it_ran(part)) if layout == wanted == NCHW else None
@@ -72,7 +72,7 @@ def _searched(
 
 
 def split(calls: Calls, search: Search) -> list[Part]:
-    """Cut the graph into parts, each of which hands on its last result only.
+    """Cut the graph into parts, each of which passes on its last result only.
 
     No function covers nodes on both sides of a cut.
     """
@@ -101,8 +101,8 @@ def split(calls: Calls, search: Search) -> list[Part]:
 def _crossed(calls: Calls, search: Search) -> set[int]:
     """Return the places where the graph must not be cut.
 
-    Such a place lies within what a function covers, or between two readers of an input, which might
-    then be converted on both sides.
+    They lie within the nodes that a function covers, or between two readers of an input, which
+    might then be converted on both sides.
     """
     place_of = {node.name: place for place, node in enumerate(calls.nodes)}
     outputs = tuple(node.name for node in calls.nodes if node.is_output)

@@ -1,4 +1,4 @@
-"""Look up the interval that is under way at each moment of a process.
+"""Look up the interval that is open at each moment of a process.
 
 The intervals are steps or annotations, for instance.
 """
@@ -15,9 +15,9 @@ _Interval: TypeAlias = tuple[int, int, object]
 def during(
     frame: pl.DataFrame, intervals: pl.DataFrame, label: str, dtype: pl.DataType | type[pl.DataType]
 ) -> pl.DataFrame:
-    """Label each row with its process's interval that is under way at start_ns.
+    """Label each row with its process's interval that is open at start_ns.
 
-    Where several are, the one that started last counts.
+    Where several are open, the one that started last counts.
     """
     if not intervals.height or not frame.height:
         no_label = pl.lit(None, dtype).alias(label)
@@ -38,10 +38,10 @@ def during(
 
 
 def _pieces(intervals: pl.DataFrame, label: str) -> pl.DataFrame:
-    """Return disjoint pieces of time by start.
+    """Return disjoint pieces of time, sorted by start.
 
-    Each has the label of the interval under way that started latest. Intervals nest, so after an
-    inner one the outer one goes on.
+    Each has the label of the open interval that started last. Intervals nest, so after an inner one
+    the outer one continues.
     """
     process_id = pl.col("process_id")
     end_ns = pl.col("end_ns")

@@ -5,15 +5,15 @@ from collections.abc import Sequence
 import polars as pl
 
 _N_BINS = 200
-"""Equal parts of the time, each of which has a row."""
+"""The number of equal parts that the time is divided into; each has a row."""
 
 
 def levels(changes: pl.DataFrame, by: Sequence[str]) -> pl.DataFrame:
     """Return mean and greatest level in equal parts of the time, for each value of `by`.
 
     `changes` has `by`, time_ns, and `change`, which is added to the level at that time; levels
-    begin with 0. One row per value and part: `by`, start_ns, duration_ns, level_mean and level_max.
-    Where one thing ends as another begins, the end comes first.
+    begin with 0. There is one row per value and part: `by`, start_ns, duration_ns, level_mean and
+    level_max. Where one thing ends at the moment another begins, the end comes first.
     """
     if changes.is_empty():
         return pl.DataFrame()

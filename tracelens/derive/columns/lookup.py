@@ -5,9 +5,9 @@ from collections.abc import Iterator, Sequence
 import polars as pl
 
 AT_ONCE = 1 << 17
-"""Rows that are compared with their numbers at a time.
+"""The number of ids that are compared with their row numbers at a time.
 
-Fresh memory for all would take longer than comparing.
+Allocating memory for all at once would take longer than comparing.
 """
 
 
@@ -98,7 +98,7 @@ def are_rows(ids: pl.Series) -> bool:
 
 
 def last_before(starts: pl.Series, moments: pl.Series) -> pl.Series:
-    """Return the row of the last of the sorted starts that is no later than each moment.
+    """Return, for each moment, the row of the last of the sorted starts that is no later.
 
     Return None before the first.
     """
@@ -110,7 +110,7 @@ def last_before(starts: pl.Series, moments: pl.Series) -> pl.Series:
 def is_each_once(rows: pl.Series) -> bool:
     """Return whether all of these row numbers, none of them None, are different.
 
-    For a million rows marking takes 5 ms, `n_unique` 30.
+    For a million rows, marking them in an array takes 5 ms, `n_unique` takes 30 ms.
     """
     highest = rows.max()
     if not isinstance(highest, int):
@@ -121,7 +121,7 @@ def is_each_once(rows: pl.Series) -> bool:
 
 
 def numbered(frame: pl.DataFrame, keys: Sequence[str]) -> tuple[pl.Series, pl.DataFrame]:
-    """Return the number of each row's group of equal keys, and the groups' keys.
+    """Return the number of each row's group of equal keys, and one row of keys per group.
 
     The frame of keys is sorted.
     """

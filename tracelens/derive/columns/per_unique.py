@@ -1,4 +1,4 @@
-"""Evaluate on each distinct text once: a million event names are a few thousand texts."""
+"""Evaluate once per distinct text: a million event names are a few thousand texts."""
 
 from collections.abc import Callable
 
@@ -9,9 +9,9 @@ import polars as pl
 _SPARSE = 4
 _FEW = 1 << 16
 _SHORT = 64
-"""Rows whose texts are sooner looked at than told apart."""
+"""Up to this number of rows, evaluating each is faster than finding distinct texts."""
 _AT_ONCE = 1 << 16
-"""Texts that are in memory at a time. A million distinct names would take hundreds of MB."""
+"""The number of texts in memory at a time. A million distinct names would take hundreds of MB."""
 
 
 def matching(words: pl.Series, *patterns: str) -> list[pl.Series]:
@@ -67,7 +67,7 @@ def each_pair_once(
 def _of_texts(
     words: list[pl.Series], compute: Callable[[pl.DataFrame], pl.DataFrame]
 ) -> pl.DataFrame:
-    """Call `compute` with rows of text, _AT_ONCE of them at a time, and join its results.
+    """Call `compute` with frames of texts, _AT_ONCE rows at a time, and join its results.
 
     Strings become Categorical.
     """
@@ -100,7 +100,8 @@ def distinct_rows(numbers: pl.Series) -> tuple[pl.Series, pl.Series]:
 def _places(numbers: pl.Series, rows: pl.Series) -> pl.Series:
     """Return each number's index among the numbers at `rows`.
 
-    The index of a missing number is `len(rows)`; that of a missing None is None.
+    The index of a number that is not among them is `len(rows)`; that of None, if it is not, is
+    None.
     """
     distinct = numbers.gather(rows)
     n = len(rows)
@@ -124,7 +125,7 @@ def _places(numbers: pl.Series, rows: pl.Series) -> pl.Series:
 
 
 def _from_zero(lowest: int, highest: int) -> tuple[Callable[[pl.Series], pl.Series], int]:
-    """Return a function that maps numbers to indices of a table from 0 on.
+    """Return a function that maps numbers to indices of a table that begin at 0.
 
     Also return the table's length.
     """

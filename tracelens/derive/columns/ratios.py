@@ -1,4 +1,4 @@
-"""Divide without infinities: None where the divisor is 0. Also tell which run has a row."""
+"""Divide without infinities: None where the divisor is 0. Also name the run that has a row."""
 
 import polars as pl
 
@@ -12,23 +12,24 @@ def over(part: pl.Expr, whole: pl.Expr, otherwise: float | None = None) -> pl.Ex
 def speedup(base: pl.Expr, other: pl.Expr) -> pl.Expr:
     """Divide base by other.
 
-    Return None where either is missing, or not above 0 as differences of noisy times can be.
+    The result is None where either is missing or not above 0; differences of noisy times can be
+    negative.
     """
     are_positive = (base > 0) & (other > 0)
     return pl.when(are_positive).then(base / other)
 
 
 def percent(part: float, whole: float) -> str:
-    """Return the share as text; it is 0.0% of nothing."""
+    """Return the share as text in percent; it is 0.0% if the whole is 0."""
     return f"{part / whole:.1%}" if whole else "0.0%"
 
 
 def which_side(
     base: str, other: str, words: tuple[str, str, str] = ("only_base", "only_other", "both")
 ) -> pl.Expr:
-    """Return the word for rows that only base has, only other has, or both have.
+    """Return the word for rows that base alone has, other alone has, or both have.
 
-    Base alone has a row where `other` is None.
+    A row with None in `other` is base's alone.
     """
     only_base, only_other, both = map(pl.lit, words)
     lacks_other = pl.col(other).is_null()

@@ -8,9 +8,9 @@ from tracelens.derive.columns.lookup import last_before
 
 
 def cut_at(frame: pl.DataFrame, edges: pl.Series) -> pl.DataFrame:
-    """Return disjoint intervals cut at the moments `edges`, by start.
+    """Cut disjoint intervals at the moments `edges`; return them sorted by start.
 
-    The frame has start_ns and end_ns and is sorted by start, as are the edges.
+    The frame has start_ns and end_ns and is sorted by start; the edges are sorted, too.
     """
     starts = frame["start_ns"]
     ends = frame["end_ns"]
@@ -31,10 +31,11 @@ def cut_at(frame: pl.DataFrame, edges: pl.Series) -> pl.DataFrame:
 
 
 def cut_rows(frame: pl.DataFrame, segments: pl.DataFrame) -> pl.DataFrame:
-    """Return a frame, in the form of `cut_at`, cut where segments begin and end.
+    """Cut disjoint intervals where segments begin and end.
 
-    Segments have start_ns and end_ns; they are disjoint and sorted by start. `at` is the row of the
-    segment that a piece lies in, None outside of segments.
+    The frame has start_ns and end_ns and is sorted by start. Segments have start_ns and end_ns;
+    they are disjoint and sorted by start. `at` is the row of the segment that a piece lies in, None
+    outside of segments.
     """
     borders = pl.concat([segments["start_ns"], segments["end_ns"]])
     edges = borders.unique().sort()
@@ -51,8 +52,8 @@ def overlay(layers: Sequence[pl.DataFrame]) -> pl.DataFrame:
     """Combine layers of intervals: each moment belongs to the first layer that covers it.
 
     Each layer has disjoint intervals (start_ns, end_ns), sorted by start, and further columns. The
-    result has disjoint intervals with the same columns, sorted by start. One interval may come back
-    in several pieces. `layer` is the number of the layer, and `at` the row in it.
+    result has disjoint intervals with the same columns, sorted by start. One interval may become
+    several pieces. `layer` is the number of the layer, and `at` the row in it.
     """
     every_edge = [layer[edge] for layer in layers for edge in ("start_ns", "end_ns")]
     edges = pl.concat(every_edge).unique().sort()
@@ -73,7 +74,7 @@ def overlay(layers: Sequence[pl.DataFrame]) -> pl.DataFrame:
 def _first_cover(layers: Sequence[pl.DataFrame], moments: pl.Series) -> pl.Series:
     """Return, for each moment, the row of the first layer's interval that covers it, else None.
 
-    Rows are counted through all layers, one below the other.
+    Rows are counted through all layers, one after another.
     """
     # new_from_index takes a tenth of the time of pl.repeat.
     nothing = pl.Series("at", [None], dtype=pl.Int64)

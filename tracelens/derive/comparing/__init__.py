@@ -1,4 +1,4 @@
-"""Two runs, or two sets of runs, side by side.
+"""Compare two runs, or two sets of runs.
 
-Their values step by step, and what exceeds their spread.
+The values of both are taken step by step, and differences are judged by their spread.
 """

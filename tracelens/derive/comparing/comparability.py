@@ -54,7 +54,10 @@ _NO_WORK = (
     r"|zeros|ones|full|resize_|set_|arange|item|_local_scalar_dense|lift_fresh|contiguous"
     r"|result_type|is_\w+|numpy_T|movedim|view_as|new_\w+|_has_\w+|record_stream)$"
 )
-"""Views, new tensors and questions. Their number and shapes depend on the library."""
+"""Ops that create tensors or views or only ask for properties.
+
+Their number and shapes depend on the library.
+"""
 _NOT_RECORDED = "not recorded (record_shapes=True does)"
 _SOME, _MOST = 0.1, 0.5
 
@@ -67,13 +70,13 @@ def not_judged(base: Trace, other: Trace, rules: Rules) -> str | None:
 
 
 def same_steps(base: Trace, other: Trace) -> bool:
-    """Return whether both mark steps, and as many of them, so that sums may be compared."""
+    """Return whether both runs mark steps, and equally many, so that sums may be compared."""
     steps = [steps_of(trace).height for trace in (base, other)]
     return steps[0] == steps[1] > 0
 
 
 def shares(base: Trace, other: Trace) -> dict[str, float]:
-    """Return the share that both runs have in common, of kernel time and of layers, else of ops.
+    """Return the shares that both runs have in common: of kernel time, and of layers, else of ops.
 
     A kind that one run did not record is left out. For kernels and ops, the smaller of the two
     runs' shares counts, as all programs have some kernels in common. For layers the larger one
@@ -125,7 +128,7 @@ def _spelled_weights(base: Trace, other: Trace, weights: pl.DataFrame) -> pl.Dat
 def with_one_spelling(
     base: Trace, other: Trace, kernels: pl.DataFrame, column: str = "name"
 ) -> pl.DataFrame:
-    """Return kernels of either run with names in one spelling, where two profilers wrote them."""
+    """Return kernels of both runs with names in one spelling, where two profilers wrote them."""
     if tools(base) == tools(other):
         return kernels
     names = one_spelling(kernels[column])
@@ -156,8 +159,8 @@ def unrelated(base: Trace, other: Trace) -> str | None:
 def facts(base: Trace, other: Trace) -> list[tuple[str, str | None, str | None]]:
     """Return the properties in INVALIDATES of both runs, as text.
 
-    A property is None where a capture does not tell it. Versions are listed if both captures tell
-    them.
+    A property is None where a capture does not record it. Versions are listed if both captures
+    record them.
     """
     alike = shares(base, other)
     percentages = (
@@ -180,7 +183,7 @@ def facts(base: Trace, other: Trace) -> list[tuple[str, str | None, str | None]]
 
 
 def _versions(base: Trace, other: Trace, *, of_driver: bool) -> tuple[str | None, str | None]:
-    """List the versions that both captures tell, for either run; None where there are none."""
+    """List the versions that both captures record, for each run; None where there are none."""
     sides = [_known_versions(trace, of_driver=of_driver) for trace in (base, other)]
     in_both = sides[0].keys() & sides[1].keys()
     base_words, other_words = (
@@ -221,12 +224,12 @@ def _calls(trace: Trace) -> str | None:
 
 
 def _inputs(base: Trace, other: Trace, column: str) -> tuple[str | None, str | None]:
-    """Say whether the ops that both ran had the same inputs, with an example of a difference.
+    """Say whether the ops of both runs had the same inputs, with an example of a difference.
 
     Where the runs call different ops, as a compiled run does, most calls have to differ. Shapes are
     compared for ops with weights or with inputs of the model. Dtypes are compared for all ops that
-    do any work, and so are runs without such ops. A compiled run and an eager one are compared by
-    the sizes of their products.
+    do any work, and so are shapes in runs without such ops. A compiled run and an eager one are
+    compared by the sizes of their products.
     """
     sides = [_calls_of_ops(trace, column) for trace in (base, other)]
     if not all(side[column].count() for side in sides):
@@ -266,10 +269,10 @@ def _calls_of_ops(trace: Trace, column: str) -> pl.DataFrame:
 
 
 def _comparable(sides: Sequence[pl.DataFrame], *, is_compiled: bool) -> list[pl.DataFrame]:
-    """Keep the calls whose inputs tell how much work was done; add `key`, equal for equal work.
+    """Keep the calls whose inputs show the amount of work; add `key`, equal for equal work.
 
-    Compilers fold dimensions and exchange operands. So a product in a compiled run is known only by
-    its operands' numbers of elements.
+    Compilers fold dimensions and exchange operands, so a product in a compiled run is identified
+    only by its operands' numbers of elements.
     """
     column = next(name for name in sides[0].columns if name.startswith("input_"))
     if column != "input_shapes":
@@ -303,7 +306,7 @@ def _operands(calls: pl.DataFrame, *, sizes: bool = False) -> pl.Series:
     """Write the shapes of the two operands of each call, or their sizes, sorted.
 
     Left out are a bias before the operands, scalars, and the result that an `out=` variant is
-    given: they tell nothing about the work.
+    given: they show nothing about the work.
     """
     keys = []
     for name, text in calls.select("name", "input_shapes").iter_rows():
@@ -317,7 +320,7 @@ def _operands(calls: pl.DataFrame, *, sizes: bool = False) -> pl.Series:
 def other_work(base: Trace, other: Trace) -> str | None:
     """Say how the work of two runs of one program differs, by an op's shapes.
 
-    Return None where it does not differ, and where the captures do not tell, as without
+    Return None where it does not differ, and where the captures do not show it, as without
     record_shapes.
     """
     base_example, other_example = _inputs(base, other, "input_shapes")

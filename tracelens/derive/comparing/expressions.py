@@ -42,10 +42,10 @@ _EXAMPLE = "as in gpu_time > +5%, exposed_copy > 1 ms or layer:layer1.*:duration
 class Expression:
     """A gate: `kind` is metric, layer, kernel or op; `name` the metric or the pattern.
 
-    `measure` is what is measured of a layer, kernel or op. `form` says what `limit` is: a share of
-    base (share), how much more other may have (more), or how much it may have at all (most), in ns,
-    bytes or calls. With `each`, every name that the pattern matches is judged by itself; for layers
-    that is always so.
+    `measure` is the quantity compared for a layer, kernel or op. `form` is the kind of `limit`:
+    "share" is a share of base, "more" an excess of other over base, "most" an absolute maximum for
+    other; the last two are in ns, bytes or calls. With `each`, every name that the pattern matches
+    is judged by itself; for layers that is always so.
     """
 
     text: str
@@ -73,14 +73,14 @@ class ExpressionError(UsageError):
     """
 
     def __init__(self, text: str, place: slice, message: str) -> None:
-        """Point at the wrong part of the text."""
+        """Store the message, and mark the wrong part of the text."""
         super().__init__(f"--fail-on: {message}")
         begin, end, _ = place.indices(len(text))
         self.marks = (f"  {text}", f"  {' ' * begin}{'^' * max(end - begin, 1)}")
 
 
 def parse(text: str) -> Expression:
-    """Return the expression. Raises ExpressionError, a UsageError, where it is none."""
+    """Parse an expression. Raises ExpressionError, a UsageError, where it is malformed."""
     left, sign, right = text.rpartition(">")
     if not sign:
         raise ExpressionError(
@@ -103,7 +103,7 @@ def parse(text: str) -> Expression:
 
 
 def _target(text: str, target: str, begin: int) -> tuple[str, str, str]:
-    """Return kind, name and measure."""
+    """Return kind, name and measure of the part before the limit."""
     kind, colon, rest = target.partition(":")
     if not colon:
         if target not in METRICS:

@@ -61,10 +61,10 @@ class Verdict:
 def evaluate(
     base: Trace, other: Trace, /, expressions: Sequence[Expression], *, rules: Rules = DEFAULT
 ) -> list[Verdict]:
-    """Judge each expression: it fails where a row that it names is worse by more than the limit.
+    """Judge each expression: it fails where a row that it names exceeds the limit.
 
     The rows of all expressions are judged together. Runs that did different work are unclear,
-    unless the rules say any_work. Raises SourceError where the two cannot be compared. Raises
+    unless `rules.any_work`. Raises SourceError where the two cannot be compared. Raises
     ExpressionError for what a run lacks: a pattern that matches nothing, or ops that launch
     nothing.
     """
@@ -142,7 +142,7 @@ def _check_pattern(asked: Expression, names: Sequence[str], traces: Iterable[Tra
 
 
 def _verdict(asked: Expression, rows: pl.DataFrame, unlike: str | None, rules: Rules) -> Verdict:
-    """Judge the rows of a gate by the one that fails worst, else by the one nearest to failing."""
+    """Judge a gate by its worst row that fails, else by the row nearest to failing."""
     base = pl.col("base_value")
     start = base if asked.form == "most" else pl.lit(0.0)
     whole = base if asked.form == "share" else pl.lit(1.0)
@@ -187,7 +187,7 @@ def _verdict(asked: Expression, rows: pl.DataFrame, unlike: str | None, rules: R
 
 
 def _state(asked: Expression) -> pl.Expr:
-    """Number each row's verdict: 2 failed, 1 passed, 0 unclear."""
+    """Return each row's verdict as a number: 2 failed, 1 passed, 0 unclear."""
     value = pl.col("value")
     beyond = value > asked.limit
     worse = pl.col("outcome") == "slower"
@@ -198,7 +198,7 @@ def _state(asked: Expression) -> pl.Expr:
 
 
 def _reason(asked: Expression, row: dict[str, Any]) -> str:
-    """Say why the row that decides has its verdict."""
+    """Say why the row that decides a gate passed, failed or is unclear."""
     if row["value"] is None:
         return _ZEROS
     more = "more than in base" if row["outcome"] == "slower" else "less than in base"

@@ -1,4 +1,4 @@
-"""Return what gates judge: the values of each step by expression, and names by pattern."""
+"""Return the values that gates judge, step by step, and the names that patterns match."""
 
 from collections.abc import Iterable, Sequence
 from fnmatch import fnmatchcase
@@ -103,7 +103,7 @@ def asked_values(trace: Trace, asked: Expression, names: Sequence[str]) -> pl.Da
 
 
 def _zeros(trace: Trace, work: pl.DataFrame, names: Sequence[str]) -> pl.DataFrame:
-    """Return the values of names that only other runs have: 0 in each step."""
+    """Return values of 0, in each step, for names that only other runs have."""
     without_work = sorted({*names} - {*work["what"]})
     absent = pl.DataFrame({"what": without_work}, schema={"what": pl.String})
     return _summed(trace, work.clear()).join(absent, how="cross")
@@ -123,7 +123,7 @@ def _no_memory() -> pl.DataFrame:
 
 
 def _layers(trace: Trace) -> pl.DataFrame:
-    """Return the time of layers on the GPU, or on the host where no kernel was recorded."""
+    """Return the GPU time of layers, or their host time where no kernel was recorded."""
     return trace.derived(layer_work if trace.has("kernels") else layer_host_work)
 
 

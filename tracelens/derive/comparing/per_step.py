@@ -18,7 +18,7 @@ from tracelens.trace import Trace
 
 CAUSE_PARTS = tuple(f"idle_{cause}" for cause in CAUSES)
 PARTS = ("window", "compute", "exposed_communication", "exposed_copy", "idle", *CAUSE_PARTS)
-"""All of a step's time, its parts, and the causes of idle time."""
+"""The whole time of a step, its parts, and the causes of idle time."""
 
 
 def of_runs(traces: Iterable[Trace], values: Callable[[Trace], pl.DataFrame]) -> pl.DataFrame:
@@ -50,7 +50,7 @@ def each_step(measured: pl.DataFrame, steps: pl.DataFrame, key: Sequence[str]) -
 
     The key includes the rank. `measured` has rank, the key, step, value and n. A step without rows
     has 0. Work outside of steps is left out. For a rank that marks no steps, each row of `measured`
-    stays as it is: then a call is what can be compared.
+    stays as it is, so that calls are compared.
     """
     marked = steps["rank"].unique().implode()
     rank = pl.col("rank")
@@ -69,7 +69,7 @@ def each_step(measured: pl.DataFrame, steps: pl.DataFrame, key: Sequence[str]) -
 
 
 def layer_values(trace: Trace) -> pl.DataFrame:
-    """Time each layer's and phase's kernels in a step: rank, layer, phase, value.
+    """Sum each layer's and phase's kernel time per step: rank, layer, phase, value.
 
     Without marked steps it is their time in the whole trace.
     """
@@ -77,7 +77,7 @@ def layer_values(trace: Trace) -> pl.DataFrame:
 
 
 def layer_work(trace: Trace) -> pl.DataFrame:
-    """Time of each layer's and phase's kernels by step: rank, layer, phase, step, value, n."""
+    """List each layer's and phase's kernel time by step: rank, layer, phase, step, value, n."""
     times = layer_step_times(trace)
     value = pl.col("duration_ns").cast(pl.Float64)
     return times.select("rank", "layer", "phase", "step", value=value, n=pl.lit(1))
@@ -93,7 +93,8 @@ def kernel_work(trace: Trace) -> pl.DataFrame:
 def op_work(trace: Trace, *, on_device: bool) -> pl.DataFrame:
     """Return every call of an op: rank, name, step, n (1) and value.
 
-    The value is the time of the kernels that it launches itself, else its own time.
+    With `on_device`, the value is the time of the kernels that the op launches itself, else its own
+    time.
     """
     spans = trace.select("spans", "rank", "span_id", "parent_id", "kind", "name", "self_ns", "step")
     kernels = trace.select("kernels", "rank", "span_id", "duration_ns")
@@ -123,9 +124,9 @@ def layer_host_work(trace: Trace) -> pl.DataFrame:
 
 
 def kernels_below_ops(trace: Trace, ops: Sequence[str]) -> pl.DataFrame:
-    """List what ops and their descendants launched: rank, kernel, name, step, value, n.
+    """List the kernels that ops and their descendants launched: rank, kernel, name, step, value, n.
 
-    There is one row per kernel and name of an op around its launch, however often that op stands
+    There is one row per kernel and name of an op around its launch, however often that op occurs
     there. `kernel` numbers the kernels of a rank; value is the kernel's duration.
     """
     spans = trace.select("spans", "rank", "span_id", "parent_id", "kind", "name")
@@ -157,7 +158,7 @@ def kernels_below_ops(trace: Trace, ops: Sequence[str]) -> pl.DataFrame:
 def outermost_ops(trace: Trace, ops: Sequence[str]) -> pl.DataFrame:
     """List the calls of ops that lie in no other call of these ops: rank, name, step, value, n.
 
-    value is the time on the host from the call's begin to its end.
+    The value is the time on the host from the call's begin to its end.
     """
     spans = trace.select(
         "spans", "rank", "span_id", "parent_id", "kind", "name", "step", "duration_ns"

@@ -11,7 +11,7 @@ from tracelens.derive.layers.layer_times import DEVICES, EAGER
 from tracelens.trace import Trace
 
 PLANNED = "custom"
-"""The configuration that a plan is measured in."""
+"""The configuration under which a plan's times are stored."""
 
 _ALONE = (
     "A plan was measured and nothing to compare it with: measure the model without it on the same"

@@ -1,4 +1,4 @@
-"""Rows that two runs share, and those that one has alone: calls and time of each, judged."""
+"""Compare two runs row by row: calls and time of each row, judged, also of rows in one run only."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -102,9 +102,9 @@ def _runs(base: Trace, other: Trace, rules: Rules) -> tuple[Sequence[Trace], Seq
 
 
 def outcomes_in_words(frame: pl.DataFrame, what: str) -> str:
-    """Return one sentence on how many rows are judged faster, slower and neither.
+    """Count, in one sentence, the rows that are judged faster, slower and neither.
 
-    It also counts what only one run has.
+    It also counts the rows that only one run has.
     """
     counts = {
         word: int((frame["outcome"] == word).sum()) for word in ("faster", "slower", "unclear")

@@ -1,4 +1,4 @@
-"""Significance: which rows of a comparison differ by more than their spread, enough to matter."""
+"""Judge significance: find rows of a comparison that differ by more than their spread."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -10,15 +10,17 @@ import polars as pl
 from tracelens.trace import Trace
 
 LEVEL = 0.05
-"""The chance that two equal runs are told to differ in any row of their comparison."""
+"""The probability that any row of two equal runs is judged different."""
 MIN_SAMPLES = 3
-"""With fewer values than this their spread is unknown, and nothing is judged.
+"""With fewer values than this the spread is unknown, and nothing is judged.
 
-With at least as many runs, each run gives one value: the median of its steps."""
+With at least as many runs, each run gives one value: the median of its steps.
+"""
 MAX_SAMPLES = 30
-"""The most values that a row is judged by.
+"""The most values by which a row is judged.
 
-More are averaged in groups of neighbours, because neighbouring steps resemble each other."""
+More are averaged in groups of neighbours, because neighbouring steps resemble each other.
+"""
 TICK_NS = 32
 """The tick of recent NVIDIA GPUs' clocks, as CUPTI reports it (H200, driver 580).
 
@@ -26,9 +28,10 @@ Times that differ by one tick are equal."""
 TICKS_EQUAL = 2
 """Both ends of an interval are read off the clock, so a length is known to two ticks."""
 _MAX_DEGREES = 20
-"""More degrees of freedom than this are not counted.
+"""The most degrees of freedom that are used.
 
-A median's spread rests on the few values in the middle, however many there are."""
+A median's spread rests on the few values in the middle, however many there are.
+"""
 REASON_TOO_FEW = "fewer than three steps (or runs) on a side"
 REASON_SPREAD = "within the spread"
 REASON_SMALL = "less than the least effect"
@@ -40,7 +43,7 @@ class Rules:
     """The rules of judging a comparison.
 
     `base_runs` and `other_runs` are more runs of the same two programs. `across_devices`: runs on
-    two kinds of GPU are judged, too. `any_work`: gates judge runs that did different work, too.
+    two kinds of GPU are judged, too. `any_work`: gates also judge runs that did different work.
     `any_program`: runs of two programs are compared.
     """
 
@@ -75,10 +78,10 @@ def judge(  # noqa: PLR0913 - both sides, what tells rows apart, and the rules
     slower, or unclear, with a `reason`. It is None where one side lacks the row.
 
     The spread of a median is that of its bootstrap distribution, which for a median needs no
-    resampling (Maritz and Jarrett, JASA 73, 1978). From few steps the spread is known badly, so the
-    interval is Student's. Its degrees of freedom are those of the side with fewer values, twice.
-    Holm's correction (1979) is over the rows. A difference counts if it is at least `min_effect`,
-    as a share of the value in base, or of `whole`, an expression of base_value.
+    resampling (Maritz and Jarrett, JASA 73, 1978). Few steps give a poor estimate of the spread, so
+    the interval is Student's. Its degrees of freedom are twice those of the side with fewer values.
+    Holm's correction (1979) is applied over the rows. A difference counts if it is at least
+    `min_effect`, as a share of the value in base, or of `whole`, an expression of base_value.
     """
     key = list(key)
     n_runs = [side["run"].n_unique() if side.height else 0 for side in (base, other)]
@@ -131,7 +134,7 @@ def judge(  # noqa: PLR0913 - both sides, what tells rows apart, and the rules
 
 
 def _samples(side: pl.DataFrame, key: list[str], *, by_run: bool) -> pl.DataFrame:
-    """Return samples per key.
+    """Return the samples of each key.
 
     With `by_run` they are one median per run, else every run's steps, averaged down to MAX_SAMPLES.
     """
@@ -268,7 +271,7 @@ def _with_outcomes(rows: pl.DataFrame, rules: Rules, refusal: str | None) -> pl.
 def _holm_levels(p_values: pl.Series, n_tests: int) -> list[float]:
     """Return the level that each p-value is compared with, by Holm's correction.
 
-    P-values are sorted.
+    The p-values are sorted.
     """
     levels: list[float] = []
     has_failed = False
@@ -294,7 +297,7 @@ def _student_p_value(t: float, degrees_of_freedom: int) -> float:
 
 @cache
 def _student_quantile(level: float, degrees_of_freedom: int) -> float:
-    """Return the t beyond which, on both sides, lies the probability `level`."""
+    """Return the t with the probability `level` beyond ±t."""
     low = 0.0
     high = 1.0
     while _student_p_value(high, degrees_of_freedom) > level:

@@ -1,4 +1,4 @@
-"""Names of CUDA, HIP, Level Zero and MTIA functions: removing the version, and the kind of call."""
+"""Classify functions of CUDA, HIP, Level Zero and MTIA by name, without the version in the name."""
 
 import polars as pl
 

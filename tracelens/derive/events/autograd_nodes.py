@@ -3,7 +3,7 @@
 import polars as pl
 
 NODE = ("process_id", "forward_thread_id", "sequence_number")
-"""The key of a node in its backward op: the thread is one of torch's own numbers."""
+"""The key of a node in its backward op; the thread is identified by a number of torch's own."""
 
 
 def forward_backward(spans: pl.DataFrame) -> pl.DataFrame:

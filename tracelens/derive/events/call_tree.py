@@ -16,7 +16,7 @@ from tracelens.native.columns import memory, series
 _NEAREST, _OUTERMOST, _COUNT, _WITHIN = range(4)
 """Numbers of the passes over a tree, as the C library knows them."""
 _NONE = -(2**63)
-"""The number for no parent in the C library."""
+"""The number by which the C library marks a missing parent."""
 _I64 = pl.Int64()
 
 
@@ -100,7 +100,7 @@ def sum_within(parent: pl.Series, values: pl.Series) -> pl.Series:
 def repeats(above: pl.Series, code: pl.Series, wanted: pl.Series) -> pl.Series:
     """Return, for each wanted row, whether a row above it has the same code.
 
-    `above` leads from row to row, and is None at the top.
+    `above` holds each row's parent, None at the top.
     """
     left = (
         pl.DataFrame({"up": above, "code": code})
@@ -148,7 +148,7 @@ def joined_paths(words: pl.Series, parent: pl.Series, separator: str) -> pl.Seri
 
 
 def call_paths(tree: pl.DataFrame) -> tuple[pl.Series, pl.Series, pl.Series]:
-    """Return the number of the chain of names around each row, and each chain's parent and name.
+    """Return the number of each row's chain of names, and the parent and name of each chain.
 
     The tree has parent_id (row number), depth and name. Chains are numbered level by level, so a
     chain's parent comes before it; a chain without parent has -1.
@@ -172,7 +172,7 @@ def call_paths(tree: pl.DataFrame) -> tuple[pl.Series, pl.Series, pl.Series]:
 
 
 def below(above: pl.Series, words: pl.Series, separator: str) -> pl.Series:
-    """Join words to those above them, where there are any; each distinct pair is joined once."""
+    """Join each word to the text above it, if any; each distinct pair is joined once."""
     above_and_separator = pl.nth(0) + separator
     joined = pl.concat_str(above_and_separator, pl.nth(1), ignore_nulls=True).alias(words.name)
     return each_pair_once(

@@ -1,6 +1,6 @@
 """Find whether a capture begins or ends while the device works.
 
-Then its beginning shows work from before, or the work at its end is missing.
+If so, its beginning shows work launched before, or work launched at its end is missing.
 """
 
 from dataclasses import dataclass, field
@@ -15,10 +15,7 @@ LATE_NS = 100_000
 Otherwise it starts within some 10 µs.
 """
 _LEADS = 0.5
-"""Work before the program is earlier work if launched work fills too little time.
-
-It fills less than this share of the time until the program.
-"""
+"""Share of a stretch of time that work must fill to explain it."""
 _STARTS_KERNELS = ("kernel_launch", "graph_launch")
 _CAPTURES_GRAPH = r"Stream(Begin|End)Capture"
 CALLS = ("api_call_id", "api", "kind", "start_ns", "duration_ns")
@@ -28,12 +25,12 @@ _START = pl.col("start_ns").cast(pl.Int64)
 
 @dataclass(slots=True)
 class CaptureEdges:
-    """Find from a rank's device work where its capture begins or ends while the device works.
+    """Find, from a rank's device work, whether its capture begins or ends while the device works.
 
-    At the beginning, work may have been launched before the capture (link pre_window). Or that work
-    is not recorded: then a stream's first work starts long after its launch, or the host waits for
-    a device that was given nothing yet. At the end, there are launches whose work is missing.
-    `calls` are the rank's API calls by start, with the columns CALLS.
+    At the beginning, work may have been launched before the capture (link pre_window). If such work
+    is not recorded, a stream's first work starts long after its launch, or the host waits for a
+    device that was given nothing yet. At the end, there are launches whose work is missing. `calls`
+    are the rank's API calls by start, with the columns CALLS.
     """
 
     calls: pl.DataFrame
@@ -92,9 +89,9 @@ class CaptureEdges:
         return max(done, int(launches["start_ns"][0]))
 
     def _recorded_ends(self) -> list[int]:
-        """Return the end of the recorded work from before the capture.
+        """Return the end of the recorded work that was launched before the capture.
 
-        There is none if it outlasts all that the capture launched.
+        The list is empty if that work outlasts all work that the capture launched.
         """
         before = [part.filter(pl.col("link") == "pre_window") for part in self.parts]
         ends = [int(part.select(_END.max()).item()) for part in before if part.height]
@@ -165,10 +162,9 @@ class CaptureEdges:
         return [int(end) for end in waits.select(_END).to_series()]
 
     def _that_would_run(self, launches: pl.DataFrame) -> pl.DataFrame:
-        """Leave out launches that run nothing now, or nothing that is recorded.
+        """Leave out launches that run nothing now, or whose kind of work is never recorded.
 
-        These are launches into a graph that is being captured, and kinds whose work is never
-        recorded.
+        A launch into a graph that is being captured runs nothing.
         """
         if launches.is_empty():
             return launches

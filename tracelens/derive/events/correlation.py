@@ -14,11 +14,11 @@ _NODE = ["process_id", "graph_node_id"]
 _CLONES = 8
 """How many times in a row a node may have been copied.
 
-Capturing makes it; instantiating the graph copies it first.
+Capturing makes the node; instantiating the graph copies it for the first time.
 """
 _CALL = ["process_id", "correlation_id"]
 _FEW = 16
-"""Up to this number of processes each is looked up by itself.
+"""Up to this number of processes, each is looked up by itself.
 
 That takes a quarter of a join's time.
 """
@@ -29,9 +29,9 @@ class Callers:
     """API calls by process and correlation id, to link several tables of device work to.
 
     A runtime call and the driver call below it may have one correlation id. Then the call that
-    starts work is taken; if both do, the outer one. Work without a recorded call is pre_window or
-    unlinked. It is pre_window if it started before the first recorded call, or if its correlation
-    id is below every recorded one, as ids count up.
+    starts work is taken; if both do, the outer one. Work without a recorded call is pre_window if
+    it started before the first recorded call, or if its correlation id is below every recorded one,
+    as ids count up. Otherwise it is unlinked.
     """
 
     def __init__(self, calls: pl.DataFrame) -> None:
@@ -51,7 +51,7 @@ class Callers:
     def link(self, work: pl.DataFrame) -> pl.DataFrame:
         """Return the work with api_call_id, span_id, step and link.
 
-        It has site_id where the calls have it.
+        It has site_id, too, where the calls have it.
         """
         row = pl.repeat(None, work.height, dtype=pl.get_index_type(), eager=True)
         is_before = pl.repeat(False, work.height, dtype=pl.Boolean, eager=True)
@@ -112,7 +112,7 @@ class _Process:
         self._first_ns = calls["start_ns"].min()
 
     def rows_of(self, ids: pl.Series) -> pl.Series:
-        """Return the row of the call that each id names, None where none does."""
+        """Return the row of the call with each id, None where no call has it."""
         wanted = ids.cast(pl.Int64).fill_null(0)
         place = self._ids.search_sorted(wanted)
         is_beyond = place >= len(self._ids)
@@ -129,7 +129,7 @@ class _Process:
 
 
 class _Processes:
-    """The calls of many processes, looked up in one join. See `_Process`, which has one process."""
+    """The calls of many processes, looked up in one join; `_Process` is for a single process."""
 
     def __init__(self, calls: pl.DataFrame) -> None:
         calls = calls.with_columns(pl.col(_CALL).cast(pl.Int64))
@@ -142,7 +142,7 @@ class _Processes:
         )
 
     def rows_of(self, work: pl.DataFrame) -> pl.Series:
-        """Return the row of the call that each row of work names, None where none does."""
+        """Return the row of the call that started each work, None where it is not recorded."""
         wanted = work.select(pl.col(_CALL).cast(pl.Int64))
         return wanted.join(self._calls, on=_CALL, how="left", maintain_order="left")["row"]
 

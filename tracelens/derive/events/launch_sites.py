@@ -19,7 +19,7 @@ def find_sites(
     """Return the table of sites without the rank, and three columns of calls.
 
     The columns are site_id, op_span_id and op_offset_ns. `enclosing` is the row of the span around
-    each call, which is its span_id; `starts` are the calls' starts. Every span is looked at once,
+    each call, which is its span_id; `starts` are the calls' starts. Every span is examined once,
     however many calls are made in it.
     """
     is_around = pl.repeat(False, spans.height, dtype=pl.Boolean, eager=True)
@@ -57,7 +57,7 @@ def find_sites(
 
 
 def _of_each(enclosing: pl.Series, n_spans: int, rows: pl.Series, values: pl.Series) -> pl.Series:
-    """Return for each call the value of the span around it.
+    """Return, for each call, the value of the span around it.
 
     `values` belong to the spans at `rows`.
     """
@@ -74,8 +74,7 @@ def _of_each(enclosing: pl.Series, n_spans: int, rows: pl.Series, values: pl.Ser
 def depths(tree: pl.DataFrame, rows: pl.Series) -> pl.DataFrame:
     """Return, for the spans at `rows`, the outermost op around, and counts.
 
-    `top` is that op. n_ones and n_twos count the ops and the Python calls around. The span itself
-    counts.
+    `top` is that op. n_ones counts the ops around, n_twos the Python calls; the span itself counts.
     """
     is_op = tree["kind"] == "op"
     is_python = tree["kind"].is_in(["python", "module"])
@@ -84,7 +83,7 @@ def depths(tree: pl.DataFrame, rows: pl.Series) -> pl.DataFrame:
 
 
 def accumulation_and_roots(tree: pl.DataFrame) -> tuple[pl.Series, pl.Series]:
-    """Return whether each span is or lies within an AccumulateGrad node, and the roots' paths.
+    """Return whether each span is or lies within an AccumulateGrad node, and the paths of roots.
 
     A root is a module with layers of its own that no module call encloses. Layers are known by
     their calls. A compiled model's layers make no calls; there, a wrapper around the model, or a

@@ -1,6 +1,6 @@
 """Find the module that each span belongs to.
 
-In the forward pass it is found by nesting, in the backward pass by sequence numbers.
+Spans of the forward pass are placed by nesting, those of the backward pass by sequence numbers.
 """
 
 import polars as pl
@@ -14,14 +14,16 @@ MODULE_PREFIX = "nn.Module: "
 COMPILED_GRAPH = (
     r"^nn\.Module: (GraphModule|GraphModuleImpl|_?LazyGraphModule|<eval_with_key>[.\d]*)_\d+$"
 )
-"""Calls of graphs that Dynamo or another FX tracer made of a module's forward."""
+"""Names of calls of graphs that Dynamo or another FX tracer made from a module's forward."""
 _HOLDERS = (
     r"^nn\.Module:"
     r" (OptimizedModule|DistributedDataParallel|DataParallel|FullyShardedDataParallel)_\d+$"
 )
 WRAPPER = f"{_HOLDERS}|{COMPILED_GRAPH}"
-"""Calls of modules that only hold another module or its graph: they are no layers and take no
-place in a path."""
+"""Names of calls of modules that only hold another module or its graph.
+
+They are no layers and have no part in a path.
+"""
 
 
 def mark_modules(spans: pl.DataFrame, parent: pl.Series) -> tuple[pl.Series, int, int]:
@@ -62,10 +64,7 @@ def mark_modules(spans: pl.DataFrame, parent: pl.Series) -> tuple[pl.Series, int
 
 
 def _numbered(rows: pl.Series, height: int) -> pl.Series:
-    """Return each row's index in `rows`, None for rows that are not in it.
-
-    There are `height` rows.
-    """
+    """Return, for each of `height` row numbers, its index in `rows`; None if it is not in there."""
     none = pl.repeat(None, height, dtype=pl.get_index_type(), eager=True)
     numbers = pl.int_range(len(rows), dtype=pl.get_index_type(), eager=True)
     return none.scatter(rows, numbers)

@@ -14,8 +14,10 @@ from tracelens.native import LIBRARY
 from tracelens.native.columns import memory, series
 
 TOLERANCE_NS = 1000
-"""A child may outlast its parent by this much: profilers stop the two clocks one after the
-other."""
+"""A child may outlast its parent by this much.
+
+Profilers stop the two clocks one after the other.
+"""
 _MANY = 1 << 10
 """Below this number of spans and calls the Python loop is faster than preparing columns for C."""
 _I32, _I64 = pl.Int32(), pl.Int64()
@@ -25,9 +27,9 @@ _I32, _I64 = pl.Int32(), pl.Int64()
 class Nesting:
     """Parent row (-1: none), depth and self time of each span; enclosing span of each call.
 
-    Two counts say what did not nest. `n_overlaps` counts spans that start inside another and
+    Two counts describe what did not nest. `n_overlaps` counts spans that start inside another and
     outlast it by more than the tolerance: they come after it, not inside it. `n_unreturned` counts
-    calls that the profiler closed only at the trace's end, though the call around them had gone on
+    calls that the profiler closed only at the trace's end, though their caller had already gone on
     to call others.
     """
 
@@ -45,10 +47,10 @@ def nest(spans: pl.DataFrame, calls: pl.DataFrame) -> Nesting:
     Spans have process_id, thread_id, start_ns, duration_ns and parent_hint. Within a thread, spans
     nest by containment. Sorted by start, longest first, each is the child of the innermost open
     span that it ends in, within TOLERANCE_NS. `parent_hint` is the row of the caller that the
-    profiler recorded, or None. Any open span between that caller and this one is over, whatever its
-    recorded end. A span without length encloses nothing. `self_ns` is the duration less the union
-    of the children's time within it; a span that was over early counts until then. A call belongs
-    to the innermost open span that contains it.
+    profiler recorded, or None. Any open span between that caller and this one has ended, whatever
+    its recorded end. A span without length encloses nothing. `self_ns` is the duration minus the
+    union of the children's time within it; for a span that ended early, it counts until then. A
+    call belongs to the innermost open span that contains it.
     """
     is_fast = LIBRARY is not None and spans.height + calls.height >= _MANY
     return nest_fast(spans, calls) if is_fast else nest_in_python(spans, calls)
@@ -61,7 +63,7 @@ def as_rows(numbers: Sequence[int] | pl.Series) -> pl.Series:
 
 
 def nest_in_python(spans: pl.DataFrame, calls: pl.DataFrame) -> Nesting:
-    """Nest in plain Python, as `nesting.nest`."""
+    """Nest in plain Python; this defines the result of `nest`."""
     order = _in_time_order(spans, calls)
     walk = _Walk(spans)
     n_spans = spans.height
@@ -83,7 +85,7 @@ def nest_in_python(spans: pl.DataFrame, calls: pl.DataFrame) -> Nesting:
 def _in_time_order(spans: pl.DataFrame, calls: pl.DataFrame) -> pl.DataFrame:
     """Return row, thread, start and end of spans and calls, in time order.
 
-    Rows of calls are counted on from the spans. A parent comes before its children.
+    Rows of calls follow those of the spans. A parent comes before its children.
     """
     columns = ["process_id", "thread_id", "start_ns", "duration_ns"]
     both = pl.concat(
@@ -123,7 +125,7 @@ class _Walk:
         self._hinted = {row for row, hint in enumerate(hints) if hint >= 0}
 
     def enter(self, row: int, start: int, end: int) -> None:
-        """Close what is over, record the parent, and open the span."""
+        """Close spans that have ended, record the new span's parent, and open it."""
         stack = self.open
         ends = self._ends
         overlapped = False
@@ -141,7 +143,7 @@ class _Walk:
     def around(self, start: int, end: int) -> int:
         """Return the innermost open span that contains the interval, -1 if none does.
 
-        Closes spans that ended before it.
+        Spans that ended before it are closed.
         """
         stack = self.open
         ends = self._ends
@@ -150,9 +152,9 @@ class _Walk:
         return next((row for row in reversed(stack) if self._holds(row, start, end)), -1)
 
     def _holds(self, row: int, start: int, end: int) -> bool:
-        """Return whether an interval lies in the open span, within the tolerance.
+        """Return whether the open span contains an interval, within the tolerance.
 
-        It starts no earlier than that span.
+        The interval starts no earlier than that span.
         """
         own_end = self._ends[row]
         if own_end == start:
@@ -160,9 +162,9 @@ class _Walk:
         return own_end > start and end <= own_end + TOLERANCE_NS
 
     def _cover(self, parent: int, start: int, end: int) -> None:
-        """Take the child's part of the parent's time off the parent's self time.
+        """Subtract the time that a child takes of its parent from the parent's self time.
 
-        No moment counts twice.
+        No moment is subtracted twice.
         """
         begin = max(start, self._covered[parent])
         until = min(end, self._ends[parent])
@@ -173,8 +175,8 @@ class _Walk:
     def _close_unreturned(self, caller: int, moment: int) -> None:
         """Close open spans above the recorded caller, as they had returned by that moment.
 
-        The outermost to be closed is the first with a recorded caller itself. Their self time ends
-        at that moment, and the time that they take from their caller ends there, too.
+        The outermost one to be closed is the first that has a recorded caller itself. Their self
+        time ends at that moment, and so does the time that they take from their caller.
         """
         stack = self.open
         try:
@@ -254,7 +256,7 @@ def _at(values: pl.Series, rows: pl.Series | None) -> pl.Series:
 
 
 def _rows_of(places: pl.Series, order: pl.Series | None) -> pl.Series:
-    """Return the rows at these places of the time order; -1 stays."""
+    """Return the rows at these positions of the time order; -1 remains -1."""
     return (
         places
         if order is None
@@ -271,7 +273,7 @@ def _times(frame: pl.DataFrame, order: pl.Series | None) -> tuple[pa.Buffer, pa.
 def _hints(
     spans: pl.DataFrame, order: pl.Series | None, places: pl.Series | None
 ) -> pa.Buffer | None:
-    """Return recorded callers as places in time order, -1 for none; None where no span has one."""
+    """Return recorded callers as positions in time order, -1 for none; None without any."""
     if "parent_hint" not in spans.columns or not spans["parent_hint"].count():
         return None
     hints = spans["parent_hint"].cast(pl.Int64)

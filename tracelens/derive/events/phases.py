@@ -61,7 +61,7 @@ def mark_phases(spans: pl.DataFrame, parent: pl.Series) -> pl.Series:
 
 
 def _by_name(name: pl.Expr) -> pl.Expr:
-    """Return what a name says of the phase.
+    """Return the phase that a name shows.
 
     The fields are the phase that it marks, the phase that it names as an annotation, and whether it
     is a compiled region.
@@ -74,15 +74,12 @@ def _by_name(name: pl.Expr) -> pl.Expr:
 
 
 def _first(name: pl.Expr, rules: Iterable[tuple[str, str]]) -> pl.Expr:
-    """Return the number of the first phase whose pattern is found."""
+    """Return the number of the first phase whose pattern the name matches."""
     return pl.coalesce(
         pl.when(name.str.contains(pattern)).then(_code(phase)) for phase, pattern in rules
     )
 
 
 def _code(phase: str) -> pl.Expr:
-    """Return the phase's number as UInt8.
-
-    That costs least to carry along the whole tree of spans.
-    """
+    """Return the phase's number as UInt8, which is small to carry along the tree of spans."""
     return pl.lit(_PHASES.index(phase), pl.UInt8)

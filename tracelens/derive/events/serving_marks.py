@@ -1,9 +1,10 @@
 """Read the marks that inference servers give their steps: phase and size of a batch.
 
 vLLM, and SGLang of 2026, name a step execute_T_context_C(sqA skB sqsqE sqskF)_generation_G(…),
-without the spaces. There are T tokens, C requests in prefill and G in decode. Sums follow: of the
-lengths of their queries (sq), and of the keys and values that these meet (sk). Older vLLM writes
-execute_context_C(q_…)_generation_G(n), SGLang also step[DECODE bs=G] and step[EXTEND bs=C toks=T].
+without the spaces. There are T tokens, C requests in prefill and G in decode. Further numbers are
+sums over requests: of the lengths of their queries (sq), of the keys and values that these meet
+(sk), and of products of the two. Older vLLM writes execute_context_C(q_…)_generation_G(n), SGLang
+also step[DECODE bs=G] and step[EXTEND bs=C toks=T].
 """
 
 import polars as pl
@@ -22,14 +23,14 @@ _OLDER = (
 )
 _BRACKETED = r"^step\[(DECODE|EXTEND) bs=([0-9]{1,15})(?: toks=([0-9]{1,15}))?"
 PHASES = ("prefill", "decode", "mixed")
-"""Requests' first pass over their prompts, one token more for each request, or both in a batch."""
+"""A first pass over requests' prompts, one more token for each request, or both in one batch."""
 
 
 def batches(names: pl.Series) -> pl.DataFrame:
     """Return phase, n_requests, n_tokens and n_context_tokens of each step from its mark's name.
 
     `n_pairs` counts each query with each key of its request; `n_needed_pairs` leaves out keys that
-    come after the query. Values that the name does not tell are None.
+    come after the query. A value that is not in the name is None.
     """
     name = pl.col("name")
     groups = names.to_frame("name").select(

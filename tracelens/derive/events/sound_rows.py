@@ -9,7 +9,7 @@ _LATEST_NS = 2**62
 
 
 def sound_rows(raw: dict[str, pl.DataFrame], diagnostics: Diagnostics) -> dict[str, pl.DataFrame]:
-    """Return the raw tables without rows that lack what is needed, or that end before they begin.
+    """Return the raw tables without rows that lack required values or end before they begin.
 
     Columns get their declared types; a value that does not fit is None. Rows that are left out are
     counted as a loss. Tables without rows are left out.

@@ -41,7 +41,7 @@ def refuse_circles(parents: pl.Series, rank: int) -> None:
 def with_trees(
     spans: pl.DataFrame, frame: pl.DataFrame
 ) -> Iterator[tuple[pl.DataFrame, pl.DataFrame]]:
-    """Yield each rank's span tree with the frame's rows of that rank, from `of_rank`.
+    """Yield each rank's span tree with that rank's rows of the frame, as `of_rank` returns them.
 
     Rows of ranks without spans come last, with an empty tree.
     """

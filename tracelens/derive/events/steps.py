@@ -16,8 +16,10 @@ FAMILIES = {
     ),
     "server": r"^(?:execute_\w|step\[)",
 }
-"""Names of spans that mark steps, outermost first: torch's own, programs' own, batches of vLLM
-and SGLang."""
+"""Patterns of names that mark steps, outermost first.
+
+They are torch's own, programs' own, and batches of vLLM and SGLang.
+"""
 
 STEP_NAME = "|".join(f"(?:{FAMILIES[family]})" for family in ("profiler", "annotation"))
 """Names of marks that contain the step's number."""
@@ -36,17 +38,17 @@ _MAX_DIGITS = 18
 
 
 def find_marks(spans: pl.DataFrame, pattern: str | None = None) -> pl.DataFrame:
-    """Return the marks of steps in spans, by start.
+    """Return the marks of steps in spans, sorted by start.
 
     Spans have process_id, thread_id, kind, name, start_ns and duration_ns. There is one row per
     mark: process_id, thread_id, start_ns, end_ns, until_ns, step, window, name. until_ns is the
     begin of the process's next mark; for a window's last mark, its own end. A window is a run of
     steps with consecutive numbers.
 
-    Of the families of marks in FAMILIES, the first with at least two marks is taken. Of marks
-    within each other, the outer ones are taken. A step has the number in its mark's name. Where no
-    name has one, or a process uses one twice, marks are counted from 0. `pattern` replaces the
-    known marks, for spans of any kind; its first group, if any, is the number.
+    The first family of FAMILIES with at least two marks is used. Of marks within each other, the
+    outer ones are used. A step has the number in its mark's name. Where no name has one, or a
+    process uses one twice, marks are counted from 0. `pattern` replaces the known marks, for spans
+    of any kind; its first group, if any, is the number.
     """
     chosen = _chosen(_named(spans, pattern))
     return _windows(_numbered(chosen)).select(
@@ -67,7 +69,7 @@ def mark_steps(frame: pl.DataFrame, marks: pl.DataFrame) -> pl.DataFrame:
 def list_steps(marks: pl.DataFrame, ends: pl.DataFrame, loose: pl.DataFrame) -> pl.DataFrame:
     """Return the steps by start: step, name, start_ns, duration_ns, host_ns, mark_ns, window.
 
-    A step ends when the host has begun the next one and the device has finished what was launched
+    A step ends when the host has begun the next one and the device has finished the work launched
     before, whichever is later. A window's first step begins with its mark, or when earlier work
     ends. A window's last step ends with its own mark, or with the last device work launched in it.
     `ends` (step, end_ns) lists the ends of device work launched in steps. `loose` (launch_ns,
@@ -193,7 +195,7 @@ class StepTimes:
 
 
 def _until(steps: pl.DataFrame, moment: int | None) -> pl.DataFrame:
-    """Cut the steps at the moment; steps that begin later have no length."""
+    """Cut the steps off at the moment; steps that begin later have no length."""
     if moment is None:
         return steps
     start = pl.col("start_ns")
@@ -246,7 +248,7 @@ def _named(spans: pl.DataFrame, pattern: str | None) -> pl.DataFrame:
 def _by_name(name: pl.Expr, families: list[str]) -> pl.Expr:
     """Return the index of the first pattern that a name matches, as `family`.
 
-    Also return the digits in it, as `number`.
+    Also return the digits that the pattern captures, as `number`.
     """
     family = pl.coalesce(
         pl.when(name.str.contains(words)).then(pl.lit(place, pl.UInt8))
@@ -274,7 +276,7 @@ def _by_name(name: pl.Expr, families: list[str]) -> pl.Expr:
 def _chosen(found: pl.DataFrame) -> pl.DataFrame:
     """Return the marks of one family, without those inside another mark of their thread.
 
-    A mark inside one of the same number is kept.
+    If the outer marks all share one number and start, the inner ones are returned instead.
     """
     candidates = []
     families = found.partition_by("family", as_dict=True)
@@ -299,7 +301,7 @@ def _chosen(found: pl.DataFrame) -> pl.DataFrame:
 def _numbered(marks: pl.DataFrame) -> pl.DataFrame:
     """Return the marks with `step`, and with `stated`, the number in their name.
 
-    Marks of one step in one process become one mark.
+    Consecutive marks with one number in one process become one mark.
     """
     number = pl.col("number")
     stated_number = pl.when(number != "").then(number)

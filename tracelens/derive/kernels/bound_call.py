@@ -1,4 +1,4 @@
-"""A recorded call read by a signature: which argument is a tensor, a list, or decides a size."""
+"""Read a recorded call by a signature: which argument is a tensor, a list, or decides a size."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -41,7 +41,7 @@ ROLES = {
     "-": "a tensor of which the call touches a part only, or that is too small to count",
     ".": "any other argument",
 }
-"""Letters of a signature, with the argument's name in torch where it is the name that decides."""
+"""Letters of a signature; a letter for one specific argument has its name in torch."""
 _TENSORS, _LISTS = "two-Ke", "lmn"
 _WIDTHS = {0: 1, 1: 1, 2: 2, 3: 4, 4: 8, 5: 2, 6: 4, 7: 8, 9: 8, 10: 16, 11: 1, 15: 2}
 """Bytes per element by torch's number of the type (c10/core/ScalarType.h)."""
@@ -59,14 +59,14 @@ class Bound:
     results: str
 
     def all(self, roles: str) -> list[Tensor]:
-        """Return the tensors in these roles, in the order of the arguments, lists unfolded."""
+        """Return the tensors in these roles, in the order of the arguments; lists are flattened."""
         positions = [place for place, role in enumerate(self.arguments) if role in roles]
         return [tensor for place in positions for tensor in self.call.tensors(place)]
 
     def nth(self, n: int) -> Tensor:
-        """Return the nth input tensor, changed ones among them.
+        """Return the nth input tensor; tensors that are changed in place count.
 
-        Raises UnknownWorkError without it.
+        Raises UnknownWorkError if there are fewer.
         """
         inputs = self.all("twlm")
         if n >= len(inputs):
@@ -86,12 +86,12 @@ class Bound:
         return self.call.sizes(place, n)
 
     def like(self, tensor: Tensor) -> list[int]:
-        """Return a number of elements for each result: that of the tensor."""
+        """Return one number of elements per result, equal to that of the tensor."""
         return [tensor.n_elements] * len(self.results)
 
 
 Outputs = Callable[[Bound], Sequence[int]]
-"""Elements of each result of a call."""
+"""A function that returns the number of elements of each result of a call."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,11 +100,11 @@ class Family:
 
     `operations` is the arithmetic per element of the largest tensor: one for each addition,
     multiplication, comparison or function. `reads` gives the bytes that a call reads, where that is
-    not each input once. `is_filled`: what is changed in place is not read. `flops` counts the
-    operations of products and attention; their work has the first tensor's element type. `cache` is
-    for attention to a cache whose length is not among the inputs: it gives FLOPs for each query
-    with each key, and bytes for each token of the cache. `assumed` says what the formulas take for
-    granted.
+    not each input once. `is_filled`: a tensor that is changed in place is not read. `flops` counts
+    the operations of products and attention, whose work has the first tensor's element type.
+    `cache` is for attention to a cache whose length is not among the inputs: it gives FLOPs for
+    each query with each key, and bytes for each token of the cache. `assumed` states what the
+    formulas assume.
     """
 
     outputs: Outputs
@@ -117,7 +117,10 @@ class Family:
 
 
 def bind(known: Sequence[str], call: RecordedCall) -> Bound:
-    """Return the call read by the first signature that fits. Raises UnknownWorkError without."""
+    """Return the call read by the first signature that fits.
+
+    Raises UnknownWorkError if none does.
+    """
     for signature in known:
         arguments, _, results = signature.partition(">")
         is_open = arguments.endswith("*")  # any more arguments may follow, which are not counted
@@ -142,9 +145,9 @@ def _fits(role: str, word: str) -> bool:
 def computed_in(bound: Bound, *, by_first: bool) -> tuple[str, int]:
     """Return the element type and width of results.
 
-    As in torch's type promotion, types of tensors with dimensions come before those of numbers.
-    With `by_first`, the first tensor's type decides alone, as in products, whose other tensors may
-    be scales.
+    As in torch's type promotion, types of tensors with dimensions take precedence over those of
+    numbers. With `by_first`, the first tensor's type decides alone, as in products, whose other
+    tensors may be scales.
     """
     number = bound.value("y")
     inputs = bound.all("twlm") or bound.all("on")

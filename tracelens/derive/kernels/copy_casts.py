@@ -1,6 +1,6 @@
 """Find casts that follow a copy to the device.
 
-They show the element type that the copied bytes could have had.
+They show a smaller element type that the copied bytes could have had.
 """
 
 import polars as pl
@@ -12,7 +12,7 @@ from tracelens.derive.kernels.recorded_dtypes import recorded_inputs
 from tracelens.trace import Trace
 
 _WINDOW = 8
-"""How many pieces of device work after a copy, on its stream, are searched for its cast."""
+"""Number of pieces of device work after a copy, on its stream, among which its cast is searched."""
 
 _CAST_NAME = r"direct_copy_kernel|float16_copy_kernel|bfloat16_copy_kernel|LoadWithCast"
 # CUPTI through Kineto and nsys demangle differently: `{lambda(float)#1}`, `2ul>, 4` and
@@ -26,17 +26,15 @@ _WIDER = {8: "float64", 4: "float32"}
 def casts_after_copies(trace: Trace) -> pl.DataFrame:
     """Return each host-to-device copy that a narrowing cast follows.
 
-    Columns: rank, memcpy_id, read_bytes and written_bytes (of an element), elements, dtype (of the
-    copied elements), and is_recorded (whether the dtype comes from the op that copied or cast).
-
-    The cast is the first fitting kernel among the next few pieces of work on the copy's stream. It
-    must be one of ATen's casting copies, and its grid must reach size_bytes / 8
-    or / 4 elements, short of one block. The element type that it writes is in its functor's name.
-    Size and count give the bytes of a read element, not whether it was an integer or a float. Where
-    the op around the copy or the cast recorded types and sizes of its tensors, one of them has to
-    match, as counts of other tensors may be equal by chance.
-
-    Computed once for a trace, as several analyses need it.
+    Columns: rank, memcpy_id, read_bytes and written_bytes (per element), elements, dtype (of the
+    copied elements), and is_recorded (whether the dtype comes from the op that copied or cast). The
+    cast is the first fitting kernel among the next few pieces of work on the copy's stream. It must
+    be one of ATen's casting copies, and its grid must cover size_bytes / 8 or / 4 elements, with
+    less than one block to spare. The element type that it writes is in its functor's name. Size and
+    count give the bytes of a read element, not whether it was an integer or a float. Where the op
+    around the copy or the cast recorded types and sizes of its tensors, one of them has to match,
+    as counts of other tensors may be equal by chance. The result is cached, as several analyses
+    need it.
     """
     return trace.derived(_casts_after_copies)
 
@@ -76,7 +74,7 @@ def _casts_after_copies(trace: Trace) -> pl.DataFrame:
 
 
 def _as_recorded(near: pl.DataFrame, trace: Trace, of: str) -> pl.DataFrame:
-    """Return the pairs that agree with the types recorded around the copies or casts.
+    """Keep the pairs that agree with the types recorded around the copies or casts.
 
     The type is in the column `{of}_dtype`. A pair for which nothing was recorded is kept, with None
     as type.
@@ -101,7 +99,7 @@ def _as_recorded(near: pl.DataFrame, trace: Trace, of: str) -> pl.DataFrame:
 def _matched(copies: pl.DataFrame, casts: pl.DataFrame) -> pl.DataFrame:
     """Pair each copy with the next casts on its stream that fit its number of elements.
 
-    The spans around both are kept.
+    The columns copy_span_id and cast_span_id are the spans around both.
     """
     by = ["rank", "device_id", "stream_id"]
     ordered = casts.sort("start_ns").with_columns(place=pl.int_range(pl.len()).over(by))

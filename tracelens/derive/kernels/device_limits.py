@@ -77,7 +77,8 @@ def cuda_capability() -> pl.Expr:
 def complete_devices(devices: pl.DataFrame) -> pl.DataFrame:
     """Return the devices, in order, with None values filled in by compute capability.
 
-    A device without a compute capability, or with an unknown one, keeps its None values.
+    A device without a compute capability, or with one that CUDA does not document, keeps its None
+    values.
     """
     known = LIMITS.select("compute_capability", *FILLED)
     joined = devices.with_columns(_capability=cuda_capability()).join(

@@ -12,7 +12,7 @@ DEVICE_KEY = ("rank", "device_id")
 def device_peaks(trace: Trace, given: Peaks | None) -> pl.DataFrame:
     """Return the peaks of each device by precision, with their source.
 
-    Unknown ones are None, with the reason.
+    Unknown peaks are None, with the reason.
     """
     devices = trace.devices.select(*DEVICE_KEY, "name").unique(
         DEVICE_KEY, keep="first", maintain_order=True
@@ -58,9 +58,10 @@ def device_peaks(trace: Trace, given: Peaks | None) -> pl.DataFrame:
 
 
 def roof_ns() -> pl.Expr:
-    """Return the least time of calls, by their work and their device's peaks; None where unknown.
+    """Return the least time of calls by their work and their device's peaks; None where unknown.
 
-    A call that is no product moves memory; where its type has no peak, only the memory counts.
+    A call that is no product only moves memory. If there is no peak for its type, only the memory
+    counts.
     """
     flops, moved = (
         1e9 * pl.col("needed_flops") / pl.col("peak_flops_per_s"),

@@ -1,7 +1,8 @@
 """Count the floating-point operations of an op's call, and its least bytes.
 
-They are counted as in torch.utils.flop_counter (2.13). Calls that torch leaves out are counted
-alike: products with a vector, products of 8-bit integers, and convolutions fused with what follows.
+They are counted as in torch.utils.flop_counter (2.13). Calls that torch leaves out are counted in
+the same way: products with a vector, products of 8-bit integers, and convolutions fused with what
+follows.
 """
 
 from collections.abc import Callable, Sequence
@@ -37,12 +38,12 @@ class Work:
 
 
 _Counted = tuple[int, int, Sequence[int], Sequence[int]]
-"""FLOPs, those needed, elements of the outputs, and inputs that are not read."""
+"""FLOPs, needed FLOPs, elements of the outputs, and positions of inputs that are not read."""
 _Formula = Callable[[RecordedCall], _Counted]
 
 
 def _product(first: int, n_dimensions: int) -> _Formula:
-    """Return the formula of a product of the matrices, or batches, at `first` and after it."""
+    """Return the formula for a product of two matrices, or batches; `first` is the position."""
 
     def count(call: RecordedCall) -> _Counted:
         left, right = call.shape(first), call.shape(first + 1)
@@ -55,7 +56,7 @@ def _product(first: int, n_dimensions: int) -> _Formula:
 
 
 def _vector_product(first: int) -> _Formula:
-    """Return the formula of a product of the matrix at `first` and the vector after it."""
+    """Return the formula for a product of a matrix, at position `first`, and a vector."""
 
     def count(call: RecordedCall) -> _Counted:
         matrix, vector = call.shape(first), call.shape(first + 1, 1)
@@ -71,7 +72,7 @@ def _convolution(
 ) -> _Formula:
     """Return the formula of a convolution.
 
-    The numbers say at which position each of its arguments stands.
+    The parameters are the positions of its arguments.
     """
 
     def count(call: RecordedCall) -> _Counted:
@@ -106,7 +107,7 @@ def _convolution(
 
 
 def _convolution_backward(call: RecordedCall) -> _Counted:
-    """Return the operations of the gradients that the mask asks for: input, weights, bias."""
+    """Return the operations of the gradients that the mask requests: input, weights, bias."""
     grad, x, weight = call.shape(0, 3), call.shape(1, 3), call.shape(2, 3)
     transposed, groups, mask = call.value(7), call.value(9), call.value(10)
     is_mask = isinstance(mask, list) and len(mask) == 3 and all(type(flag) is bool for flag in mask)
@@ -128,10 +129,10 @@ def _convolution_backward(call: RecordedCall) -> _Counted:
 
 
 def _attention(*, causal: int, backward: bool = False) -> _Formula:
-    """Count softmax(q kᵀ) v for queries, keys and values (batch, heads, length, width).
+    """Return the formula for softmax(q kᵀ) v; tensors have (batch, heads, length, width).
 
-    Keys may have fewer heads. With `backward`, count the gradients of all three; their inputs come
-    after the result's gradient. The scores are computed again.
+    Keys may have fewer heads. With `backward`, the formula counts the gradients of all three
+    inputs, which come after the result's gradient. The scores are computed again.
     """
 
     def count(call: RecordedCall) -> _Counted:
@@ -210,13 +211,13 @@ _N_READ = {
     "aten::_slow_conv2d_forward": 4,
     "aten::convolution_backward": 3,
 }
-"""How many of an op's leading arguments may be tensors that it reads.
+"""The number of an op's leading arguments that may be tensors that it reads.
 
 A tensor after them is the `out=` of an overload: it is recorded like an input but only written. Ops
 of attention have no such overload.
 """
 MODELLED = tuple(_FORMULAS)
-"""Names of the ops whose operations are counted. Attention by products is counted as these."""
+"""Names of the ops whose operations are counted. Attention written as products counts as these."""
 
 
 def counted_work(name: str, call: RecordedCall) -> Work:

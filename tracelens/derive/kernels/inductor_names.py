@@ -72,14 +72,14 @@ INDUCTOR_RULES: tuple[tuple[str, str, str], ...] = (
     # torch 2.0 named kernels triton__0d1d2d: nothing of the operation is left.
     ("head", r"^triton_[a-z_]+?_fused|^triton__", "fused"),
 )
-"""(where to look, pattern, primitive) for names that begin with `triton_`."""
+"""Tuples of (text to search, pattern, primitive) for names that begin with `triton_`."""
 
 VIEW_OP = rf"^({_VIEW})$"
 """Ops that cost nothing within a kernel that has other ops."""
 OP_RULES: tuple[tuple[str, str, str], ...] = tuple(
     ("op", rf"^(_foreach_)?({ops})_?$", primitive) for ops, primitive in _SORTS
 )
-"""Rules for ops whose kernels' names say nothing.
+"""Rules for ops whose kernels' names show nothing.
 
 Each is `op`, a pattern over the op's name without namespace, and the primitive.
 """

@@ -1,4 +1,4 @@
-"""Naming a kernel's library and primitive."""
+"""Classify kernels by library and primitive."""
 
 import re
 from collections.abc import Iterable
@@ -95,12 +95,12 @@ LIBRARY_RULES: tuple[tuple[str, str, str], ...] = (
     # A flat name with a leading underscore is a Python function: CUDA C++ names carry parameters.
     ("text", r"^_[a-z][a-z0-9_]*$", "triton"),
 )
-"""(where to look, pattern, library); a name that nothing matches is `other`."""
+"""Tuples of (text to search, pattern, library); a name that matches none is `other`."""
 
 _LOOKED_AT = 2000
-"""Characters of a name that are read.
+"""Number of characters of a name that are read.
 
-The rules look only at its front, and names may be 100 KB long.
+The rules concern only its beginning, and names may be 100 KB long.
 """
 
 _NAMESPACE = r"^.*(::|: )"
@@ -126,9 +126,9 @@ def classify(names: pl.Series, contexts: pl.Series | None = None) -> pl.DataFram
 
 
 def op_primitives(names: pl.Series) -> pl.Series:
-    """Return what each op computes, by its name alone: one Categorical value per name.
+    """Return the primitive of each op, by its name alone, as Categorical.
 
-    It is `unknown` where the name does not tell.
+    It is `unknown` where the name does not show it.
     """
     rules = (*CONTEXT_RULES, *ALLOCATING, *OP_RULES)
     return each_once(names, lambda name: _first(rules, _op(name)).fill_null("unknown"))
@@ -204,9 +204,9 @@ def _op(name: pl.Expr) -> pl.Expr:
 
 
 def _first(rules: Iterable[tuple[str, str, str]], text: pl.Expr | None = None) -> pl.Expr:
-    """Return the word of the first rule whose pattern is found, in its column or in `text`.
+    """Return the word of the first rule whose pattern matches, in its column or in `text`.
 
-    Return None where none is.
+    Return None where none does.
     """
     where = pl.col if text is None else lambda _: text
     return pl.coalesce(
@@ -215,7 +215,7 @@ def _first(rules: Iterable[tuple[str, str, str]], text: pl.Expr | None = None) -
 
 
 def _may_decide() -> pl.Expr:
-    """Return whether the op's primitive overrules the one that the name suggests."""
+    """Return whether the op's primitive overrules the one that the kernel's name suggests."""
     return pl.any_horizontal(
         (pl.col("by_context") == primitive) & pl.col("by_name").is_in(overruled)
         for primitive, overruled in CONTEXT_DECIDES.items()

@@ -45,7 +45,7 @@ FUNCTOR_RULES: tuple[tuple[str, str, str], ...] = (
     ),
     ("head", r"", "elementwise"),
 )
-"""Rules for generic heads only. A word inside some lambda's type (`lamb`) then never decides."""
+"""Rules for generic heads only, so that a word inside some lambda's type (`lamb`) never decides."""
 
 _ATTENTION = (
     r"[fF]lash_?([aA]ttn|[aA]ttention|fwd|bwd)|^(pytorch_)?flash(_attn)?::|fmha|Fmha|FMHA|native_sdpa|_sdpa_"
@@ -73,7 +73,7 @@ _CK_TILE = (
     r"^(ck_tile::kentry<(ck_tile::kernel_attr<[a-z]+>, )?([0-9]+, )*[a-z_]+::"
     r"|_ZN7ck_tile6kentryI(NS_11kernel_attrILb[01]EEE)?(L[ij][0-9]+E)*(NS_|N5aiter)?[0-9]+)[A-Za-z]*"
 )
-"""The entry point of CK Tile, up to some part of the name of the class that it runs."""
+"""The entry point of CK Tile, up to a part of the name of the class that it runs."""
 
 _CK_TILE_RULES = tuple(
     ("text", _CK_TILE + words, primitive)
@@ -239,7 +239,7 @@ NAME_RULES: tuple[tuple[str, str, str], ...] = (
         "elementwise",
     ),
 )
-"""(where to look, pattern, primitive); a name that nothing matches is `unknown`."""
+"""Tuples of (text to search, pattern, primitive); a name that matches none is `unknown`."""
 
 CONTEXT_RULES: tuple[tuple[str, str, str], ...] = (
     (
@@ -278,7 +278,7 @@ CONTEXT_RULES: tuple[tuple[str, str, str], ...] = (
     ("op", r"^(native_dropout|bernoulli|uniform|normal|random|exponential|multinomial)_?$", "rng"),
     ("op", r"^(rand|randn|randint|randperm)$", "rng"),
 )
-"""(`op`, pattern for the op's name without namespace, the op's primitive)."""
+"""Tuples of (`op`, pattern for the op's name without namespace, the op's primitive)."""
 
 ALLOCATING = (
     (
@@ -299,7 +299,8 @@ CONTEXT_DECIDES: dict[str, tuple[str, ...]] = {
     "loss": ("elementwise", "reduction"),
     "optimizer": ("elementwise", "reduction"),
 }
-"""Primitives by name that an op's primitive overrules, besides itself and `unknown`.
+"""For each primitive of an op, the primitives by a kernel's name that it overrules.
 
-Any other primitive by name (a format change, a bias or a fill below a convolution) stands.
+It overrules `unknown`, too. Any other primitive by name (a format change, a bias or a fill below a
+convolution) remains.
 """

@@ -4,8 +4,8 @@ The element type is read from the kernel's template arguments. The profiler leav
 list of more than 30 tensors. An optimizer's call may be over all gradients of its step: then the
 sizes are those that autograd accumulated in the step. The kernels' blocks prove it, as each block
 takes a chunk of 65,536 elements (kChunkSize in torch's MultiTensorApply.cuh). Otherwise the blocks
-tell the largest possible number of elements. For the indices of `x[i, j]` no sizes are recorded
-either; the grid of the kernel that took the elements tells how many they are.
+give the largest possible number of elements. For the indices of `x[i, j]` no sizes are recorded
+either; the grid of the kernel that took the elements gives their number.
 """
 
 import json
@@ -33,19 +33,22 @@ _OPAQUE = {
 _GRADIENT = "torch::autograd::AccumulateGrad"
 _INDEXING = ("aten::index", "aten::_unsafe_index")
 _BY_ELEMENT = re.compile(r"index_elementwise_kernel<(\d{1,5}), ?(\d{1,3}),")
-"""Its numbers are the threads of a block and the elements of a thread."""
+"""Name of a kernel that takes elements: the threads of a block, and the elements per thread."""
 _BY_ROW = "vectorized_gather_kernel"
-"""A block in x takes one row of the first dimension (torch's IndexKernel.cu)."""
+"""Name of a kernel that takes rows of the first dimension, one per block in x.
+
+It is from torch's IndexKernel.cu.
+"""
 _AT_MOST = "at most: sizes by the kernels' blocks"
 
 
 def with_lists(trace: Trace, calls: pl.DataFrame, kernels: pl.DataFrame) -> pl.DataFrame:
-    """Return the calls with `list_dtype`, and with sizes of lists where blocks tell them.
+    """Return the calls with `list_dtype`, and with sizes of lists where the blocks show them.
 
     `list_assumed` says so where the sizes are only the largest possible. `calls` has rank, span_id,
     step, input_shapes and input_dtypes, as text; `kernels` has rank, span_id, name and grid_x of
-    what they ran. `list_dtype` is None for a call without a list, and where the kernel's name tells
-    no type.
+    the kernels that they ran. `list_dtype` is None for a call without a list, and where the
+    kernel's name does not contain the type.
     """
     none = pl.lit(None, pl.String)
     is_list = pl.col("input_dtypes").str.contains("TensorList", literal=True)
@@ -99,10 +102,10 @@ def _gradients(trace: Trace) -> dict[tuple[int, int | None], list[list[int]]]:
 def _filled(
     shapes: str, dtypes: str, gradients: list[list[int]] | None, n_blocks: int | None
 ) -> tuple[str, str | None]:
-    """Return the shapes with sizes filled in for lists that lack them, and what that assumes.
+    """Return the shapes with sizes filled in for lists that lack them, and the assumption made.
 
-    The sizes are those of the gradients where the blocks agree, else as many elements as the blocks
-    take.
+    The sizes are those of the gradients if the number of blocks agrees, else the most elements that
+    the blocks can take.
     """
     sizes, words = listed(shapes), listed(dtypes)
     is_unknown = [
@@ -128,10 +131,11 @@ def _type(kernel: str | None) -> str | None:
 
 
 def with_indexed(calls: pl.DataFrame, kernels: pl.DataFrame) -> pl.DataFrame:
-    """Return the calls; sizes of indices are replaced by the number of elements taken.
+    """Return the calls, with sizes of indices replaced by the number of elements taken.
 
     `list_assumed` says so where a last block may have taken fewer. `calls` has rank, span_id, name,
-    input_shapes and list_assumed; `kernels` has rank, span_id, name and grid_x of what they ran.
+    input_shapes and list_assumed; `kernels` has rank, span_id, name and grid_x of the kernels that
+    they ran.
     """
     wanted = calls.filter(pl.col("name").is_in(_INDEXING)).select("rank", "span_id", "input_shapes")
     if not wanted.height:
@@ -159,7 +163,7 @@ def with_indexed(calls: pl.DataFrame, kernels: pl.DataFrame) -> pl.DataFrame:
 def _filled_indices(
     shapes: str, kernel: str, n_blocks: int | None
 ) -> tuple[str | None, str | None]:
-    """Return the sizes with the number of elements taken, and what that assumes."""
+    """Return the sizes with the number of elements taken, and the assumption made."""
     sizes = listed(shapes)
     if len(sizes) < 2 or sizes[1] != [] or not are_sizes(sizes[0]) or n_blocks is None:
         return None, None

@@ -24,7 +24,7 @@ _SPELLINGS = (
     (r"\(([\w:]+)\)(-?\d)", "«${1}»${2}"),
     (r"\bconst ([A-Za-z_][\w:]*)", "${1} const"),
 )
-"""Pattern and replacement. What stays in parentheses is put into « and »."""
+"""Tuples of (pattern, replacement). Parentheses that have to stay are written as « and »."""
 _PARAMETERS = r"\([^()]*\)"
 _MOST_NESTED = 12
 
@@ -32,7 +32,7 @@ _MOST_NESTED = 12
 def one_spelling(names: pl.Series) -> pl.Series:
     """Return each kernel's name as one demangler would write it, without parameters.
 
-    A template's arguments tell its instances apart, so parameters and result types are not needed.
+    A template's arguments distinguish its instances, so parameters and result types are not needed.
     Mangled names stay as they are. The result is Categorical.
     """
     return each_once(names, _spelled)

@@ -1,8 +1,8 @@
-"""Families of ops that move memory: what a call reads and writes, with one formula per family.
+"""Compute the bytes that ops read and write, with one formula per family of ops.
 
 `op_signatures.json` names the family and the signatures of torch's ops, `custom_ops.toml` those of
 other libraries. A signature has one letter per argument, `>`, and one letter per result;
-`bound_call.ROLES` says what the letters mean.
+`bound_call.ROLES` explains the letters.
 """
 
 import json
@@ -23,7 +23,7 @@ _CUSTOM = Path(__file__).with_name("custom_ops.toml")
 
 @dataclass(frozen=True, slots=True)
 class Traffic:
-    """What a call moves: `dtype` is the element type that it computes in.
+    """The bytes and operations of a call; `dtype` is the element type that it computes in.
 
     `operations` counts all arithmetic, `flops` that of products only. Attention to a cache has
     `pair_flops` for each query with each key, and `key_bytes` for each token of the cache.
@@ -103,7 +103,7 @@ def _normalised(bound: Bound) -> list[int]:
 
 
 def _normalised_backward(bound: Bound) -> list[int]:
-    """Return the gradients asked for: of the input, the weights and the bias."""
+    """Return the elements of the requested gradients: of the input, the weights and the bias."""
     x = bound.nth(0)
     channels = _channels(bound, x.shape)
     sizes = [x.n_elements, channels, channels][: len(bound.results)]
@@ -117,7 +117,7 @@ def _looked_up(bound: Bound) -> list[int]:
 
 
 def _rows_read(bound: Bound) -> int:
-    """Return the bytes of the indices, and of as many rows as they can name at most."""
+    """Return the bytes of the indices, and of the most rows that they can name."""
     table, indices = bound.nth(0), bound.nth(1)
     n_rows = min(indices.n_elements, table.shape[0] if table.shape else 0)
     return indices.n_bytes + n_rows * prod(table.shape[1:]) * table.width
@@ -226,7 +226,7 @@ def _picked_backward_reads(bound: Bound) -> int:
 
 
 def _best(bound: Bound) -> list[int]:
-    """Return the elements of the k best along a dimension, and of their indices."""
+    """Return the elements of the k largest values along a dimension, and of their indices."""
     shape, n_best, dim = bound.nth(0).shape, bound.value("q"), bound.value("d")
     if type(n_best) is not int or type(dim) is not int or not -len(shape) <= dim < len(shape):
         raise UnknownWorkError
@@ -251,7 +251,7 @@ def _sampled(bound: Bound) -> list[int]:
 
 
 def _bags(bound: Bound) -> list[int]:
-    """Return a row of the table for each bag."""
+    """Return the elements of the result: a row of the table for each bag."""
     return [bound.nth(2).n_elements * prod(bound.nth(0).shape[1:])]
 
 
@@ -268,12 +268,12 @@ def _second(bound: Bound) -> list[int]:
 
 
 def _indexed(bound: Bound) -> list[int]:
-    """Return the number of results, which stands where the indices' sizes would be."""
+    """Return the number of results, which `with_indexed` stores in place of the indices' sizes."""
     return [prod(bound.call.shape(1, 1))]
 
 
 def _indexed_reads(bound: Bound) -> int:
-    """Return the bytes of the elements that indices name; the indices' own are unknown."""
+    """Return the bytes of the elements that indices name; the size of the indices is unknown."""
     return _indexed(bound)[0] * bound.nth(0).width
 
 
@@ -320,7 +320,7 @@ FAMILIES: Mapping[str, Family] = {
 }
 """The families by name.
 
-`read_only`: results are few, or their number is not known before. `update`: all results are
+`read_only`: results are few, or their number is not known in advance. `update`: all results are
 arguments. `cached`: the first two tensors are written into parts of larger ones.
 """
 
@@ -334,9 +334,9 @@ def signatures() -> Mapping[str, tuple[str, Sequence[str]]]:
 
 
 def traffic_of(family: Family, known: Sequence[str], call: RecordedCall) -> Traffic:
-    """Return what a call moves at least: inputs are read once, results written once.
+    """Return the least bytes that a call moves: inputs are read once, results written once.
 
-    Raises UnknownWorkError where its inputs fit no signature or do not tell sizes.
+    Raises UnknownWorkError where its inputs fit no signature or have no recorded sizes.
     """
     bound = bind(known, call)
     dtype, width = computed_in(bound, by_first=family.flops is not None)

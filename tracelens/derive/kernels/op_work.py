@@ -1,4 +1,4 @@
-"""The work of any op's call whose inputs were recorded: operations and bytes."""
+"""Compute the operations and bytes of any op's call whose inputs were recorded."""
 
 import re
 from collections.abc import Callable, Sequence
@@ -19,7 +19,10 @@ _MOVERS = (
     r"|sample|cache)(?:_|$))"
 )
 _NAMED = rf"^[A-Za-z_]\w*::(?:{_PRODUCTS}|{_MOVERS})"
-"""Names of ops that have words of a rule; torch's own ops are in the catalogue, or in none."""
+"""Names of other libraries' ops that contain the words of a rule.
+
+torch's own ops are in the catalogue, or have no known work.
+"""
 
 _PACKED, _OF_FOUR_BITS = ("uint8", "float4"), re.compile(r"a4w4|fp4")
 """Element types of bytes that may hold two numbers, and words of ops that multiply such bytes."""
@@ -29,16 +32,16 @@ _TRITON_CONVOLUTION = re.compile(r"^triton_(tem_.*_)?convolution(2d)?(_|$)")
 _LOOKUP = re.compile(r"_(embedding|index|index_select|gather)(_|$)")
 
 Model = Callable[[RecordedCall], tuple[int, int]]
-"""What a call computes and moves: floating-point operations, and bytes that have to move."""
+"""A function that returns a call's floating-point operations and the least bytes that it moves."""
 _REGISTERED: dict[str, Model] = {}
 
 
 def roofline_model(op: str) -> Callable[[Model], Model]:
-    """Register a function as the roofline's model of an op, as a decorator.
+    """Return a decorator that registers a function as the roofline's model of an op.
 
     The function reads a call's recorded inputs by position (`call.shape(0)`, `call.value(3)`,
-    `call.bytes_of(1)`). It returns the floating-point operations and the least bytes. It replaces a
-    model that the op has already. Raises ValueError for a name without a namespace.
+    `call.bytes_of(1)`). It returns the floating-point operations and the least bytes. It replaces
+    any model that the op already has. Raises ValueError for a name without a namespace.
     """
     if "::" not in op:
         raise ValueError(
@@ -65,7 +68,7 @@ def work_of(
     list_dtype: str | None = None,
     experts: tuple[int, float] | None = None,
 ) -> Work | None:
-    """Return what a call of the op computes and moves; None where its inputs do not tell.
+    """Return the operations and bytes of an op's call; None where its inputs do not show them.
 
     `texts` are the recorded sizes, element types, strides and values, in JSON. `list_dtype` is the
     element type of tensors in lists. For `experts` see `RecordedCall`.
@@ -103,9 +106,9 @@ def _triton_work(name: str, call: RecordedCall) -> Work:
     """Return the work of a kernel that torch.compile wrote: each tensor is moved once.
 
     Inductor records the launch as an op of the kernel's name. Its inputs are the kernel's
-    arguments: the tensors that it reads and writes outside of itself, then its sizes. What is
-    between the fused ops never reaches memory. Raises UnknownWorkError where no tensor was
-    recorded, or a template's product does not fit.
+    arguments: the tensors that it reads and writes, then its sizes. Results between the fused ops
+    never reach memory. Raises UnknownWorkError where no tensor was recorded, or a template's
+    product does not fit.
     """
     tensors = [t for place in range(len(call.words)) for t in _tensors(call, place)]
     if not tensors:
@@ -168,7 +171,7 @@ def _work_by_words(name: str, call: RecordedCall) -> Work:
 
 
 def _rows(tensor: Tensor, most_rows: int) -> int:
-    """Return how many elements of a tensor are moved if at most `most_rows` of its rows are."""
+    """Return the number of elements moved if at most `most_rows` rows of a tensor are."""
     if len(tensor.shape) < 2 or tensor.shape[0] <= most_rows:
         return tensor.n_stored
     return min(tensor.n_stored, most_rows * prod(tensor.shape[1:]))
@@ -178,7 +181,8 @@ def _product(name: str, tensors: list[Tensor]) -> int:
     """Return the operations of the first two matrices that fit; the second may be transposed.
 
     Both may have a batch dimension first. A byte may hold two numbers of four bits. That is so for
-    both matrices where the op's name says it, else for a second matrix that is half as long.
+    both matrices where the op's name contains a word for it, else for a second matrix that is half
+    as long.
     """
     matrices = [tensor for tensor in tensors if len(tensor.shape) in (2, 3)]
     for left, right in combinations(matrices, 2):
@@ -196,9 +200,9 @@ def _product(name: str, tensors: list[Tensor]) -> int:
 
 
 def tensors_of(shapes: str | None, dtypes: str | None) -> tuple[str, str]:
-    """Return sizes and element types of an op's tensors, to be shown.
+    """Return sizes and element types of an op's tensors as text to be shown.
 
-    They read `32x3x224x224 64x3x7x7` and `float32`.
+    An example is `32x3x224x224 64x3x7x7` and `float32`.
     """
     pairs = zip(listed(shapes), listed(dtypes) or listed(shapes), strict=False)
     described = [

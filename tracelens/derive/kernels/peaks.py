@@ -11,15 +11,15 @@ import msgspec
 from tracelens.errors import SourceError, first_line
 
 PRECISIONS = ("fp32", "tf32", "bf16", "fp16", "fp8", "int8")
-"""Kinds of products with a peak."""
+"""Precisions of products for which peaks are known."""
 
 
 @dataclass(frozen=True, slots=True)
 class Peaks:
     """Peaks of the device of that name.
 
-    They are operations per second by precision, bytes per second, and where the numbers are from.
-    `link_bytes_per_s` is what its links to other devices carry per second in one direction, where
+    They are operations per second by precision, bytes per second, and the source of the numbers.
+    `link_bytes_per_s` is the bandwidth of its links to other devices in one direction, where
     stated.
     """
 
@@ -73,7 +73,7 @@ def read_peaks(path: Path) -> Peaks:
 def peaks_of(device: str, given: Peaks | None) -> Peaks | None:
     """Return the peaks of a device by its name, None if unknown.
 
-    Given peaks count for their own device, else its datasheet does.
+    Given peaks count for the device that they were measured on; others have those of the datasheet.
     """
     if given is not None and given.device == device:
         return given

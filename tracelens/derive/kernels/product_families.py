@@ -1,4 +1,4 @@
-"""Families of products and attention of other libraries than torch."""
+"""Formulas for products and attention in libraries other than torch."""
 
 from collections.abc import Mapping, Sequence
 from math import prod
@@ -8,9 +8,9 @@ from tracelens.derive.kernels.recorded_call import UnknownWorkError
 
 
 def _sizes(bound: Bound) -> tuple[int, int, int]:
-    """Return rows, columns and the length of sums of a product of the first two tensors.
+    """Return rows, columns and inner length of a product of the first two tensors.
 
-    The second one may be transposed: its side as long as the first tensor's rows is summed over.
+    The second one may be transposed: its side with the inner length is summed over.
     """
     left, right = bound.nth(0).shape, bound.nth(1).shape
     if len(left) < 2 or len(right) != 2 or left[-1] not in right:
@@ -30,12 +30,12 @@ def _result(bound: Bound) -> list[int]:
 
 
 def _product_of_pairs(bound: Bound) -> int:
-    """Return the operations of a product with two four-bit numbers per byte along the sums."""
+    """Return the operations of a product with two four-bit numbers per byte, on the inner side."""
     return 2 * _product(bound)
 
 
 def _product_of_sizes(bound: Bound) -> int:
-    """Return the operations of a product whose weights are packed, from its sizes."""
+    """Return the operations of a product with packed weights, from the sizes it is given."""
     sizes = [bound.value(role) for role in "123"]
     if not all(type(size) is int and size >= 0 for size in sizes):
         raise UnknownWorkError
@@ -47,10 +47,10 @@ def _result_of_sizes(bound: Bound) -> list[int]:
 
 
 def _product_of_groups(bound: Bound) -> int:
-    """Return the operations of products whose rows, columns or sums are in groups.
+    """Return the operations of products in groups.
 
     With a three-dimensional input, a group is one of its matrices, and a range of the other input's
-    rows or columns. With two matrices, a group is a range of their sums.
+    rows or columns. With two matrices, a group is a range of their inner side.
     """
     left, right = bound.nth(0).shape, bound.nth(1).shape
     if not {len(left), len(right)} <= {2, 3} or left[-1] != right[-2]:
@@ -68,7 +68,7 @@ def _result_of_groups(bound: Bound) -> list[int]:
 
 
 def _experts(bound: Bound) -> int:
-    """Return the operations of experts; inputs are tokens, both weights, and chosen experts."""
+    """Return the operations of experts; inputs are tokens, two weights, and chosen experts."""
     tokens, first, second, chosen = (bound.nth(n).shape for n in range(4))
     if len(tokens) != 2 or len(chosen) != 2:
         raise UnknownWorkError
@@ -77,7 +77,7 @@ def _experts(bound: Bound) -> int:
 
 
 def _experts_read(bound: Bound) -> int:
-    """Return the bytes of the tokens and of as many experts as can be chosen."""
+    """Return the bytes of the tokens and of the most experts that can be chosen."""
     _experts(bound)
     tokens, first, second, chosen = (bound.nth(n) for n in range(4))
     n_experts = max(first.shape[0], 1)
@@ -91,13 +91,13 @@ def _first(bound: Bound) -> list[int]:
 
 
 def _attention(bound: Bound) -> int:
-    """Return the operations of queries, keys and values of (batch, length, heads, width)."""
+    """Return attention's operations; inputs are (batch, length, heads, width)."""
     double_pairs, width, value_width = _attention_sizes(bound, first=0)
     return double_pairs * (width + value_width)
 
 
 def _attention_backward(bound: Bound) -> int:
-    """Return the operations of attention's gradients; inputs follow the result's gradient."""
+    """Return the operations of attention's gradients; the result's gradient is the first input."""
     double_pairs, width, value_width = _attention_sizes(bound, first=1)
     return double_pairs * (3 * width + 2 * value_width)
 
@@ -124,8 +124,8 @@ def _attention_of_lengths(bound: Bound, first: int = 0) -> int:
     """Return the fewest operations that attention over requests of unknown lengths can take.
 
     Queries, keys and values are (tokens, heads, width), one request after another. The lengths are
-    values of a tensor, which are not recorded; cu_seqlens tells how many requests there are. Equal
-    lengths take the fewest operations.
+    values of a tensor, which are not recorded; the size of cu_seqlens gives the number of requests.
+    Equal lengths take the fewest operations.
     """
     queries, keys, values = (bound.nth(first + n).shape for n in range(3))
     ends = bound.all("e")[0].shape
@@ -141,7 +141,7 @@ def _attention_of_lengths(bound: Bound, first: int = 0) -> int:
 
 
 def _attention_of_lengths_backward(bound: Bound) -> int:
-    """Return the fewest operations of the gradients; inputs follow the result's gradient."""
+    """Return the fewest operations of the gradients; the result's gradient is the first input."""
     return _attention_of_lengths(bound, first=1)
 
 
@@ -165,7 +165,7 @@ def _cached_keys(bound: Bound) -> tuple[int, int]:
 
 
 def _compressed_keys(bound: Bound) -> tuple[int, int]:
-    """Return the same for latent attention, whose cache holds one compressed row per token.
+    """Return the same numbers for latent attention: its cache holds one compressed row per token.
 
     Queries are (tokens, heads, width); the compressed row and its rotated part come after them.
     """
@@ -177,11 +177,11 @@ def _compressed_keys(bound: Bound) -> tuple[int, int]:
 
 
 _ROTATED = 64
-"""Numbers of a latent cache's row that are rotated, and no values (DeepSeek V2 and later)."""
+"""Numbers of a latent cache's row that are rotated and are no values (DeepSeek V2 and later)."""
 
 
 def _shared_keys(bound: Bound) -> tuple[int, int]:
-    """Return the same for latent attention whose cache is one argument that also holds values.
+    """Return the same numbers for latent attention whose cache is one argument, values included.
 
     Queries are (…, heads, width); rows of the cache are as wide.
     """
@@ -201,7 +201,7 @@ def _values_of_shared(bound: Bound) -> list[int]:
 
 
 def _own_pairs(bound: Bound) -> int:
-    """Return the fewest operations: each of the batch's tokens meets only itself."""
+    """Return the fewest operations of attention, in which each token attends only to itself."""
     return prod(bound.nth(0).shape[:-2]) * _cached_keys(bound)[0]
 
 
@@ -214,7 +214,7 @@ def _queries_read(bound: Bound) -> int:
 
 
 def _chosen_experts(bound: Bound) -> int:
-    """Return the operations of experts; a value says how many each token takes."""
+    """Return the operations of experts; an argument gives the number per token."""
     tokens = bound.nth(0).shape
     first, second = (tensor.shape for tensor in bound.all("t")[-2:])
     n_weights = (_each(first) + _each(second)) * _packed(tokens, first)
@@ -222,18 +222,18 @@ def _chosen_experts(bound: Bound) -> int:
 
 
 def _packed(tokens: Sequence[int], weights: Sequence[int]) -> int:
-    """Return how many numbers an element of the weights holds: two of four bits in a byte."""
+    """Return how many numbers an element of the weights holds: two if they have four bits."""
     return max(tokens[-1] // max(weights[-1], 1), 1)
 
 
 def _one_product_of_experts(bound: Bound) -> int:
-    """Return the operations of one of the experts' products: each row meets one expert."""
+    """Return the operations of one of the experts' products: each row goes through one expert."""
     x, weights = bound.nth(0).shape, bound.nth(1).shape
     return 2 * _rows_of_experts(bound) * _each(weights) * _packed(x, weights)
 
 
 def _rows_of_experts(bound: Bound) -> int:
-    """Return how many rows meet an expert: tokens times experts per token.
+    """Return the number of rows that go through an expert: tokens times experts per token.
 
     The result has both as its first sizes, or the input has.
     """
@@ -243,7 +243,7 @@ def _rows_of_experts(bound: Bound) -> int:
 
 
 def _one_product_of_experts_read(bound: Bound) -> int:
-    """Return the bytes of the input, and of as many experts as can be chosen."""
+    """Return the bytes of the input, and of the most experts that can be chosen."""
     x, weights = bound.nth(0), bound.nth(1)
     n_experts = max(weights.shape[0], 1)
     return x.n_bytes + weights.n_bytes // n_experts * min(n_experts, _rows_of_experts(bound))
@@ -252,7 +252,7 @@ def _one_product_of_experts_read(bound: Bound) -> int:
 def _unseen_experts(bound: Bound) -> int:
     """Return the operations of gated experts whose weights were not recorded.
 
-    The experts are taken to be as wide as the tokens.
+    The experts are assumed to be as wide as the tokens.
     """
     tokens = bound.nth(0).shape
     if bound.call.experts is None or len(tokens) != 2:
@@ -261,7 +261,7 @@ def _unseen_experts(bound: Bound) -> int:
 
 
 def _unseen_experts_read(bound: Bound) -> int:
-    """Return the bytes of tokens, scores, and as many experts as can be chosen."""
+    """Return the bytes of tokens, scores, and the most experts that can be chosen."""
     tokens, scores = bound.nth(0), bound.nth(1)
     if bound.call.experts is None:
         raise UnknownWorkError
@@ -284,7 +284,7 @@ def _n_chosen(bound: Bound) -> int:
 
 
 def _chosen_experts_read(bound: Bound) -> int:
-    """Return the bytes of the tokens and of as many experts as can be chosen."""
+    """Return the bytes of the tokens and of the most experts that can be chosen."""
     tokens, first, second = bound.nth(0), *bound.all("t")[-2:]
     n_experts = max(first.shape[0], 1)
     n_read = min(n_experts, tokens.shape[0] * _n_chosen(bound))

@@ -8,18 +8,18 @@ from typing import Any, TypeGuard
 from tracelens.derive.kernels.recorded_dtypes import element_type, listed
 
 _LARGEST = 1 << 40
-"""Larger sizes are damage."""
+"""Sizes above this are taken for damage."""
 
 
 class UnknownWorkError(Exception):
-    """The recorded inputs do not tell what the op computes."""
+    """The recorded inputs do not show what the op computes."""
 
 
 @dataclass(frozen=True, slots=True)
 class Tensor:
     """A recorded tensor.
 
-    `n_stored` elements lie in memory: an expanded dimension counts once.
+    `n_stored` counts the elements in memory: an expanded dimension counts once.
     """
 
     shape: Sequence[int]
@@ -43,8 +43,8 @@ class RecordedCall:
     """The recorded inputs of one call, by position.
 
     `list_type` is the element type of tensors in lists, for which the profiler records none.
-    `experts` is for a call that records no weights of its experts: how many experts a token takes,
-    and the bytes of a weight, as seen around the call.
+    `experts` is for a call that records no weights of its experts: the number of experts per token,
+    and the bytes of a weight, as observed around the call.
     """
 
     shapes: Sequence[Any]
@@ -61,7 +61,7 @@ class RecordedCall:
         list_dtype: str | None = None,
         experts: tuple[int, float] | None = None,
     ) -> "RecordedCall":
-        """Return the call with these sizes, element types, strides and values, texts in JSON."""
+        """Parse a call's recorded sizes, element types, strides and values, texts in JSON."""
         shapes, dtypes, strides, values = map(listed, texts)
         list_type = None if list_dtype is None else element_type(list_dtype)
         return cls(shapes, strides, dtypes, values, list_type, experts)
@@ -69,7 +69,7 @@ class RecordedCall:
     def shape(self, position: int, n_least: int = 2) -> list[int]:
         """Return the sizes of a tensor of at least so many dimensions.
 
-        Raises UnknownWorkError where there is none.
+        Raises UnknownWorkError where there is no such tensor.
         """
         sizes = self.shapes[position] if position < len(self.shapes) else None
         if not are_sizes(sizes) or len(sizes) < n_least:
@@ -83,7 +83,7 @@ class RecordedCall:
     def sizes(self, position: int, n: int) -> list[int]:
         """Return a list of n numbers, where one number may stand for all.
 
-        Raises UnknownWorkError where there is none.
+        Raises UnknownWorkError where there is no such list.
         """
         numbers = self.value(position)
         if not are_sizes(numbers) or len(numbers) not in {1, n}:
@@ -91,12 +91,12 @@ class RecordedCall:
         return numbers if len(numbers) == n else numbers * n
 
     def word(self, position: int) -> str:
-        """Return the word recorded as an input's type; empty where none was."""
+        """Return the text recorded as an input's type; it is empty where none was."""
         word = self.words[position] if position < len(self.words) else None
         return word if isinstance(word, str) else ""
 
     def tensor_type(self, position: int) -> tuple[str, int] | None:
-        """Return the element type of an input and its bytes; None where it is no tensor."""
+        """Return an input's element type and its size in bytes; None if it is no tensor."""
         return element_type(self.word(position))
 
     def first_dtype(self) -> str | None:
@@ -107,8 +107,8 @@ class RecordedCall:
     def tensors(self, position: int) -> list[Tensor]:
         """Return the tensor at a position, or the tensors of the list there.
 
-        Empty where nothing is there.
-        Raises UnknownWorkError where sizes or the element type of a tensor are not known.
+        The list is empty where no tensor is there. Raises UnknownWorkError where sizes or the
+        element type of a tensor are not known.
         """
         word = self.word(position)
         shape = self.shapes[position] if position < len(self.shapes) else None

@@ -1,6 +1,6 @@
 """Read the element types that ops recorded for their inputs.
 
-Copies and casts below the ops may have read these.
+Copies and casts launched by these ops may have read such elements.
 """
 
 import json
@@ -37,7 +37,10 @@ _DTYPES = {
     "c10::complex<double>": ("complex128", 16),
 }
 _FLOAT8, _FLOAT4 = ("float8", 1), ("float4", 1)
-"""An element of the latter (torch's float4_e2m1fn_x2) is a byte that holds two numbers."""
+"""Element types of 8 bits; an element of the second is a byte that holds two numbers.
+
+It is torch's float4_e2m1fn_x2.
+"""
 
 
 def recorded_inputs(trace: Trace, spans: pl.DataFrame) -> pl.DataFrame:
@@ -75,7 +78,7 @@ def _inputs(shapes: str | None, dtypes: str) -> list[dict[str, Any]]:
 
 
 def listed(text: str | None) -> list[Any]:
-    """Return the list that a recorded column holds as JSON; empty where it holds none."""
+    """Return the list that a recorded column holds as JSON; empty where it holds no list."""
     try:
         values = json.loads(text or "[]")
     except (ValueError, RecursionError):

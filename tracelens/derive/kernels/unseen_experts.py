@@ -1,8 +1,8 @@
-"""Find how many experts an op uses that records none of their weights.
+"""Find the number of experts per token of ops that record no weights of their experts.
 
 vLLM's moe_forward takes only tokens and the experts' scores. An op inside chooses experts by
-integers: their width is the number of experts per token. The kernels' names tell how wide a weight
-is.
+integers: the width of that tensor is the number of experts per token. The kernels' names show how
+wide a weight is.
 """
 
 import re
@@ -19,11 +19,11 @@ from tracelens.trace import Trace
 OPS = ("vllm::moe_forward", "vllm::moe_forward_shared")
 _INTEGERS = ("int8", "int16", "int32", "int64", "uint8", "uint16", "uint32")
 _WIDTHS = ((r"mxfp4|nvfp4|fp4|int4|w4a", 0.5), (r"fp8|e4m3|e5m2|int8|w8a8", 1.0))
-"""Bytes of a weight by a word of the kernels' names; else they are as wide as the tokens."""
+"""Bytes of a weight by a word of the kernels' names; without one, weights are as wide as tokens."""
 
 
 def with_experts(trace: Trace, calls: pl.DataFrame, kernels: pl.DataFrame) -> pl.DataFrame:
-    """Return the calls with `n_chosen` and `weight_bytes`, None for other ops or where not seen.
+    """Return the calls with `n_chosen` and `weight_bytes`; None for other ops and where unknown.
 
     `calls` has rank, span_id, name, input_shapes and input_dtypes, as text; `kernels` has rank,
     span_id and name.
@@ -61,7 +61,7 @@ def with_experts(trace: Trace, calls: pl.DataFrame, kernels: pl.DataFrame) -> pl
 
 
 def _seen(shapes: str, dtypes: str, inside: pl.DataFrame) -> tuple[int | None, float | None]:
-    """Return how many experts a token takes, and the bytes of a weight."""
+    """Return the number of experts per token, and the bytes of a weight."""
     sizes, kind = listed(shapes), element_type(str((listed(dtypes) or [""])[0]))
     if kind is None or len(sizes) < 2 or not all(are_sizes(s) and len(s) == 2 for s in sizes[:2]):
         return None, None

@@ -1,6 +1,6 @@
-"""Tell a kernel's kind of work for a model: attention, products, experts, normalisation.
+"""Classify a kernel by its kind of work for a model: attention, products, experts, normalisation.
 
-The first rule that holds decides. A layer's name outweighs what its kernels compute one by one: a
+The first rule that applies decides. A layer's name outweighs what its kernels compute one by one: a
 norm written out in multiplications is normalisation, a softmax inside attention is attention.
 """
 
@@ -80,7 +80,7 @@ def language_kinds(trace: Trace, rank: int, least: float) -> list[tuple[str, flo
 
     They are read from the call sites only, which is cheap. The parts of a mixture of experts are
     one kind here. The result is empty where attention and experts together take less than the share
-    `least` of all time but communication.
+    `least` of all time except communication.
     """
     key = ["site_id", "name", "primitive", "is_communication"]
     kernels = trace.select("kernels", "rank", *key, "duration_ns").filter(pl.col("rank") == rank)

@@ -3,4 +3,7 @@
 from tracelens.derive.calls.libraries import aten, attention, cublas, cudnn
 
 TORCH = (*aten.FUNCTIONS, *cudnn.FUNCTIONS, *cublas.FUNCTIONS, *attention.FUNCTIONS)
-"""Functions of torch. Each exists on CUDA, so that the advice can be applied."""
+"""Functions of torch.
+
+Each exists on CUDA, so that the advice can be applied.
+"""

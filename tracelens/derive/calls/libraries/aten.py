@@ -36,9 +36,9 @@ _REPEATED = (
     *(("and", ("==", ("STRIDE", "in1", d), 0), ("!=", ("SHAPE", "in1", d), 1)) for d in range(4)),
 )
 _SUMMAND = ("or", ("not", _SAME_SHAPE), _REPEATED, alike("in1", "out"))
-"""A summand has the layout of the result, unless it is broadcast.
+"""The constraint that a summand has the layout of the result, unless it is broadcast.
 
-Then its shape is smaller, or it has a stride of 0.
+A summand is broadcast if its shape is smaller, or a stride is 0.
 """
 _OVERWRITES = (
     "and",
@@ -49,7 +49,7 @@ _OVERWRITES = (
 _OVER_ROWS = ("layer_norm", "rms_norm")
 """Normalisations of each row.
 
-Each is one call already, and torch has none that also adds a residual.
+Each is one call already, and torch has no call that also adds a residual.
 """
 _AS_THEY_RAN = ("and", dense("in0", NCHW), dense("out", NCHW))
 _COPIED = {"cast": "_to_copy", "copy": "clone"}
@@ -80,5 +80,5 @@ FUNCTIONS = (
 """Functions of this library.
 
 Those that cover no operator change a layout: the search adds them. Casts and copies of the graph
-are covered as they ran, and none is added: no function here takes another dtype than the graph has.
+are covered as recorded, and none is added: no function here takes another dtype than the graph has.
 """

@@ -37,14 +37,14 @@ _ONE_IMAGE = (
     dense("in0", NCHW),
     dense("out", NCHW),
 )
-"""For one image its pixels are a matrix's columns as they lie.
+"""The convolution of one image, whose pixels in NCHW are the columns of a matrix.
 
-The bias is then one per row, which no epilogue adds.
+The bias is then one number per row, which no epilogue adds.
 """
 
 
 def _adds_instead_of_a_bias(nodes: Sequence[Any]) -> bool:
-    """Return whether the product has no bias, and adds a tensor as large as its result.
+    """Return whether the product has no bias, but adds a tensor as large as its result.
 
     One call can add a bias or such a tensor, not both.
     """
