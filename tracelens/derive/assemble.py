@@ -39,17 +39,14 @@ def assemble(
     """Return a rank's tables, sorted, with everything that is derived from its events.
 
     Derived are ids, nesting, links, steps, phases, modules and kernel classes. There is no rank
-    column.
-
-    `raw` holds the source's rows by table name, in any order. Spans may have parent_hint (the row
-    number of the recorded caller), backend, and exact_path (a module call's own path). Device work
-    may lack process_id. graph_nodes, in the form of `spans_of_nodes`, says where each node of a
-    replayed graph was made. Tables that the source did not fill are left out.
-
-    Each frame is removed from `raw` as it is processed, so that no table is in memory twice.
-    Results have the form that `Table.conform` takes: integers may be narrower than declared,
-    strings are Categorical. With a store, spans, calls and device work are written there as they
-    are finished, and only the other tables are returned.
+    column. `raw` holds the source's rows by table name, in any order. Spans may have parent_hint
+    (the row number of the recorded caller), backend, and exact_path (a module call's own path).
+    Device work may lack process_id. graph_nodes, in the form of `spans_of_nodes`, has where each
+    node of a replayed graph was made. Tables that the source did not fill are left out. Each frame
+    is removed from `raw` as it is processed, so that no table is in memory twice. Results have the
+    form that `Table.conform` takes: integers may be narrower than declared, strings are
+    Categorical. With a store, spans, calls and device work are written there as they are finished,
+    and only the other tables are returned.
     """
     rank = _Rank(raw, diagnostics, store)
     for stage in _STAGES:
@@ -63,7 +60,7 @@ def assemble(
 
 @dataclass(slots=True)
 class _Rank:
-    """The events of one rank on their way from the source's rows to tables."""
+    """The events of one rank while its raw rows are turned into tables."""
 
     raw: dict[str, pl.DataFrame]
     diagnostics: Diagnostics
@@ -80,7 +77,7 @@ class _Rank:
     """The span that each node of a CUDA graph was made in."""
 
     def finish(self, name: str, frame: pl.DataFrame) -> None:
-        """Add a finished table that may be large: to the store where there is one."""
+        """Add a finished table that may be large: to the store if any, else to the result."""
         if self.store is None:
             self.tables[name] = _declared(name, frame)
         elif frame.height:
@@ -90,7 +87,7 @@ class _Rank:
 
 
 def _order(rank: _Rank) -> None:
-    """Take spans and calls in order of time."""
+    """Sort spans and calls by time."""
     derived_from = ("sequence_number", "forward_thread_id", "backend", "exact_path")
     rank.spans = _filled(_in_order(rank.raw.pop("spans", _NOTHING)), "spans", derived_from)
     rank.calls = _by_start(
@@ -150,19 +147,19 @@ def _mark_spans(rank: _Rank) -> None:
 
 
 def _name_calls(rank: _Rank) -> None:
-    """Add the function's name without its version, and its kind, to calls."""
+    """Add to calls the function's name without its version, and the kind of call."""
     api = each_once(rank.calls["raw_api"], strip_version).alias("api")
     rank.calls = rank.calls.with_columns(api, each_once(api, api_kind).alias("kind"))
 
 
 def _step(rank: _Rank) -> None:
-    """Add the step to spans and calls."""
+    """Add to spans and calls the step that they belong to."""
     rank.marks = find_marks(rank.spans)
     rank.spans, rank.calls = mark_steps(rank.spans, rank.marks), mark_steps(rank.calls, rank.marks)
 
 
 def _list(rank: _Rank) -> None:
-    """Make the tables of modules, of the sites where calls are made, and of threads' activities."""
+    """Make the tables of modules, of call sites, and of threads' activities."""
     sites, columns_of_sites = find_sites(rank.spans, rank.calls["span_id"], rank.calls["start_ns"])
     rank.calls = rank.calls.with_columns(columns_of_sites)
     rank.tables["layers"] = list_layers(rank.spans)
@@ -171,9 +168,9 @@ def _list(rank: _Rank) -> None:
 
 
 def _leave_spans(rank: _Rank) -> None:
-    """Finish the spans after keeping what device work needs of them.
+    """Finish the spans, keeping only the columns that device work needs.
 
-    With a store their memory is then free.
+    With a store, the memory of the others is then free.
     """
     if "kernels" in rank.raw and (rank.spans["kind"] == "op").any():
         rank.contexts = _ops_around(rank.spans)
@@ -211,7 +208,7 @@ def _link(rank: _Rank) -> None:
 
 
 def _take_others(rank: _Rank) -> None:
-    """Finish calls, the tables that only need sorting, and devices."""
+    """Finish calls and devices, and sort the remaining tables."""
     rank.finish("api_calls", rank.calls)
     for name, order in _ORDERS.items():
         if name in rank.raw:
@@ -229,7 +226,7 @@ _STAGES = (_order, _nest, _mark_spans, _name_calls, _step, _list, _leave_spans, 
 def _in_order(spans: pl.DataFrame) -> pl.DataFrame:
     """Return spans by start; of those that start together, the longest comes first.
 
-    Columns are copied one by one, so that never all are in memory twice.
+    Columns are copied one by one, so that not all are in memory twice.
     """
     if not spans.width:
         return spans
@@ -277,7 +274,7 @@ def _filled(frame: pl.DataFrame, name: str, columns: tuple[str, ...]) -> pl.Data
 def _most_frequent(processes: pl.Series) -> int:
     """Return the process that most rows have, 0 where unknown.
 
-    Mostly there is one process, and then nothing is counted.
+    A single process, which is the usual case, is returned without counting.
     """
     process = processes.min()
     if process != processes.max():
@@ -286,7 +283,7 @@ def _most_frequent(processes: pl.Series) -> int:
 
 
 def _by_start(frame: pl.DataFrame) -> pl.DataFrame:
-    """Return rows sorted by start; most profilers write them so, and then nothing is moved."""
+    """Return rows sorted by start; rows in order, as most profilers write them, are not copied."""
     return frame if frame["start_ns"].is_sorted() else frame.sort("start_ns", maintain_order=True)
 
 

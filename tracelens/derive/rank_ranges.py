@@ -1,4 +1,4 @@
-"""Write ranks in text as ranges, and one sentence for all ranks that it holds for."""
+"""Write ranks in text as ranges, and merge sentences that hold for several ranks."""
 
 import re
 from collections.abc import Iterable, Sequence
@@ -6,14 +6,14 @@ from collections.abc import Iterable, Sequence
 import polars as pl
 
 MANY = 4
-"""More ranks than this are said in one sentence."""
+"""More ranks than this are described in one sentence."""
 _RANK = re.compile(r"Rank (\d+)\b")
 _RANGES = re.compile(r"(-?[\d,.]*\d) to -?[\d,.]*\d to -?[\d,.]*\d to (-?[\d,.]*\d)")
 _NUMBER = re.compile(r"(?<![\w.])-?\d[\d,]*(?:\.\d+)?(?!\w)")
 
 
 def merge_ranks(sentences: Sequence[str]) -> list[str]:
-    """Merge sentences of more than MANY ranks that differ in numbers only."""
+    """Merge sentences that differ in numbers only, where they are about more than MANY ranks."""
     begins = [_RANK.match(sentence) for sentence in sentences]
     if len({begin[1] for begin in begins if begin}) <= MANY:
         return [*sentences]
@@ -48,7 +48,7 @@ def merge_rows(frame: pl.DataFrame) -> pl.DataFrame:
 
 
 def group_ranks(texts: Iterable[tuple[int, str]]) -> list[tuple[list[int], str]]:
-    """Group ranks whose texts differ in numbers only; up to MANY ranks are each a group."""
+    """Group ranks whose texts differ in numbers only; up to MANY ranks form one group each."""
     pairs = [*texts]
     by_text: dict[str | int, list[tuple[int, str]]] = {}
     for rank, text in pairs:
@@ -62,7 +62,7 @@ def group_ranks(texts: Iterable[tuple[int, str]]) -> list[tuple[list[int], str]]
 
 
 def join_numbers(texts: Sequence[str]) -> str:
-    """Merge texts that differ in numbers only: numbers that differ become "LEAST to GREATEST"."""
+    """Merge texts that differ in numbers only: differing numbers become "LEAST to GREATEST"."""
     columns = iter(zip(*(_NUMBER.findall(text) for text in texts), strict=True))
 
     def as_range(_: re.Match[str]) -> str:
@@ -86,7 +86,7 @@ def list_ranks(ranks: Iterable[int]) -> str:
 
 
 def _subject(ranks: Sequence[int], following: str) -> str:
-    """Begin a sentence on the ranks; a colon, a comma or a verb in the singular follows."""
+    """Begin a sentence on the ranks; a colon, a comma or a verb in the singular has to follow."""
     phrase = list_ranks(ranks)
     each = following == " " and phrase.startswith("ranks")
     return f"Each of {phrase}" if each else phrase.capitalize()

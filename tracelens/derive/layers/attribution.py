@@ -1,4 +1,4 @@
-"""GPU time of kernels by layer and phase, with the evidence for the layer."""
+"""Sum GPU time of kernels by layer and phase, with the evidence for the layer."""
 
 from collections.abc import Sequence
 
@@ -27,8 +27,7 @@ from tracelens.trace import Trace
 
 PRE_WINDOW = "(pre-window)"
 ROOT_ONLY = "root module only"
-"""Evidence of kernels launched in the model's root module, or a wrapper of it, and in no module
-below."""
+"""Evidence of kernels launched in the model's root module, or a wrapper of it, and not below."""
 _KIND = [
     "rank",
     "module_path",
@@ -108,10 +107,7 @@ def layer_step_times(trace: Trace) -> pl.DataFrame:
 def _placed_work(
     trace: Trace, *, in_steps: bool, base: Trace | None, key: Sequence[str] = ()
 ) -> pl.DataFrame:
-    """Return kernels, parts or kinds of them, with layer, phase, evidence, times and n.
-
-    Rows that differ in a column of `key` stay apart.
-    """
+    """Return kernels, parts or sums of them, with layer, phase, evidence, times and n."""
     replays = _replays(trace, base)
     if not trace.has("provenance") and not replays:
         kinds = _kinds(trace, in_steps=in_steps, more=key)
@@ -125,9 +121,9 @@ _Replays = list[tuple[pl.DataFrame, pl.DataFrame, str]]
 
 
 def _replays(trace: Trace, base: Trace | None = None) -> _Replays:
-    """Return every way to place replayed kernels.
+    """Return the sources from which replayed kernels can be placed, in order of preference.
 
-    A way has the pairs of a replayed kernel and its counterpart, the layers of the counterparts,
+    A source has the pairs of a replayed kernel and its counterpart, the layers of the counterparts,
     and the name of this evidence.
     """
     if not has_replays(trace):
@@ -254,7 +250,7 @@ def with_classes(trace: Trace, placed: pl.DataFrame) -> pl.DataFrame:
 
 
 def _located(trace: Trace) -> pl.DataFrame:
-    """Return every kernel with the columns of _KIND, on which alone its layer depends.
+    """Return every kernel with the columns of _KIND, which alone decide its layer.
 
     module_path and phase are those of the span around the launch.
     """
@@ -287,7 +283,7 @@ def _knows_nodes(trace: Trace) -> bool:
 def _where(tree: pl.DataFrame, kernels: pl.DataFrame) -> tuple[pl.Series, pl.Series | pl.Expr]:
     """Return the span whose module each kernel belongs to.
 
-    Also return whether the kernel's graph node was made in that span.
+    Also return whether that is the span in which the kernel's graph node was made.
     """
     span_ids = kernels["span_id"]
     if "node_span_id" not in kernels.columns:
@@ -301,8 +297,8 @@ def name_layers(located: pl.DataFrame, trace: Trace) -> pl.DataFrame:
     """Return kernels, ops, or groups of them, with layer, class_name and evidence.
 
     Strings are pl.String. Input columns are module_path, phase, accumulates, is_root,
-    is_communication, by_node and link. They may be joined by by_range, and by loads (a data
-    loader's annotation is around). Rows that no rule places are unattributed.
+    is_communication, by_node and link; by_range and loads (a data loader's annotation is around)
+    are optional. Rows that no rule places are unattributed.
     """
     located = located.cast({pl.Categorical: pl.String})
     if "by_range" in located.columns:
@@ -359,7 +355,7 @@ def kernel_layers(trace: Trace, base: Trace | None = None) -> pl.DataFrame:
 def _layers_by_kind(trace: Trace) -> pl.DataFrame:
     """Return the layer of each kernel: rank, kernel_id, layer.
 
-    Kernels that agree in all that decides a layer are named once.
+    The layer is found once for all kernels that agree in the columns that decide it.
     """
     if trace.has("sites") and not _knows_nodes(trace):
         columns = ("rank", "kernel_id", "site_id", "link", "is_communication")

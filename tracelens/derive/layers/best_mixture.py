@@ -1,4 +1,4 @@
-"""The best choice between an eager and a compiled run for each layer, and its cost."""
+"""Find the best choice between an eager and a compiled run for each layer, and its cost."""
 
 from collections.abc import Sequence
 from math import inf
@@ -10,13 +10,15 @@ from tracelens.derive.layers.layer_times import Sides
 from tracelens.schemas.events import PRIMITIVES
 
 EAGER, COMPILED = 0, 1
-"""The two configurations, as positions in a layer's times. The model's caller runs in the first."""
+"""The two configurations, as positions in a layer's times. The model's caller is eager."""
 Row = dict[str, Any]
 TOTAL = "(total)"
 _WORDS = ("eager", "compiled")
 _MOVES = ("layout", "memory")
-"""Primitives that only prepare others: an eager convolution and the layout transform before it
-are one operation."""
+"""Primitives that only prepare the work of others.
+
+An eager convolution and the layout transform before it are one operation.
+"""
 
 
 def cheapest_path(times: Sequence[tuple[float, float]], change_cost: float) -> list[int]:
@@ -25,10 +27,9 @@ def cheapest_path(times: Sequence[tuple[float, float]], change_cost: float) -> l
     Dynamic programming over the layers finds it. `times` has each layer's time in either
     configuration, infinite where it cannot run in one. `change_cost` is paid wherever the
     configuration changes. A path that begins or ends compiled pays it there, as the model's caller
-    is eager. Of equal paths, the one is taken that stays longer in its configuration. Where changes
-    cost nothing, a layer that is equally fast in both is eager. With a cost of 0, this is the
-    recurrence of the thesis "Evaluating the PyTorch Compiler in the Vision Domain": the faster one,
-    layer by layer.
+    is eager. Of equal paths, the one with later changes is taken. Where changes cost nothing, a
+    layer that is equally fast in both is eager. With a cost of 0, this is the recurrence of the
+    thesis "Evaluating the PyTorch Compiler in the Vision Domain": the faster one, layer by layer.
     """
     cost = [0.0, inf]
     came_from: list[list[int]] = []
@@ -48,9 +49,9 @@ def cheapest_path(times: Sequence[tuple[float, float]], change_cost: float) -> l
 
 
 def _cheaper_origin(cost: Sequence[float], state: int, change_cost: float) -> int:
-    """Return the configuration from which a layer is reached at least cost.
+    """Return the configuration of the layer before from which `state` is reached at least cost.
 
-    At equal cost it is the same one, or eager where changes cost nothing.
+    At equal cost it is `state` itself, or eager where changes cost nothing.
     """
     stay = cost[state]
     change = cost[1 - state] + change_cost
@@ -100,7 +101,7 @@ def dynamic(layers: Sequence[Row], change_cost: float, region_ns: float) -> list
 
 
 def by_operation(layers: Sequence[Row], operations: dict[Any, tuple[Row, Row]]) -> list[Row]:
-    """Return the faster run for each operation of a layer that both runs split alike.
+    """Return the faster run for each operation of a layer that both runs split in the same way.
 
     Any other layer has the faster run as a whole. `operations` has each layer's times by operation
     in both runs.
@@ -178,10 +179,10 @@ def _faster(base: float | None, other: float | None) -> int:
 
 
 def operations(kernels: Sides, rank: int) -> dict[Any, tuple[Row, Row]]:
-    """Return for each layer the GPU time of its operations in both runs.
+    """Return, for each layer, the GPU time of its operations in both runs.
 
-    It is by primitive, over all phases, per step. `kernels` is from `both_kernel_times`. Time in
-    layout transforms and memory operations counts for the layer's longest other primitive.
+    Times are by primitive, over all phases, per step. `kernels` is from `both_kernel_times`. Time
+    in layout transforms and memory operations counts for the layer's longest other primitive.
     """
     sides = [_by_primitive(times.filter(pl.col("rank") == rank)) for times in kernels]
     return {layer: (sides[0][layer], sides[1][layer]) for layer in sides[0] if layer in sides[1]}

@@ -29,7 +29,7 @@ _BEGIN, _END = r"^(cuda|cu|hip)StreamBeginCapture", r"^(cuda|cu|hip)StreamEndCap
 _MARK = r"^capture_(\d{1,9})_[A-Z]"
 """The mark that a server puts around a capture, with its batch size."""
 _MOST_WRONG = 0.05
-"""A larger share of contradictions means that capture and replay are of two graphs."""
+"""A capture and a replay are of two graphs if a larger share of kernels contradicts."""
 _GRID, _BLOCK = (tuple(f"{what}_{axis}" for axis in "xyz") for what in ("grid", "block"))
 
 
@@ -44,7 +44,7 @@ class Captured:
     work: Trace
     launches: pl.DataFrame
     refused: set[str] = field(default_factory=set)
-    """Why replays are not of any of these captures, a clause each; filled by `pairs`."""
+    """Reasons why replays are of none of these captures, one clause each; filled by `pairs`."""
 
     def pairs(self, trace: Trace) -> pl.DataFrame:
         """Return each replayed kernel (rank, kernel_id) with its captured launch.
@@ -88,7 +88,7 @@ class Captured:
     def _chosen(
         self, rank: int, n_tokens: int | None, sizes: pl.DataFrame
     ) -> tuple[int | None, int | None]:
-        """Return the rank and batch size of the captures that a replay may be of; None for any.
+        """Return the rank and batch size of the captures that a replay may belong to; None for any.
 
         A server replays the graph of the smallest size that its tokens fit into. `sizes` has the
         ranks and batch sizes of all captures.
@@ -139,7 +139,7 @@ class Captured:
 def _best(
     kernels: pl.DataFrame, captures: Sequence[pl.DataFrame]
 ) -> tuple[float, pl.Series | None]:
-    """Return the least contradicting share of the captures, and its pairs."""
+    """Return the least share of contradicting kernels over the captures, and its pairs."""
     fits = [
         (wrong, ids)
         for launches in captures
@@ -228,9 +228,9 @@ def _with_batch_sizes(launches: pl.DataFrame, trace: Trace) -> pl.DataFrame:
 def _compared(kernels: pl.DataFrame, launches: pl.DataFrame) -> tuple[float, pl.Series | None]:
     """Pair a replay's kernels with a capture's launches; return the contradicting share, and pairs.
 
-    Where all launches name their kernels, the two sequences are aligned, and what is not aligned
-    contradicts. Otherwise they are paired in order if there are equally many. Without pairs the
-    share is 1.
+    Where all launches name their kernels, the two sequences are aligned, and elements that are not
+    aligned contradict. Otherwise they are paired in order if there are equally many. Without pairs
+    the share is 1.
     """
     if (launches["name"] != "").all():
         kernel_names = kernels["name"].str.strip_suffix(".kd")
@@ -254,7 +254,7 @@ def _compared(kernels: pl.DataFrame, launches: pl.DataFrame) -> tuple[float, pl.
 
 
 def _fits(row: dict[str, Any]) -> bool | None:
-    """Return whether a kernel may be the launched one; None where nothing tells."""
+    """Return whether a kernel may be the launched one; None where no property shows it."""
     if row["kernel_id"] is None or row["launched"] not in ("", row["name"].removesuffix(".kd")):
         return False
     primitives = runs_as(row["op"] or "")
@@ -277,8 +277,10 @@ def _fits(row: dict[str, Any]) -> bool | None:
 
 
 _VECTOR_THREADS = 128
-"""Threads of a block of torch's kernels on vectors; a thread takes 4, 8 or as many elements as
-the name says."""
+"""Threads of a block of torch's kernels on vectors.
+
+A thread takes 4 or 8 elements, or as many as the name says.
+"""
 _Rule = Callable[[re.Match[str], Sequence[int], list[list[int]]], bool]
 _RULES: tuple[tuple[str, _Rule], ...] = (
     (
@@ -302,7 +304,7 @@ _RULES: tuple[tuple[str, _Rule], ...] = (
 
 
 def _blocks(shapes: list[list[int]], of_a_block: int) -> int:
-    """Count a kernel's blocks, which take `of_a_block` elements of the broadcast shapes each."""
+    """Count a kernel's blocks: each takes `of_a_block` elements of the broadcast shape."""
     longest = max(map(len, shapes))
     padded = ([1] * (longest - len(shape)) + shape for shape in shapes)
     n_elements: int = math.prod(map(max, zip(*padded, strict=True)))

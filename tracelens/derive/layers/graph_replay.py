@@ -1,10 +1,10 @@
 """Give kernels of replayed CUDA graphs the layers of kernels that correspond to them.
 
-A replay is one call, so nothing around it says which layer each of its kernels belongs to.
-`graph_capture` finds the launches that were recorded while the graph was captured. Here, a run
-without graphs is used: in it the same program launches the same kernels one by one, in the same
-order. The two sequences of names are aligned, each distinct one once, and a replayed kernel takes
-the layer of its partner.
+A replay is one call, so no span around it shows the layer of each of its kernels. `graph_capture`
+finds the launches that were recorded while the graph was captured. Here, a run without graphs is
+used: in it the same program launches the same kernels one by one, in the same order. The two
+sequences of names are aligned, each distinct one once, and a replayed kernel takes the layer of its
+partner.
 """
 
 import polars as pl
@@ -19,9 +19,9 @@ UNATTRIBUTED = "(unattributed)"
 _LEAST_ALIKE = 0.5
 """The least share of a sequence to match.
 
-With less, the base ran another program, and nothing is placed. Nor is anything placed if fewer of
-the matched kernels have equal grids: that was another batch size. Compiled twice, the same program
-keeps 72 to 92 % of them, with another batch size 8 % (seen on an H200).
+With less, the base ran another program, and nothing is placed. The same limit holds for the share
+of matched kernels with equal grids: with fewer, the base had another batch size. Compiled twice,
+the same program keeps 72 to 92 % of them, with another batch size 8 % (measured on an H200).
 """
 _LONGEST_RUN = 20_000
 """Most kernels of a base without steps that are aligned.
@@ -29,7 +29,7 @@ _LONGEST_RUN = 20_000
 Alignment takes time proportional to the product of both lengths.
 """
 _PATHS_ONLY = ("none", "root module only", "module span", "backward sequence")
-"""Evidence from the launch. All kernels of a replay share it."""
+"""Evidence from the launch, which all kernels of a replay share."""
 PAIRS = pl.Schema(
     {"rank": pl.Int32, "kernel_id": pl.Int64, "base_rank": pl.Int32, "base_id": pl.Int64}
 )
@@ -99,7 +99,7 @@ def _fractions(parts: pl.DataFrame) -> pl.DataFrame:
 
 
 def pairs_by_name(trace: Trace, base: Trace) -> pl.DataFrame:
-    """Pair each replayed kernel with the base's kernel like it.
+    """Pair each replayed kernel with the kernel of the base that corresponds to it.
 
     Columns are rank, kernel_id, base_rank and base_id.
     """
@@ -134,7 +134,10 @@ def pairs_by_name(trace: Trace, base: Trace) -> pl.DataFrame:
 
 
 def _coded(trace: Trace, base: Trace) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """Return both traces' kernels in order, the base's without replays; equal names share codes."""
+    """Return both traces' kernels in launch order, with equal names coded alike.
+
+    The base's replayed kernels are left out.
+    """
     mine = _sequences(trace)
     theirs = _sequences(base).filter(pl.col("link") != "graph")
     if tools(trace) != tools(base):
@@ -154,7 +157,7 @@ def _coded(trace: Trace, base: Trace) -> tuple[pl.DataFrame, pl.DataFrame]:
 
 
 def bare_name(name: pl.Expr) -> pl.Expr:
-    """Return a kernel's name up to the parts that tools write differently.
+    """Return a kernel's name without the parts that tools write differently.
 
     These are template arguments, parameters and unnamed namespaces.
     """
@@ -162,7 +165,7 @@ def bare_name(name: pl.Expr) -> pl.Expr:
 
 
 def tools(trace: Trace) -> set[object]:
-    """Return the profilers whose captures the trace was made of."""
+    """Return the profilers whose captures the trace contains."""
     return {source.get("producer") for source in trace.manifest.sources} & {
         "torch.profiler",
         "Nsight Systems",
@@ -172,7 +175,7 @@ def tools(trace: Trace) -> set[object]:
 def _sequences(trace: Trace) -> pl.DataFrame:
     """Return kernels in launch order.
 
-    Kernels of a replay are in the order of the graph's nodes, where the source has it. `unit`
+    Kernels of a replay are in the order of the graph's nodes, where the source records it. `unit`
     groups kernels: by step (0 or more), or outside of steps by launch (below 0).
     """
     columns = (

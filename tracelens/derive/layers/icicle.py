@@ -1,4 +1,4 @@
-"""A rank's kernel time from layers over ops down to kernels."""
+"""Sum a rank's kernel time by layer, then by op, then by kernel."""
 
 import polars as pl
 
@@ -6,7 +6,7 @@ from tracelens.derive.layers.attribution import name_layers
 from tracelens.trace import Trace
 
 MOST_ROWS = 10_000
-"""Most rows. Further ones are put together, layer by layer."""
+"""Most rows; further ones are merged, layer by layer."""
 PATHS = {
     "phase": pl.String,
     "layer": pl.String,
@@ -20,11 +20,11 @@ _SITE = ("rank", "site_id")
 
 
 def kernel_paths(trace: Trace, rank: int, most: int = MOST_ROWS) -> pl.DataFrame:
-    """Return time and number of kernels by phase, layer, op and kernel name.
+    """Return time and number of kernels by phase, layer, op and kernel name, most time first.
 
     The op is the outermost one around the launch. Times sum to the rank's kernel total. A kernel
-    belongs to the layer that launched it, so compiled or replayed work stands where it was called.
-    Most time comes first. The result is empty without kernels, or where no sites are recorded.
+    belongs to the layer that launched it, so compiled or replayed work counts where it was called.
+    The result is empty without kernels, or where no sites are recorded.
     """
     kernels = trace.select(
         "kernels", *_SITE, "name", "primitive", "link", "is_communication", "duration_ns"

@@ -12,7 +12,7 @@ from tracelens.derive.time.step_table import steps_of
 from tracelens.trace import Trace
 
 _MACHINERY = r"torch/(?:nn/modules/module|_ops|utils/_contextlib|fx/graph_module)\.py|^triton/"
-"""Python files that every call of a module, an op or a Triton kernel runs through."""
+"""Python files that every call of a module, an op or a Triton kernel passes through."""
 _ORIGIN = pl.Schema({"op": pl.String(), "place": pl.String(), "phase": pl.String()})
 
 
@@ -20,8 +20,9 @@ def kernel_origins(trace: Trace, base: Trace | None = None) -> pl.DataFrame:
     """Return rank, kernel_id, op, place, layer and phase of each kernel, None where unknown.
 
     `op` is the innermost one. `place` is the innermost Python frame that is not the framework's
-    machinery. `phase` is what a server's step does, else the part of a training step. Kernels of
-    replays have what was recorded as their graph was captured, in the trace itself or in `base`.
+    machinery. `phase` is the kind of a server's step, else the part of a training step. Kernels of
+    replays have the origins recorded when their graph was captured, in the trace itself or in
+    `base`.
     """
     kernels = trace.select("kernels", "rank", "kernel_id", "span_id", "step")
     found = _origins(trace, kernels).drop("span_id")

@@ -1,4 +1,4 @@
-"""Host time of layers: the self time of the ops that belong to each."""
+"""Sum host time by layer: the self time of the ops that belong to each."""
 
 from collections.abc import Sequence
 
@@ -15,11 +15,11 @@ from tracelens.trace import Trace
 _COLUMNS = ("rank", "span_id", "parent_id", "kind", "name", "self_ns", "module_path", "phase")
 _PLACE = ("rank", "module_path", "phase", "accumulates", "loads")
 _LOADER = r"^enumerate\(DataLoader\)"
-"""The annotation around what a data loader does on the thread that asks it for a batch."""
+"""The annotation around a data loader's work on the thread that asks it for a batch."""
 
 
 def layer_host_times(trace: Trace, by: Sequence[str] = ()) -> pl.DataFrame:
-    """Time each layer's ops on the host: the rows sum to the ops' self time.
+    """Time each layer's ops on the host; the rows sum to the ops' self time.
 
     There is one row per rank, layer, class_name, phase and evidence, and per value of `by`, which
     names columns of spans such as the step. Columns are n_ops and op_self_ns. Where the modules of

@@ -1,6 +1,6 @@
-"""Read times of layers: from kernels by step, and from the table `timings`.
+"""Read times of layers, from kernels by step and from the table `timings`.
 
-Also set two runs side by side.
+The times of two runs are joined.
 """
 
 from concurrent.futures import ThreadPoolExecutor
@@ -47,7 +47,7 @@ def kernel_times(trace: Trace) -> pl.DataFrame:
 
 
 def both_kernel_times(base: Trace, other: Trace) -> Sides | None:
-    """`kernel_times` of each trace, computed in two threads; None where one has no kernels."""
+    """Return the `kernel_times` of each trace, computed in two threads; None without kernels."""
     if not base.has("kernels") or not other.has("kernels"):
         return None
     with ThreadPoolExecutor(2) as pool:
@@ -83,8 +83,8 @@ def measured_times(trace: Trace) -> pl.DataFrame:
 def region_cost(trace: Trace, configuration: str | None) -> float | None:
     """Return the median cost of calling a compiled region, or None if never measured.
 
-    It is that measured in the configuration; for None, in any. A median below 0, which is noise,
-    counts as 0.
+    Only times of the configuration count; None counts all. A median below 0, which is noise, counts
+    as 0.
     """
     is_measured = ~pl.col("is_warmup")
     is_region = pl.col("module_path") == REGION
@@ -96,9 +96,9 @@ def region_cost(trace: Trace, configuration: str | None) -> float | None:
 
 
 def are_numbered(layers: pl.DataFrame) -> bool:
-    """Return whether the layers' paths number modules by class, as traces do.
+    """Return whether the layers' paths number modules by class, as paths in traces do.
 
-    Such a path is ResNet_0.Conv2d_3; others name attributes.
+    Such a path is ResNet_0.Conv2d_3; other paths have names of attributes.
     """
     named = layers.drop_nulls("class_name")
     last = pl.col("layer").str.extract(r"([^.]+?)_\d+$")
@@ -121,7 +121,7 @@ def layer_pairs(base: Trace, other: Trace, kernels: Sides | None) -> pl.DataFram
     Columns are those of COMPARE_LAYERS up to the evidence. One way is the GPU time of kernels, from
     `both_kernel_times`. Each pair of measured configurations is another way, for each method that
     measured both. Configurations are paired on the same device where possible: eager ones of base,
-    where it has any, with compiled ones of other, where it has any.
+    if it has any, with compiled ones of other, if it has any.
     """
     parts = []
     if kernels is not None:
@@ -187,7 +187,7 @@ def _ways(measured: pl.DataFrame) -> list[Way]:
 
 
 def _of(measured: pl.DataFrame, way: Way) -> pl.DataFrame:
-    """Return the layers that were measured in that way; what is measured is the forward pass."""
+    """Return the layers that were measured in that way, as times of the forward pass."""
     method, synchronized, profiled, _, quantity = way.variant
     wanted = (way.configuration, way.compile_mode, *way.variant)
     details = [
@@ -204,7 +204,7 @@ def _of(measured: pl.DataFrame, way: Way) -> pl.DataFrame:
 
 
 def _measured_pairs(base: list[Way], other: list[Way]) -> list[tuple[Way, Way]]:
-    """Return the best variant that both have, for each pair of configurations and each method."""
+    """Return, for each pair of configurations and each method, the best variant that both have."""
     eager = [way for way in base if way.configuration in EAGER] or base
     compiled = [way for way in other if way.configuration not in EAGER] or other
     pairs = [
@@ -229,9 +229,9 @@ def _measured_pairs(base: list[Way], other: list[Way]) -> list[tuple[Way, Way]]:
 
 
 def _comparable(base: Way, other: Way) -> bool:
-    """Return whether both were measured alike.
+    """Return whether both were measured in the same way.
 
-    Times by the profiler have to be self times on the device that each one ran on, CPU or GPU.
+    Times by the profiler have to be self times on the device on which each ran, CPU or GPU.
     """
     if base.variant[0] != "profiler":
         return base.variant == other.variant

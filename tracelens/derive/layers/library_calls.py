@@ -1,4 +1,4 @@
-"""Align the kernels between two generated ones with the library calls recorded there.
+"""Align kernels with recorded library calls, between two kernels that Inductor generated.
 
 This is a Viterbi alignment (Viterbi, IEEE Transactions on Information Theory 13, 1967). The hidden
 state is the library call under way, each kernel is an observation, and the path with the best sum
@@ -11,24 +11,24 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 MAIN = ("conv", "gemm", "attention")
-"""Primitives with exactly one kernel per library call.
+"""Primitives of which each library call has exactly one kernel.
 
 The call's other kernels prepare or finish that one.
 """
 FINISHES = ("reduction",)
 """Primitives of kernels that finish a library call's work."""
 _RUNS = (("attention", ("attention",)), ("conv", ("conv", "gemm")), ("mm", ("gemm",)))
-"""Parts of library calls' names, and the primitives of the kernel that does such a call's work."""
+"""Parts of library calls' names, with the primitives of the kernel that does such a call's work."""
 _MOST_SKIPPED = 2
-"""Calls in a row that may have launched nothing."""
+"""Most calls in a row that may have launched nothing."""
 
 # Scores. They only have to rank alignments: what the name of a call tells outweighs all guesses.
 _KNOWN_WORK = 3.0
-"""Score of a kernel that computes what the call's name says."""
+"""Score of a kernel whose primitive is the one that the call's name implies."""
 _UNKNOWN_KERNEL = 2.0
-"""Score of a kernel whose name tells nothing: it may do any call's work."""
+"""Score of a kernel whose name shows no primitive: it may do any call's work."""
 _UNKNOWN_CALL = 1.0
-"""Score within a call whose name tells nothing: any kernel but a main one may belong to it."""
+"""Score within a call whose name implies no primitive: any kernel but a main one may be its own."""
 _PREPARES = 0.25
 """Score of any other kernel that begins a call, as a layout change does."""
 _FINISHES_WORK = 0.5
@@ -51,7 +51,7 @@ class _State(NamedTuple):
 
 
 class _Path(NamedTuple):
-    """The best way into a state: its score, and the call of each kernel so far."""
+    """The best path into a state: its score, and the call of each kernel so far."""
 
     score: float
     calls: tuple[int, ...]
@@ -62,7 +62,7 @@ def calls_in_gap(primitives: Sequence[str], calls: Sequence[str]) -> list[int | 
 
     Kernels are given by primitive. Kernels and calls are in order. A call has one kernel that does
     its work; kernels before it prepare, kernels after it finish. Without a kernel that does its
-    work, a call's kernels stay unmatched. A call that is alone has all kernels.
+    work, a call's kernels stay unmatched. A single call gets all kernels.
     """
     if len(calls) < 2:
         return [0 if calls else None] * len(primitives)
@@ -105,7 +105,7 @@ def _next_states(
 def _score(primitive: str, call: str, before: _State, n_begun: int) -> float:
     """Return the score of a kernel as a part of a call.
 
-    With `n_begun` 0, the call before it goes on; else that many calls begin.
+    With `n_begun` 0, the call of the kernel before continues; else that many calls begin.
     """
     fit = _fit(call, primitive)
     if n_begun:
@@ -135,6 +135,6 @@ def _fit(call: str, primitive: str) -> float:
 def runs_as(call: str) -> tuple[str, ...] | None:
     """Return the primitives of the kernel that does the work of a library call or op.
 
-    Return None where its name does not tell.
+    Return None where its name implies none.
     """
     return next((of for word, of in _RUNS if word in call), None)

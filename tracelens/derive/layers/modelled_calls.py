@@ -30,9 +30,9 @@ _KERNEL = (
 CALL = ("rank", "device_id", "run", "call")
 """The key of a call: `run` is the replay that ran its kernels, None outside of graphs."""
 _IS_TF32 = r"(?i)tf32|_s1688"
-"""CUTLASS names a product after its instruction.
+"""Pattern of CUTLASS products that take float32 as TF32, by the instruction in their name.
 
-The instruction of 16x8x8 with sums in float32 takes float32 as TF32.
+The instruction is the one of 16x8x8 with sums in float32.
 """
 _PRECISIONS = {"float32": "fp32", "bfloat16": "bf16", "float16": "fp16", "float8": "fp8"}
 _WORK = pl.Schema(
@@ -53,13 +53,13 @@ _WORK = pl.Schema(
 
 @dataclass(frozen=True, slots=True)
 class Modelled:
-    """The modelled calls that ran kernels, and all kernels with what they belong to.
+    """The modelled calls that ran kernels, and all kernels, each with its call.
 
     `calls` has rank, device_id, step, op, shapes, dtypes, precision (None for a precision without a
     peak), flops, needed_flops, least_bytes (of which cache_bytes), duration_ns and n_kernels of its
-    kernels, and what its work `assumed`. `rest` has rank, device_id, step and duration_ns of
-    kernels in no such call, and `why` they are in none. `kernels` has the kernel_id of each kernel
-    in a call, with CALL.
+    kernels, and `assumed`, the assumptions about its work. `rest` has rank, device_id, step and
+    duration_ns of kernels in no such call, with the reason, `why`. `kernels` has the kernel_id of
+    each kernel in a call, with CALL.
     """
 
     calls: pl.DataFrame
@@ -68,7 +68,7 @@ class Modelled:
 
 
 def modelled(trace: Trace, base: Trace | None = None, only: pl.Expr | None = None) -> Modelled:
-    """Return the trace's kernels, split into modelled calls and the rest.
+    """Split the trace's kernels into modelled calls and the rest.
 
     Ops nest (conv2d, convolution, _convolution, cudnn_convolution): the innermost whose work is
     known is the call. Kernels that a graph replayed belong to the calls that the graph's capture
@@ -133,10 +133,10 @@ def _modelled(trace: Trace, base: Trace | None = None, only: pl.Expr | None = No
 
 
 def _with_contexts(calls: pl.DataFrame, trace: Trace) -> pl.DataFrame:
-    """Return the calls; attention to a cache gets what it computes and reads in its step.
+    """Return the calls; those of attention to a cache get the work that the step's mark shows.
 
-    The marks of a server's steps tell how many keys all queries together meet. Where they do not,
-    each token is taken to meet itself only, and `assumed` says so.
+    The marks of a server's steps give the number of keys that all queries together attend to. Where
+    they do not, each token is taken to attend to itself only, and `assumed` says so.
     """
     calls = calls.with_columns(cache_bytes=pl.lit(0.0))
     pair_flops = pl.col("pair_flops")
@@ -165,7 +165,7 @@ def _with_contexts(calls: pl.DataFrame, trace: Trace) -> pl.DataFrame:
 
 
 def _explained(rest: pl.DataFrame, trace: Trace) -> pl.DataFrame:
-    """Return the kernels in no modelled call, with `why`."""
+    """Return the kernels in no modelled call, with the reason, `why`."""
     is_op = pl.col("kind") == "op"
     ops = trace.select("spans", "rank", "span_id", "name", where=is_op)
     ops = ops.with_columns(innermost=pl.col("name").cast(pl.String)).drop("name")
@@ -187,7 +187,7 @@ def _has_shapes(trace: Trace) -> bool:
 
 
 def _with_replays(called: pl.DataFrame, trace: Trace, base: Trace | None) -> pl.DataFrame:
-    """Return the kernels; those that graphs replayed have their calls, as far as known.
+    """Return the kernels, with a call also for those that graphs replayed, where it is known.
 
     `run` is the replay's API call.
     """
@@ -215,7 +215,7 @@ def _with_replays(called: pl.DataFrame, trace: Trace, base: Trace | None) -> pl.
 def replayed_launches(
     trace: Trace, base: Trace | None
 ) -> Iterator[tuple[Trace, pl.DataFrame, pl.DataFrame]]:
-    """Yield each trace that tells the ops of replays, with its launches, spans and pairs."""
+    """Yield each trace that shows the ops of replays, with its launches, spans and pairs."""
     for side in filter(None, (trace, base)):
         captured = captured_graphs(side)
         if captured is not None:
@@ -234,7 +234,7 @@ def replayed_launches(
 def _called(trace: Trace, kernels: pl.DataFrame, only: pl.Expr | None = None) -> pl.DataFrame:
     """Return kernels (rank, span_id, name, grid_x and others) with their call and its work.
 
-    `call` is the span of the nearest op above whose work is known; None where there is none.
+    `call` is the span of the innermost op around the launch whose work is known; None without one.
     """
     is_known = (
         (pl.col("kind") == "op")
@@ -260,7 +260,7 @@ def _called(trace: Trace, kernels: pl.DataFrame, only: pl.Expr | None = None) ->
 
 
 def _calls(tree: pl.DataFrame, kernels: pl.DataFrame, works: pl.DataFrame) -> pl.Series:
-    """Return the span of each kernel's call, None for a kernel in none; all of one rank."""
+    """Return the span of each kernel's call, None for a kernel in none; all are of one rank."""
     parent = tree["parent_id"]
     none = pl.repeat(False, tree.height, dtype=pl.Boolean, eager=True)
     is_call = none.clone().scatter(works["span_id"], True)
@@ -279,7 +279,7 @@ def _calls(tree: pl.DataFrame, kernels: pl.DataFrame, works: pl.DataFrame) -> pl
 def _works(found: pl.DataFrame) -> pl.DataFrame:
     """Return rank, span_id and work of the spans whose work is known.
 
-    Each distinct input is looked at once.
+    The work of each distinct input is computed once.
     """
     keys = (*_INPUTS, "list_dtype", "list_assumed", "n_chosen", "weight_bytes")
     distinct = found.lazy().group_by(keys, maintain_order=True).agg("rank", "span_id").collect()

@@ -13,8 +13,8 @@ def in_open_backward(trace: Trace) -> pl.DataFrame:
     """Return kernels of autograd's own threads: rank, kernel_id, by_range (True).
 
     At such a launch, an annotation or NVTX range named `backward` is open in another thread of the
-    process. The launching thread is inside no span of its own that would tell what it does. Only
-    traces with nothing but ranges are like this: PyTorch's profiler gives autograd's threads spans.
+    process. The launching thread is inside no span that would show what it does. This occurs only
+    in traces with nothing but ranges: PyTorch's profiler gives autograd's threads spans.
     """
     kernels = trace.select("kernels", "rank", "kernel_id", "api_call_id", "span_id")
     lacks_span = pl.col("span_id").is_null()

@@ -18,7 +18,7 @@ from tracelens.derive.layers.sequence_alignment import align
 _GRAPH_SPAN = r"^## Call CompiledFxGraph (\S+) ##$"
 _PREFIX = re.compile(r"^graph_\d+_")
 _SUMS = r"(?i)split_?k_?reduce"
-"""Kernels that add up the parts of a product's depth.
+"""Kernels that sum the partial products of a split product.
 
 Their primitive is gemm, but they follow the kernel that multiplies.
 """
@@ -70,8 +70,8 @@ def recorded_calls(
 def _calls(kernels: pl.DataFrame, tree: pl.DataFrame) -> pl.DataFrame:
     """Return one rank's kernels that ran in a compiled graph.
 
-    They have the graph's key, its run, and the call in it. The call is the outermost op between the
-    kernel's launch and the graph; without an op, the kernel is a call of its own.
+    Added are the graph's key, the run of the graph, and the call in it. The call is the outermost
+    op between the kernel's launch and the graph; without an op, the kernel is a call of its own.
     """
     keys = tree["name"].str.extract(_GRAPH_SPAN)
     is_op = tree["kind"] == "op"
@@ -167,9 +167,9 @@ def _recorded(provenance: pl.DataFrame) -> dict[str, list[tuple[int, str]]]:
 
 
 def _extern_label(name: str) -> str:
-    """Return the same name for a recorded library call and for the trace's op.
+    """Return one name for a recorded library call and the op in the trace that stands for it.
 
-    `torch.ops.aten.sort.stable` and `aten::sort` have the same.
+    `torch.ops.aten.sort.stable` and `aten::sort` both become the same name.
     """
     word = next((word for word in re.split(r"::|\.", name) if word not in _NO_NAMES), name)
     return "extern " + _VARIANTS.get(word, word)
@@ -177,7 +177,7 @@ def _extern_label(name: str) -> str:
 
 _NO_NAMES = {"extern_kernels", "torch", "ops", "aten", "default", "out"}
 _VARIANTS = {"bias_addmm": "addmm"}
-"""Inductor's own wrapper, and the op that it runs."""
+"""Wrappers of Inductor's own, each with the op that it runs."""
 
 
 def _as_calls(kernels: pl.DataFrame) -> list[tuple[str, list[str]]]:
@@ -228,8 +228,8 @@ def _fill_gaps(
 ) -> None:
     """Match kernels that have no op with the library calls recorded at their place.
 
-    The replay of a CUDA graph has such kernels. Between two known kernels there may be several such
-    calls; `calls_in_gap` tells which kernel belongs to which.
+    The replay of a CUDA graph has such kernels. Between two matched kernels there may be several
+    such calls; `calls_in_gap` decides which kernel belongs to which.
     """
     first = 0
     last = -1
@@ -265,8 +265,8 @@ def shares_of(nodes: pl.DataFrame, by: list[str], **more: pl.Expr) -> pl.DataFra
     """Return one row per recorded call and value of `by`.
 
     estimate_frac is its share by the bytes that its nodes write. The range low_frac to high_frac
-    covers that split, an equal one, and all for the value with most bytes. `more` are aggregates of
-    the nodes to keep.
+    covers that split, an equal one, and one that gives all to the value with most bytes. `more` are
+    aggregates of the nodes to keep.
     """
     call = ["graph_key", "call_order"]
     written_bytes = pl.col("output_bytes").clip(lower_bound=0)
@@ -291,7 +291,7 @@ def shares_of(nodes: pl.DataFrame, by: list[str], **more: pl.Expr) -> pl.DataFra
 def _own_nodes(nodes: pl.DataFrame) -> pl.DataFrame:
     """Leave out nodes that Inductor lists beside the node that a library call runs.
 
-    A fallback's origins include neighbours that were inlined on the way (seen with torch 2.11).
+    A fallback's origins include neighbours that were inlined on the way (observed with torch 2.11).
     """
     words = pl.col("kernel_name", "aten_op").str.replace(
         r"^(extern_kernels|torch\.ops\.aten|aten)\.", ""
@@ -314,7 +314,7 @@ def _parts(placed: pl.DataFrame, shares: pl.DataFrame) -> pl.DataFrame:
 def cumulated(shares: pl.DataFrame, key: list[str]) -> pl.DataFrame:
     """Return the shares with until_frac and is_last.
 
-    until_frac is the running sum of estimate_frac within each group.
+    until_frac is the cumulative sum of estimate_frac within each group.
     """
     last_number = pl.len().over(key) - 1
     is_last = pl.int_range(pl.len()).over(key) == last_number

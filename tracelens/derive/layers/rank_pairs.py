@@ -1,6 +1,6 @@
-"""Compare one rank with another.
+"""Compare two ranks with each other.
 
-Comparisons match rows by rank, so base's rank takes the number of other's.
+Comparisons match rows by rank, so the rank of base is given the number of the other rank.
 """
 
 from collections.abc import Callable
@@ -32,7 +32,7 @@ def _as_rank(trace: Trace, rank: int) -> Trace:
 def pairs_ranks(
     compare: Callable[Concatenate[Trace, Trace, _P], _T],
 ) -> Callable[Concatenate[Trace, Trace, _P], _T]:
-    """Wrap a comparison: it then compares two ranks, given two traces of one rank each."""
+    """Wrap a comparison so that it compares two ranks when each trace has only one rank."""
 
     @wraps(compare)
     def paired(base: Trace, other: Trace, /, *args: _P.args, **more: _P.kwargs) -> _T:

@@ -1,4 +1,4 @@
-"""Advice from the roofline: products in float32, and chains of ops that only move memory.
+"""Advise by the roofline: on products in float32, and on chains of ops that only move memory.
 
 The roofline of one step of each rank stands for all of its steps.
 """
@@ -15,16 +15,16 @@ from tracelens.derive.time.judged_program import JudgedProgram
 from tracelens.errors import MissingTableError
 
 FUSED_FAMILIES = ("elementwise", "copy", "dropout")
-"""Families of ops that a compiler joins to their neighbours."""
+"""Families of ops that a compiler fuses with their neighbours."""
 _PRODUCTS = ("gemm", "conv")
 _MOVERS = ("elementwise", "layout", "copy")
 _MOST_KERNELS = 50_000
-"""Without steps, all kernels are looked at; of more than this, none."""
+"""Without steps, all kernels are examined, unless there are more than this."""
 _STREAM = (*DEVICE_KEY, "stream_id")
 
 
 def roofline_rules(program: JudgedProgram) -> Iterator[Rule]:
-    """List advice on what kernels compute with, and on what they read and write.
+    """List advice on the precision of kernels, and on the bytes that they read and write.
 
     There is none where the device idles half of the time: shorter kernels leave it idle longer.
     """
@@ -62,7 +62,7 @@ def roofline_rules(program: JudgedProgram) -> Iterator[Rule]:
 
 
 def _sample(program: JudgedProgram) -> pl.Expr | None:
-    """Return a condition for one step of each rank, whose kernels take the median time.
+    """Return a condition for one step of each rank, the one with the median kernel time.
 
     Where no step is marked, it holds for all rows; None where these are too many.
     """
@@ -88,7 +88,8 @@ def _sample(program: JudgedProgram) -> pl.Expr | None:
 def _in_float32(program: JudgedProgram, calls: pl.DataFrame, scale: float) -> Iterator[Rule]:
     """Advise tensor cores for products and convolutions in float32.
 
-    An op of which a call ran as TF32 may use it already; the library chose another kernel.
+    An op of which a call ran as TF32 is left out: TF32 is allowed, and the library chose another
+    kernel for its other calls.
     """
     precision = pl.col("precision")
     may_use = calls.filter(precision == "tf32")["op"].unique().implode()

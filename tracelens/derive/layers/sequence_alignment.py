@@ -26,7 +26,7 @@ def align(mine: tuple[int, ...], theirs: tuple[int, ...]) -> list[int | None]:
 
 
 def _blocks(mine: tuple[int, ...], theirs: tuple[int, ...]) -> list[tuple[int, int]]:
-    """Return places paired by difflib.
+    """Return pairs of matching positions, found by difflib.
 
     The longest common block comes first, then what lies before and after it.
     """
@@ -35,11 +35,11 @@ def _blocks(mine: tuple[int, ...], theirs: tuple[int, ...]) -> list[tuple[int, i
 
 
 def _few_edits(mine: tuple[int, ...], theirs: tuple[int, ...]) -> list[tuple[int, int]]:
-    """Return places paired in a longest common subsequence, by Myers' greedy algorithm.
+    """Return pairs of positions in a longest common subsequence, by Myers' greedy algorithm.
 
-    Return None above _MOST_EDITS differences. difflib's time grows with the square of how often
-    names repeat. For two runs of a program that differ little, this one's grows with the length
-    only.
+    The list is empty above _MOST_EDITS differences. difflib's time grows with the square of how
+    often names repeat. For two runs of a program that differ little, the time of this one grows
+    with the length only.
     """
     reach = {1: 0}
     steps = []
@@ -60,9 +60,10 @@ def _few_edits(mine: tuple[int, ...], theirs: tuple[int, ...]) -> list[tuple[int
 
 
 def _onward(reach: dict[int, int], diagonal: int, n_edits: int) -> int:
-    """Return the place in `mine` where a diagonal begins.
+    """Return the position in `mine` at which a diagonal begins.
 
-    It is reached from below by skipping one of mine, or from above by skipping one of theirs.
+    The diagonal is reached from below by skipping one of mine, or from above by skipping one of
+    theirs.
     """
     down = diagonal == -n_edits or (
         diagonal != n_edits and reach[diagonal - 1] < reach[diagonal + 1]

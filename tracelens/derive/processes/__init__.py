@@ -1,1 +1,1 @@
-"""What the threads of a process without a device do: compute, copy, communicate."""
+"""Classify the work of the threads of a process without a device: compute, copy, communicate."""

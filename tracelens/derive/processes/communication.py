@@ -1,18 +1,18 @@
-"""Spans in which a process communicates with others: ops of process groups, and their threads."""
+"""Find spans in which a process communicates: ops of process groups, and spans of their threads."""
 
 import polars as pl
 
 from tracelens.derive.columns.per_unique import matching
 
 ON_HOST = r"^gloo:|^mpi:|^ucc:"
-"""Names of spans in which the host sends and receives, beside the op that asked for it."""
+"""Names of spans in which the host sends and receives, besides the op that requested it."""
 COMMUNICATION = rf"^c10d::|{ON_HOST}"
 """Names of spans in which a process communicates with others.
 
 They are the ops of torch's process groups, and their threads' functions.
 """
 SPAN_KINDS = ("op", "annotation", "nvtx")
-"""Kinds of spans that may be communication: a Python function of such a name is none."""
+"""Kinds of spans that may be communication; Python functions with such names are not."""
 
 
 def communication_spans(spans: pl.DataFrame) -> pl.DataFrame:

@@ -1,4 +1,4 @@
-"""Classify a process's ops: arithmetic, copies of memory, communication, or calling only."""
+"""Classify a process's ops: arithmetic, copies of memory, communication, or only calling others."""
 
 from __future__ import annotations
 
@@ -16,30 +16,33 @@ _BY_PRIORITY = (ARITHMETIC, COPY, COMMUNICATES, CALLS)
 COLUMNS = ("kind", "name", "parent_id", "process_id", "thread_id", "start_ns", "duration_ns")
 SHAPES = ("input_shapes", "input_dtypes")
 _COPIES = r"^aten::(?:_?copy_?|clone|contiguous|_to_copy|to|cat|_cat|stack|repeat|fill_|zero_)$"
-"""Ops that move or set elements and compute nothing."""
+"""Names of ops that move or set elements and compute nothing."""
 _NO_WORK = (
     r"^(?:aten::)?(?:as_strided|select|slice|narrow|view|_unsafe_view|_reshape_alias|expand|expand_as"
     r"|unbind|split|chunk|t|transpose|permute|squeeze|unsqueeze|flatten|unflatten|detach_?|alias"
     r"|empty|empty_like|empty_strided|item|_local_scalar_dense|is_nonzero|resolve_conj|resolve_neg"
     r"|result_type|lift_fresh|set_|resize_)$"
 )
-"""Ops that look at one element at most, whatever the size of their tensors."""
+"""Names of ops that read at most one element, whatever the size of their tensors."""
 _SMALL_BYTES = 16 << 10
-"""Fewest bytes of an op that count as work.
+"""An op on fewer bytes than this does not count as work.
 
-An op on fewer works for about a microsecond, no longer than calling it takes.
+It takes about a microsecond, no longer than calling it.
 """
 _USUAL_WIDTH = 4
-"""Bytes of an element whose type was not recorded."""
+"""Bytes assumed for an element whose type was not recorded."""
 _LEAST_NS = 10_000
-"""Least self time of an operator of unknown shapes that works, in the median of its calls.
+"""An operator of unknown shapes works if the median self time of its calls is at least this.
 
 Calling one takes less.
 """
 _LONG_NS = 50_000
-"""Least self time of any other op that works, however small its inputs are."""
+"""Any other op works if its self time is at least this, however small its inputs are."""
 _OPERATOR = r"^\w+::\w+$"
-"""An operator of a library, such as aten::add; autograd::engine::evaluate_function: … is none."""
+"""An operator of a library, such as aten::add.
+
+Names such as `autograd::engine::evaluate_function: …` do not match.
+"""
 
 
 def process_work(spans: pl.DataFrame, process_id: int | None) -> pl.DataFrame:
@@ -107,7 +110,7 @@ def _ops(spans: pl.DataFrame, is_own: pl.Series) -> pl.DataFrame:
 
 
 def _innermost(ops: pl.DataFrame) -> pl.DataFrame:
-    """Return the time of each op outside of the ops that it calls: start_ns, end_ns and op."""
+    """Return the time of each op without the ops that it calls: start_ns, end_ns and op."""
     begins = ops.select("thread_id", ns="start_ns", is_begin=1, order="op", op="op")
     later_first = -pl.col("op")
     ends = ops.select("thread_id", ns="end_ns", is_begin=0, order=later_first, op="above")
@@ -181,7 +184,7 @@ def _kinds_of_work(spans: pl.DataFrame, ops: pl.DataFrame) -> pl.Series:
 def input_bytes(shapes: pl.Series, dtypes: pl.Series) -> pl.Series:
     """Sum the bytes of all tensors that each op read; None where no shape is known.
 
-    Shapes and element types are JSON.
+    Shapes and element types are given as JSON.
     """
     known_shapes = shapes.fill_null("")
     known_dtypes = dtypes.fill_null("")
@@ -219,7 +222,10 @@ def _product(sizes: list[object]) -> int:
 
 
 def _disjoint(pieces: pl.DataFrame) -> pl.DataFrame:
-    """Return pieces of several threads, by start; time covered by an earlier piece is cut off."""
+    """Make pieces of several threads disjoint: cut off time that an earlier piece covers.
+
+    The result is sorted by start.
+    """
     ordered = pieces.sort("start_ns", "end_ns", descending=[False, True])
     end_ns = pl.col("end_ns")
     reached = end_ns.cum_max().shift(1)

@@ -1,1 +1,1 @@
-"""Replaying a rank's steps as a graph of what waits for what, and again with something changed."""
+"""Replay a rank's steps as a graph of waits, as recorded or with something changed."""

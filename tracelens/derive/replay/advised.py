@@ -1,4 +1,4 @@
-"""Say what each advised change would save: by a replay, else from the recorded times."""
+"""Compute the saving of each advised change, by a replay or else from the recorded times."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from tracelens.trace import Trace
 
 @dataclass(frozen=True, slots=True)
 class Advised:
-    """A change of the advice, with a replay of it; None where no replay can make the change."""
+    """An advised change with its prediction, which is None where no replay can make the change."""
 
     change: Change
     prediction: Prediction | None
@@ -33,7 +33,7 @@ class Advised:
 
     @property
     def sentence(self) -> str:
-        """What to do, what a step then takes, and where."""
+        """The change, the length of a step with it, and where it applies, as one sentence."""
         if self.prediction is None or self.saved_frac is None:
             return self.change.sentence
         prediction = self.prediction
@@ -46,7 +46,7 @@ class Advised:
 
 
 def list_changes(trace: Trace) -> list[Change]:
-    """List the changes of `largest_changes` that the trace's time and its roofline advise."""
+    """List the changes that the trace's recorded time and its roofline advise."""
     return trace.derived(_list_changes)
 
 
@@ -60,7 +60,7 @@ def advised_changes(trace: Trace) -> list[Advised]:
     """List the changes that save at least 2 % of a step, the largest saving first.
 
     Where the trace can be replayed, the saving is that of a replay: a wait that is removed may only
-    move elsewhere. A change of unknown saving stands where its recorded time would put it.
+    move elsewhere. A change of unknown saving is ordered by its recorded time.
     """
     return trace.derived(_advised_changes)
 
@@ -75,15 +75,15 @@ def _advised_changes(trace: Trace) -> list[Advised]:
 
 
 def advise(trace: Trace) -> list[str]:
-    """Say each of `advised_changes` in a sentence."""
+    """Describe each of `advised_changes` in a sentence."""
     return [advised.sentence for advised in advised_changes(trace)]
 
 
 def _predictions(trace: Trace) -> dict[str, Prediction]:
-    """Predict each advised change that a replay can make: map its expression to the step.
+    """Predict the step with each advised change that a replay can make, by its expression.
 
-    Empty for several ranks, as they are replayed one by one and would not wait for each other.
-    Empty also where the step without the profiler is not known.
+    The dict is empty for several ranks, as they are replayed one by one and would not wait for each
+    other. It is also empty where the step without the profiler is not known.
     """
     steps = unprofiled_steps(trace) if len(trace.manifest.ranks) == 1 else {}
     if not any(step.unprofiled_ns for step in steps.values()):

@@ -1,4 +1,4 @@
-"""Attention that is written out, as one fused kernel."""
+"""Replace attention that is written out as several kernels by one fused kernel."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from tracelens.derive.replay.subject import Change, Subject, require
 from tracelens.errors import UsageError
 
 _BETWEEN = {"elementwise", "layout", "memory", "indexing", "rng", "softmax"}
-"""What a softmax of scores, scaled, masked and dropped out, is made of."""
+"""Primitives of the kernels around a softmax: they scale, mask and drop scores."""
 _LOG_SOFTMAX = r"(?i)log_?softmax|softmax_warp_(?:for|back)ward<.*, \d+, true"
-"""Of losses. The last one's template says that it is a logarithm's."""
+"""Names of softmaxes in losses; the last one's template shows that it is a logarithm's."""
 _NONE_IS_WRITTEN_OUT = "sdpa: no product, softmax and product follow each other in these steps"
 
 
 @dataclass(frozen=True, slots=True)
 class Attention:
-    """Work between two products around a softmax; a fused kernel does without the rows `gone`.
+    """Attention as two products around a softmax; a fused kernel needs none of the rows `gone`.
 
     `first` and `last` are the products' rows. A backward kernel computes the scores again, which
     takes as long as its last product.
@@ -35,7 +35,7 @@ class Attention:
 
 
 def sdpa(subject: Subject, _: str | None) -> Change:
-    """Remove what is between the products of attention, and the copies of their tensors.
+    """Remove the kernels between the products of attention, and the copies of their tensors.
 
     A fused kernel does the same products; the scores stay on the chip. The host calls one op.
     """
@@ -100,7 +100,10 @@ def list_attention(replay: Replay) -> list[Attention]:
 
 
 def _reach(kinds: list[str], place: int, direction: int) -> int | None:
-    """Return the nearest product in a direction; None where other work comes before it."""
+    """Return the position of the nearest matrix product in a direction.
+
+    Return None where other work comes before it.
+    """
     place += direction
     while 0 <= place < len(kinds) and kinds[place] in _BETWEEN - {"softmax"}:
         place += direction
@@ -108,7 +111,7 @@ def _reach(kinds: list[str], place: int, direction: int) -> int | None:
 
 
 def _copies(kinds: list[str], place: int, direction: int) -> list[int]:
-    """Return the copies into another layout next to a product, in a direction."""
+    """Return the positions of layout copies next to a product, in a direction."""
     copies = []
     while 0 <= place + direction < len(kinds) and kinds[place + direction] == "layout":
         place += direction

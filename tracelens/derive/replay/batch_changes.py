@@ -1,4 +1,4 @@
-"""Another batch size: what two measured ones say of each op's work, continued along a line."""
+"""Predict another batch size: each op's work is extrapolated linearly from two measured ones."""
 
 from __future__ import annotations
 
@@ -15,13 +15,16 @@ from tracelens.errors import UsageError
 
 _USAGE = "say both batch sizes and the wanted one, as batch=16,32:64 --with OTHER"
 _UNMATCHED = 0.05
-"""Ops of one trace alone may take this share of the device's time; the trace's own ones stay."""
+"""Most of the device's time that may be in ops of only one of the two traces.
+
+Those of the replayed trace keep their time.
+"""
 _LEAST = 0.1
-"""No op's work falls below this share."""
+"""The least factor by which an op's work shrinks."""
 
 
 def batch(subject: Subject, value: str | None) -> Change:
-    """Change each op's device work along the line through two batch sizes. The host stays.
+    """Change each op's device work linearly between two batch sizes; the host's time stays.
 
     `16,32:64`: the trace was taken with batches of 16, the other one with 32, and 64 are wanted.
     """
@@ -63,7 +66,7 @@ def batch(subject: Subject, value: str | None) -> Change:
 
 
 def work_names(replay: Replay) -> list[str]:
-    """Name the op that launched each piece of device work, or the work where no op did."""
+    """Name the op that launched each piece of device work, or the work itself where no op did."""
     ops = replay.excerpt.ops["name"].cast(pl.String)
     own = replay.excerpt.work["name"].fill_null("").to_list()
     calls = replay.work.calls
@@ -74,7 +77,7 @@ def work_names(replay: Replay) -> list[str]:
 
 
 def _step_times(replay: Replay, names: list[str]) -> pl.DataFrame:
-    """Sum the device work of a step by name: name and ns. Earlier work is left out."""
+    """Return the device time per step of each name (name, ns), without work of earlier steps."""
     work = replay.work
     frame = pl.DataFrame(
         {"name": pl.Series(names, dtype=pl.String), "ns": work.ends - work.starts}

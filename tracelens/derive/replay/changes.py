@@ -1,4 +1,4 @@
-"""Changes that a replay can make: an expression becomes other weights of the graph."""
+"""Parse changes that a replay can make: an expression becomes other weights of the graph."""
 
 from __future__ import annotations
 
@@ -24,26 +24,30 @@ from tracelens.derive.replay.subject import NEVER, Change, Spread, Subject, requ
 from tracelens.errors import UsageError, near
 
 _GRAPH_LAUNCH_NS = 15_000
-"""The host's time to launch a CUDA graph: chosen, not measured."""
+"""The host's time to launch a CUDA graph; it is chosen, not measured."""
 _PINS = "Host(?:Alloc|Malloc|Register|Unregister|Free)|FreeHost|MallocHost"
-"""Calls that allocate pinned memory of the host, which no graph holds."""
+"""Calls that allocate pinned host memory, which a graph cannot contain."""
 _GRAPH_GAP_NS = 100
 """Time between two kernels of a graph, in ns.
 
 The median of three graphs recorded on an H200 is 64 to 96.
 """
 _LEAST_FACTOR = 0.001
-"""The least factor of a change. Below it, times would be too long for their numbers."""
+"""The least factor of a change; smaller ones would make times too long for 64-bit integers."""
 _SMALL_BYTES = 64
-"""Most bytes of a copy that reads back a number. Without the wait there is no copy either."""
+"""A copy of at most this many bytes reads back a number.
+
+Without the wait for the number there is no copy either.
+"""
 
 
 @dataclass(frozen=True, slots=True)
 class Doubt:
-    """The error to expect of a prediction, as two shares.
+    """The expected error of a prediction, as two shares.
 
     One is a share of the time that the change removes, the other a share of all other time. The
-    shares are chosen. A range is CHANGE_WIDTH times their sum wide, which was measured.
+    shares are chosen. The half-width of a range is CHANGE_WIDTH times their sum, which was
+    measured.
     """
 
     of_change: float = 0.1
@@ -61,19 +65,22 @@ class Kind:
 
 
 def doubt_of(text: str) -> Doubt:
-    """Return how far a prediction of this change may be off."""
+    """Return the expected error of a prediction of this change."""
     kind = KINDS_OF_CHANGE.get(text.strip().partition("=")[0])
     return Doubt() if kind is None else kind.doubt
 
 
 def spread_of(subject: Subject, text: str) -> Spread:
-    """Parse an expression as `parse_change` does. A change without limits has itself as both."""
+    """Parse an expression as `parse_change` does; a change without limits is its own limits."""
     change = parse_change(subject, text)
     return change if isinstance(change, Spread) else Spread(change, change, change)
 
 
 def parse_change(subject: Subject, text: str) -> Change | Spread:
-    """Parse an expression. Raises UsageError for unknown words and what the trace cannot answer."""
+    """Parse an expression.
+
+    Raises UsageError for an unknown change, and for one that the trace cannot answer.
+    """
     faster = re.fullmatch(r"faster[ =](.+) (?:BY|by) (\S+)", text.strip())
     if faster:
         return _faster(subject, faster[1], faster[2])
@@ -90,7 +97,7 @@ def parse_change(subject: Subject, text: str) -> Change | Spread:
 
 
 def usages() -> list[str]:
-    """Say how each change is written."""
+    """List how each change is written."""
     of_rank = (kind.usage for kind in KINDS_OF_CHANGE.values())
     return [*of_rank, "faster OP|LAYER|KERNEL by X", *JOB_USAGES.values()]
 
@@ -173,7 +180,7 @@ def _no_sync(subject: Subject, place: str | None) -> Change:
 def _read_numbers(subject: Subject, calls: Flags) -> Flags:
     """Find the edges of ops that read back a number that one of these calls waits for.
 
-    Edges of the number's copy count, too.
+    Edges of the number's copy are included.
     """
     replay = subject.replay
     table = subject.replay.table
@@ -218,7 +225,7 @@ def _without(subject: Subject, cause: str | None) -> Change:
 
 
 _REMOVABLE = ("host", "allocation", "loading", "input")
-"""Causes of time of the host that a program can do without, or do elsewhere."""
+"""Causes of host time that a program can avoid or move elsewhere."""
 
 
 def _faster(subject: Subject, name: str, times: str) -> Change:

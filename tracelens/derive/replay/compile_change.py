@@ -1,4 +1,4 @@
-"""What torch.compile would give, as programs that were compiled and not compiled differ."""
+"""Predict torch.compile, from the differences of programs measured with and without it."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from tracelens.derive.replay.subject import Change, Spread, Subject, require
 from tracelens.errors import UsageError
 
 _KEPT = ("gemm", "conv", "attention")
-"""Kernels that the compiler calls as they are, or chooses others for; it fuses what is around."""
+"""Primitives whose kernels the compiler keeps or replaces one by one; others are fused."""
 _TRAINING = "^autograd::engine|^Optimizer.step#"
 
 
 @dataclass(frozen=True, slots=True)
 class _Shares:
-    """Shares of time that stay: of the host's issuing, of kept kernels and of the others."""
+    """Shares of time that remain: of the host's issuing, of kept kernels and of the others."""
 
     host: float
     kept: float
@@ -31,15 +31,15 @@ _USUAL, _LEAST, _MOST = (
     _Shares(0.47, 0.74, 0.25),
     _Shares(1.04, 1.18, 1.07),
 )
-"""Median, least and most of six networks that samples/whatif has both ways, without gradients.
+"""Median, least and most share of six networks that samples/whatif has compiled and not compiled.
 
-They are those that constants are fitted on (alexnet, googlenet, resnet50, vit_b_16, gpt_decode,
-vit_infer_large); docs/accuracy.md judges others.
+They are measured without gradients. The networks are those that constants are fitted on (alexnet,
+googlenet, resnet50, vit_b_16, gpt_decode, vit_infer_large); docs/accuracy.md judges others.
 """
 
 
 def compile_program(subject: Subject, _: str | None) -> Spread:
-    """Shorten the host's issuing and the kernels as compiled networks were seen to. Input stays."""
+    """Shorten the host's issuing and the kernels by measured shares; input stays."""
     excerpt = subject.replay.excerpt
     names = excerpt.spans["name"].cast(pl.String)
     if excerpt.spans["is_generated"].any() or names.str.contains("Torch-Compiled Region").any():

@@ -1,4 +1,4 @@
-"""What a profiler adds to the host's time, and a replay without it."""
+"""Hold the profiler's costs in host time, and subtract them from a replay."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tracelens.derive.replay.replay import Replay
 from tracelens.trace import Trace
 
 _LEAST_LEFT = 0.05
-"""At least this share of each stretch of the host's time is the program's own."""
+"""At least this share of each stretch of host time is the program's own."""
 _HOST = (OP, PYTHON, CALL, LAUNCH)
 
 
@@ -24,7 +24,7 @@ _HOST = (OP, PYTHON, CALL, LAUNCH)
 class Costs:
     """The host time that a profiler adds to each op, Python call and API call that it records.
 
-    `generated_ns` is added to each launch of a kernel that torch.compile generated, as well:
+    `generated_ns` is added, too, to each launch of a kernel that torch.compile generated:
     Inductor's launcher describes the launch to a profiler.
     """
 
@@ -45,7 +45,7 @@ class Costs:
 
 @dataclass(frozen=True, slots=True)
 class CostsBeside(Costs):
-    """Costs of a profiler whose work for an API call is mostly before and after what it records.
+    """Costs of a profiler that works mostly before and after the API call that it records.
 
     `beside_ns` is added to the host's time around each API call, half of it on either side.
     """
@@ -69,55 +69,56 @@ TORCH_COSTS = {
     "shapes": Costs(2_500, 0, 1_610, 24_750),
     "stacks": Costs(2_730, 730, 1_230, 60_000),
 }
-"""Costs of torch.profiler by what it recorded, for a trace of which nothing else is known.
+"""Costs of torch.profiler by the kinds of events recorded, where nothing else is known.
 
-Fitted by samples/whatif/fit.py on half of the programs of samples/whatif (torch 2.11, the host of
-an H200), and judged on the other half: docs/accuracy.md. The last of stacks is chosen, since a fit
-finds no upper bound for it.
+They are fitted by samples/whatif/fit.py on half of the programs of samples/whatif (torch 2.11, the
+host of an H200), and judged on the other half: docs/accuracy.md. The last number of `stacks` is
+chosen, since a fit finds no upper bound for it.
 """
 NSYS_COSTS = CostsBeside(0, 0, 2_000, 0, 5_000)
-"""Costs of nsys, of CUDA alone or with the operating system's calls.
+"""Costs of nsys, recording CUDA alone or with the operating system's calls.
 
-Fitted by samples/nsys/costs/fit.py on half of the programs there, and judged on the other half:
-docs/accuracy.md. What nsys adds to an NVTX range, about 1 µs, is not taken off.
+They are fitted by samples/nsys/costs/fit.py on half of the programs there, and judged on the other
+half: docs/accuracy.md. The time that nsys adds to an NVTX range, about 1 µs, is not subtracted.
 """
 _NSYS_LAUNCH_NS = 7_200
 """The median time of a recorded launch in the captures that NSYS_COSTS were fitted on."""
 _LAUNCH_NS = 4_350
 """The median time of a recorded launch in the captures that TORCH_COSTS were fitted on."""
 _BARE_LAUNCH_NS = _LAUNCH_NS - 2_500
-"""What is left of it without the profiler."""
+"""The median time of such a launch without the profiler."""
 _LONG_LAUNCH_NS, _FEW_LAUNCHES = 50_000, 10
-"""Launches that take longer wait for room in a queue; from fewer, no host's speed is told."""
+"""Longer launches wait for room in a queue; fewer launches do not show the host's speed."""
 _LEAST_SLOWNESS, _MOST_SLOWNESS = 0.25, 4.0
 _GRAPH_KERNEL_NS = 156
-"""What recording adds on the device to each kernel of a replayed CUDA graph.
+"""The device time that recording adds to each kernel of a replayed CUDA graph.
 
-Fitted on one program of samples/whatif, gpt_decode, and judged on two others.
+It is fitted on one program of samples/whatif, gpt_decode, and judged on two others.
 """
 _MOST_NS = 1e9
-"""No event costs a second."""
+"""A cost above this, one second per event, is invalid."""
 _SLOWER_HOST = 1.1
 RUN_SHARE, HOST_SHARE, ADDED_SHARE = 0.02, 0.5, 0.2
 """Shares that make up the expected error of a step without the profiler.
 
-They are shares of the step itself, of what a slower host would add to it, and of the time taken off
-for the profiler. They are chosen; STEP_WIDTH says how many times their sum a range is wide, which
-was measured."""
+They are shares of the step itself, of the time that a slower host would add to it, and of the time
+subtracted for the profiler. They are chosen; STEP_WIDTH, which was measured, is the half-width of a
+range in units of their sum.
+"""
 STEP_WIDTH, CHANGE_WIDTH = 2.2, 2.2
-"""A range reaches this many times that sum to both sides.
+"""The half-width of a range as a multiple of the expected error.
 
-So wide, it held the truth of nine in ten captures of samples/whatif, and of nine in ten changed
+Such ranges held the true time of nine in ten captures of samples/whatif, and of nine in ten changed
 programs there.
 """
 NSYS_STEP_WIDTH = 2.8
-"""The same for a step under nsys: it held nine in ten captures of samples/nsys/costs."""
+"""The same for a step under nsys; the ranges held nine in ten captures of samples/nsys/costs."""
 
 
 def kind_of_profile(trace: Trace, rank: int) -> str:
-    """Return what torch.profiler recorded beside ops and kernels: stacks, shapes, memory, or plain.
+    """Return which events torch.profiler recorded besides ops and kernels: stacks, shapes or plain.
 
-    Memory counts as shapes. Where a capture has the times of a light window, these are plain.
+    Memory counts as shapes. A capture with the times of a light window counts as plain.
     """
     for source in trace.manifest.sources:
         settings = source.get("settings")
@@ -132,19 +133,19 @@ def kind_of_profile(trace: Trace, rank: int) -> str:
 
 
 MOST_TIMES = 7
-"""Costs more than this many times the usual ones have another cause than the profiler."""
+"""Costs above this multiple of the usual ones have another cause than the profiler."""
 SETTING = "profiler_costs"
-"""A source's setting that keeps the costs measured on its own machine.
+"""Name of the source's setting with the costs that were measured on its own machine.
 
-It has a list of the numbers of `Costs` by kind of profile.
+Its value is a list of the numbers of `Costs` by kind of profile.
 """
 
 
 def costs_of(trace: Trace, replay: Replay) -> tuple[Costs, str]:
-    """Return what the profiler added to a rank's events, and the evidence: calibrated, or table.
+    """Return the profiler's costs for a rank's events, and the evidence: calibrated, or table.
 
-    What the table says is of one host. The profiler works on the host that it records, so its costs
-    are longer by as much as what it added to a launch, which the recorded ones tell.
+    The table holds costs of one host. The profiler works on the host that it records, so its costs
+    are scaled to that host's speed, which the recorded launches show.
     """
     rank = replay.excerpt.rank
     kind = kind_of_profile(trace, rank)
@@ -160,7 +161,7 @@ def costs_of(trace: Trace, replay: Replay) -> tuple[Costs, str]:
 
 
 def is_of(trace: Trace, rank: int, kind: str) -> bool:
-    """Return whether a rank's events are from this kind of source: torch, nsys."""
+    """Return whether a rank's events are from a source of this kind, such as torch or nsys."""
     return any(
         source.get("rank") == rank and source.get("kind") == kind
         for source in trace.manifest.sources
@@ -168,7 +169,7 @@ def is_of(trace: Trace, rank: int, kind: str) -> bool:
 
 
 def slowness(replay: Replay) -> float:
-    """Return how many times longer the profiler takes for an event than where costs were fitted."""
+    """Return the factor by which the profiler is slower here than where its costs were fitted."""
     launch_ns = _launch_ns(replay)
     if launch_ns is None:
         return 1.0
@@ -176,9 +177,9 @@ def slowness(replay: Replay) -> float:
 
 
 def slowness_under_nsys(replay: Replay) -> float:
-    """Return how many times longer nsys takes for a call than where its costs were fitted.
+    """Return the factor by which nsys is slower here than where its costs were fitted.
 
-    A launch takes as many times longer as well: most of nsys' cost is beside it.
+    A launch is slower by the same factor: most of nsys' cost is outside of it.
     """
     launch_ns = _launch_ns(replay)
     return 1.0 if launch_ns is None else _within_reason(launch_ns / _NSYS_LAUNCH_NS)
@@ -197,14 +198,14 @@ def _launch_ns(replay: Replay) -> float | None:
 
 
 def costs_by_kind(stored: object) -> dict[str, Costs]:
-    """Read the costs of each kind of profile from a manifest or file; {} from anything else."""
+    """Read the costs of each kind of profile from a manifest or file; {} if they are malformed."""
     if not isinstance(stored, Mapping):
         return {}
     return {kind: Costs(*stored[kind]) for kind in TORCH_COSTS if _are_costs(stored.get(kind))}
 
 
 def _are_costs(stored: Any) -> bool:
-    """Return whether this is one number for each field of `Costs`, none negative or infinite."""
+    """Return whether this is one finite number, at least 0, for each field of `Costs`."""
     return (
         isinstance(stored, list)
         and len(stored) == len(astuple(NO_COSTS))
@@ -213,11 +214,10 @@ def _are_costs(stored: Any) -> bool:
 
 
 def weights_without(replay: Replay, costs: Costs, host_factor: float = 1) -> Ints:
-    """Return the weights without the profiler: host time less what it adds, and graphs' kernels.
+    """Return the weights without the profiler's time on the host and in graphs' kernels.
 
-    No stretch falls below a rest.
-    The host's time is multiplied by the factor, for a faster or a slower host; so are copies from
-    and to pageable memory, whose bytes the host moves.
+    A part of each stretch always remains. The host's time is multiplied by the factor, for a faster
+    or a slower host; so are copies from and to pageable memory, whose bytes the host moves.
     """
     table = replay.table
     recorded = table.graph.weights
@@ -243,7 +243,7 @@ def weights_without(replay: Replay, costs: Costs, host_factor: float = 1) -> Int
 
 
 def _n_calls_beside(replay: Replay) -> Ints:
-    """Count, for each stretch of the host outside of calls, the calls that it touches: 0 to 2."""
+    """Count, for each stretch of the host outside of calls, the calls next to it: 0 to 2."""
     table = replay.table
     sources, targets = table.graph.sources, table.targets
     is_call = table.kinds == CALL
@@ -263,7 +263,7 @@ def weights_of_scenarios(replay: Replay, costs: Costs) -> tuple[Ints, Ints, Ints
 
 
 def uncertainty_ns(usual_ns: float, slower_ns: float, recorded_ns: float) -> float:
-    """Return how large an error to expect of a step, from what it takes in the three scenarios."""
+    """Return the expected error of a step, from its time in the three scenarios."""
     return (
         RUN_SHARE * usual_ns
         + HOST_SHARE * abs(slower_ns - usual_ns)

@@ -30,7 +30,7 @@ _ROWS = {
 
 @dataclass(frozen=True, slots=True)
 class Labels:
-    """What each edge of a replay stands for: op, layer, name and, on the host, the cause."""
+    """The labels of a replay's edges: op, layer, name and, on the host, the cause."""
 
     ops: list[str | None]
     layers: list[str | None]
@@ -75,7 +75,7 @@ def _within(
 ) -> tuple[list[int], list[int], list[int]]:
     """Return the edges of a path that take time between two moments, in order.
 
-    Also return when each begins there, and how long it takes.
+    Also return when each begins and how long it takes between these moments.
     """
     kept = []
     starts = []
@@ -91,7 +91,7 @@ def _within(
 
 
 def labels_of(trace: Trace, replay: Replay, edges: Ints) -> Labels:
-    """Return what each edge stands for."""
+    """Return the labels of these edges."""
     table = replay.table
     excerpt = replay.excerpt
     kinds = table.kinds[edges]
@@ -120,7 +120,7 @@ def labels_of(trace: Trace, replay: Replay, edges: Ints) -> Labels:
 def _activities(
     trace: Trace, replay: Replay, edges: Ints, of_host: Flags
 ) -> tuple[list[str | None], list[str | None]]:
-    """Return cause and place of what the host's main thread did at each edge, where recorded."""
+    """Return cause and place of the host's main thread at each edge, where they are recorded."""
     excerpt = replay.excerpt
     frame = activities_of(trace).filter(
         (pl.col("rank") == excerpt.rank)
@@ -150,7 +150,7 @@ def _gathered(values: pl.Series, rows: Ints) -> list[str | None]:
 
 
 def _joined(rows: pl.DataFrame) -> pl.DataFrame:
-    """Join neighbouring rows of the same thing, numbered from 0."""
+    """Merge neighbouring rows that agree in all but time, numbered from 0."""
     key = ["kind", "what", "op", "module_path", "cause", "is_inferred"]
     is_new = pl.struct(key).ne_missing(pl.struct(key).shift(1))
     grouped = rows.with_columns(position=is_new.fill_null(value=True).cum_sum() - 1).group_by(

@@ -1,4 +1,4 @@
-"""The device's side of a replay: when each kernel, copy and fill can start."""
+"""Add the device to a replay: edges that say when each kernel, copy and fill can start."""
 
 from __future__ import annotations
 
@@ -26,22 +26,22 @@ LEAST_LATENCY_NS = 1_500
 _USUAL_LATENCY_NS, _USUAL_GAP_NS = 5_000, 1_000
 """Latency and gap where the excerpt shows none."""
 _LONG_GAP_NS, _LONG_LATENCY_NS = 10_000, 20_000
-"""A stream that pauses for longer with work queued waited for something else.
+"""A stream with queued work waited for something else if it paused for longer than the first.
 
-So did a launch that takes this much longer than usual.
+A launch did so, too, if its latency is above the second.
 """
 _NEAR_NS = 5_000
-"""Work waited for other work that ended at most this long before it began."""
+"""Work may have waited for other work that ended at most this long before it began."""
 _LEAST_INTERVAL_NS = 1
 WORK_KINDS = {"kernel": KERNEL, "copy": COPY, "fill": FILL, "collective": COLLECTIVE}
 
 
 @dataclass(frozen=True, slots=True)
 class Work:
-    """Device work by start as arrays, with the moments (rows of all moments) of its begin and end.
+    """Device work as arrays, sorted by start, with the moments of its begin and end.
 
-    `previous` is the row of the work before it on its stream, -1 for none. `launched` is when its
-    call began, -1 where that was before the excerpt.
+    A moment is a row of all moments. `previous` is the row of the work before it on its stream, -1
+    for none. `launched` is when its call began, -1 where that was before the excerpt.
     """
 
     starts: Ints
@@ -90,7 +90,7 @@ def read_work(excerpt: Excerpt, first_moment: int) -> Work:
 
 @dataclass(frozen=True, slots=True)
 class Latency:
-    """What is usual in the excerpt: time from a launch to an idle device, and time in a queue."""
+    """The usual times of an excerpt: from a launch to an idle device, and between queued work."""
 
     launch_ns: int
     gap_ns: int
@@ -104,8 +104,9 @@ def add_device_edges(
     `call_begins` has the moment at which each call begins, `origin` is the excerpt's first moment.
     Work starts once its call has launched it and the earlier work on its stream is done. If it
     started later than both explain, and other work had just ended, it is taken to have waited for
-    that (marked as inferred), unless the source recorded what its stream waited for. If nothing
-    recorded explains why a stream's first work was late, it waited for work from before.
+    that work. Such an edge is marked as inferred, unless the source recorded the stream's wait. If
+    nothing recorded explains why a stream's first work was late, it waited for work from before the
+    excerpt.
     """
     has_previous = work.previous >= 0
     gaps = np.where(has_previous, work.starts - work.ends[work.previous], -1)
@@ -160,7 +161,7 @@ def add_device_edges(
 
 
 def _usual(latencies: Ints, gaps: Ints) -> Latency:
-    """Return the medians of latencies and gaps that nothing delayed."""
+    """Return the median latency and the median gap, over those short enough to be undelayed."""
     short = latencies[(latencies >= 0) & (latencies < _LONG_LATENCY_NS)]
     close = gaps[(gaps >= 0) & (gaps < _NEAR_NS)]
     return Latency(
@@ -183,9 +184,9 @@ def _graph_latencies(work: Work, launch_ns: Ints) -> Ints:
 
 
 def _add_queue_edges(edges: Edges, work: Work, rows: Ints, queue_ns: Ints) -> None:
-    """Add the edges between work of one stream.
+    """Add the edges between successive work of one stream.
 
-    Where the second begins before the first ends, it waits for a part of the first.
+    If work begins before the previous work ends, it waits for a part of it.
     """
     before = work.previous[rows]
     overlap = work.ends[before] > work.starts[rows]
@@ -225,9 +226,9 @@ def _just_ended(work: Work, row: int) -> int:
 
 
 def _recorded_waits(excerpt: Excerpt, work: Work) -> tuple[Ints, Flags]:
-    """Return the work that a recorded wait of its stream puts before each, -1 for none.
+    """Return, for each work, the work that a recorded wait of its stream puts before it, or -1.
 
-    Also return whether a wait was recorded.
+    Also return whether such a wait was recorded.
     """
     awaited = np.full(len(work.starts), -1, np.int64)
     streams = excerpt.work["stream_id"].to_numpy()

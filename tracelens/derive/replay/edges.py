@@ -19,7 +19,7 @@ NONE = -1
 
 @dataclass(slots=True)
 class Edges:
-    """Columns of edges, in parts that are joined by `columns`."""
+    """Edges of a replay graph, as parts of columns that `columns` joins."""
 
     parts: list[tuple[Ints, ...]] = field(default_factory=list)
 
@@ -38,25 +38,25 @@ class Edges:
         profiler_ns: npt.ArrayLike = 0,
         is_inferred: npt.ArrayLike = 0,
     ) -> None:
-        """Add edges: one, or columns of them; a single value stands for all."""
+        """Add edges, given as columns; a single value applies to all of them."""
         counts = (n_ops, n_python, n_generated, n_calls, profiler_ns)
         values = (sources, targets, ns, kind, items, *counts, is_inferred)
         columns = np.broadcast_arrays(*(np.atleast_1d(np.asarray(v, np.int64)) for v in values))
         self.parts.append(tuple(columns))
 
     def columns(self) -> tuple[Ints, ...]:
-        """Return sources, targets, ns, kinds, items and the counts, of all edges."""
+        """Return sources, targets, ns, kinds, items and the counts of all edges."""
         return tuple(np.concatenate(column) for column in zip(*self.parts, strict=True))
 
 
 @dataclass(frozen=True, slots=True)
 class EdgeTable:
-    """The edges of a graph in its order, beside it.
+    """The edges of a graph, in the order of the graph, with their descriptions.
 
     `items` are rows: of ops for op, of API calls for call, launch and wait, else of device work.
-    `n_ops`, `n_python` and `n_generated` count begins and ends of recorded spans, `n_calls`
-    recorded API calls, in each edge's time: what the profiler adds to it. `profiler_ns` is the part
-    of it that the host spent in the profiler itself.
+    Three columns count events in each edge's time, to which the profiler adds: `n_ops`, `n_python`
+    and `n_generated` begins and ends of recorded spans, `n_calls` recorded API calls. `profiler_ns`
+    is the part of an edge's time that the host spent in the profiler itself.
     """
 
     graph: MomentGraph
@@ -70,14 +70,14 @@ class EdgeTable:
     profiler_ns: Ints
     is_inferred: Ints
     recorded: Ints
-    """When each moment was recorded."""
+    """The recorded time of each moment."""
 
 
 def build_table(edges: Edges, times: Ints, classes: Ints) -> tuple[EdgeTable, Ints]:
     """Sort moments by recorded time (and class, where equal), and edges by the moment they lead to.
 
-    Return the table, and the new place of each moment. An edge that leads back in this order is
-    left out: rules that read coarse times may find one between moments of the same time.
+    Return the table, and the new position of each moment. An edge that leads back in this order is
+    left out: coarse times can produce one between moments of the same time.
     """
     order = np.lexsort((np.arange(len(times)), classes, times))
     place = np.empty(len(times), np.int64)

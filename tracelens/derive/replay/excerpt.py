@@ -14,26 +14,26 @@ MOST_STEPS = 8
 MOST_EVENTS = 60_000
 """Most calls and kernels of the steps around the median one that are replayed.
 
-A trace without steps is replayed whole, unless it has more.
+A trace without steps is replayed as a whole, unless it has more.
 """
 _LONGEST_LEAD_NS = 10_000_000_000
-"""The host never runs further ahead of the device than this."""
+"""The longest time that the host is taken to run ahead of the device."""
 _WORK = ("start_ns", "duration_ns", "device_id", "stream_id", "api_call_id", "link")
 _ENDS = pl.col("start_ns") + pl.col("duration_ns")
 
 
 @dataclass(frozen=True, slots=True)
 class Excerpt:
-    """Steps of one rank.
+    """Consecutive steps of one rank.
 
-    All times are ns since the first step's mark, `origin_ns`.
-    `steps` has step, start, duration; `marks` when the host began each step, and last when it
-    ended. `calls` (outermost API calls by start): start, end, thread, api, kind, waits, and
-    `call_rows`, the row there of every call's id. `work` by start: start, end, queue, call (row of
-    calls, None where it came before), kind, name and what else is known. `ops` holds outermost ops.
-    `spans` has every recorded span: begin, end, thread, whether it is Python's, and whether a
-    kernel that torch.compile generated is launched in it. `profiler` has when the host worked for
-    the profiler itself: start, end, thread.
+    All times are ns since the first step's mark, `origin_ns`. `steps` has step, start, duration.
+    `marks` are the times at which the host began each step, and the time at which it ended the
+    last. `calls` holds outermost API calls by start: start, end, thread, api, kind, waits.
+    `call_rows` is the row there of every call's id. `work` holds device work by start: start, end,
+    queue, call (row of calls, None where it came before), kind, name and other columns. `ops` holds
+    outermost ops. `spans` has every recorded span: begin, end, thread, whether it is Python's, and
+    whether it launches a kernel that torch.compile generated. `profiler` has the times in which the
+    host worked for the profiler itself: start, end, thread.
     """
 
     rank: int
@@ -98,12 +98,12 @@ def _chosen_steps(trace: Trace, rank: int) -> pl.DataFrame:
 
 
 def _n_events(trace: Trace, rank: int) -> int:
-    """Return the rank's API calls and kernels."""
+    """Count the rank's API calls and kernels."""
     return sum(trace.heights(table).get(rank, 0) for table in ("kernels", "api_calls"))
 
 
 def _marks(trace: Trace, rank: int, steps: pl.DataFrame) -> list[int]:
-    """Return when the host began each step, and ended the last. Empty where the marks are gone."""
+    """Return when the host began each step, and ended the last; empty if a mark is missing."""
     names = steps["name"].unique().to_list()
     begin = steps["start_ns"][0]
     end = steps.select(_ENDS).to_series()[-1]
@@ -130,7 +130,7 @@ def _marks(trace: Trace, rank: int, steps: pl.DataFrame) -> list[int]:
 
 
 def _whole(trace: Trace, rank: int) -> tuple[pl.DataFrame, list[int]]:
-    """Return one step without a number, from the rank's first event to its last."""
+    """Return the whole trace of the rank as one step without a number, and its begin and end."""
     edges: dict[str, tuple[int, int]] = {}
     for table in ("api_calls", "spans", "kernels", "memcpys", "memsets"):
         times = trace.select(table, "rank", "start_ns", "duration_ns")
@@ -190,8 +190,8 @@ _STEP_OF_PROFILER = r"torch[/.\\]profiler[/.\\]profiler\.py\(\d+\): step$"
 def _profiler_times(trace: Trace, where: pl.Expr, origin: int) -> pl.DataFrame:
     """Return when the host was in `torch.profiler.profile.step`: start, end, process_id, thread_id.
 
-    It ends the mark of one step and begins that of the next (torch 2.11), so that the time between
-    the two marks is its own. A trace with stacks has the whole call.
+    This call ends the mark of one step and begins that of the next (torch 2.11), so the time
+    between the two marks is its own. In a trace with stacks, it is the whole call.
     """
     name = pl.col("name").cast(pl.String)
     is_mark = (pl.col("kind") == "annotation") & name.str.starts_with("ProfilerStep#")
@@ -209,7 +209,7 @@ def _profiler_times(trace: Trace, where: pl.Expr, origin: int) -> pl.DataFrame:
 
 
 def _calls(trace: Trace, where: pl.Expr, origin: int) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """Return outermost API calls by start, and each call's row there, or its outermost call's."""
+    """Return outermost API calls by start, and the row of each call's outermost call there."""
     found = trace.select(
         "api_calls",
         "api_call_id",
@@ -252,7 +252,7 @@ def _calls(trace: Trace, where: pl.Expr, origin: int) -> tuple[pl.DataFrame, pl.
 
 
 def _work(trace: Trace, rank: int, edges: tuple[int, int], rows: pl.DataFrame) -> pl.DataFrame:
-    """Return device work launched in the excerpt, and work not done when it began, by start."""
+    """Return device work of the excerpt, by start: launched in it, or not done when it began."""
     origin, until = edges
     parts = []
     table_columns = {
@@ -322,7 +322,7 @@ _SCHEMA = {
 
 
 def _described(table: str) -> list[pl.Expr]:
-    """Return the columns of _SCHEMA from a table of device work."""
+    """Return the columns of _SCHEMA for a table of device work."""
     null = pl.lit(None)
     kernel = table == "kernels"
     copy = table == "memcpys"
@@ -359,10 +359,10 @@ def _described(table: str) -> list[pl.Expr]:
 
 
 def _stream_waits(trace: Trace, rank: int, rows: pl.DataFrame) -> pl.DataFrame:
-    """Return recorded waits with a call in the excerpt.
+    """Return recorded waits of streams whose call is in the excerpt.
 
-    Columns: row of the call, kind, stream_id, waited_stream_id, recorded_at. recorded_at is when
-    the call began that recorded the event, None where unknown.
+    Columns: row of the call, kind, stream_id, waited_stream_id, recorded_at. recorded_at is the
+    begin of the call that recorded the event, None where unknown.
     """
     waits = trace.select(
         "synchronizations",

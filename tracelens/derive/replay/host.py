@@ -1,4 +1,4 @@
-"""The host's side of a replay: each group of threads that take turns as one chain of moments."""
+"""Add the host to a replay: each group of threads that take turns is one chain of moments."""
 
 from __future__ import annotations
 
@@ -18,18 +18,17 @@ The limit is a share of the time of the thread that works less; other threads wo
 
 
 _MOST_TEAMS = 64
-"""Teams that are compared with each other and replayed; their number counts squared."""
+"""Most groups of threads that are compared and replayed; the time grows with its square."""
 
 
 @dataclass(frozen=True, slots=True)
 class Chain:
-    """Moments of threads that take turns, in order of time, with what lies between them.
+    """Moments of threads that take turns, in order of time, with the pieces of time between them.
 
-    Piece i lies between moments i and i + 1: `calls` and `ops` are the rows of the API call and of
+    Piece i lies between moments i and i + 1. `calls` and `ops` are the rows of the API call and of
     the op that it is part of (-1 for none); `n_op_edges`, `n_python_edges` and `n_generated_edges`
-    count begins and ends of recorded spans in it, `profiler_ns` is its time in the profiler itself.
-    `call_begins`, `call_ends` and `marks` are places
-    in `times`.
+    count begins and ends of recorded spans in it; `profiler_ns` is its time in the profiler itself.
+    `call_begins`, `call_ends` and `marks` are indices into `times`.
     """
 
     times: Ints
@@ -59,7 +58,7 @@ def host_chains(excerpt: Excerpt) -> list[Chain]:
 def _teams(excerpt: Excerpt) -> list[pl.DataFrame]:
     """Group the threads (process_id, thread_id) that take turns.
 
-    The team of the thread that launches most is first. Returns none where there are more than
+    The team of the thread that launches most is first. The list is empty where there are more than
     _MOST_TEAMS.
     """
     key = ["process_id", "thread_id"]
@@ -103,7 +102,10 @@ class _Team:
     length: int
 
     def takes(self, intervals: tuple[Ints, Ints], length: int) -> bool:
-        """Add a thread's intervals, of a total `length`, where they overlap the team's little."""
+        """Add a thread's intervals if they hardly overlap the team's; return whether they do.
+
+        `length` is the total time of the intervals.
+        """
         # Only what lies near is looked at: there may be thousands of short threads.
         first = np.searchsorted(self.ends, intervals[0][0], "left")
         after = np.searchsorted(self.begins, intervals[1][-1], "right")
@@ -189,7 +191,7 @@ def _profiler_ns(excerpt: Excerpt, team: pl.DataFrame, times: Ints) -> Ints:
 
 
 def covered_ns(moments: Ints, begins: Ints, ends: Ints) -> Ints:
-    """Sum the time of the intervals until each moment; they are in order and do not overlap."""
+    """Sum, for each moment, the time of the intervals before it; these are disjoint, in order."""
     sums = np.concatenate([[0], np.cumsum(ends - begins)])
     place = np.searchsorted(begins, moments, "right") - 1
     last = np.maximum(place, 0)
@@ -198,7 +200,7 @@ def covered_ns(moments: Ints, begins: Ints, ends: Ints) -> Ints:
 
 
 def _within(times: Ints, starts: Ints, ends: Ints, rows: Ints) -> Ints:
-    """Return for each piece the row of the interval that it lies in, -1 for none."""
+    """Return, for each piece, the row of the interval that it lies in, -1 for none."""
     if not len(starts):
         return np.full(max(len(times) - 1, 0), -1, np.int64)
     last = np.searchsorted(starts, times[:-1], "right") - 1

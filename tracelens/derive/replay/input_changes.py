@@ -13,12 +13,12 @@ from tracelens.derive.replay.subject import NEVER, Change, Spread, Subject, requ
 from tracelens.errors import UsageError
 
 _PINNED_BYTES_PER_S = {"H100": 50e9, "H200": 50e9, "A100": 24e9, "L4": 24e9, "V100": 12e9}
-"""Bandwidth of pinned copies by device, where the trace has none.
+"""Bandwidth of pinned copies by device, for traces without any.
 
-Assumed from the device's link.
+It is assumed from the device's link.
 """
 _PINNED_CALL_NS = 8_000
-"""The host's time to start a pinned copy: chosen, not measured."""
+"""The host's time to start a pinned copy; it is chosen, not measured."""
 
 _BYTES = {
     "float64": 8,
@@ -32,10 +32,11 @@ _BYTES = {
 }
 """Bytes per element."""
 _LONG_WAIT_NS, _COLD_NS, _WARM_SHARE = 5_000_000, 3_000_000, 0.5
-"""A host that waited for input, or decoded it, for so long finds its caches cold.
+"""After a wait for input of the first length, the host finds its caches cold.
 
-The work of the next milliseconds then takes longer than usual. The share was read off two programs
-of samples/whatif, and holds within a quarter in the others.
+The work of the following milliseconds (the second length) then takes longer; with warm caches it
+takes the third, a share of that time. The share was measured on two programs of samples/whatif, and
+holds within a quarter in the others.
 """
 _NO_INPUT = (
     "the trace shows no time of a loader; record with stacks, or annotate what reads the input with"
@@ -44,7 +45,10 @@ _NO_INPUT = (
 
 
 def input_ready(subject: Subject, _: str | None) -> Spread:
-    """Let the host never wait for input, and find its caches warm; at the most they stay cold."""
+    """Remove the host's waits for input, and the slowness of cold caches after long ones.
+
+    At the most, the caches stay cold.
+    """
     chosen = subject.of_cause("input")
     require(chosen, f"input_ready: {_NO_INPUT}")
     is_cold = _is_cold(subject, chosen)
@@ -59,7 +63,7 @@ def input_ready(subject: Subject, _: str | None) -> Spread:
 
 
 def _is_cold(subject: Subject, chosen: Flags) -> Flags:
-    """Flag what the host does right after a long wait for input, and copies of that input.
+    """Flag the host's work just after a long wait for input, and the copies of that input.
 
     The host's caches are cold then.
     """
@@ -85,8 +89,8 @@ def _warmed(weights: Ints, is_cold: Flags) -> Ints:
 def workers(subject: Subject, value: str | None) -> Spread:
     """Divide a loader's time among more workers, and hide it behind the rest of the step.
 
-    In the main process torch's ops may use all cores, and in a worker they use one: at the most,
-    workers are no faster at them.
+    In the main process torch's ops may use all cores, and in a worker they use one. So one limit of
+    the range is that workers are no faster at them.
     """
     numbers = re.fullmatch(r"(?:([0-9]{1,9}):)?([0-9]{1,9})", value or "")
     if not numbers or int(numbers[2]) < 1:
@@ -127,7 +131,7 @@ def workers(subject: Subject, value: str | None) -> Spread:
 
 
 def pinned(subject: Subject, _: str | None) -> Change:
-    """Make copies from pageable memory as fast as pinned ones. The host does not wait for them."""
+    """Make copies from pageable memory as fast as pinned ones, without a wait of the host."""
     work = subject.replay.excerpt.work
     table = subject.replay.table
     is_pageable = (work["name"].str.starts_with("h2d") & work["is_pageable"]).fill_null(value=False)
@@ -154,7 +158,7 @@ def pinned(subject: Subject, _: str | None) -> Change:
 
 
 def _pinned_bandwidth(subject: Subject) -> float:
-    """Return the bytes per second of the trace's large pinned copies, else what the link gives."""
+    """Return the bytes per second of the trace's large pinned copies, else that of the link."""
     copies = subject.trace.select(
         "memcpys", "direction", "source_memory", "size_bytes", "duration_ns"
     )
@@ -176,7 +180,7 @@ def _pinned_bandwidth(subject: Subject) -> float:
 
 
 def dtype(subject: Subject, value: str | None) -> Change:
-    """Shorten copies from the host to the bytes of a smaller type; they are float32 by default."""
+    """Shorten copies from the host to the bytes of a smaller type than float32, the default."""
     old, _, new = (value or "").rpartition(":")
     if new not in _BYTES or (old or "float32") not in _BYTES:
         raise UsageError(

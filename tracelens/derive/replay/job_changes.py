@@ -1,4 +1,4 @@
-"""Changes to a job of several ranks: its collectives are replayed together, on the job's clock."""
+"""Change a job of several ranks: its collectives are replayed together, on the job's clock."""
 
 from __future__ import annotations
 
@@ -21,20 +21,20 @@ USAGES = {
     "straggler_fixed": "straggler_fixed",
     "network": "network=XN",
 }
-"""How each change of a job is written."""
+"""The expression of each change of a job."""
 _NETWORK = re.compile(r"network[ =][xX]?([0-9]{1,6}(?:\.[0-9]{1,6})?)")
 _LEAST_FACTOR = 0.01
 _DOUBT_OF_DELAY, _DOUBT_OF_NETWORK = 0.1, 0.3
-"""How far the time that a change takes away may be off: chosen shares.
+"""Expected errors, as shares of the time that a change removes; they are chosen.
 
-A network of twice the bandwidth does not halve what latency makes of a transfer.
+A network of twice the bandwidth does not halve the part of a transfer that is latency.
 """
 _ALONE = "one rank was captured; collect the ranks of a job together: tracelens collect torch FILES"
 
 
 @dataclass(frozen=True, slots=True)
 class JobStep:
-    """A job's mean step before and after changes, with a range, its bound, and who is next."""
+    """A job's mean step before and after changes, with a range, its bound, and the next culprit."""
 
     before_ns: float
     after_ns: float
@@ -44,14 +44,14 @@ class JobStep:
 
 
 def is_of_job(change: str) -> bool:
-    """Return whether the change is one of a job, not of each rank by itself."""
+    """Return whether the change applies to a job, not to each rank by itself."""
     return re.split("[ =]", change.strip(), maxsplit=1)[0] in USAGES
 
 
 def predict_job(trace: Trace, changes: Sequence[str]) -> JobStep:
-    """Replay a job's collectives with the changes made at once.
+    """Replay a job's collectives with all changes made.
 
-    Raises UsageError for a change that is none, and where the trace cannot answer.
+    Raises UsageError for an unknown change, and where the trace cannot answer.
     """
     factors = [_factor_of(change) for change in changes]
     model = time_model(trace)
@@ -86,7 +86,7 @@ def predict_job(trace: Trace, changes: Sequence[str]) -> JobStep:
 
 
 def _factor_of(change: str) -> float | None:
-    """Return how many times as fast the network is; None for a straggler that is fixed."""
+    """Return the factor by which the network is faster; None for a straggler that is fixed."""
     if change.strip() == "straggler_fixed":
         return None
     number = _NETWORK.fullmatch(change.strip())
@@ -104,7 +104,7 @@ def _late_ranks(model: TimeModel) -> list[Culprit]:
 
 
 def _bound(trace: Trace, replay: Replay, removals: list[Removal], network: float) -> str:
-    """Return what takes most of the ranks' time: computing, transfers, waiting or the rest."""
+    """Return what takes most of the ranks' time: computing, transfers, waiting or other work."""
     whole = replay.duration_ns(removals, network)
     n_ranks = len(replay.begins)
     transfers = int(replay.rows["transfer_ns"].sum()) + sum(replay.last_transfers.values())
@@ -119,6 +119,6 @@ def _bound(trace: Trace, replay: Replay, removals: list[Removal], network: float
 
 
 def _waiting_ns(trace: Trace) -> int:
-    """Return how long ranks wait in collectives while they compute nothing, summed over them."""
+    """Return how long ranks wait in collectives without computing, summed over the ranks."""
     exposed = pl.col("end_ns") - pl.col("start_ns") - pl.col("hidden_ns")
     return int(waits_of(trace).pieces.select(exposed.sum()).item() or 0)

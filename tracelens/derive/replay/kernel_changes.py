@@ -1,4 +1,4 @@
-"""Changes that replace kernels by others."""
+"""Change kernels into others: channels-last layout, a fused or a capturable optimizer."""
 
 from __future__ import annotations
 
@@ -12,28 +12,30 @@ from tracelens.derive.replay.subject import Change, Spread, Subject, require
 from tracelens.errors import UsageError
 
 _FUSED_HOST, _FUSED_DEVICE = 0.05, 0.3
-"""Shares of time that a fused optimizer keeps of one that goes parameter by parameter.
+"""Shares of host and device time that a fused optimizer keeps of an unfused one.
 
-They were read off four programs of samples/whatif, whose errors are in docs/accuracy.md.
+They were measured on four programs of samples/whatif, whose errors are in docs/accuracy.md.
 """
 _LEAST_CONVOLUTION, _LEAST_NORMALIZATION, _MOST_NORMALIZATION_NS = 0.49, 0.58, 10_200
-"""Least shares of their time that kernels took with channels last, and the most of normalizing.
+"""Least shares of time that kernels keep with channels last, and the longest normalisation.
 
-They are of six pairs of captures: ResNet-50 and MobileNet of samples/advisor, batches of 1 and 32,
-samples/torch, and conv_infer_large of samples/whatif. To normalize a single picture took so long
-however small it was, 3 µs without.
+They are from six pairs of captures: ResNet-50 and MobileNet of samples/advisor, batches of 1 and
+32, samples/torch, and conv_infer_large of samples/whatif. Normalising a single picture took that
+long whatever its size, and 3 µs without channels last.
 """
 _CAPTURABLE_KERNELS, _SMALL_QUANTILE = 12, 0.1
-"""The kernels of `torch.optim.adam._single_tensor_adam` (torch 2.11) that only `capturable` has.
+"""Number of kernels that only a `capturable` Adam has, and the quantile of their time.
 
-The second number says how small they are among the trace's own kernels: they work on one number.
+They are those of `torch.optim.adam._single_tensor_adam` (torch 2.11). They work on one number, so
+they take as long as this quantile of the trace's own kernels.
 """
 
 
 def channels_last(subject: Subject, _: str | None) -> Spread:
     """Remove the kernels that transpose tensors for convolutions.
 
-    Other kernels stay as they are, in a range of what they were seen to take in that layout.
+    Other kernels keep their time. The limits of the range are the least and the most time that
+    convolutions and normalisations were measured to take in that layout.
     """
     table = subject.replay.table
     work = subject.replay.excerpt.work
@@ -65,7 +67,7 @@ def channels_last(subject: Subject, _: str | None) -> Spread:
 
 
 def fused_optimizer(subject: Subject, _: str | None) -> Change:
-    """Shorten the optimizer's steps to the share that fused ones were measured to take.
+    """Shorten the optimizer's steps to the share that fused optimizers were measured to take.
 
     The trace must mark each of these steps.
     """
@@ -107,10 +109,11 @@ def _optimizer_steps(subject: Subject, prefix: str) -> tuple[Ints, Ints]:
 
 
 def capturable_ns(subject: Subject, gap_ns: int) -> Ints:
-    """Return what an Adam that a CUDA graph can capture adds to each edge: small kernels.
+    """Return the time that each edge gains if Adam is one that a CUDA graph can capture.
 
-    It keeps the number of its step on the device. There it computes, for each parameter or group of
-    them, what the host computes otherwise. `addcdiv` is the last kernel of each.
+    Such an Adam keeps the number of its step on the device, where small kernels compute, for each
+    parameter or group of them, what the host computes otherwise. `addcdiv` is the last kernel of
+    each.
     """
     replay = subject.replay
     table = subject.replay.table
@@ -126,7 +129,7 @@ def capturable_ns(subject: Subject, gap_ns: int) -> Ints:
 
 
 def _lies_in(moments: Ints, begins: Ints, ends: Ints) -> Flags:
-    """Return which moments lie in an interval; intervals are in order and do not overlap."""
+    """Return whether each moment lies in an interval; intervals are in order and do not overlap."""
     if not len(begins):
         return np.zeros(len(moments), bool)
     place = np.searchsorted(begins, moments, "right") - 1

@@ -20,7 +20,7 @@ Flags = npt.NDArray[np.bool_]
 
 @dataclass(frozen=True, slots=True)
 class MomentGraph:
-    """Edges sorted by the moment they lead to: edges offsets[m] to offsets[m + 1] lead to m.
+    """A graph of moments: edges, sorted by target, from `offsets[m]` to `offsets[m + 1]` lead to m.
 
     `sources` are the moments that edges come from; each is earlier than the one it leads to.
     `weights` are ns. A moment without edges is at time 0.
@@ -55,7 +55,7 @@ def earliest_times(graph: MomentGraph) -> tuple[Ints, Ints]:
 
 
 def earliest_times_in_python(graph: MomentGraph) -> tuple[Ints, Ints]:
-    """Compute the longest paths in Python, which defines the twin in C, `longest_paths`."""
+    """Compute the longest paths in Python; this defines the result of `longest_paths` in C."""
     offsets = graph.offsets.tolist()
     sources = graph.sources.tolist()
     weights = graph.weights.tolist()

@@ -1,4 +1,4 @@
-"""What a change would give: the step before and after it, without the profiler, with a range."""
+"""Predict a step with a change, compared to the step before, both without the profiler's time."""
 
 from __future__ import annotations
 
@@ -57,15 +57,18 @@ _BOUNDS = {
 
 _WORK = (KERNEL, COPY, FILL, COLLECTIVE)
 _LEAST_OF_DEVICE = 0.95
-"""A step takes at least this share of the time that the device must work in it. Kernels ran up to
-4 % faster after a change of the host alone: a CUDA graph of conv_infer in samples/whatif."""
+"""A step takes at least this share of the device's work in it.
+
+Kernels ran up to 4 % faster after a change of the host alone: a CUDA graph of conv_infer in
+samples/whatif.
+"""
 
 
 @dataclass(frozen=True, slots=True)
 class Prediction:
-    """A rank's step before and after changes, with a range, its bound, and what limits it next.
+    """A rank's step before and after changes, with a range, its bound, and the next limit.
 
-    Without a rank, it is a job's mean step as recorded, and nothing of it was replayed twice.
+    Without a rank, it is a job's mean step as recorded, without a second replay.
     """
 
     rank: int | None
@@ -91,12 +94,12 @@ _COLUMNS = {
 
 
 def whatif(trace: Trace, *changes: str, other: Trace | None = None) -> pl.DataFrame:
-    """Predict each rank's step after the changes, made at once, with a range: one row per rank.
+    """Predict each rank's step after the changes, with a range: one row per rank.
 
-    `tl.whatif(trace, "cuda_graph", "no_sync")`. The times are without what the profiler adds.
-    Changes to a job, such as `straggler_fixed`, give one row for the job, as recorded; its rank is
-    None. `other` is a trace of the program with another batch size, for `batch=16,32:64`.
-    Raises as `predict` does.
+    An example is `tl.whatif(trace, "cuda_graph", "no_sync")`; all changes are made at once. The
+    times are without the profiler's. Changes to a job, such as `straggler_fixed`, give one row for
+    the job, as recorded; its rank is None. `other` is a trace of the program with another batch
+    size, for `batch=16,32:64`. Raises as `predict` does.
     """
     rows = [astuple(prediction) for prediction in predict(trace, changes, other=other)]
     return pl.DataFrame(rows, _COLUMNS, orient="row")
@@ -105,10 +108,10 @@ def whatif(trace: Trace, *changes: str, other: Trace | None = None) -> pl.DataFr
 def predict(
     trace: Trace, changes: Sequence[str], rank: int | None = None, other: Trace | None = None
 ) -> list[Prediction]:
-    """Return the prediction of each rank that marks steps, or of one.
+    """Return the prediction of each rank that marks steps, or only of `rank`.
 
-    `other` is a trace of the program with another batch size, of the same ranks or of one.
-    Raises UsageError for an expression that is no change or that the trace cannot answer,
+    `other` is a trace of the program with another batch size, of the same ranks or of one. Raises
+    UsageError for an unknown change, and for one that the trace cannot answer. Raises
     MissingTableError where no step is replayed.
     """
     if rank is not None and rank not in trace.manifest.ranks:
@@ -215,7 +218,7 @@ def _changes_device(replay: Replay, before: Ints, after: Ints) -> bool:
 
 
 def _device_step_ns(replay: Replay, weights: Ints) -> float:
-    """Return the steady step in which the host takes no time: what the device must do."""
+    """Return the steady step if the host took no time: the time that the device needs."""
     is_host = np.isin(replay.table.kinds, (OP, PYTHON, CALL, LAUNCH, QUEUE))
     return steady_step_ns(replay, np.where(is_host, np.minimum(weights, 0), weights))
 
@@ -223,7 +226,7 @@ def _device_step_ns(replay: Replay, weights: Ints) -> float:
 def scale_and_costs(
     trace: Trace, replay: Replay, step: UnprofiledStep | None
 ) -> tuple[float, Costs]:
-    """Return a factor from replayed to real time, and the profiler's costs to leave out.
+    """Return a factor from replayed to real time, and the profiler's costs to subtract.
 
     Where the step without the profiler was measured, the costs are fitted to it.
     """
@@ -253,7 +256,7 @@ def fitted_costs(replay: Replay, usual: Costs, wanted_ns: float) -> Costs:
 
 
 def _bound(subject: Subject, weights: Ints) -> tuple[str, str | None]:
-    """Return what the changed step waits for most, and the op or kernel that takes most of that."""
+    """Return what the changed step waits for most, and the op or kernel with most of that time."""
     path = steady_path(subject.replay, weights)
     sums: dict[str, int] = {}
     things: dict[tuple[str, str], int] = {}
@@ -284,9 +287,9 @@ def savings(
     groups: Sequence[Flags],
     share: float,
 ) -> list[tuple[int, int]]:
-    """Return, for each group of edges, its time in a step, and what a step gains from less of it.
+    """Return, for each group of edges, its time in a step, and the gain if it took less.
 
-    `share` is how much less.
+    `share` is the part of the group's time that is removed.
     """
     scale, costs = scale_and_costs(trace, replay, step)
     weights = weights_without(replay, costs)

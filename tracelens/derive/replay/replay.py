@@ -1,4 +1,4 @@
-"""A rank's steps as a graph, replayed: as recorded, without the profiler, or changed."""
+"""Build the graph of a rank's steps, which can be replayed as recorded or changed."""
 
 from __future__ import annotations
 
@@ -29,10 +29,10 @@ from tracelens.trace import Trace
 class Replay:
     """An excerpt's graph: the edges in `table`, and the moments of marks and of work.
 
-    `work_steps` is the position in the excerpt of the step that launched each piece of work, -1
-    where that was before. `call_ops` is the row of the op around each call. `chain_ends` has the
-    first and the last moment of each chain of threads. `origin` is the moment at which the excerpt
-    begins.
+    `work_steps` is the position in the excerpt of the step that launched each piece of work, -1 for
+    a launch before the excerpt. `call_ops` is the row of the op around each call. `chain_ends` has
+    the first and the last moment of each chain of threads. `origin` is the moment at which the
+    excerpt begins.
     """
 
     excerpt: Excerpt
@@ -52,7 +52,7 @@ class Replay:
 def replays(trace: Trace) -> dict[int, Replay]:
     """Replay each rank's steps around its median one.
 
-    Ranks are left out whose host was not recorded, or has too many threads, see `host_chains`.
+    A rank is left out if its host was not recorded, or has too many threads: see `host_chains`.
     """
     return trace.derived(_all_ranks)
 
@@ -134,7 +134,7 @@ def build(excerpt: Excerpt) -> Replay | None:
 def _add_host_edges(  # noqa: PLR0913, PLR0917 - of three tables each
     edges: Edges, excerpt: Excerpt, chain: Chain, first: int, waits: list[HostWait], marks: Ints
 ) -> None:
-    """Add the edges along a chain; a waiting call's last piece takes the call's own time only.
+    """Add the edges along a chain; the last piece of a waiting call takes only the call's own time.
 
     A chain that works beside the main one follows the steps' marks, as the queue of a data loader
     makes it do.
@@ -206,7 +206,7 @@ def step_durations(replay: Replay, times: Ints) -> Ints:
 
 
 def replay_error_frac(replay: Replay) -> float:
-    """Return how far the median replayed step is from the median recorded one, as a share of it."""
+    """Return the relative difference of the median replayed step from the median recorded one."""
     times, _ = earliest_times(replay.table.graph)
     recorded = float(np.median(replay.excerpt.steps["duration"].to_numpy()))
     replayed = float(np.median(step_durations(replay, times)))

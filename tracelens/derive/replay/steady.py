@@ -1,4 +1,4 @@
-"""Replay the steps of an excerpt over and over, to time one that begins as the last left off."""
+"""Replay the steps of an excerpt twice in a row, to time steps in a steady state."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ class Twice:
 
     Queues stay as the first copy left them. Work from before the excerpt runs only once. `origins`
     are the edges of the excerpt that each edge repeats; -1 for the joints between the two copies.
-    It is made once for a replay, and weighed as often as there are changes.
+    The graph is built once for a replay, and gets new weights for each change.
     """
 
     offsets: Ints
     sources: Ints
     origins: Ints
     is_free: Flags
-    """Edges of the second copy that take no time: of work without a call, and of chains' starts."""
+    """Flags of edges that take no time in the second copy: see `_is_free`."""
     joint_ns: Ints
 
     @classmethod
@@ -56,9 +56,10 @@ class Twice:
 
 
 def _is_free(replay: Replay) -> Flags:
-    """Flag edges that take no time in the second copy: of work without a call.
+    """Flag edges that take no time in the second copy: those of work without a call.
 
-    Chains do not wait there until the time at which they began in the trace.
+    Starts of chains take none either, as chains do not wait there until the time at which they
+    began in the trace.
     """
     table = replay.table
     without_call = np.flatnonzero(replay.work.calls < 0)
@@ -93,8 +94,8 @@ def steady_step_ns(
 ) -> float:
     """Return the mean time of a step in the steady state.
 
-    In it, each step finds the queues and caches as the step before left them. Without weights, the
-    recorded ones count.
+    In this state, each step begins with the queues and caches that the step before left. `weights`
+    replace the recorded ones.
     """
     repeated = Twice.of(replay) if repeated is None else repeated
     graph = repeated.graph(replay.table.graph.weights if weights is None else weights)
@@ -106,7 +107,7 @@ def steady_step_ns(
 
 
 def steady_path(replay: Replay, weights: Ints) -> list[tuple[int, int]]:
-    """Return the excerpt's edges that its steps wait for, with their ns, in the steady state."""
+    """Return the edges of the excerpt that decide its time in the steady state, with their ns."""
     repeated = Twice.of(replay)
     graph = repeated.graph(weights)
     origins = repeated.origins

@@ -1,4 +1,4 @@
-"""A rank's replay with the labels of its edges; changes apply to it."""
+"""Hold a rank's replay with the labels of its edges, to which changes apply."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ NEVER = -(10**15)
 
 @dataclass
 class Subject:
-    """What changes apply to: a rank's replay with the labels of its edges.
+    """A rank's replay with the labels of its edges, to which changes apply.
 
     `other` is the replay of a second trace, of the program with another batch size.
     """
@@ -32,32 +32,32 @@ class Subject:
 
     @cached_property
     def labels(self) -> Labels:
-        """What each edge is of."""
+        """The labels of each edge."""
         return labels_of(self.trace, self.replay, np.arange(len(self.replay.table.kinds)))
 
     def in_layer(self, layer: str) -> Flags:
-        """Return edges of a module and of those inside it."""
+        """Flag edges that belong to a module or to one inside it."""
         return np.array(
             [path is not None and f"{path}.".startswith(f"{layer}.") for path in self.labels.layers]
         )
 
     @property
     def is_host(self) -> Flags:
-        """Edges that are the host's own time."""
+        """Flags of edges that are the host's own time."""
         return np.isin(self.replay.table.kinds, (OP, PYTHON, CALL))
 
     def of_cause(self, cause: str) -> Flags:
-        """Return the host's edges that have this cause."""
+        """Flag the host's edges that have this cause."""
         return np.array([label == cause for label in self.labels.causes]) & self.is_host
 
 
 Change = Callable[[Ints], Ints]
-"""From weights to weights."""
+"""A function that returns the changed weights of all edges."""
 
 
 @dataclass(frozen=True, slots=True)
 class Spread:
-    """A change of which only limits are known: as it is replayed, at the least, and at the most."""
+    """A change with limits: one that gives the usual, the least and the most time of a step."""
 
     usual: Change
     least: Change

@@ -1,4 +1,4 @@
-"""Tell the time of a step without the profiler: measured by the capture, or replayed."""
+"""Estimate the time of a step without the profiler: measured by the capture, or replayed."""
 
 from __future__ import annotations
 
@@ -24,22 +24,26 @@ from tracelens.derive.time.step_table import activities_of, steps_of
 from tracelens.trace import Trace
 
 _UNEVEN = 0.25
-"""If median and mean differ by more than this, steps are of several kinds."""
+"""Steps are of several kinds if their median and mean differ by more than this share."""
 LARGEST_ERROR = 0.1
-"""A replay predicts nothing if it misses the recorded step by more than this share."""
+"""A replay that misses the recorded step by more than this share is not used to predict."""
 
 _WORKERS = "MultiProcessing|poll|acquire"
-"""Places where a data loader waits for its workers, which are other processes."""
+"""Pattern of places at which a data loader waits for its workers, which are other processes."""
 _STUDENT = (6.31, 2.92, 2.35, 2.13, 2.02, 1.94, 1.89, 1.86, 1.83, 1.81, 1.8, 1.78, 1.77, 1.76, 1.75)
-"""Student's t by degrees of freedom from 1: nine in ten lie within. Later ones are less still."""
+"""Student's t by degrees of freedom from 1: nine in ten values lie within ±t.
+
+The last value is used for all further degrees, whose t is a little smaller.
+"""
 
 
 @dataclass(frozen=True, slots=True)
 class UnprofiledStep:
     """A rank's median step as recorded and without the profiler, with a range; None where unknown.
 
-    `evidence` says where that comes from: measured (the capture timed steps without the profiler),
-    calibrated (costs measured on the machine), table (costs measured elsewhere), unknown.
+    `evidence` is the source of these times: measured (the capture timed steps without the
+    profiler), calibrated (costs measured on the machine), table (costs measured elsewhere),
+    unknown.
     """
 
     rank: int
@@ -52,7 +56,7 @@ class UnprofiledStep:
 
 
 def unprofiled_steps(trace: Trace) -> dict[int, UnprofiledStep]:
-    """Return by rank the step without the profiler.
+    """Return, by rank, the step without the profiler.
 
     A rank must have marked steps and a recorded host.
     """
@@ -95,10 +99,11 @@ def _of_rank(trace: Trace, replay: Replay, steps: pl.DataFrame, recorded_ns: int
 
 
 def _sampling_ns(trace: Trace, rank: int, steps: pl.DataFrame) -> tuple[float, float]:
-    """Return the mean wait for a loader's workers in a step, and how far it may be off.
+    """Return the mean wait for a loader's workers in a step, and the error of this mean.
 
-    Workers bring batches in bursts, so that few steps tell little of the mean: half of the interval
-    that holds it in nine of ten cases, by Student's t. One step alone may be off by the whole wait.
+    Workers bring batches in bursts, so that a few steps show little of the mean. The error is half
+    of the interval that holds the mean in nine of ten cases, by Student's t. With one step, it is
+    the whole wait.
     """
     starts = steps["start_ns"].sort().to_numpy()
     waits = activities_of(trace).filter(
@@ -119,9 +124,9 @@ def _sampling_ns(trace: Trace, rank: int, steps: pl.DataFrame) -> tuple[float, f
 
 
 def bounds_of_range(rank: RankTime, step: UnprofiledStep) -> tuple[str, str] | None:
-    """Return what limits a rank at both ends of the range of its step without the profiler.
+    """Return the bounds of a rank at both ends of the range of its step without the profiler.
 
-    Return None where that is one and the same, and where the step is measured or not known.
+    Return None where both are the same, and where the step is measured or not known.
     """
     if step.evidence in {"measured", "unknown"} or step.low_ns is None or step.high_ns is None:
         return None
@@ -131,7 +136,7 @@ def bounds_of_range(rank: RankTime, step: UnprofiledStep) -> tuple[str, str] | N
 
 
 def measured_range(trace: Trace, rank: int) -> tuple[int, int, int] | None:
-    """Return median, least and most of the steps that a live capture timed without the profiler.
+    """Return median, least and most time of the steps that a live capture ran without the profiler.
 
     Return None without any.
     """

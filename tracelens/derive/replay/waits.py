@@ -1,4 +1,4 @@
-"""API calls that return only once device work is done, or once a queue has room."""
+"""Find API calls that return only once device work is done, or once a queue has room."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tracelens.derive.replay.excerpt import Excerpt
 from tracelens.derive.replay.moment_graph import Ints
 
 _USUAL_CALL_NS = 4_000
-"""Time of a call that need not wait, where the excerpt shows none."""
+"""Time of a call that does not have to wait, where the excerpt has none."""
 _USUAL_RETURN_NS = 8_000
 _IMPLICIT = (
     r"^(cuda|cu|hip)(Mem)?(Free|FreeHost|HostFree|HostUnregister|HostAlloc|HostRegister)(_v\d)?$"
@@ -21,14 +21,14 @@ _IMPLICIT = (
 """API calls that free or register memory, which wait for the device if it has work."""
 _LONG_LAUNCH_NS = 50_000
 _FULL_QUEUE = 128
-"""A launch that takes this long with so much work pending waits for room in the queue."""
+"""A launch waits for room in the queue if it is long and so much work is pending."""
 _NEAR_NS = 50_000
 """A call that ends this shortly after device work may have waited for it."""
 
 
 @dataclass(frozen=True, slots=True)
 class HostWait:
-    """A call (its row) that waits for device work (its row).
+    """A wait of a call for device work, both given by row.
 
     `own_ns` is the call's own time, `return_ns` the time from the work's end to the call's.
     """
@@ -41,7 +41,7 @@ class HostWait:
 
 
 def find_waits(excerpt: Excerpt, work: Work) -> list[HostWait]:
-    """Return the calls that wait for device work, or would where the host were faster."""
+    """Return the calls that wait for device work, or would wait if the host were faster."""
     calls = excerpt.calls
     starts = calls["start"].to_numpy()
     ends = calls["end"].to_numpy()
@@ -54,7 +54,7 @@ def find_waits(excerpt: Excerpt, work: Work) -> list[HostWait]:
 
 
 def _synchronizations(excerpt: Excerpt, work: Work, starts: Ints, ends: Ints) -> list[HostWait]:
-    """Return waits for a device, stream or event, and releases of memory that were seen to wait."""
+    """Return waits for a device, stream or event, and releases of memory that waited."""
     calls = excerpt.calls
     is_implicit = calls["api"].str.contains(_IMPLICIT).to_numpy()
     names = calls["api"].to_list()
@@ -128,9 +128,9 @@ def _full_queues(excerpt: Excerpt, work: Work, starts: Ints, ends: Ints) -> list
 def _with_usual_times(
     excerpt: Excerpt, waits: list[HostWait], starts: Ints, ends: Ints
 ) -> list[HostWait]:
-    """Fill in the unknown times of waits from those that are known.
+    """Fill in the unknown times of waits with the usual ones of the known waits.
 
-    These are the call's own time (own_ns, -1 if unknown), and the time to return from the wait.
+    These times are the call's own (own_ns, -1 if unknown), and the time to return from the wait.
     """
     names = excerpt.calls["api"].to_list()
     waiting = {wait.call for wait in waits if wait.own_ns < 0}

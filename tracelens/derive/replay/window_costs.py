@@ -1,4 +1,4 @@
-"""The profiler's costs as the two windows of a live capture tell them."""
+"""Derive the profiler's costs from the two windows of a live capture."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tracelens.trace import Trace
 
 
 def keep_window_costs(trace: Trace) -> None:
-    """Keep in each source's settings the costs that its two windows show, if they show any."""
+    """Store in each source's settings the profiler's costs that its two windows show, if any."""
     for source in trace.manifest.sources:
         settings = source.get("settings")
         rank = source.get("rank")
@@ -25,12 +25,12 @@ def keep_window_costs(trace: Trace) -> None:
 
 
 def costs_of_windows(trace: Trace, rank: int, settings: Mapping[str, Any]) -> dict[str, Costs]:
-    """Return costs by kind of profile: those of the light window, and those of the deep one.
+    """Return costs by kind of profile, from the steps of the light and the deep window.
 
-    The light window's steps are longer than steps between the windows by what ops and API calls
-    cost. The deep window's steps are longer than these by what Python calls cost; without stacks,
-    by what ops cost. The result is empty where steps without the profiler were not timed, or no
-    costs explain them.
+    The light window's steps are longer than steps without the profiler by the costs of ops and API
+    calls. The deep window's steps are longer still, by the costs of Python calls; without stacks,
+    by further costs of ops. The result is empty where steps without the profiler were not timed, or
+    no costs explain the times.
     """
     step = unprofiled_steps(trace).get(rank)
     replay = replays(trace).get(rank)
@@ -57,6 +57,6 @@ def _median(settings: Mapping[str, Any], name: str) -> float:
 
 
 def _per_step(replay: Replay, flag: str) -> float:
-    """Return how many spans of a kind begin in a step."""
+    """Return the mean number of spans of a kind that begin in a step."""
     spans = replay.excerpt.spans.filter(flag)
     return spans.filter("begins_inside").height / (len(replay.marks) - 1)

@@ -1,4 +1,4 @@
-"""Frames as a debugger prints them, parsed into function, file and library.
+"""Parse frames as a debugger prints them into function, file and library.
 
 Names are comparable across builds.
 """
@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 UNKNOWN_FUNCTION = "??"
-"""gdb's text for a frame whose function has no name."""
+"""gdb's text for a frame whose function has no known name."""
 
 # Every pattern here is linear in its input: nothing that repeats can match the same text in two
 # ways.
@@ -48,7 +48,7 @@ class PrintedFrame:
 
 
 def file_name(path: str) -> str | None:
-    """Return the last part of a path, of either kind of separator; None when nothing is left."""
+    """Return the last part of a path with either kind of separator; None if it is empty."""
     return re.split(r"[/\\]", path.strip())[-1].strip() or None
 
 
@@ -82,11 +82,11 @@ def split_frame(text: str) -> PrintedFrame:
 
 
 def normalise_function(name: str) -> str:
-    """Return the name without what differs between builds and compilers.
+    """Return the name without parts that differ between builds and compilers.
 
     `??` and gdb's `<…>` remarks stay as they are. Dropped are template arguments, parameters,
-    return type, qualifiers, anonymous namespaces and the marks of cloned or split functions.
-    Both forms of a lambda, `{lambda(…)#1}` and `<lambda(…)>`, become `{lambda}`.
+    return type, qualifiers, anonymous namespaces and the marks of cloned or split functions. Both
+    forms of a lambda, `{lambda(…)#1}` and `<lambda(…)>`, become `{lambda}`.
     """
     text = _CLANG_LAMBDA.sub("{lambda}", _MARKS.sub("", name)).strip()
     if text.startswith("<") and text.endswith(" called>"):
@@ -126,7 +126,10 @@ def _brackets(text: str) -> Iterator[tuple[re.Match[str], int, int]]:
 
 
 def _outside_brackets(text: str) -> str:
-    """Return the text outside all brackets; a lambda or unnamed type leaves its word in braces."""
+    """Return the text outside all brackets.
+
+    A lambda or unnamed type is replaced by its word in braces, `{lambda}` for instance.
+    """
     kept: list[str] = []
     start = depth = 0
     for match, before, depth in _brackets(text):

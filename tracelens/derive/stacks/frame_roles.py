@@ -1,4 +1,4 @@
-"""Tell which part of the software a native frame belongs to.
+"""Classify native frames by the part of the software that they belong to.
 
 An ordered table of rules decides, which users may change.
 """
@@ -84,11 +84,12 @@ DEFAULT_RULES: tuple[RoleRule, ...] = (
     RoleRule("unknown", library=r""),
     RoleRule("user"),
 )
-"""The first match wins: rules on the function's name, then rules on its library.
+"""Rules on the function's name, then rules on its library; the first match wins.
 
 The last rules are for frames that no other matches: in a shared library they are unknown; a named
 function of the program itself, or one with debug information, is the user's. From the notes on
-stacks of PyTorch 1.8 and 2.11."""
+stacks of PyTorch 1.8 and 2.11.
+"""
 
 
 def frame_role(
@@ -99,6 +100,6 @@ def frame_role(
 ) -> str:
     """Return the role of the first rule that matches the normalised function and the file names.
 
-    It is unknown where none does.
+    The role is "unknown" if no rule matches.
     """
     return next((rule.role for rule in rules if rule.matches(function, library, file)), "unknown")

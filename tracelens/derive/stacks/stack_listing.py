@@ -1,4 +1,4 @@
-"""Stacks to be read frame by frame."""
+"""Select and pair stacks, to be read frame by frame."""
 
 from collections.abc import Sequence
 from itertools import zip_longest
@@ -48,7 +48,7 @@ def pair_stacks(base: Trace, other: Trace) -> list[tuple[dict[str, Any], dict[st
 
 
 def n_shared_outer(base: Sequence[str], other: Sequence[str]) -> int:
-    """Count the functions, from the outermost in, that two stacks have in common."""
+    """Count the outermost functions that two stacks have in common."""
     pairs = enumerate(zip(base, other, strict=False))
     return next(
         (level for level, (mine, theirs) in pairs if mine != theirs), min(len(base), len(other))

@@ -1,6 +1,6 @@
 """Make the tables `stacks` and `frames` from a debugged program's stops.
 
-Also find a named function in a stack.
+It also finds a named function in a stack.
 """
 
 from collections.abc import Sequence
@@ -29,9 +29,8 @@ _NO_FRAMEWORK = frozenset({"runtime", "python", "library", "user", "unknown"})
 class StackFrame:
     """One frame of a stop.
 
-    The address is used to tell inlined frames and doubled stops, and is not stored.
-    `has_debug_info` is what the debugger said of the frame's library; None means that a known line
-    decides.
+    The address distinguishes inlined frames and doubled stops, and is not stored. `has_debug_info`
+    is the debugger's statement on the frame's library; None means that a known line decides.
     """
 
     level: int
@@ -42,7 +41,7 @@ class StackFrame:
 
     @property
     def is_debug(self) -> bool:
-        """Whether the frame has debug information."""
+        """True where the frame has debug information."""
         return self.printed.line is not None if self.has_debug_info is None else self.has_debug_info
 
 
@@ -50,9 +49,9 @@ class StackFrame:
 class Stop:
     """One stop of the program.
 
-    It has frames, the innermost first, and the thread by the debugger's and the system's id. What a
-    log does not contain is None: hits are then counted from 1 in the order of the stops, and the
-    frames themselves show the function, and whether Python's frames are missing.
+    It has frames, the innermost first, and the thread by the debugger's and the system's id. A
+    field that a log does not contain is None: hits are then counted from 1 in the order of the
+    stops, and the function, and whether Python's frames are missing, are derived from the frames.
     """
 
     frames: list[StackFrame] = field(default_factory=list)
@@ -155,7 +154,7 @@ def stack_tables(
 def find_function(
     functions: Sequence[str], pattern: str, occurrence: str = "outermost"
 ) -> int | None:
-    """Return the index of the outermost (or innermost) function named by the pattern, or None.
+    """Return the index of the outermost (or innermost) function that the pattern names, or None.
 
     A pattern is a plain name, or a regular expression for a whole function or for what follows one
     of its `::`. Raises TracelensError when it is neither.
@@ -167,9 +166,9 @@ def find_function(
 
 
 def _named_by(functions: pl.Series, pattern: str) -> pl.Series:
-    """Return whether each function is the one that a plain name or regular expression means.
+    """Return whether the plain name or regular expression names each function.
 
-    The search is linear in time.
+    The search takes linear time.
     """
     plain = (functions == pattern) | functions.str.ends_with(f"::{pattern}")
     try:
@@ -202,7 +201,7 @@ def _is_twin(first: Stop, second: Stop) -> bool:
 def _kinds(frames: Sequence[StackFrame], functions: Sequence[str]) -> list[str]:
     """Return the kind of each frame: inline, native, python or unknown.
 
-    gdb prints no address for a frame that another was inlined into (its own is the inlined one's),
+    gdb prints no address for a frame that another was inlined into (it would be the inlined one's),
     and MI repeats the address. Where no address was printed at all, the kind is unknown. A repeated
     address in one function is recursion.
     """
