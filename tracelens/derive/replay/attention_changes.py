@@ -76,7 +76,7 @@ def list_attention(replay: Replay) -> list[Attention]:
     is_log = names.str.contains(_LOG_SOFTMAX).to_list()
     is_backward = names.str.contains("(?i)backward").to_list()
     found = []
-    for queue in np.unique(work.queues):
+    for queue in sorted(set(work.queues.tolist())):
         rows = np.flatnonzero(work.queues == queue)[np.argsort(work.starts[work.queues == queue])]
         kinds = [primitives[row] for row in rows]
         for place in [n for n, kind in enumerate(kinds) if kind == "softmax"]:

@@ -143,7 +143,7 @@ def pinned(subject: Subject, _: str | None) -> Change:
     is_copy = (table.kinds == COPY) & of_copy
     is_launch = (table.kinds == LAUNCH) & of_copy
     durations = np.append(took, 0)[np.where(of_copy, table.items, -1)]
-    calls = np.unique(subject.replay.work.calls[rows])
+    calls = subject.replay.work.calls[rows]
     of_call = np.isin(table.items, calls[calls >= 0])
     usual = subject.replay.usual.launch_ns
 
@@ -192,7 +192,7 @@ def dtype(subject: Subject, value: str | None) -> Change:
     require(rows, "dtype: nothing is copied from the host in these steps")
     chosen = np.isin(table.kinds, (COPY, LAUNCH)) & picked(rows, table.items)
     pageable = rows & work["is_pageable"].fill_null(value=False).to_numpy()
-    calls = np.unique(subject.replay.work.calls[pageable])
+    calls = subject.replay.work.calls[pageable]
     # The host itself copies what is pageable to where the device reads it.
     chosen |= (table.kinds == CALL) & np.isin(table.items, calls[calls >= 0])
     share = _BYTES[new] / _BYTES[old or "float32"]

@@ -41,7 +41,7 @@ def channels_last(subject: Subject, _: str | None) -> Spread:
     work = subject.replay.excerpt.work
     rows = work["name"].str.contains("(?i)nchwToNhwc|nhwcToNchw").fill_null(value=False).to_numpy()
     require(rows, "channels_last: no kernel of these steps turns a layout round")
-    calls = np.unique(subject.replay.work.calls[rows])
+    calls = subject.replay.work.calls[rows]
     gone = np.isin(table.kinds, (KERNEL, LAUNCH, QUEUE)) & picked(rows, table.items)
     gone |= (table.kinds == CALL) & np.isin(table.items, calls[calls >= 0])
     convolutions, normalizations = (

@@ -33,7 +33,7 @@ from tracelens.derive.replay.edges import (
 from tracelens.derive.replay.job_changes import is_of_job, predict_job
 from tracelens.derive.replay.moment_graph import Flags, Ints
 from tracelens.derive.replay.replay import Replay, replay_error_frac, replays
-from tracelens.derive.replay.steady import Twice, steady_path, steady_step_ns
+from tracelens.derive.replay.steady import steady_path, steady_step_ns
 from tracelens.derive.replay.subject import Change, Subject
 from tracelens.derive.replay.unprofiled import LARGEST_ERROR, UnprofiledStep, unprofiled_steps
 from tracelens.errors import MissingTableError, UsageError
@@ -246,11 +246,10 @@ def fitted_costs(replay: Replay, usual: Costs, wanted_ns: float) -> Costs:
     """Scale the usual costs so that the replayed step comes nearest to the wanted time."""
     low = 0.0
     high = 8.0
-    repeated = Twice.of(replay)
     for _ in range(12):
         middle = (low + high) / 2
         weights = weights_without(replay, usual.times(middle))
-        step = steady_step_ns(replay, weights, repeated)
+        step = steady_step_ns(replay, weights)
         low, high = (middle, high) if step > wanted_ns else (low, middle)
     return usual.times((low + high) / 2)
 
@@ -293,13 +292,12 @@ def savings(
     """
     scale, costs = scale_and_costs(trace, replay, step)
     weights = weights_without(replay, costs)
-    repeated = Twice.of(replay)
-    before = steady_step_ns(replay, weights, repeated)
+    before = steady_step_ns(replay, weights)
     n_steps = len(replay.marks) - 1
     results = []
     for chosen in groups:
         less = np.where(chosen, (weights * (1 - share)).astype(np.int64), weights)
         total = weights[chosen].clip(min=0).sum() / n_steps
-        gained = before - steady_step_ns(replay, less, repeated)
+        gained = before - steady_step_ns(replay, less)
         results.append((round(total * scale), round(max(gained, 0) * scale)))
     return results

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
@@ -20,12 +21,12 @@ from tracelens.derive.replay.edges import (
 )
 from tracelens.derive.replay.excerpt import Excerpt, read_excerpt
 from tracelens.derive.replay.host import Chain, host_chains
-from tracelens.derive.replay.moment_graph import Ints, earliest_times
+from tracelens.derive.replay.moment_graph import Flags, Ints, MomentGraph, earliest_times
 from tracelens.derive.replay.waits import HostWait, find_waits
 from tracelens.trace import Trace
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Replay:
     """An excerpt's graph: the edges in `table`, and the moments of marks and of work.
 
@@ -47,6 +48,54 @@ class Replay:
     chain_ends: list[tuple[int, int]]
     usual: Latency
     waits: list[HostWait]
+
+    @cached_property
+    def twice(self) -> Twice:
+        """The graph repeated, which is weighed as often as there are changes."""
+        return Twice.of(self)
+
+
+@dataclass(frozen=True, slots=True)
+class Twice:
+    """An excerpt's graph repeated: the second copy begins where the host ended the first.
+
+    Queues stay as the first copy left them. Work from before the excerpt runs only once. `origins`
+    are the edges of the excerpt that each edge repeats; -1 for the joints between the two copies.
+    """
+
+    offsets: Ints
+    sources: Ints
+    origins: Ints
+    is_free: Flags
+    """Flags of edges that take no time in the second copy: see `_is_free`."""
+    joint_ns: Ints
+
+    @classmethod
+    def of(cls, replay: Replay) -> Twice:
+        """Repeat the replay's excerpt."""
+        table = replay.table
+        n_moments = table.graph.n_moments
+        from_first, to_second, joint_ns = zip(*_joints(replay), strict=True)
+        sources = np.concatenate([table.graph.sources, table.graph.sources + n_moments, from_first])
+        targets = np.concatenate([table.targets, table.targets + n_moments, to_second])
+        numbers = np.arange(len(table.targets))
+        joints = np.full(len(joint_ns), -1)
+        by_target = np.argsort(targets, kind="stable")
+        counts = np.bincount(targets, minlength=2 * n_moments)
+        is_free = np.concatenate([np.zeros(len(numbers), bool), _is_free(replay), joints > 0])
+        none = np.zeros(2 * len(numbers), np.int64)
+        return cls(
+            np.concatenate([[0], np.cumsum(counts)]).astype(np.int64),
+            sources[by_target].astype(np.int64),
+            np.concatenate([numbers, numbers, joints])[by_target],
+            is_free[by_target],
+            np.concatenate([none, joint_ns])[by_target],
+        )
+
+    def graph(self, weights: Ints) -> MomentGraph:
+        """Return both copies with these weights of the excerpt's edges."""
+        both = np.where(self.is_free, 0, np.append(weights, 0)[self.origins])
+        return MomentGraph(self.offsets, self.sources, (both + self.joint_ns).astype(np.int64))
 
 
 def replays(trace: Trace) -> dict[int, Replay]:
@@ -175,6 +224,40 @@ def _add_host_edges(  # noqa: PLR0913, PLR0917 - of three tables each
             if moment < len(chain.times):
                 since = int(chain.times[moment]) - excerpt.marks[step]
                 edges.add(marks[step], first + moment, since, START)
+
+
+def _is_free(replay: Replay) -> Flags:
+    """Flag edges that take no time in the second copy: those of work without a call.
+
+    Starts of chains take none either, as chains do not wait there until the time at which they
+    began in the trace.
+    """
+    table = replay.table
+    without_call = np.flatnonzero(replay.work.calls < 0)
+    is_without_call = np.zeros(table.graph.n_moments, bool)
+    is_without_call[replay.begins[without_call]] = True
+    is_without_call[replay.work_ends[without_call]] = True
+    is_start = (table.kinds == START) & np.isin(table.targets, replay.begins)
+    free: Flags = is_without_call[table.targets] | is_start
+    return free
+
+
+def _joints(replay: Replay) -> list[tuple[int, int, int]]:
+    """List the edges from the first copy to the second: source, target and time.
+
+    The host, each other chain and each queue continue where they ended.
+    """
+    n_moments = replay.table.graph.n_moments
+    work = replay.work
+    joints = [(int(replay.marks[-1]), n_moments + replay.origin, 0)]
+    joints += [(last, n_moments + first, 0) for first, last in replay.chain_ends[1:]]
+    for queue in sorted(set(work.queues.tolist())):
+        rows = np.flatnonzero(work.queues == queue)
+        last_work = rows[np.argmax(work.ends[rows])]
+        source = int(replay.work_ends[last_work])
+        target = int(replay.begins[rows[0]])
+        joints.append((source, n_moments + target, replay.usual.gap_ns))
+    return joints
 
 
 def step_ends(replay: Replay, times: Ints) -> Ints:
