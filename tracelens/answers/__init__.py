@@ -3,7 +3,7 @@
 from importlib import import_module
 
 from tracelens.answers.answer import Answer
-from tracelens.answers.words import counted, listed
+from tracelens.answers.words import counted, duration, listed
 from tracelens.derive.comparing.significance import DEFAULT, Rules
 from tracelens.derive.time.graph_use import is_capture
 from tracelens.derive.time.step_table import process_ranks
@@ -61,6 +61,11 @@ def has_time(trace: Trace) -> bool:
 
 def _holds(trace: Trace) -> str:
     """Say what a trace holds that cannot tell what limits a program."""
+    copies = [trace.select(table, "duration_ns") for table in ("memcpys", "memsets")]
+    moved_ns = sum(int(part["duration_ns"].sum()) for part in copies)
+    if moved_ns:
+        n = counted(sum(part.height for part in copies), "time")
+        return f"No kernel ran: the GPU copies or sets memory {n}, {duration(moved_ns)} in all"
     rows = trace.summary().filter(~trace.summary()["table"].is_in(_NO_EVENTS))
     held = [
         f"{counted(n, name.removesuffix('s').replace('_', ' '))}"

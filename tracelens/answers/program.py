@@ -27,12 +27,13 @@ from tracelens.derive.kernels.work_kinds import language_kinds
 from tracelens.derive.replay.unprofiled import bounds_of_range, unprofiled_steps
 from tracelens.derive.time.activity_places import PROFILER
 from tracelens.derive.time.advice_rules import WORKERS
-from tracelens.derive.time.bounds import PART_WORDS, PROCESS_WORDS
+from tracelens.derive.time.bounds import PART_WORDS, PROCESS_WORDS, UNRECORDED
 from tracelens.derive.time.cpu_only import READS, count_reads, reads_of, unseen_device
 from tracelens.derive.time.graph_use import count_captured, is_capture
 from tracelens.derive.time.host_waits import is_wait
 from tracelens.derive.time.model import TimeModel, time_model
 from tracelens.derive.time.rank_time import RankTime, mark_times, rank_times
+from tracelens.derive.time.sm_use import sm_use
 from tracelens.schemas.results.time import IDLE_PARTS
 from tracelens.trace import Trace
 
@@ -50,6 +51,10 @@ _MOSTLY = 0.8
 _LONGER = 1.5
 """Waiting that is so many times as long as a step without the profiler is none of its own."""
 _MOST_KINDS = 4
+_MORE_BLOCKS = (
+    "What would help: more blocks at a time: larger batches, kernels that split the work, or"
+    " several streams"
+)
 
 
 def answer_program(trace: Trace) -> Answer:
@@ -83,25 +88,36 @@ def answer_program(trace: Trace) -> Answer:
     where = reads_at or _where(model, row)
     changes = changes_of(trace, rank.judged_step_ns, where)
     bar = program_bar(rank)
+    sms = sm_use(trace, rank.rank) if row["bound"] == "compute" and not rank.is_process else None
+    few_sms = sms if sms is not None and sms.is_few else None
+    special = (
+        special_words(model, rank, row["bound"], where, reads=reads_at is not None)
+        if few_sms is None
+        else "The GPU computes on few of its SMs"
+    )
     return Answer(
         program_sentence(
             rank,
             row["bound"],
             percent_in(bar, rank, row["bound"]),
-            special=special_words(model, rank, row["bound"], where, reads=reads_at is not None),
+            special=special,
         ),
         place=_place(trace, rank, where, row["bound"], reads=reads_at is not None),
-        details=(*([row["caveat"]] if row["caveat"] else []), *_kinds(trace, rank)),
+        details=(
+            *([row["caveat"]] if row["caveat"] else []),
+            *([few_sms.sentence] if few_sms else []),
+            *_kinds(trace, rank),
+        ),
         bars=(bar,),
         unprofiled=_profiler_cost(rank)
         or _replayed_step(trace, rank)
         or _profiler_work(rank)
         or _beside_mark(model, rank),
         changes=changes,
-        no_change=None if changes else no_change(rank),
+        no_change=None if changes else _MORE_BLOCKS if few_sms else no_change(rank),
         about=about(trace),
         doubts=doubts,
-        sections=next_sections(rank, row["bound"]),
+        sections=("kernel_grids",) if few_sms else next_sections(rank, row["bound"]),
     )
 
 
@@ -246,17 +262,20 @@ def special_words(
     """Say what a program does that only reads single values or only waits; None for others."""
     if reads:
         return "The program reads single values back"
-    if bound != "host" or where is None or not is_wait(where):
+    if bound != "host" or where is None:
         return None
     places = model.idle.filter(pl.col("rank") == rank.rank, pl.col("cause") == bound)
     there_ns = int(places.filter(pl.col("what") == where)["idle_ns"].sum())
-    if there_ns < _MOSTLY * int(places["idle_ns"].sum()):
-        return None
-    return (
-        "The program sleeps or waits"
-        if rank.is_process
-        else "The GPU is idle while the program sleeps or waits"
-    )
+    is_most = there_ns >= _MOSTLY * int(places["idle_ns"].sum())
+    if is_wait(where) and is_most:
+        return (
+            "The program sleeps or waits"
+            if rank.is_process
+            else "The GPU is idle while the program sleeps or waits"
+        )
+    if where.startswith(UNRECORDED) and not rank.is_process:
+        return "The GPU waits for the program, which calls no op meanwhile"
+    return None
 
 
 def program_sentence(rank: RankTime, bound: str, share: str, *, special: str | None = None) -> str:

@@ -4,7 +4,8 @@ from collections import Counter
 
 import polars as pl
 
-from tracelens.answers.words import counted, listed
+from tracelens.answers.answer import LEAST_SHARE
+from tracelens.answers.words import counted, duration, listed
 from tracelens.derive.layers.compilation import shows_compilation
 from tracelens.derive.time.model import TimeModel, time_model
 from tracelens.derive.time.program_phases import LATER, START_UP, TEAR_DOWN
@@ -12,6 +13,7 @@ from tracelens.schemas.results.time import PROGRAM
 from tracelens.trace import Trace
 
 _TRAINING = ("backward", "optimizer")
+_LENGTH = pl.col("end_ns") - pl.col("start_ns")
 
 
 def about(trace: Trace) -> str:
@@ -35,7 +37,7 @@ def has_stacks(trace: Trace) -> bool:
 def _steps(model: TimeModel) -> str:
     kind = _kind(model.trace)
     if model.steps.is_empty():
-        return f"{kind or 'a program'} that marks no steps"
+        return f"{kind or 'a program'} that marks no steps{_after_start_up(model.phases)}"
     judged = model.program_steps
     left_out = model.phases.drop_nulls("step").join(judged, on=["rank", "step"], how="anti")
     words = [
@@ -50,6 +52,15 @@ def _steps(model: TimeModel) -> str:
     return " ".join(
         [f"{counted(_per_rank(judged), 'step')}{f' of {kind}' if kind else ''}", *words]
     )
+
+
+def _after_start_up(phases: pl.DataFrame) -> str:
+    """Say how long ranks started up before the time that is judged, if it is worth a word."""
+    by_rank = phases.group_by("rank").agg(
+        start_up=_LENGTH.filter(phase=START_UP).sum(), program=_LENGTH.filter(phase=PROGRAM).sum()
+    )
+    long = by_rank.filter(pl.col("start_up") > LEAST_SHARE * pl.col("program"))["start_up"].max()
+    return f", after {duration(long)} of start-up" if isinstance(long, int) else ""
 
 
 def _per_rank(steps: pl.DataFrame) -> int:

@@ -4,13 +4,13 @@ import re
 from collections.abc import Sequence
 
 from tracelens.answers.answer import WAIT, WORK
-from tracelens.derive.time.bounds import PART_WORDS, PROCESS_WORDS
+from tracelens.derive.time.bounds import PART_WORDS, PROCESS_WORDS, UNRECORDED
 
 DEVICE_SENTENCES = {
     "compute": "The GPU is busy computing",
     "communication": "The GPU communicates and computes nothing meanwhile",
     "waiting": "The GPU waits for other ranks",
-    "copy": "The GPU copies and computes nothing meanwhile",
+    "copy": "The GPU copies or sets memory and computes nothing meanwhile",
     "input": "The GPU waits for input",
     "allocation": "The GPU waits while memory is allocated or freed",
     "sync": "The GPU runs dry because the program waits for it",
@@ -66,7 +66,7 @@ def place_text(what: str | None, *, is_busy: bool = False) -> str | None:
     if len(frames) > _MOST_FRAMES:
         frames = [frames[0], ELLIPSIS, *frames[-(_MOST_FRAMES - 1) :]]
     path = _SEPARATOR.join(frames)
-    if path.startswith(("between ", "before ", "after ")):
+    if path.startswith(UNRECORDED):
         return path
     if _FRAME.fullmatch(what.split(_SEPARATOR)[0]):
         return f"at {path}"

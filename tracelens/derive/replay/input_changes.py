@@ -5,18 +5,13 @@ from __future__ import annotations
 import re
 
 import numpy as np
-import polars as pl
 
+from tracelens.derive.kernels.pinned_copies import pinned_bytes_per_s
 from tracelens.derive.replay.edges import CALL, COPY, LAUNCH, OP, WAIT, picked
 from tracelens.derive.replay.moment_graph import Flags, Ints
 from tracelens.derive.replay.subject import NEVER, Change, Spread, Subject, require
 from tracelens.errors import UsageError
 
-_PINNED_BYTES_PER_S = {"H100": 50e9, "H200": 50e9, "A100": 24e9, "L4": 24e9, "V100": 12e9}
-"""Bandwidth of pinned copies by device, for traces without any.
-
-It is assumed from the device's link.
-"""
 _PINNED_CALL_NS = 8_000
 """The host's time to start a pinned copy; it is chosen, not measured."""
 
@@ -137,7 +132,12 @@ def pinned(subject: Subject, _: str | None) -> Change:
     is_pageable = (work["name"].str.starts_with("h2d") & work["is_pageable"]).fill_null(value=False)
     rows = is_pageable.to_numpy()
     require(rows, "pinned: no copy in these steps comes from pageable memory")
-    per_s = _pinned_bandwidth(subject)
+    per_s = pinned_bytes_per_s(subject.trace, "h2d")
+    if per_s is None:
+        raise UsageError(
+            "pinned: the trace has no pinned copy, and of its device no bandwidth is known: record"
+            " one pinned copy"
+        )
     took = (work["size_bytes"].fill_null(0).to_numpy() / per_s * 1e9).astype(np.int64)
     of_copy = picked(rows, table.items)
     is_copy = (table.kinds == COPY) & of_copy
@@ -155,28 +155,6 @@ def pinned(subject: Subject, _: str | None) -> Change:
         return np.where(is_call, np.minimum(changed, _PINNED_CALL_NS), changed)
 
     return change
-
-
-def _pinned_bandwidth(subject: Subject) -> float:
-    """Return the bytes per second of the trace's large pinned copies, else that of the link."""
-    copies = subject.trace.select(
-        "memcpys", "direction", "source_memory", "size_bytes", "duration_ns"
-    )
-    large = copies.filter(
-        (pl.col("direction") == "h2d")
-        & (pl.col("source_memory") == "pinned")
-        & (pl.col("size_bytes") > 1 << 20)
-    )
-    if large.height:
-        return int(large["size_bytes"].sum()) / max(int(large["duration_ns"].sum()), 1) * 1e9
-    names = subject.trace.frame("devices")["name"].to_list()
-    known = [rate for name in names for word, rate in _PINNED_BYTES_PER_S.items() if word in name]
-    if not known:
-        raise UsageError(
-            "pinned: the trace has no pinned copy, and of its device no bandwidth is known: record"
-            " one pinned copy"
-        )
-    return known[0]
 
 
 def dtype(subject: Subject, value: str | None) -> Change:

@@ -8,7 +8,9 @@ import polars as pl
 
 from tracelens.derive.columns.intervals import covered_ns
 from tracelens.derive.kernels.copy_casts import casts_after_copies
+from tracelens.derive.kernels.pinned_copies import LARGE_COPY, pinned_bytes_per_s
 from tracelens.derive.processes.cpu_work import COPY
+from tracelens.derive.time.bounds import UNRECORDED
 from tracelens.derive.time.cpu_only import busiest_places, reads_of
 from tracelens.derive.time.graph_use import GraphUse, graph_use
 from tracelens.derive.time.host_waits import WAITS
@@ -58,7 +60,15 @@ _INSIDE_TORCH = (
 )
 """Places of the host's time that are torch's own code, which a program cannot shorten itself."""
 _BETWEEN_OPS = "Shorten what the program does outside of ops, or do it in a thread or process"
-_BY_HOST_PLACE = {WAITS: _FOR_OTHERS, _INSIDE_TORCH: _BY_TORCH}
+_UNSEEN = (
+    "See what the program does there (stacks tell, where they are recorded), and shorten it, or do"
+    " it while the device works"
+)
+_BY_HOST_PLACE = {
+    WAITS: _FOR_OTHERS,
+    _INSIDE_TORCH: _BY_TORCH,
+    rf"^(?:{'|'.join(UNRECORDED)})": _UNSEEN,
+}
 _BY_WAIT = {
     r"aten::(?:item|_local_scalar_dense)\b": "Read the value later or less often (.item(), float(), if)",
     r"aten::(?:nonzero|masked_select|index\w*|unique\w*)\b": (
@@ -254,6 +264,26 @@ def _copies(program: JudgedProgram) -> Iterator[Rule]:
     yield Rule(int(saved or 0), words, "copy", "copy_cost")
 
 
+def _downloads(program: JudgedProgram) -> Iterator[Rule]:
+    """Advise pinned memory for large copies to the host, as far as no kernel runs beside them.
+
+    The host still has to wait for what it reads: only the copy itself gets shorter.
+    """
+    columns = ("rank", "device_id", "step", "direction", "destination_memory", "size_bytes")
+    is_slow = (pl.col("direction") == "d2h") & (pl.col("destination_memory") == "pageable")
+    copies = program.trace.select("memcpys", *columns, "start_ns", "duration_ns", where=is_slow)
+    copies = copies.filter(program.is_judged & (pl.col("size_bytes") > LARGE_COPY))
+    per_s = pinned_bytes_per_s(program.trace, "d2h")
+    if copies.is_empty() or per_s is None:
+        return
+    kernels = program.trace.select("kernels", "rank", "device_id", "start_ns", "duration_ns")
+    exposed_ns = pl.col("duration_ns") - covered_ns(copies, kernels, ["rank", "device_id"])
+    pinned_ns = (pl.col("size_bytes") / per_s * 1e9).cast(pl.Int64)
+    saved_ns = copies.select((exposed_ns - pinned_ns).clip(0).sum()).item()
+    words = "Copy results into pinned memory: to pageable memory they go through a buffer"
+    yield Rule(int(saved_ns), words, "copy", "copy_cost")
+
+
 def _pages(program: JudgedProgram) -> Iterator[Rule]:
     """Advise to move pages of managed memory before kernels touch them."""
     moves = migrations(program.trace)
@@ -360,6 +390,7 @@ RULES = (
     _launches,
     _process_copies,
     _copies,
+    _downloads,
     _pages,
     _optimizer,
     _layout,

@@ -7,6 +7,7 @@ import polars as pl
 from tracelens.derive.processes.cpu_work import ARITHMETIC, COPY
 from tracelens.derive.time.cpu_only import busiest_places, longest_communication
 from tracelens.derive.time.model import TimeModel
+from tracelens.schemas.results.time import PROGRAM
 from tracelens.trace import Trace
 
 Places = dict[tuple[int, str], str]
@@ -18,7 +19,7 @@ _LONGEST_NAME = 60
 def bound_places(model: TimeModel) -> Places:
     """Return, by rank and part, the place that takes most of that part of the rank's time."""
     trace = model.trace
-    busy = _kernels(trace) | _copies(trace)
+    busy = _kernels(model) | _copies(model)
     if model.processes:
         busy |= _ops_of_processes(trace)
     named = model.idle.drop_nulls("what")
@@ -36,9 +37,9 @@ def short_kernel(name: str) -> str:
     return bare if len(bare) <= _LONGEST_NAME else bare[: _LONGEST_NAME - 1] + "…"
 
 
-def _kernels(trace: Trace) -> Places:
+def _kernels(model: TimeModel) -> Places:
     """Name, per rank, the kernel that computes longest and the one that communicates longest."""
-    kernels = trace.select("kernels", "rank", "name", "is_communication", "duration_ns")
+    kernels = _in_program(model, "kernels", "name", "is_communication")
     by_name = kernels.lazy().group_by("rank", "name", "is_communication")
     sums = by_name.agg(pl.col("duration_ns").sum()).collect()
     ordered = sums.sort("duration_ns", "name", descending=[True, False])
@@ -50,16 +51,33 @@ def _kernels(trace: Trace) -> Places:
     return places
 
 
-def _copies(trace: Trace) -> Places:
-    """Describe, per rank, the kind of copy that takes most time."""
-    kind = ["rank", "direction", "source_memory", "destination_memory"]
-    copies = trace.select("memcpys", *kind, "duration_ns")
-    total_ns = pl.col("duration_ns").sum()
-    sums = copies.group_by(kind).agg(total_ns).sort("duration_ns", "direction")
-    return {
-        (rank, "copy"): f"{direction} copies from {source} to {destination} memory"
-        for rank, direction, source, destination, _ in sums.iter_rows()
-    }
+def _copies(model: TimeModel) -> Places:
+    """Describe, per rank, the kind of copy that takes most time; setting memory is one."""
+    kind = ["direction", "source_memory", "destination_memory"]
+    copies = _in_program(model, "memcpys", *kind)
+    words = pl.format("{} copies from {} to {} memory", *kind)
+    sets = _in_program(model, "memsets").with_columns(what=pl.lit("memsets"))
+    work = pl.concat(
+        [
+            part.select("rank", "what", "duration_ns")
+            for part in (copies.with_columns(what=words), sets)
+        ]
+    )
+    sums = work.group_by("rank", "what").agg(pl.col("duration_ns").sum())
+    ordered = sums.sort("duration_ns", "what")
+    return {(rank, "copy"): what for rank, what, _ in ordered.iter_rows()}
+
+
+def _in_program(model: TimeModel, table: str, *columns: str) -> pl.DataFrame:
+    """Return the work that begins in the program, with rank, these columns and duration_ns.
+
+    What runs before it or after it, such as start-up, is no part of what is judged.
+    """
+    work = model.trace.select(table, "rank", "start_ns", *columns, "duration_ns")
+    windows = model.phases.filter(phase=PROGRAM).group_by("rank")
+    extent = windows.agg(begin=pl.col("start_ns").min(), end=pl.col("end_ns").max())
+    is_inside = pl.col("start_ns").is_between("begin", "end")
+    return work.join(extent, on="rank", maintain_order="left").filter(is_inside)
 
 
 def _ops_of_processes(trace: Trace) -> Places:

@@ -15,6 +15,8 @@ PART_WORDS = {
     "unknown": "unknown idle time",
 }
 """Each part of the time as a noun, as sentences, cards and pages print it."""
+UNRECORDED = ("between ", "before ", "after ")
+"""How a place begins at which nothing was recorded: it is named by what was, before and after."""
 PROCESS_WORDS = PART_WORDS | {
     "compute": "arithmetic",
     "launch": "calling ops",
@@ -47,4 +49,4 @@ def bound_words(
 
 def place_phrase(place: str) -> str:
     """Write a place as part of a sentence: "in aten::mm"; "between a and b" stays as it is."""
-    return place if place.startswith(("between ", "before ", "after ")) else f"in {place}"
+    return place if place.startswith(UNRECORDED) else f"in {place}"
