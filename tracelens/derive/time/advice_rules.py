@@ -60,10 +60,7 @@ _INSIDE_TORCH = (
 )
 """Places of the host's time that are torch's own code, which a program cannot shorten itself."""
 _BETWEEN_OPS = "Shorten what the program does outside of ops, or do it in a thread or process"
-_UNSEEN = (
-    "See what the program does there (stacks tell, where they are recorded), and shorten it, or do"
-    " it while the device works"
-)
+_UNSEEN = "Shorten this work of the host (stacks would show it), or do it while the device works"
 _BY_HOST_PLACE = {
     WAITS: _FOR_OTHERS,
     _INSIDE_TORCH: _BY_TORCH,
