@@ -27,6 +27,7 @@ from tracelens.derive.replay.moment_graph import (
     earliest_times,
     earliest_times_in_python,
 )
+from tracelens.derive.replay.predict import predict
 from tracelens.derive.replay.replay import replay_error_frac, replay_of, replays
 from tracelens.derive.replay.steady import steady_step_ns
 from tracelens.native import LIBRARY
@@ -352,10 +353,16 @@ def waiting_for_batches(waits_us: list[int], what: str) -> tl.Trace:
 
 
 @pytest.mark.parametrize(
-    # Half of Student's interval around the mean of the waits, in µs. Of three steps it is 2.92
-    # standard errors: that of (0, 60, 30) is 30 / √3, that of (30, 30, 30) nothing.
+    # Half of Student's interval around the mean of the waits, in µs: of three steps 2.92 standard
+    # errors, √(1/3) for (29, 31, 30). At most one wait in all steps: 60 / 3 for (0, 60, 30), whose
+    # 2.92 standard errors would be 50.6.
     ("waits_us", "wider_us"),
-    [([0, 60_000, 30_000], 50_576), ([30_000, 30_000, 30_000], 0), ([30_000], 30_000)],
+    [
+        ([0, 60_000, 30_000], 20_000),
+        ([29_000, 31_000, 30_000], 1_686),
+        ([30_000, 30_000, 30_000], 0),
+        ([30_000], 30_000),
+    ],
 )
 def test_batches_that_come_in_bursts_widen_the_range(waits_us: list[int], wider_us: int) -> None:
     rows = []
@@ -365,8 +372,26 @@ def test_batches_that_come_in_bursts_widen_the_range(waits_us: list[int], wider_
     of_workers, alone = (row["high_ns"] - row["unprofiled_ns"] for row in rows)
     assert of_workers - alone == pytest.approx(wider_us * 1_000, rel=0.001)
     # However few batches were seen, a step takes at least what it does beside its wait.
-    if wider_us:
+    if len(waits_us) == 1:
         assert 500_000 < rows[0]["low_ns"] < 1_000_000
+
+
+def test_a_change_that_leaves_the_waits_leaves_their_doubt() -> None:
+    """The step before and after `mm` is faster has the doubt of the waits; the saving has not."""
+    doubts, savings = [], []
+    for what in (_LOADER, "_SingleProcessDataLoaderIter.__next__"):
+        trace = waiting_for_batches([0, 60_000, 30_000], f"enumerate(DataLoader)#{what}")
+        (found,) = predict(trace, ["faster aten::mm by 2"])
+        doubts.append(found.high_ns - found.after_ns)
+        savings.append((found.least_saving_ns, found.most_saving_ns))
+    assert doubts[0] - doubts[1] == pytest.approx(20_000_000, rel=0.001)
+    assert savings[0] == savings[1]
+
+
+def test_without_waits_their_doubt_is_gone() -> None:
+    trace = waiting_for_batches([0, 60_000, 30_000], f"enumerate(DataLoader)#{_LOADER}")
+    (found,) = predict(trace, ["input_ready"])
+    assert found.high_ns < 20_000_000
 
 
 def test_the_profilers_own_step_is_taken_off() -> None:

@@ -114,8 +114,9 @@ Captures of [samples/whatif](../samples/whatif/README.md), whose steps were time
 the same process before and in one that never profiled. What the profiler adds to an op, a Python call and an API call
 was fitted on half of the programs (*fitted on*), and never on those that are *judged*; larger captures than are
 bundled took part in both. Times are in ms. The range is as wide as held nine in ten of all captures, and wider where
-few steps wait for a loader's workers, by Student's interval of the mean wait. The two measured times themselves differ
-by {apart:.1%} in the median.
+few steps wait for a loader's workers: by Student's interval of the mean wait, but at most by one wait in all steps, as
+workers take turns. The step after a change has that doubt too, where the change leaves the waits. The two measured
+times themselves differ by {apart:.1%} in the median.
 
 What the largest errors have in common was looked for. `input_three` (30 to 53 % at first): its three workers bring
 three batches at a time, and its time was the median of blocks of four steps, of which two in three hold one wait and

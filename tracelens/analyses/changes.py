@@ -108,8 +108,8 @@ def _row(trace: Trace, advised: Advised) -> dict[str, Any]:
         saving = {
             "step_ns": prediction.before_ns,
             "saving_ns": prediction.before_ns - prediction.after_ns,
-            "low_ns": prediction.before_ns - prediction.high_ns,
-            "high_ns": prediction.before_ns - prediction.low_ns,
+            "low_ns": prediction.least_saving_ns,
+            "high_ns": prediction.most_saving_ns,
             "evidence": "replay",
         }
     return saving | {

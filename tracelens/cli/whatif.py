@@ -11,7 +11,7 @@ from tracelens.cli.io import open_any, progress
 from tracelens.cli.output import emit
 from tracelens.derive.replay.changes import usages
 from tracelens.derive.replay.predict import Prediction, predict
-from tracelens.derive.replay.unprofiled import unprofiled_steps
+from tracelens.derive.replay.unprofiled import UnprofiledStep, unprofiled_steps
 from tracelens.derive.time.bound_places import short_kernel
 from tracelens.errors import printable
 
@@ -45,35 +45,44 @@ def whatif(
     with progress("replaying"):
         second = None if other is None else open_any([other])
         predictions = predict(opened, changes, rank, second)
-        known = {r for r, step in unprofiled_steps(opened).items() if step.evidence != "unknown"}
+        steps = unprofiled_steps(opened)
     several = len(predictions) > 1
     emit(
         "".join(
-            _sentences(prediction, changes, several=several, is_unprofiled=prediction.rank in known)
+            _sentences(prediction, changes, before, several=several)
             for prediction in predictions
+            for before in [None if prediction.rank is None else steps.get(prediction.rank)]
         )
     )
 
 
 def _sentences(
-    prediction: Prediction, changes: list[str], *, several: bool, is_unprofiled: bool
+    prediction: Prediction, changes: list[str], step: UnprofiledStep | None, *, several: bool
 ) -> str:
-    """Describe the answer on one rank, or on the job, in a few lines."""
+    """Describe the answer on one rank, or on the job, in a few lines.
+
+    `step` is the rank's step before the changes; None of a job, and where it is not known.
+    """
     subject = (
         "the job: " if prediction.rank is None else f"rank {prediction.rank}: " if several else ""
     )
     change = printable(" and ".join(changes))
-    low, high = prediction.low_ns / 1e6, prediction.high_ns / 1e6
-    after = f"{prediction.after_ns / 1e6:.2f} ms ({low:.2f} to {high:.2f})"
-    first = f"{subject}a step takes {prediction.before_ns / 1e6:.2f} ms, with {change} {after}\n"
+    before = f"{prediction.before_ns / 1e6:.2f} ms"
+    of_what = "as recorded, the profiler's cost with it"
+    if step is not None and step.low_ns is not None and step.high_ns is not None:
+        before += f" {_range(step.low_ns, step.high_ns)}"
+        of_what = "without the profiler"
+    after = f"{prediction.after_ns / 1e6:.2f} ms {_range(prediction.low_ns, prediction.high_ns)}"
+    first = f"{subject}a step takes {before}, with {change} {after}\n"
     thing = prediction.next or ""
     if prediction.bound == "compute":
         thing = short_kernel(thing)
     place = f": {printable(thing)}" if thing else ""
-    of_what = (
-        "without the profiler" if is_unprofiled else "as recorded, the profiler's cost with it"
-    )
     then = f"{first}  {of_what}; then most of it is {prediction.bound}{place}\n"
     if prediction.replay_error_frac is None:
         return then
     return f"{then}  the replay misses the recorded step by {prediction.replay_error_frac:.1%}\n"
+
+
+def _range(low_ns: int, high_ns: int) -> str:
+    return f"({low_ns / 1e6:.2f} to {high_ns / 1e6:.2f})"

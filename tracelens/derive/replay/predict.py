@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import astuple, dataclass
+from dataclasses import asdict, dataclass
 
 import numpy as np
 import polars as pl
@@ -69,6 +69,8 @@ class Prediction:
     """A rank's step before and after changes, with a range, its bound, and the next limit.
 
     Without a rank, it is a job's mean step as recorded, without a second replay.
+    The saving is known better than the step where waits for a loader are left: before and after
+    the changes, other batches would change the step alike.
     """
 
     rank: int | None
@@ -79,6 +81,8 @@ class Prediction:
     bound: str
     next: str | None
     replay_error_frac: float | None
+    least_saving_ns: int
+    most_saving_ns: int
 
 
 _COLUMNS = {
@@ -101,8 +105,8 @@ def whatif(trace: Trace, *changes: str, other: Trace | None = None) -> pl.DataFr
     the job, as recorded; its rank is None. `other` is a trace of the program with another batch
     size, for `batch=16,32:64`. Raises as `predict` does.
     """
-    rows = [astuple(prediction) for prediction in predict(trace, changes, other=other)]
-    return pl.DataFrame(rows, _COLUMNS, orient="row")
+    rows = [asdict(prediction) for prediction in predict(trace, changes, other=other)]
+    return pl.DataFrame(rows, _COLUMNS)
 
 
 def predict(
@@ -142,15 +146,18 @@ def _of_job(trace: Trace, changes: Sequence[str], of_job: Sequence[str]) -> Pred
             " alone"
         )
     step = predict_job(trace, of_job)
+    low, high = max(step.after_ns - step.margin_ns, 0), step.after_ns + step.margin_ns
     return Prediction(
         None,
         round(step.before_ns),
         round(step.after_ns),
-        max(round(step.after_ns - step.margin_ns), 0),
-        round(step.after_ns + step.margin_ns),
+        round(low),
+        round(high),
         step.bound,
         step.next,
         None,
+        round(step.before_ns - high),
+        round(step.before_ns - low),
     )
 
 
@@ -189,19 +196,31 @@ def _of_rank(subject: Subject, changes: Sequence[str], step: UnprofiledStep | No
     expected += max((doubt.of_change for doubt in doubts), default=0) * abs(before - usual)
     expected += max((doubt.of_rest for doubt in doubts), default=0) * usual
     margin = CHANGE_WIDTH * expected
-    bound, following = _bound(subject, changed)
     if not _changes_device(replay, scenarios[0], changed):
         least = _LEAST_OF_DEVICE * min(_device_step_ns(replay, changed) * scale, usual)
+    low, high = max(least_ns - margin, least), most_ns + margin
+    sampling, no_wait_ns = 0.0, low
+    if step is not None and step.sampling_ns:
+        is_wait = subject.of_cause("input")
+        sampling = step.sampling_ns * _left(scenarios[0][is_wait], changed[is_wait])
+        without = np.where(is_wait, np.minimum(changed, 0), changed)
+        no_wait_ns = steady_step_ns(replay, without) * scale * max(1 - margin / max(usual, 1), 0)
     return Prediction(
         replay.excerpt.rank,
         round(before),
         round(usual),
-        round(max(least_ns - margin, least)),
-        round(most_ns + margin),
-        bound,
-        following,
+        round(max(low - sampling, min(low, no_wait_ns))),
+        round(high + sampling),
+        *_bound(subject, changed),
         error,
+        round(before - high),
+        round(before - low),
     )
+
+
+def _left(before: Ints, after: Ints) -> float:
+    """Return the share of the waits for a loader that changes leave."""
+    return float(after.clip(min=0).sum() / max(before.clip(min=0).sum(), 1))
 
 
 def _made(changes: Sequence[Change], weights: Ints) -> Ints:

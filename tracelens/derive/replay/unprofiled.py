@@ -43,7 +43,8 @@ class UnprofiledStep:
 
     `evidence` is the source of these times: measured (the capture timed steps without the
     profiler), calibrated (costs measured on the machine), table (costs measured elsewhere),
-    unknown.
+    unknown. `sampling_ns` is the part of the range to either side that comes from the waits for a
+    loader: as many steps with other batches would have another mean.
     """
 
     rank: int
@@ -53,6 +54,7 @@ class UnprofiledStep:
     high_ns: int | None
     replay_error_frac: float
     evidence: str
+    sampling_ns: float = 0.0
 
 
 def unprofiled_steps(trace: Trace) -> dict[int, UnprofiledStep]:
@@ -95,15 +97,15 @@ def _of_rank(trace: Trace, replay: Replay, steps: pl.DataFrame, recorded_ns: int
     least = max(usual - waited, 0) * (1 - margin / max(usual, 1))  # a step that waits for no batch
     low = max(round(usual - margin - may_miss), round(least), 0)
     high = round(usual + margin + may_miss)
-    return UnprofiledStep(rank, recorded_ns, usual, low, high, error, evidence)
+    return UnprofiledStep(rank, recorded_ns, usual, low, high, error, evidence, may_miss)
 
 
 def _sampling_ns(trace: Trace, rank: int, steps: pl.DataFrame) -> tuple[float, float]:
     """Return the mean wait for a loader's workers in a step, and the error of this mean.
 
-    Workers bring batches in bursts, so that a few steps show little of the mean. The error is half
-    of the interval that holds the mean in nine of ten cases, by Student's t. With one step, it is
-    the whole wait.
+    The error is half of the interval that holds the mean in nine of ten cases, by Student's t, but
+    at most one wait in all steps: workers take turns, so that a window that is cut out of their
+    turns holds at most one long wait too many or too few.
     """
     starts = steps["start_ns"].sort().to_numpy()
     waits = activities_of(trace).filter(
@@ -117,10 +119,11 @@ def _sampling_ns(trace: Trace, rank: int, steps: pl.DataFrame) -> tuple[float, f
         place[inside], waits["duration_ns"].to_numpy()[inside], minlength=len(starts)
     )
     mean = float(sums.mean())
+    of_one_wait = float(sums.max()) / len(sums)
     if len(sums) == 1:
-        return mean, mean
+        return mean, of_one_wait
     student = _STUDENT[min(len(sums) - 1, len(_STUDENT)) - 1]
-    return mean, student * float(sums.std(ddof=1)) / math.sqrt(len(sums))
+    return mean, min(student * float(sums.std(ddof=1)) / math.sqrt(len(sums)), of_one_wait)
 
 
 def bounds_of_range(rank: RankTime, step: UnprofiledStep) -> tuple[str, str] | None:
