@@ -10,6 +10,8 @@ program has imported it.
 - `steps`: where a step begins, found from the optimizer, the data loader or the outermost module's
   calls.
 - `recorder`: torch.profiler over the chosen steps or time, and the end of the program.
+- `opening`: the program's beginning, kept where no step is found.
+- `own_calls`: which calls of the profiler are ours, and which the program's.
 - `light`: a second window of steps, in which little is recorded.
 - `window`: that profiler, between idle devices, and time on them.
 - `step_times`: the time of steps with the profiler and without.

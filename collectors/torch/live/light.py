@@ -6,7 +6,6 @@ ops, API calls and kernels only. `collectors.torch.two_windows` makes one trace 
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -16,7 +15,7 @@ from torch.profiler import ProfilerAction
 
 from .settings import Settings
 from .step_times import LIGHT, SETTLING, WARMUP
-from .window import Window, rename_parts
+from .window import Window, export_trace
 
 BETWEEN = 3
 """Steps without the profiler between the two windows, beside the one that settles."""
@@ -94,8 +93,5 @@ class LightWindow:
         return ProfilerAction.WARMUP if state == WARMUP else ProfilerAction.NONE
 
     def _save(self, profiler: Any) -> None:
-        part = Path(f"{self._trace}.{time.perf_counter_ns()}.part.json")
-        profiler.export_chrome_trace(str(part))
-        rename_parts(part, [profiler.step_num])
-        part.replace(self._trace)
+        export_trace(profiler, self._trace, [profiler.step_num])
         self._on_save(profiler.stopped_ns)

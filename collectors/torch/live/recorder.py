@@ -7,25 +7,24 @@ import importlib
 import re
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator
-from pathlib import Path
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import torch
-from torch.profiler import ProfilerAction, ProfilerActivity, profile
+from torch.profiler import ProfilerAction
 
-from .at_exit import at_end, before_fork, held_interrupts, is_importing, is_main_thread, later
+from .at_exit import at_end, held_interrupts, is_main_thread, later
 from .light import LightWindow
-from .main_thread import at_thread_end, can_wake_main_thread, wait_for_main_thread
+from .main_thread import at_thread_end
 from .modules import ModuleCalls, describe_modules, numbered_modules
+from .opening import Opening
+from .own_calls import OwnCalls
 from .settings import Settings
 from .status_file import DONE, RECORDING, StatusFile
 from .step_times import ACTIVE, FIRST, PLAIN, SETTLING, TIMED, WARMUP, StepTimes
 from .steps import LOADER, MODULE, StepFinder
-from .window import QuietProfile, Window, quiet_profiler, rename_parts
+from .window import Window, export_trace
 
-_OPENING_S = 30.0
-_WAKING_S = 5.0
 BUSY = (
     "steps ran in another thread while the main thread was inside one call, where the recording of"
     " the program's beginning could not be ended; begin it with them: --wait 0 --warmup 0"
@@ -59,12 +58,11 @@ class Recorder:
         self._window: Any = None
         self._calls: ModuleCalls | None = None
         self._owner = 0
-        self._opening: Any = None
-        self._opening_ended = False
         self._is_done = False
         self._is_saved = False
         self._is_finished = False
-        self._owns = False
+        self._own_calls = OwnCalls()
+        self._opening = Opening(settings, self._own_calls, self._telling)
         # Steps of a time window are not counted to an end, and those of a block are all recorded.
         is_light = settings.light and settings.window_s is None and settings.active is not None
         self._light = (
@@ -83,13 +81,15 @@ class Recorder:
             other.start()
             self._others.append(other)
         self._undo.append(at_end(self.finish, self._forked))
-        self._guard()
+        self._undo.append(self._own_calls.guard(self._foreign))
         self.finder.install(is_child=is_child)
         if self.settings.window_s is not None and not is_child:
             start, length = self.settings.window_s
-            self._undo.append(later(start, lambda: self._begin(length), self._is_busy))
+            self._undo.append(
+                later(start, lambda: self._begin(length), self._own_calls.are_to_wait)
+            )
         elif self.settings.opening and not is_child and is_main_thread():
-            self._open()
+            self._undo += self._opening.begin()
 
     def mark(self) -> None:
         """End a step here: the program itself says so."""
@@ -160,9 +160,15 @@ class Recorder:
         Called while the profiler is off.
         """
         if n or self._action(0) is not ProfilerAction.NONE:
-            self._close_opening_in_its_thread()
+            self._close_opening()
         if self._action(n) is not ProfilerAction.NONE and not self._is_done:
             self._start()
+
+    def _close_opening(self) -> None:
+        """End the recording of the program's beginning, or say that it cannot be ended."""
+        if not self._opening.close_from_any_thread():
+            self.status.note(BUSY)
+            self._is_done = True
 
     # ---- the window
 
@@ -171,7 +177,7 @@ class Recorder:
         with self._telling():
             self._start()
         if length is not None:
-            self._undo.append(later(length, self._end, self._is_busy))
+            self._undo.append(later(length, self._end, self._own_calls.are_to_wait))
 
     def _start(self) -> None:
         """Switch the profiler on at step `self.n`."""
@@ -187,7 +193,7 @@ class Recorder:
             self._calls.install()
         # The calls that are marked one by one need no module of the profiler's own.
         with (
-            self._own(),
+            self._own_calls.marked(),
             self.finder.untouched_calls() if self._calls is None else contextlib.nullcontext(),
         ):
             self._window.start()
@@ -203,13 +209,13 @@ class Recorder:
         """
         window, self._window = self._window, None
         if window is not None:
-            with self._telling(), self._own():
+            with self._telling(), self._own_calls.marked():
                 window.stop()
             if self._is_saved:
                 self.status.note(THREAD_ENDED)
 
     def _step(self) -> None:
-        with self._own():
+        with self._own_calls.marked():
             self._window.step()
         if self._is_done:
             self._end()
@@ -221,7 +227,7 @@ class Recorder:
             self.status.note(THREAD_RUNS_ON)
             self._is_done = True
         elif window is not None:
-            with self._telling(), self._own():
+            with self._telling(), self._own_calls.marked():
                 window.stop()
             self._is_done = True
 
@@ -235,7 +241,7 @@ class Recorder:
         with held_interrupts():
             if not self._is_finished and self.settings.window_s is None:
                 self.times.wait_ended(profiler.stopped_ns)
-            self._export(profiler, self._part_steps(profiler))
+            export_trace(profiler, self.status.trace, self._part_steps(profiler))
             self._is_saved = True
             facts = self.status.facts
             built_with = re.search(r"BLAS_INFO=(\w+)", torch.__config__.show())
@@ -263,7 +269,7 @@ class Recorder:
         if not self._n_after:
             self._light.plan(self.n)
         try:
-            with self._own():
+            with self._own_calls.marked():
                 self._light.boundary(self.n)
         except Exception as error:  # noqa: BLE001 - the program must go on
             self._light = None
@@ -278,7 +284,7 @@ class Recorder:
     def _drop_light(self) -> None:
         light, self._light = self._light, None
         if light is not None and light.is_recording:
-            with contextlib.suppress(Exception), self._own():
+            with contextlib.suppress(Exception), self._own_calls.marked():
                 light.drop()
 
     def _seen(self, profiler: Any) -> dict[str, int]:
@@ -296,61 +302,6 @@ class Recorder:
         whole = self.times.whole()
         return set(range(self._first_marked, profiler.step_num + 1)) - whole if whole else set()
 
-    def _export(self, profiler: Any, part_steps: Iterable[int] = ()) -> None:
-        # An export that finds no room leaves its file open, and writes the rest into it at the end
-        # of the process.
-        part = Path(f"{self.status.trace}.{time.perf_counter_ns()}.part.json")
-        profiler.export_chrome_trace(str(part))
-        rename_parts(part, part_steps)
-        part.replace(self.status.trace)
-
-    # ---- the beginning, kept in case no step is found
-
-    def _open(self) -> None:
-        """Record ops, without stacks, until the first step is over or half a minute has passed."""
-        opening = QuietProfile(
-            activities=[ProfilerActivity.CPU], record_shapes=self.settings.shapes
-        )
-        with self._own():
-            opening.start()
-        self._opening = opening
-        can_wake_main_thread()
-        self._undo.append(later(_OPENING_S, self._close_opening, self._is_busy))
-        self._undo.append(before_fork(self._close_opening))
-        if torch.version.cuda or torch.version.hip:
-            torch.cuda._lazy_call(self._open_with_gpu)
-
-    def _open_with_gpu(self) -> None:
-        """Record the opening again, now with the GPU. Called when the program begins to use it."""
-        if self._opening is None or self._opening_ended or not is_main_thread():
-            return
-        with self._telling(), self._own():
-            self._opening.stop()
-            self._opening = QuietProfile(
-                activities=[ProfilerActivity.CPU, ProfilerActivity.CUDA],
-                record_shapes=self.settings.shapes,
-            )
-            self._opening.start()
-
-    def _close_opening(self) -> None:
-        if self._opening is not None and not self._opening_ended and is_main_thread():
-            self._opening_ended = True
-            with self._telling(), self._own():
-                self._opening.stop()
-
-    def _close_opening_in_its_thread(self) -> None:
-        """Close the opening.
-
-        Another thread may run the steps: then the main thread is woken to close it.
-        """
-        if self._opening is None or self._opening_ended:
-            return
-        if is_main_thread():
-            self._close_opening()
-        elif not wait_for_main_thread(self._close_opening, _WAKING_S):
-            self.status.note(BUSY)
-            self._is_done = True
-
     # ---- the end
 
     def finish(self) -> None:
@@ -366,10 +317,10 @@ class Recorder:
         self._end()
         self._drop_light()
         with self._telling():
-            self._close_opening()
-            if not self._is_saved and self._opening is not None:
+            self._opening.close()
+            if not self._is_saved and self._opening.profiler is not None:
                 with held_interrupts():
-                    self._export(self._opening)
+                    export_trace(self._opening.profiler, self.status.trace)
                 self.status.facts["is_opening"] = True
         self._write_others()
         for other in self._others:
@@ -401,23 +352,6 @@ class Recorder:
         self._is_finished = True
         self.finder.remove()
 
-    def _is_busy(self) -> bool:
-        return self._owns or is_importing()
-
-    @contextlib.contextmanager
-    def _own(self) -> Iterator[None]:
-        """Mark the profiler's calls in the body as this recorder's, not the program's.
-
-        A Ctrl-C waits for them: a profiler that is interrupted half-started can neither go on nor
-        be stopped.
-        """
-        self._owns = True
-        try:
-            with held_interrupts(), quiet_profiler():
-                yield
-        finally:
-            self._owns = False
-
     @contextlib.contextmanager
     def _telling(self) -> Iterator[None]:
         """Turn a failure of the profiler in the body into a note.
@@ -431,33 +365,20 @@ class Recorder:
             self._window = None
             self.status.note(f"the profiler failed: {type(error).__name__}: {str(error)[:300]}")
 
-    def _guard(self) -> None:
-        """Stop recording when the program starts a profiler of its own."""
-        original = profile.start
-
-        def start(profiler: Any) -> None:
-            if not self._owns:
-                self._drop_light()
-            if not self._owns and not self._is_finished and not self._is_done:
-                self.status.note(FOREIGN)
-                self._is_done = True
-                self._drop()
-            original(profiler)
-
-        profile.start = start
-
-        def undo() -> None:
-            profile.start = original
-
-        self._undo.append(undo)
+    def _foreign(self) -> None:
+        """Stop recording where the program starts a profiler of its own."""
+        self._drop_light()
+        if not self._is_finished and not self._is_done:
+            self.status.note(FOREIGN)
+            self._is_done = True
+            self._drop()
 
     def _drop(self) -> None:
         """Stop without keeping anything."""
-        opening, window = self._opening, self._window
-        self._opening = self._window = None
-        with contextlib.suppress(Exception), self._own():
+        window, self._window = self._window, None
+        with contextlib.suppress(Exception), self._own_calls.marked():
             if window is not None:
                 window.on_trace_ready = None
                 window.stop()
-            if opening is not None and not self._opening_ended:
-                opening.stop()
+        with contextlib.suppress(Exception), self._own_calls.marked():
+            self._opening.drop()

@@ -197,7 +197,19 @@ def quiet_profiler() -> Iterator[None]:
         os.environ.pop(_LOG_LEVEL, None)
 
 
-def rename_parts(trace: Path, steps: Iterable[int]) -> None:
+def export_trace(profiler: profile, trace: Path, part_steps: Iterable[int] = ()) -> None:
+    """Write what a profiler recorded, with the marks of incomplete steps renamed.
+
+    An export that finds no room leaves its file open, and writes the rest into it at the end of the
+    process: so it goes to a file of its own, which then takes the trace's place.
+    """
+    part = Path(f"{trace}.{time.perf_counter_ns()}.part.json")
+    profiler.export_chrome_trace(str(part))
+    _rename_parts(part, part_steps)
+    part.replace(trace)
+
+
+def _rename_parts(trace: Path, steps: Iterable[int]) -> None:
     """Rename the marks of incomplete steps in a Chrome trace to `ProfilerPart#7`, in place."""
     for step in steps:
         whole, part = _WHOLE % step, _PART % step

@@ -1,0 +1,96 @@
+"""Record the program's beginning, to be kept where no step is found."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from typing import Any
+
+import torch
+from torch.profiler import ProfilerActivity
+
+from .at_exit import before_fork, is_main_thread, later
+from .main_thread import can_wake_main_thread, wait_for_main_thread
+from .own_calls import OwnCalls
+from .settings import Settings
+from .window import QuietProfile
+
+_LONGEST_S = 30.0
+_WAKING_S = 5.0
+
+
+class Opening:
+    """Ops, without stacks, from the program's beginning on.
+
+    It ends where the first step is over or half a minute has passed. It is started by the main
+    thread, and only that thread can stop it. `attempt` makes a failure in its body a note.
+    """
+
+    def __init__(
+        self,
+        settings: Settings,
+        own_calls: OwnCalls,
+        attempt: Callable[[], AbstractContextManager[None]],
+    ) -> None:
+        self._settings = settings
+        self._own_calls = own_calls
+        self._attempt = attempt
+        self._is_over = False
+        self.profiler: Any = None
+        """What holds the recording; None before it begins, and where it was dropped."""
+
+    def begin(self) -> list[Callable[[], None]]:
+        """Start to record; return what takes back the calls that would end it."""
+        profiler = self._profiler(ProfilerActivity.CPU)
+        with self._own_calls.marked():
+            profiler.start()
+        self.profiler = profiler
+        can_wake_main_thread()
+        undo = [
+            later(_LONGEST_S, self.close, self._own_calls.are_to_wait),
+            before_fork(self.close),
+        ]
+        if torch.version.cuda or torch.version.hip:
+            torch.cuda._lazy_call(self._begin_with_gpu)
+        return undo
+
+    def close(self) -> None:
+        """Stop recording, where this is the main thread."""
+        if self._is_open and is_main_thread():
+            self._is_over = True
+            with self._attempt(), self._own_calls.marked():
+                self.profiler.stop()
+
+    def close_from_any_thread(self) -> bool:
+        """Stop recording; return whether that could be done.
+
+        Another thread may run the steps: then the main thread is woken to close it.
+        """
+        if not self._is_open:
+            return True
+        if is_main_thread():
+            self.close()
+            return True
+        return wait_for_main_thread(self.close, _WAKING_S)
+
+    def drop(self) -> None:
+        """Stop without keeping anything."""
+        is_open, profiler = self._is_open, self.profiler
+        self.profiler = None
+        if is_open:
+            profiler.stop()
+
+    @property
+    def _is_open(self) -> bool:
+        return self.profiler is not None and not self._is_over
+
+    def _profiler(self, *activities: ProfilerActivity) -> QuietProfile:
+        return QuietProfile(activities=[*activities], record_shapes=self._settings.shapes)
+
+    def _begin_with_gpu(self) -> None:
+        """Record anew, now with the GPU. Called when the program begins to use it."""
+        if self._is_open and is_main_thread():
+            with self._attempt(), self._own_calls.marked():
+                self.profiler.stop()
+                self.profiler = self._profiler(ProfilerActivity.CPU, ProfilerActivity.CUDA)
+                self.profiler.start()
