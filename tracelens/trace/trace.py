@@ -6,38 +6,23 @@ Tables are in memory, as collectors made them, or in a directory of Parquet.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Mapping
 from html import escape
 from pathlib import Path
 from threading import RLock
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
 import polars as pl
-import pyarrow as pa
 
-from tracelens.errors import (
-    MissingTableError,
-    ReplacedError,
-    SchemaError,
-    SourceError,
-    first_line,
-    near,
-)
+from tracelens.errors import SourceError
 from tracelens.hooks import HOOKS
 from tracelens.schemas import TABLES
 from tracelens.storage.addresses import shown, url_of
 from tracelens.storage.folders import locked
-from tracelens.storage.objects import is_of_store, reason
-from tracelens.storage.reading import check_texts, long_bytes, read_groups
 from tracelens.trace.capture import Manifest
-from tracelens.trace.collector import how_to_fill
 from tracelens.trace.directory import (
-    Part,
-    gathered,
     parts_of,
     read_manifest,
-    read_parts,
     refuse_expansion,
     scanned,
     version_of,
@@ -45,6 +30,7 @@ from tracelens.trace.directory import (
 from tracelens.trace.listed_names import ListedNames, listed_names
 from tracelens.trace.objects import manifest_at, scanned_objects
 from tracelens.trace.sql import ask
+from tracelens.trace.tables import Tables
 from tracelens.trace.writing import RankPart, write_trace
 
 SUFFIX = ".tracelens"
@@ -56,25 +42,15 @@ _SUMMARY = {
     "a row is": pl.String,
     "empty because": pl.String,
 }
-_CATEGORIES = pl.col(pl.String).cast(pl.Categorical)
 _MOST_TURNS = 5
 """How often a trace is opened anew that is replaced meanwhile."""
-_READING = RLock()
-"""Held while columns are read, so that two threads never read the same."""
-_UNREADABLE = (
-    pl.exceptions.PolarsError,
-    pa.ArrowException,
-    OSError,
-    ValueError,
-    OverflowError,
-    MemoryError,
-)
 
 
-class Trace:
+class Trace(Tables):
     """Tables of one program's run.
 
-    `trace.kernels` is a DataFrame, `trace.scan("kernels")` a LazyFrame.
+    `trace.kernels` is a DataFrame, `trace.scan("kernels")` a LazyFrame. How tables are read stands
+    in `Tables`.
 
     Every table of the schema is there; one that its sources could not fill is typed and empty, and
     `trace.manifest.empty_tables` says why.
@@ -84,18 +60,7 @@ class Trace:
         self, manifest: Manifest, tables: Mapping[str, pl.LazyFrame], path: Path | None = None
     ) -> None:
         """Wrap tables that already have the declared columns; use `open` or `collect` instead."""
-        self.manifest = manifest
-        self.path = path
-        self._tables = dict(tables)
-        self._files: dict[str, list[Part]] = {}
-        self._counts: dict[str, dict[str, int]] | None = (
-            None  # rows by table and rank, of a trace in an object store
-        )
-        self._frames: dict[str, pl.DataFrame] = {}
-        self._columns: dict[str, dict[str, pl.Series]] = {}
-        self._witness: tuple[Path, tuple[int, ...]] | None = None
-        self._listed: dict[str, ListedNames] = {}
-        self._of_listed: Trace | None = None
+        super().__init__(manifest, tables, path)
         self._derived: dict[tuple[object, ...], Any] = {}
         self._derived_locks: dict[tuple[object, ...], RLock] = {}
 
@@ -152,55 +117,6 @@ class Trace:
             return "trace"
         return names[0] if len(names) == 1 else f"{names[0]} and {len(names) - 1} more"
 
-    def scan(self, name: str) -> pl.LazyFrame:
-        """Return the table as a LazyFrame. Raises SchemaError when no table has that name."""
-        if name not in TABLES:
-            raise SchemaError(
-                f"no table is called {name!r}; {near(name, TABLES)} (tracelens schema lists all)"
-            )
-        return self._tables[name]
-
-    def frame(self, name: str) -> pl.DataFrame:
-        """Return the table as a DataFrame, read once."""
-        if name not in self._frames:
-            frame = TABLES[name].conform(self._collect(name, self.scan(name)))
-            if self._files.get(name):
-                with self._reading(name):
-                    size = sum(part.file.stat().st_size for part in self._files[name])
-                    check_texts(sum(map(long_bytes, frame.select(pl.selectors.string()))), size)
-            self._frames[name] = frame
-        return self._frames[name]
-
-    def select(
-        self, name: str, *columns: str, where: pl.Expr | None = None, rank: int | None = None
-    ) -> pl.DataFrame:
-        """Return these columns of a table, each read once.
-
-        Strings are Categorical, which compare and group like numbers. For a large table that takes
-        a fraction of the time and memory of `frame`. With `where`, only rows that meet the
-        expression are read, and they are not cached: this is the fastest way to few rows among
-        many. With `rank`, only that rank's rows are read, likewise, from its own files.
-        """
-        rank = None if self.manifest.ranks == [rank] else rank
-        if rank is not None or where is not None:
-            files = self._files.get(name, [])
-            rank_parts = [part for part in files if part.rank == rank]
-            if where is None and _have(rank_parts, columns):
-                return self._read_parts(name, rank_parts, columns)
-            rows = (
-                scanned(rank_parts, TABLES[name]) if files and rank is not None else self.scan(name)
-            )
-            rows = rows.filter(
-                True if where is None else where, True if rank is None else pl.col("rank") == rank
-            )
-            return self._collect(name, self._as_codes(name, rows.select(columns)))
-        cached = self._columns.setdefault(name, {})
-        with _READING:
-            missing = [column for column in columns if column not in cached]
-            if missing:
-                cached.update(self._read(name, missing).to_dict())
-        return pl.DataFrame([cached[column] for column in columns])
-
     def with_listed_names(self) -> Trace:
         """Return the trace as analyses of a report read it: the trace itself where names are few.
 
@@ -209,15 +125,7 @@ class Trace:
         time, and one name for all others, such as `(2,900,000 other ops)`, so that no result has a
         row for each. Steps and modules keep their names. The trace's own tables keep all names.
         """
-        if self._listed:
-            return self
-        listed = self.derived(listed_names)
-        if not listed:
-            return self
-        with _READING:
-            if self._of_listed is None:
-                self._of_listed = self.uncached(listed)
-            return self._of_listed
+        return self if self._listed else self.derived(_listing) or self
 
     def uncached(self, listed: dict[str, ListedNames] | None = None) -> Trace:
         """Return the same trace without what was read so far, so that its memory can be released.
@@ -256,6 +164,16 @@ class Trace:
         """Store a result of `derived(function)` that was merged from parts."""
         self._derived[function,] = result
 
+    def kernels_with_context(self) -> pl.DataFrame:
+        """Return the kernels with op, layer and phase of the site that launched them."""
+        where = self.frame("sites").select("rank", "site_id", "op", "phase", layer="module_path")
+        return self.frame("kernels").join(
+            where,
+            on=["rank", "site_id"],
+            how="left",
+            maintain_order="left",
+        )
+
     def sql(self, query: str) -> pl.DataFrame:
         """Return the rows that a query in Polars' SQL selects.
 
@@ -274,217 +192,6 @@ class Trace:
         unknown names.
         """
         return HOOKS.report_view(self, sections, against)
-
-    def batches(
-        self, name: str, *columns: str, use_threads: bool = True
-    ) -> Iterator[tuple[int, list[pa.RecordBatch]]]:
-        """Yield rows of these columns in batches, rank by rank, as Arrow record batches.
-
-        Strings are dictionaries. Nothing is cached. This is for a single pass over millions of
-        spans or calls, as fresh memory costs more than what is read into it. Reading whole columns
-        of 5 million spans takes 0.25 s of CPU time, as long as all of `top_ops` takes with batches.
-        `use_threads` decodes columns in parallel, which does not help callers that read several
-        tables at the same time.
-        """
-        files = self._files.get(name, [])
-        if _have(files, columns):
-            for part in files:
-                with self._reading(name):
-                    yield from (
-                        (part.rank, self._shared(name, rows).to_batches())
-                        for rows in read_groups(part.file, columns, use_threads=use_threads)
-                    )
-            return
-        parts = self.select(name, "rank", *columns).partition_by(
-            "rank", as_dict=True, include_key=False
-        )
-        for (rank,), frame in parts.items():
-            yield rank, frame.rechunk().to_arrow(compat_level=pl.CompatLevel.oldest()).to_batches()
-
-    def chunks(self, name: str, *columns: str) -> Iterator[pl.DataFrame]:
-        """Yield these columns in batches of rows, rank by rank, in the form of `select`.
-
-        Nothing is cached. Small files of several ranks make one frame; a large file makes one for
-        each group of rows.
-        """
-        files = self._files.get(name, [])
-        if not _have(files, columns):
-            yield self.select(name, *columns)
-            return
-        for parts in gathered(files):
-            if len(parts) > 1:
-                yield self._read_parts(name, parts, columns)
-                continue
-            with self._reading(name):
-                for rows in read_groups(
-                    parts[0].file, [one for one in columns if one != "rank"], use_threads=True
-                ):
-                    chunk = pl.DataFrame(pl.from_arrow(self._shared(name, rows), rechunk=False))
-                    yield chunk.select(
-                        pl.lit(parts[0].rank, pl.Int32).alias("rank"), pl.all()
-                    ).select(columns)
-
-    def _read(self, name: str, columns: Sequence[str]) -> pl.DataFrame:
-        """Return columns of a table, strings as Categorical.
-
-        They are read from the table's files if all files have them.
-        """
-        files = self._files.get(name, [])
-        if _have(files, columns):
-            return self._read_parts(name, files, columns)
-        return self._collect(name, self._as_codes(name, self.scan(name).select(columns)))
-
-    def _read_parts(self, name: str, parts: Sequence[Part], columns: Sequence[str]) -> pl.DataFrame:
-        """Return columns of files that all have them."""
-        listed = self._listed.get(name)
-        share = listed.share if listed and listed.column in columns else None
-        with self._reading(name):
-            return read_parts(parts, TABLES[name], columns, share)
-
-    def _as_codes(self, name: str, rows: pl.LazyFrame) -> pl.LazyFrame:
-        """Return rows with one name in place of all unlisted ones; strings are Categorical."""
-        listed = self._listed.get(name)
-        if listed and listed.column in rows.collect_schema():
-            rows = rows.with_columns(listed.shared())
-        return rows.with_columns(_CATEGORIES)
-
-    def _shared(self, name: str, rows: pa.Table) -> pa.Table:
-        """Return Arrow rows of a table with one name in place of all unlisted ones."""
-        listed = self._listed.get(name)
-        return listed.share(rows) if listed else rows
-
-    def _collect(self, name: str, query: pl.LazyFrame) -> pl.DataFrame:
-        """Run a query on the table."""
-        with self._reading(name):
-            return query.collect()
-
-    @contextmanager
-    def _reading(self, name: str) -> Iterator[None]:
-        """Turn an error of reading the table's files into SourceError.
-
-        It is also an error if another trace took the place of this one, as its tables would not
-        belong together.
-        """
-        try:
-            yield
-            self._refuse_another()
-        except (*_UNREADABLE, pl.exceptions.PanicException) as error:
-            self._refuse_another()
-            where = f"{shown(self.path)}/{name}" if self.path else name
-            if self._counts is not None and is_of_store(error):
-                raise SourceError(f"{where}: cannot be read: {reason(error)}") from None
-            raise SourceError(
-                f"{where}: cannot be read as Parquet ({first_line(error)}); collect the trace again"
-            ) from error
-
-    def _refuse_another(self) -> None:
-        """Raise ReplacedError where the files that were opened have been replaced."""
-        if self._witness is not None and version_of(self._witness[0]) != self._witness[1]:
-            raise ReplacedError(
-                f"{shown(self.path or '')}: another trace took its place while it was read; open"
-                " it again"
-            )
-
-    def __getattr__(self, name: str) -> pl.DataFrame:
-        """Return the table of that name: `trace.kernels` is `trace.frame("kernels")`."""
-        if name in TABLES:
-            return self.frame(name)
-        raise AttributeError(
-            f"a Trace has no attribute {name!r}; its tables are {', '.join(TABLES)}"
-        )
-
-    def __dir__(self) -> Iterable[str]:
-        """Return tables complete in a notebook."""
-        return [*super().__dir__(), *TABLES]
-
-    def has(self, name: str) -> bool:
-        """Return whether the table has rows."""
-        return self.height(name) > 0
-
-    def height(self, name: str) -> int:
-        """Return the number of rows, without reading any."""
-        if self._files.get(name):
-            return sum(part.n_rows for part in self._files[name])
-        if self._counts is not None:
-            return sum(self._counts.get(name, {}).values())
-        return int(self._collect(name, self.scan(name).select(pl.len())).item())
-
-    def heights(self, name: str) -> dict[int, int]:
-        """Return the number of rows by rank, for ranks that have any."""
-        files = self._files.get(name)
-        if self._counts is not None:
-            return {int(rank): n for rank, n in self._counts.get(name, {}).items() if n}
-        if not files:
-            return dict(
-                self.select(name, "rank").group_by("rank", maintain_order=True).len().iter_rows()
-            )
-        return {
-            part.rank: sum(p.n_rows for p in files if p.rank == part.rank)
-            for part in files
-            if part.n_rows
-        }
-
-    def n_names(self, name: str) -> int | None:
-        """Return an upper bound of a table's number of names: the sum over its ranks' files.
-
-        Nothing is read. It is None where the manifest does not say it.
-        """
-        counts = self.manifest.n_names.get(name, {})
-        is_known = counts.keys() == self.manifest.n_rows.get(name, {}).keys()
-        in_files = bool(self._files.get(name)) or self._counts is not None
-        return sum(counts.values()) if in_files and is_known else None
-
-    def kernels_with_context(self) -> pl.DataFrame:
-        """Return the kernels with op, layer and phase of the site that launched them."""
-        where = self.frame("sites").select("rank", "site_id", "op", "phase", layer="module_path")
-        return self.frame("kernels").join(
-            where,
-            on=["rank", "site_id"],
-            how="left",
-            maintain_order="left",
-        )
-
-    def require(self, analysis: str, *names: str) -> None:
-        """Raise MissingTableError when one of the tables is empty.
-
-        The message names the collector that would fill it.
-        """
-        for name in names:
-            if not self.has(name):
-                why = self.manifest.empty_tables.get(name, "the capture holds none")
-                raise MissingTableError(
-                    f"{analysis} needs the table {name}, empty here: {why}; it comes from"
-                    f" {how_to_fill(name)}"
-                )
-
-    def summary(self) -> pl.DataFrame:
-        """Return one row per table: n_rows, meaning, and for an empty one the reason."""
-        why = self.manifest.empty_tables
-        rows = [
-            (name, self.height(name), table.doc, why.get(name)) for name, table in TABLES.items()
-        ]
-        return pl.DataFrame(rows, _SUMMARY, orient="row")
-
-    def __repr__(self) -> str:
-        """Name, ranks and the number of rows of each filled table."""
-        filled = ", ".join(
-            f"{n} {c}" for n, c in self.summary().select("table", "n_rows").iter_rows() if c
-        )
-        return f"<Trace {self.name!r}: ranks {self.manifest.ranks}; {filled}>"
-
-    def _repr_html_(self) -> str:
-        """Return a table of the tables, for notebooks."""
-        rows = "".join(
-            f"<tr><td><code>{escape(table)}</code></td><td style='text-align:right'>{n:,}</td>"
-            f"<td>{escape(doc)}</td><td>{escape(why or '')}</td></tr>"
-            for table, n, doc, why in self.summary().iter_rows()
-        )
-        ranks = ", ".join(map(str, self.manifest.ranks))
-        return (
-            f"<p><b>{escape(self.name)}</b> · ranks {ranks} · complete:"
-            f" {self.manifest.complete}</p><table><tr><th>table</th><th>rows</th><th>a row"
-            f" is</th><th>empty because</th></tr>{rows}</table>"
-        )
 
     def write(self, path: str | os.PathLike[str], *, force: bool = False) -> Trace:
         """Write the trace as a directory and open it.
@@ -517,14 +224,52 @@ class Trace:
         ):
             yield rank, frame
 
+    def __getattr__(self, name: str) -> pl.DataFrame:
+        """Return the table of that name: `trace.kernels` is `trace.frame("kernels")`."""
+        if name in TABLES:
+            return self.frame(name)
+        raise AttributeError(
+            f"a Trace has no attribute {name!r}; its tables are {', '.join(TABLES)}"
+        )
 
-def _have(parts: Sequence[Part], columns: Sequence[str]) -> bool:
-    """Return whether there are files, and all of them have these columns.
+    def __dir__(self) -> Iterable[str]:
+        """Return tables complete in a notebook."""
+        return [*super().__dir__(), *TABLES]
 
-    A column may be newer than the files.
-    """
-    wanted = {*columns} - {"rank"}
-    return bool(parts) and all(wanted.issubset(part.columns) for part in parts)
+    def summary(self) -> pl.DataFrame:
+        """Return one row per table: n_rows, meaning, and for an empty one the reason."""
+        why = self.manifest.empty_tables
+        rows = [
+            (name, self.height(name), table.doc, why.get(name)) for name, table in TABLES.items()
+        ]
+        return pl.DataFrame(rows, _SUMMARY, orient="row")
+
+    def __repr__(self) -> str:
+        """Name, ranks and the number of rows of each filled table."""
+        filled = ", ".join(
+            f"{n} {c}" for n, c in self.summary().select("table", "n_rows").iter_rows() if c
+        )
+        return f"<Trace {self.name!r}: ranks {self.manifest.ranks}; {filled}>"
+
+    def _repr_html_(self) -> str:
+        """Return a table of the tables, for notebooks."""
+        rows = "".join(
+            f"<tr><td><code>{escape(table)}</code></td><td style='text-align:right'>{n:,}</td>"
+            f"<td>{escape(doc)}</td><td>{escape(why or '')}</td></tr>"
+            for table, n, doc, why in self.summary().iter_rows()
+        )
+        ranks = ", ".join(map(str, self.manifest.ranks))
+        return (
+            f"<p><b>{escape(self.name)}</b> · ranks {ranks} · complete:"
+            f" {self.manifest.complete}</p><table><tr><th>table</th><th>rows</th><th>a row"
+            f" is</th><th>empty because</th></tr>{rows}</table>"
+        )
+
+
+def _listing(trace: Trace) -> Trace | None:
+    """Return the trace with listed names; None where each name is listed."""
+    listed = listed_names(trace)
+    return trace.uncached(listed) if listed else None
 
 
 def _opened_whole(folder: Path, opened: Callable[[], Trace]) -> Trace:
