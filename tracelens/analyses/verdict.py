@@ -75,21 +75,17 @@ def _judge(trace: Trace) -> pl.DataFrame:
     pairs = model.waits.sort(order, descending=[False, True, False])
     latest = pairs.unique("rank", keep="first", maintain_order=True)
     awaited = dict(latest.select("rank", "awaited_rank").iter_rows())
-    is_alone = len(trace.manifest.ranks) == 1 and bool(missing_ranks(trace))
-    rows = [_row(trace, rank, places, awaited.get(rank.rank), is_alone=is_alone) for rank in ranks]
+    rows = [_row(trace, rank, places, awaited.get(rank.rank)) for rank in ranks]
     return VERDICT.conform(pl.DataFrame(rows, schema=VERDICT.schema))
 
 
-def _row(
-    trace: Trace, rank: RankTime, places: Places, awaited: int | None, *, is_alone: bool
-) -> dict[str, object]:
-    """Make a rank's row. `is_alone`: the other ranks of its job were not given."""
+def _row(trace: Trace, rank: RankTime, places: Places, awaited: int | None) -> dict[str, object]:
+    """Make a rank's row; `awaited` is the rank that it waits for most."""
     if _is_too_little(rank):
         return _too_little(rank, longest_kernel(trace, rank.rank))
     if rank.is_slowed_beyond_judging:
         return _inconclusive(rank)
-    caveat = _caveat(rank) if is_alone else None
-    return _judgement(rank, places, awaited) | {"caveat": caveat}
+    return {"caveat": _caveat(trace, rank), **_judgement(rank, places, awaited)}
 
 
 def _inconclusive(rank: RankTime) -> dict[str, object]:
@@ -164,9 +160,10 @@ def _time(ns: int) -> str:
     return f"{ns / 1e9:.1f} s" if ns >= 1e9 else f"{ns / 1e6:.3g} ms"
 
 
-def _caveat(rank: RankTime) -> str | None:
-    """Say what one rank of a larger job cannot tell, if it communicates."""
-    if not {rank.bound, rank.second} & {"communication", "waiting"}:
+def _caveat(trace: Trace, rank: RankTime) -> str | None:
+    """Say what a rank that communicates cannot tell where the job's other ranks were not given."""
+    communicates = bool({rank.bound, rank.second} & {"communication", "waiting"})
+    if not communicates or len(trace.manifest.ranks) > 1 or not missing_ranks(trace):
         return None
     return (
         "waiting for the other ranks and transfer cannot be told apart, as only this rank of"
