@@ -6,10 +6,13 @@ import json
 import os
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pyarrow.parquet as pq
 import pytest
 
+import tracelens as tl
+from tests.command_line import command_line
 from tests.sample_reports import (
     ESCAPES,
     LONG_KERNEL,
@@ -29,6 +32,9 @@ from tracelens.views.formats.csv import to_csv
 from tracelens.views.formats.format import Format, Screen
 from tracelens.views.formats.json import to_json
 from tracelens.views.formats.parquet import to_parquet
+
+_SAMPLES = Path(__file__).parents[1] / "samples"
+SAMPLE = _SAMPLES / "torch" / "resnet50_train_f32_pinned.pt.trace.json.gz"
 
 
 def test_json_holds_every_row_and_null_for_no_number() -> None:
@@ -83,6 +89,38 @@ def test_json_has_as_many_rows_as_text_and_counts_the_rest() -> None:
         made = json.loads(to_json(report(one), rows=2))["sections"]["top_kernels"]
         assert (len(made["rows"]), made["n_rows"]) == (n_written, 3)
     assert FORMATS["json"].rows == FORMATS["text"].rows
+
+
+def test_json_of_all_sections_of_a_step_takes_30_kb(capsys: pytest.CaptureFixture[str]) -> None:
+    """Each table begins, the rest is counted; the answer is whole; --rows and --section show more.
+
+    A kernel's name stands in one row, so the trace's distinct names are counted.
+    """
+    n_names = tl.collect(SAMPLE).kernels["name"].n_unique()
+
+    def kernels(*words: str) -> list[dict[str, Any]]:
+        ended = command_line(capsys, "report", SAMPLE, "--format", "json", *words)
+        made = json.loads(ended.out)["sections"]["top_kernels"]
+        assert made["n_rows"] == n_names
+        rows: list[dict[str, Any]] = made["rows"]
+        return rows
+
+    whole = command_line(capsys, "report", SAMPLE, "--format", "json").out
+    assert len(whole) < 30_000
+    assert json.loads(whole)["sections"]["top_kernels"]["rows"] == kernels()
+    assert [len(kernels()), len(kernels("--rows", "30"))] == [4, 30]
+    assert len(kernels("--section", "top_kernels")) == 12
+
+
+def test_json_of_everything_has_four_digits_of_fractions() -> None:
+    """The verdict, which programs read, has all digits and its own number of rows."""
+    made_of = section(TOP_KERNELS, [{"share_frac": 1 / 3}] * 9), section(VERDICT, [{}] * 9)
+    short = json.loads(to_json(report(*made_of), rows=2))["sections"]
+    assert [row["share_frac"] for row in short["top_kernels"]["rows"]] == [0.3333, 0.3333]
+    assert len(short["verdict"]["rows"]) == 9
+    asked = json.loads(to_json(replace(report(*made_of), is_asked=True), rows=1))["sections"]
+    assert asked["top_kernels"]["rows"][0]["share_frac"] == 1 / 3
+    assert len(asked["verdict"]["rows"]) == 1
 
 
 def test_json_of_everything_has_the_columns_of_text() -> None:

@@ -258,7 +258,8 @@ def write_report(
     # addresses, which take 3 s to build. Charts hold no addresses to check.
     sys.modules.setdefault("rfc3987_syntax", None)  # type: ignore[arg-type]
     with progress(f"writing {form.name}"):
-        written = form.write(report, screen(rows or form.rows, to_file=out is not None))
+        n_rows = rows or form.default_rows(is_asked=report.is_asked)
+        written = form.write(report, screen(n_rows, to_file=out is not None))
     emit(written, out)
     if form.holds_one_table and report.sections[0].missing is not None:
         warn(report.sections[0].missing)

@@ -95,7 +95,7 @@ def report(  # noqa: PLR0913 - one parameter an option
             rich_help_panel=SHOWING,
             help="Rows that each table shows, in formats for people and in json (html shows so"
             " many at a time); by default "
-            f"{', '.join(f'{form.rows} in {form.name}' for form in FORMATS.values() if form.rows)},"
+            f"{', '.join(form.rows_in_words() for form in FORMATS.values() if form.rows)},"
             " all in others.",
         ),
     ] = None,

@@ -27,15 +27,26 @@ class Format:
     `--format`, the endings of `--out`, their help and errors use it.
     `name` is the word after `--format`; `endings` are those of its files. `write` returns text, or
     bytes where `is_text` is false, for a report that passes `check`. `rows` is the default number
-    of rows per table, None for all.
+    of rows per table, None for all; `rows_of_all` that of a report in which no section is named,
+    where it differs.
     """
 
     name: str
     endings: tuple[str, ...]
     write: Callable[[Report, Screen], str | bytes]
     rows: int | None = None
+    rows_of_all: int | None = None
     holds_one_table: bool = False
     is_text: bool = True
+
+    def default_rows(self, *, is_asked: bool) -> int | None:
+        """Return how many rows a table has by default in a report of named sections, or of all."""
+        return self.rows if is_asked else self.rows_of_all or self.rows
+
+    def rows_in_words(self) -> str:
+        """Describe the default number of rows, for help."""
+        of_all = f" ({self.rows_of_all} where no section is named)" if self.rows_of_all else ""
+        return f"{self.rows} in {self.name}{of_all}"
 
     def check(self, sections: Sequence[str], out: Path | None) -> None:
         """Raise UsageError for sections that the format cannot hold, or bytes without a file."""

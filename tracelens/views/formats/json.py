@@ -13,16 +13,19 @@ from tracelens.views.formats.format import Format
 _ANSWER = ("job", "verdict", "changes")
 """Sections that answer, and that programs read: they are short, and have all their columns."""
 
+_ROWS = 12
+
 
 def to_json(report: Report, rows: int | None = None) -> str:
     """Write each section's first rows under the result's column names, as JSON.
 
     "n_rows" says how many there are; all are written unless `rows` limits them, and always those
     of a query, which has a LIMIT of its own. With a limit, a report of everything has the columns
-    that text has, and says under "n_columns" how many there are; sections that are asked for, and
-    those of `_ANSWER`, have all. Times are integer nanoseconds; NaN and infinity are
-    written as null. A section without an answer has no rows and says why under "missing"; "base" is
-    there when two traces are compared, and "gate" with --fail-on.
+    that text has, says under "n_columns" how many there are, and rounds fractions to four digits;
+    sections that are asked for, and those of `_ANSWER`, have all columns and digits, and these have
+    no fewer rows than a section that is asked for. Times are integer nanoseconds; NaN and infinity
+    are written as null. A section without an answer has no rows and says why under "missing";
+    "base" is there when two traces are compared, and "gate" with --fail-on.
     """
     document: dict[str, Any] = {"trace": _trace(report.trace)}
     if report.base is not None:
@@ -30,14 +33,18 @@ def to_json(report: Report, rows: int | None = None) -> str:
     if report.gate is not None:
         document["gate"] = _finite([verdict.as_dict() for verdict in report.gate])
     is_short = rows is not None and not report.is_asked
-    document["sections"] = {
-        section.analysis.name: section_document(
-            section,
-            None if section.is_query else rows,
-            useful(section) if is_short and section.analysis.name not in _ANSWER else None,
-        )
-        for section in report.sections
-    }
+    sections = {}
+    for section in report.sections:
+        name = section.analysis.name
+        if section.is_query or rows is None:
+            sections[name] = section_document(section, None)
+        elif not is_short:
+            sections[name] = section_document(section, rows)
+        elif name in _ANSWER:
+            sections[name] = section_document(section, max(rows, _ROWS))
+        else:
+            sections[name] = _rounded(section_document(section, rows, useful(section)))
+    document["sections"] = sections
     return json.dumps(document, allow_nan=False, default=str, separators=(",", ":")) + "\n"
 
 
@@ -63,6 +70,18 @@ def _trace(trace: Trace) -> dict[str, Any]:
     return {"name": trace.name, **_finite(trace.manifest.as_dict())}
 
 
+def _rounded(section: dict[str, Any]) -> dict[str, Any]:
+    """Return a section's document with four digits of each fraction."""
+    rows = [
+        {
+            name: float(f"{cell:.4g}") if isinstance(cell, float) else cell
+            for name, cell in row.items()
+        }
+        for row in section["rows"]
+    ]
+    return section | {"rows": rows}
+
+
 def _finite(value: Any) -> Any:
     """Replace every float that JSON has no number for by None, at any depth."""
     if isinstance(value, float):
@@ -74,4 +93,10 @@ def _finite(value: Any) -> Any:
     return value
 
 
-FORMAT = Format("json", (".json",), lambda report, screen: to_json(report, screen.rows), rows=12)
+FORMAT = Format(
+    "json",
+    (".json",),
+    lambda report, screen: to_json(report, screen.rows),
+    rows=_ROWS,
+    rows_of_all=4,
+)
