@@ -298,10 +298,23 @@ def page(counts: dict[str, dict[str, float]]) -> str:
     return (
         "\n\n".join(
             part.rstrip("\n")
-            for part in [*parts, predictions.page(), nsys_costs.section(), coverage.section()]
+            for part in [
+                *parts,
+                predictions.page(),
+                nsys_costs.section(),
+                coverage.section(),
+                operations(),
+            ]
         )
         + "\n"
     )
+
+
+def operations() -> str:
+    """Return the section that PyTorch counts."""
+    from samples.accuracy.operations import section  # noqa: PLC0415 - the other ones need no torch
+
+    return section()
 
 
 def summary(sections: dict[str, list[Row]]) -> str:

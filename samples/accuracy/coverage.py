@@ -29,8 +29,8 @@ _INTRO = """\
 The share of kernel time whose operations and bytes `--section roofline` knows, of every bundled capture with sizes
 of ops. What launched before the trace began has no op there; "of its launches" leaves that and communication out.
 Operations of products, convolutions and attention equal those of torch's FlopCounterMode: every formula on random
-sizes, and [a whole program](../samples/roofline/README.md). Captures of `study` and `thesis` hold no values of
-arguments: without strides a convolution's operations are not known.
+sizes, and the programs of all captures, below. Captures of `study` and `thesis` hold no values of arguments: without
+strides a convolution's operations are not known.
 
 Steps built from the ops, inputs, kernels and times that AMD TraceLens lists of its examples (gpt-oss in vLLM by one
 graph and piecewise, Qwen3 in SGLang, Flux with AITER, Qwen on an H100) are modelled to at least its share of time, less
@@ -65,12 +65,22 @@ def captures() -> list[Path]:
     return sorted([*SAMPLES.rglob("*.tracelens"), *SAMPLES.rglob(f"*{_ENDING}")])
 
 
+def name_of(path: Path) -> str:
+    """Return a capture's name in the tables."""
+    return path.relative_to(SAMPLES).as_posix().replace("/captures/", "/").removesuffix(_ENDING)
+
+
+def base_of(path: Path) -> Path | None:
+    """Return the capture of the graphs that a capture replays; None where it needs none."""
+    base = BASES.get(name_of(path))
+    if base is None or (SAMPLES / base).is_dir():
+        return base and SAMPLES / base
+    return SAMPLES / f"{base}{_ENDING}"
+
+
 def covered(path: Path) -> Coverage | None:
     """Return how much of a capture is modelled; None of one without kernels or sizes."""
-    name = path.relative_to(SAMPLES).as_posix().replace("/captures/", "/").removesuffix(_ENDING)
-    base = SAMPLES / BASES[name] if name in BASES else None
-    if base is not None and not base.is_dir():
-        base = base.with_name(base.name + _ENDING)
+    name, base = name_of(path), base_of(path)
     trace = tl.open(path) if path.suffix == ".tracelens" else tl.collect(path)
     try:
         frame = tl.analyses.roofline(trace, base=base and str(base))
