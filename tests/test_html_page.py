@@ -25,6 +25,7 @@ from tests.sample_reports import (
     trace,
 )
 from tracelens.derive.rank_ranges import merge_ranks
+from tracelens.derive.time.model import time_model
 from tracelens.report import Report, build_report
 from tracelens.schemas import TABLES
 from tracelens.storage.table import Table
@@ -137,7 +138,7 @@ def test_the_page_opens_with_what_was_captured() -> None:
     source = {"rank": 0, "producer": "torch.profiler", "versions": {"torch": "2.11"}}
     cost = {"unprofiled_step_ns": {"median": 16_000}, "profiled_step_ns": {"mean": 20_000}}
     made.manifest.sources = [source | {"settings": cost}]
-    assert dict(card(made)) == {
+    assert dict(card(time_model(made))) == {
         "program": "unnamed",
         "captured by": "torch.profiler",
         "GPU": "H200",

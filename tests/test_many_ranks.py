@@ -13,9 +13,9 @@ from tests.sources import MORE
 from tracelens import collect
 from tracelens.analyses import rank_quartiles, worst_ranks
 from tracelens.derive.rank_ranges import merge_rows
-from tracelens.derive.time.drawn_steps import same_moment
 from tracelens.derive.time.model import time_model
 from tracelens.derive.time.rank_steps import heat_map, ranks_to_draw
+from tracelens.derive.time.timeline import same_moment
 from tracelens.errors import MissingTableError
 from tracelens.report import build_report
 from tracelens.trace import Trace

@@ -10,9 +10,14 @@ from tracelens import collect
 from tracelens.analyses import time_breakdown
 from tracelens.derive.layers.icicle import kernel_paths
 from tracelens.derive.stacks.stack_listing import pair_stacks, side_by_side
-from tracelens.derive.time.drawn_steps import DrawnStep, first_rank, median_and_longest
 from tracelens.derive.time.model import time_model
-from tracelens.derive.time.timeline import Timeline, draw_timeline
+from tracelens.derive.time.timeline import (
+    DrawnStep,
+    Timeline,
+    draw_timeline,
+    first_rank,
+    median_and_longest,
+)
 from tracelens.trace import Trace
 from tracelens.views.timeline_views import timeline_note
 

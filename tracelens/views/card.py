@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 import polars as pl
 
-from tracelens.derive.time.model import time_model
+from tracelens.derive.time.model import TimeModel
 from tracelens.derive.time.rank_time import mark_times, step_times
 from tracelens.trace import Trace
 from tracelens.views.values import quantity
@@ -16,8 +16,9 @@ _UNKNOWN_COST = (
 )
 
 
-def card(trace: Trace) -> list[tuple[str, str]]:
-    """List pairs of a word and its text; what the trace does not tell is left out."""
+def card(model: TimeModel) -> list[tuple[str, str]]:
+    """List pairs of a word and its text on a trace; what it does not tell is left out."""
+    trace = model.trace
     sources = trace.manifest.sources
     versions = {
         f"{k.replace('_', ' ')} {v}": None
@@ -31,7 +32,7 @@ def card(trace: Trace) -> list[tuple[str, str]]:
         ("GPU", _devices(trace)),
         ("versions", ", ".join(versions)),
         ("ranks", _numbers(trace.manifest.ranks)),
-        *_steps(trace),
+        *_steps(model),
     ]
     return [(word, text) for word, text in found if text]
 
@@ -46,12 +47,12 @@ def _devices(trace: Trace) -> str:
     return ", ".join(f"{n} x {name}" if n > 1 else name for name, n in counts.items())
 
 
-def _steps(trace: Trace) -> list[tuple[str, str]]:
+def _steps(model: TimeModel) -> list[tuple[str, str]]:
     """Say how many steps there are, how long they take, and what the profiler adds.
 
     The length of a step's mark is added where it is shorter than the step.
     """
-    model = time_model(trace)
+    trace = model.trace
     times = step_times(model)
     if times.is_empty():
         return [("steps", "none marked" if trace.has("spans") or trace.has("kernels") else "")]

@@ -9,10 +9,9 @@ import polars as pl
 from tracelens.derive.layers.icicle import kernel_paths
 from tracelens.derive.rank_ranges import list_ranks
 from tracelens.derive.stacks.stack_listing import first_hits, pair_stacks, side_by_side
-from tracelens.derive.time.drawn_steps import ranks_alone, steps_to_draw
-from tracelens.derive.time.model import TimeModel, time_model
+from tracelens.derive.time.model import TimeModel
 from tracelens.derive.time.rank_steps import HeatMap, heat_map, ranks_to_draw
-from tracelens.derive.time.timeline import Timeline, draw_timelines
+from tracelens.derive.time.timeline import Timeline, draw_timelines, ranks_alone, steps_to_draw
 from tracelens.report import Report
 from tracelens.schemas.results.replay import CRITICAL_PATH
 from tracelens.trace import Trace
@@ -53,14 +52,13 @@ class Drawn:
     """All steps of a rank, packed, by the words that its views are chosen by."""
 
 
-def draw_events(report: Report) -> Iterator[Drawn]:
-    """Draw heat maps of several ranks, the timeline and the icicle.
+def draw_events(report: Report, model: TimeModel) -> Iterator[Drawn]:
+    """Draw heat maps of several ranks, the timeline and the icicle, from the trace's model.
 
     None are drawn where sections were asked for.
     """
     if report.is_asked:
         return
-    model = time_model(report.trace)
     heat, together = heat_map(model), ranks_to_draw(model)
     ranks = ranks_alone(model, together)
     path = report.frames.get("critical_path", CRITICAL_PATH.empty())

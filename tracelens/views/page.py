@@ -17,7 +17,7 @@ from jinja2 import Environment, StrictUndefined
 from markupsafe import Markup
 
 from tracelens.derive.rank_ranges import merge_rows
-from tracelens.derive.time.step_table import process_ranks
+from tracelens.derive.time.model import time_model
 from tracelens.report import Report, Section
 from tracelens.views import palette
 from tracelens.views.answer_block import answer_block
@@ -45,16 +45,17 @@ def to_html(report: Report, rows: int | None = 25) -> str:
     with ThreadPoolExecutor(1) as pool:  # it waits for another process
         bundling = pool.submit(vega_script)
         sections, unanswered = _split(report)
-        stacks, drawings = list_stacks(report), [*draw_events(report)]
+        model = time_model(report.trace)
+        stacks, drawings = list_stacks(report), [*draw_events(report, model)]
         parts = _parts(
             sections,
             sum(len(view.data) for drawing in drawings for view in drawing.views),
-            process_ranks(report.trace),
+            model.processes,
         )
         block = answer_block(report)
         lanes = step_lanes(report, block.answer)
         traces = [report.trace] if report.base is None else [report.trace, report.base]
-        cards = [card(trace) for trace in traces]
+        cards = [card(time_model(trace)) for trace in traces]
         vega, colours = bundling.result(), palette.style()
     style, script = colours + _file("style.css"), "".join(map(_file, _SCRIPTS))
     policy = (

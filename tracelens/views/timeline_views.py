@@ -5,9 +5,9 @@ from typing import Any
 import polars as pl
 
 from tracelens.derive.time.bar_details import DETAILS
-from tracelens.derive.time.drawn_steps import DrawnStep
+from tracelens.derive.time.event_bars import BARS
 from tracelens.derive.time.model import TimeModel
-from tracelens.derive.time.timeline import BARS, Timeline
+from tracelens.derive.time.timeline import DrawnStep, Timeline
 from tracelens.report import Report
 from tracelens.schemas.results.replay import STRETCHES
 from tracelens.views.values import quantity

@@ -1,4 +1,4 @@
-"""Draw one step as bars: what each stream ran, what threads did, why the device was idle."""
+"""Draw steps as bars: which ranks and steps, and which of their bars there is room for."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -6,64 +6,41 @@ from typing import Any
 
 import polars as pl
 
-from tracelens.derive.events.nesting import nest
+from tracelens.derive.rank_ranges import MANY
 from tracelens.derive.time.bar_details import DETAILS, with_details
-from tracelens.derive.time.device_work import COMMUNICATION, COMPUTE, COPY, DeviceWork, call_rows
-from tracelens.derive.time.drawn_steps import DrawnStep, median_and_longest, same_moment
-from tracelens.derive.time.host_time import host_of_calls
-from tracelens.derive.time.host_tracks import CAUSE_OF_KIND
-from tracelens.derive.time.idle import idle_pieces
+from tracelens.derive.time.event_bars import BAR, BARS, CODED, END, bars_between, python_calls
 from tracelens.derive.time.model import TimeModel
+from tracelens.schemas.results.time import PROGRAM
 from tracelens.trace import Trace
 
 MOST_BARS = 20_000
 """Above this number of bars, short ones are merged."""
 _FEW_BARS = 20_000
 """Most bars of one rank's steps; the median and the longest step are drawn even above it."""
-_HOST_KINDS = ("op", "module", "annotation", "nvtx")
-"""Kinds of spans that are drawn. Python calls would hide them, and have their own lanes."""
-PYTHON_LANE = ", Python calls"
-"""Suffix of the name of a lane with a thread's Python calls."""
-_IDS = {"kernels": "kernel_id", "memcpys": "memcpy_id", "memsets": "memset_id"}
 _FIRST_WIDTH = 1 / 4_000
-BARS: dict[str, Any] = {
-    "lane": pl.String,
-    "level": pl.Int64,
-    "start_ns": pl.Int64,
-    "duration_ns": pl.Int64,
-    "name": pl.String,
-    "kind": pl.String,
-    "api_call_id": pl.Int64,
-    "n": pl.Int64,
-    "rank": pl.Int32,
-    "source": pl.String,
-    "event_id": pl.Int64,
-}
-"""Columns of bars.
-
-`kind` is a kernel's primitive, a cause of idle time, or another kind. `n` counts the bars that a
-bar stands for. The bars of a launch and of the work that it started have one api_call_id. `source`
-and `event_id` name the row of a table that a bar shows, if any.
-"""
-_BAR = list(BARS)
-QUEUES = (
-    (0, "queue: empty"),
-    (1, "queue: 1 to 9"),
-    (10, "queue: 10 to 99"),
-    (100, "queue: 100 or more"),
-)
-"""Kinds of bars of a device's queue, by the least number of launches that wait in it."""
-_CODED: dict[Any, Any] = {pl.String: pl.Categorical}
+_BARS_OF_LEVEL = 4
+"""Bars that fit on each level of each lane."""
 _AS_TEXT: dict[Any, Any] = {pl.Categorical: pl.String}
 """Casts that turn the texts of bars from codes into strings.
 
 Millions of bars are kept as codes; only the bars that are drawn become strings.
 """
-_TIMES = ("start_ns", "duration_ns")
-_END = pl.col("start_ns") + pl.col("duration_ns")
-_AROUND_NS = 10**9
-_BARS_OF_LEVEL = 4
-"""Bars that fit on each level of each lane."""
+_MOST_STEPS = 6
+"""Most steps of one rank that are drawn, if they have few bars."""
+
+
+@dataclass(frozen=True, slots=True)
+class DrawnStep:
+    """A step of a rank, from start_ns on; for step None, the program of a rank without steps.
+
+    `length_word` is "median" or "longest", by the step's place among the steps by duration.
+    """
+
+    rank: int
+    step: int | None
+    length_word: str
+    start_ns: int
+    duration_ns: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,6 +59,104 @@ class Timeline:
     """Bars on the deepest levels that are not drawn, as there are too many lanes and levels."""
     calls: pl.DataFrame = field(default_factory=lambda: pl.DataFrame(schema=BARS | DETAILS))
     """Bars of Python calls, one lane per thread, if they were recorded and one rank is drawn."""
+
+
+def ranks_alone(model: TimeModel, together: list[int]) -> list[int]:
+    """Return the ranks whose steps are drawn: all if they are few, else the first and a group.
+
+    The group is the ranks that are drawn `together`.
+    """
+    ranks = model.trace.manifest.ranks
+    if len(ranks) <= MANY:
+        return [*ranks] or [first_rank(model)]
+    return [*dict.fromkeys((*together, first_rank(model)))]
+
+
+def first_rank(model: TimeModel) -> int:
+    """Return the first rank that marks steps, else the first of all."""
+    if model.steps.height:
+        return int(model.steps["rank"].min())  # type: ignore[arg-type]  # a number
+    return min(model.trace.manifest.ranks, default=0)
+
+
+def median_and_longest(model: TimeModel, rank: int) -> list[DrawnStep]:
+    """Return the program's median step and its longest, else its whole program."""
+    is_of_rank = pl.col("rank") == rank
+    steps = model.program_steps.filter(is_of_rank)
+    if steps.height:
+        steps = steps.sort("duration_ns", "step")
+        middle = (steps.height - 1) // 2
+        last = steps.height - 1
+        chosen = {middle: "median"} if middle == last else {middle: "median", last: "longest"}
+        rows = [(place, steps.row(number, named=True)) for number, place in chosen.items()]
+        drawn = [
+            DrawnStep(rank, row["step"], place, row["start_ns"], row["duration_ns"])
+            for place, row in rows
+        ]
+    else:
+        is_program = pl.col("phase") == PROGRAM
+        program = model.phases.filter(is_of_rank, is_program)
+        length = pl.col("end_ns") - pl.col("start_ns")
+        edges = program.select("start_ns", length).rows() or [_recorded(model.trace, rank)]
+        drawn = [DrawnStep(rank, None, "", *edge) for edge in edges]
+    return [drawn_step for drawn_step in drawn if drawn_step.duration_ns > 0]
+
+
+def steps_to_draw(model: TimeModel, rank: int, path: pl.DataFrame) -> list[DrawnStep]:
+    """Return a rank's steps to draw: median, longest, the critical path's, then the first ones.
+
+    `path` has the steps whose critical path is known, by rank.
+    """
+    chosen = median_and_longest(model, rank)
+    on_path = {*path.filter(pl.col("rank") == rank)["step"].drop_nulls()}
+    rank_steps = model.program_steps.filter(pl.col("rank") == rank).sort("start_ns")
+    others = [
+        DrawnStep(rank, row["step"], "", row["start_ns"], row["duration_ns"])
+        for row in rank_steps.iter_rows(named=True)
+        if row["step"] not in {drawn_step.step for drawn_step in chosen} and row["duration_ns"] > 0
+    ]
+    others.sort(key=lambda drawn_step: drawn_step.step not in on_path)
+    return [*chosen, *others[: max(_MOST_STEPS - len(chosen), 0)]]
+
+
+def same_moment(
+    clocks: pl.DataFrame, rank: int, moment_ns: int, others: list[int]
+) -> dict[int, int]:
+    """Convert a rank's moment to the clocks of other ranks, given the result of `clocks_of`."""
+    rows = {row["rank"]: row for row in clocks.iter_rows(named=True)}
+
+    def terms(of: int) -> tuple[float, float, float]:
+        row = rows.get(of, {})
+        return (
+            row.get("offset_ns") or 0,
+            (row.get("drift_ppm") or 0) * 1e-6,
+            row.get("origin_ns") or 0,
+        )
+
+    offset, drift, origin = terms(rank)
+    since = moment_ns - offset - origin
+    job = round(moment_ns - offset - since * drift / (1 + drift))
+    moments = {}
+    for other in others:
+        offset, drift, origin = terms(other)
+        moments[other] = (
+            moment_ns if other == rank else job + round(offset + (job - origin) * drift)
+        )
+    return moments
+
+
+def _recorded(trace: Trace, rank: int) -> tuple[int, int]:
+    """Return the start and the length of all that was recorded of a rank."""
+    end = pl.col("start_ns") + pl.col("duration_ns")
+    bounds = []
+    for name in ("kernels", "memcpys", "spans", "api_calls"):
+        times = trace.select(name, "rank", "start_ns", "duration_ns").filter(pl.col("rank") == rank)
+        if times.height:
+            bounds.append(times.select(pl.col("start_ns").min(), end=end.max()).row(0))
+    if not bounds:
+        return 0, 0
+    start = min(first for first, _ in bounds)
+    return start, max(last for _, last in bounds) - start
 
 
 def draw_timelines(
@@ -120,259 +195,38 @@ def draw_timeline(
     that code loaded at a kernel's first use stays launching. `begins` names several ranks to draw
     below each other, and for each the moment on its own clock at which its part begins.
     """
-    starts = {drawn_step.rank: drawn_step.start_ns} if begins is None else begins
-    parts = [
-        (rank, _bars(model, rank, begin, drawn_step.duration_ns)) for rank, begin in starts.items()
-    ]
-    if begins is not None:
-        # Calls are numbered by rank.
-        call_ids = pl.col("api_call_id") * len(parts)
-        lane = pl.col("lane").cast(pl.String)
-        parts = [
-            (
-                rank,
-                bars.with_columns(lane=f"rank {rank}: " + lane, api_call_id=call_ids + number).cast(
-                    _CODED
-                ),
-            )
-            for number, (rank, bars) in enumerate(parts)
-        ]
-    bars = pl.concat([bars for _, bars in parts])
+    length = drawn_step.duration_ns
+    if begins is None:
+        place = drawn_step.rank, drawn_step.start_ns, length
+        bars, calls = bars_between(model, *place), python_calls(model.trace, *place)
+    else:
+        bars, calls = _below_each_other(model, begins, length), pl.DataFrame(schema=BARS)
     shallow = _without_deepest(bars, most)
-    drawn, merged_ns = _merged(shallow, drawn_step.duration_ns, most)
+    drawn, merged_ns = _merged(shallow, length, most)
     if not drawn.height:
         return None
-    calls = pl.DataFrame(schema=BARS)
-    if begins is None:
-        recorded = _python_calls(
-            model.trace, drawn_step.rank, drawn_step.start_ns, drawn_step.duration_ns
-        )
-        calls, _ = _merged(_without_deepest(recorded, most), drawn_step.duration_ns, most)
-    detailed = with_details(model.trace, pl.concat([drawn, calls]))
-    drawn = detailed.head(drawn.height)
-    calls = detailed.slice(drawn.height)
-    n_hidden = bars.height - shallow.height
-    return Timeline(drawn_step, [*starts], drawn, merged_ns, n_hidden, calls)
-
-
-def _bars(model: TimeModel, rank: int, begin: int, length: int) -> pl.DataFrame:
-    """List the bars of the rank's time, lane by lane, with times since `begin`."""
-    work = _work(model.trace, rank, begin, begin + length)
-    host = _host(model.trace, rank, begin, begin + length)
-    stream_id = pl.col("stream_id").fill_null(0)
-    stream = pl.format("GPU {} stream {}", "device_id", stream_id)
-    on_device = _as_bars(work, lane=stream, kind="drawn")
-    idle_bars = _idle(model, rank, work, (begin, begin + length))
-    queue_bars = _queues(model.trace, rank, begin, begin + length)
-    bars = pl.concat([on_device, idle_bars, queue_bars, host])
-    clipped = _clipped(bars, begin, length)
-    return clipped.with_columns(rank=pl.lit(rank, pl.Int32))
-
-
-def _clipped(bars: pl.DataFrame, begin: int, length: int) -> pl.DataFrame:
-    """Return the parts of bars within a stretch of time, with times since `begin`."""
-    start_ns = pl.col("start_ns")
-    last_ns = begin + length
-    return bars.filter(begin < _END, start_ns < last_ns).with_columns(
-        start_ns=start_ns.clip(begin) - begin,
-        duration_ns=_END.clip(upper_bound=last_ns) - start_ns.clip(begin),
+    drawn_calls, _ = _merged(_without_deepest(calls, most), length, most)
+    detailed = with_details(model.trace, pl.concat([drawn, drawn_calls]))
+    return Timeline(
+        drawn_step,
+        [drawn_step.rank] if begins is None else [*begins],
+        detailed.head(drawn.height),
+        merged_ns,
+        bars.height - shallow.height,
+        detailed.slice(drawn.height),
     )
 
 
-def _within(begin: int, end: int) -> pl.Expr:
-    """Return a condition for events that overlap a stretch of time."""
-    return (pl.col("start_ns") < end) & (begin < _END)
-
-
-def _work(trace: Trace, rank: int, begin: int, end: int) -> pl.DataFrame:
-    """Return the kernels, copies and fills in a stretch of time, and their neighbours.
-
-    The work just before and after on each device bounds the gaps at both ends.
-    """
-    shared = ("device_id", "stream_id", *_TIMES, "api_call_id")
-    is_communication_kind = pl.when("is_communication").then(COMMUNICATION).otherwise(COMPUTE)
-    of_kernels = is_communication_kind.cast(pl.UInt8)
-    parts = []
-    copy_kind = pl.lit(COPY, pl.UInt8)
-    for table, columns, name, kind in (
-        ("kernels", ("name", "primitive", "is_communication"), pl.col("name"), of_kernels),
-        ("memcpys", ("direction",), pl.format("{} copy", "direction"), copy_kind),
-        ("memsets", (), pl.lit("memset"), copy_kind),
-    ):
-        near = _within(begin - _AROUND_NS, end + _AROUND_NS)
-        recorded = trace.select(table, *shared, _IDS[table], *columns, where=near, rank=rank)
-        drawn = pl.col("primitive") if table == "kernels" else pl.lit("copy")
-        event = {"source": pl.lit(table), "event_id": pl.col(_IDS[table])}
-        parts.append(
-            recorded.select(*shared, name=name, drawn=drawn, kind=kind, **event).cast(_CODED)
-        )
-    work = pl.concat(parts).sort("device_id", "start_ns")
-    ended = work.filter(begin >= _END)
-    before = ended.group_by("device_id", maintain_order=True).last()
-    start_ns = pl.col("start_ns")
-    begun = work.filter(start_ns >= end)
-    after = begun.group_by("device_id", maintain_order=True).first()
-    within = work.filter(begin < _END, start_ns < end)
-    return pl.concat([within, *(part.select(work.columns) for part in (before, after))]).sort(
-        "device_id", "stream_id", "start_ns", nulls_last=True
+def _below_each_other(model: TimeModel, begins: Mapping[int, int], length: int) -> pl.DataFrame:
+    """List the bars of several ranks, each from its own moment on; calls are numbered by rank."""
+    lane = pl.col("lane").cast(pl.String)
+    call_ids = pl.col("api_call_id") * len(begins)
+    return pl.concat(
+        bars_between(model, rank, begin, length)
+        .with_columns(lane=f"rank {rank}: " + lane, api_call_id=call_ids + number)
+        .cast(CODED)
+        for number, (rank, begin) in enumerate(begins.items())
     )
-
-
-def _as_bars(rows: pl.DataFrame, **columns: pl.Expr | str) -> pl.DataFrame:
-    """Turn rows into bars with the columns BARS.
-
-    `columns` replace those of `rows`. By default the level is 0, and each row is one bar.
-    """
-    known = {name: pl.col(name) for name in rows.columns if name in BARS}
-    absent = {name: pl.lit(None, BARS[name]) for name in ("rank", "source", "event_id")}
-    absent |= {"level": pl.lit(0, pl.Int64), "n": pl.lit(1, pl.Int64)}
-    return rows.select(**(absent | known | columns)).select(_BAR).cast(_CODED)
-
-
-def _idle(model: TimeModel, rank: int, work: pl.DataFrame, window: tuple[int, int]) -> pl.DataFrame:
-    """Draw a bar for each piece of idle time of the devices that ran anything.
-
-    A bar's name is its place.
-    """
-    parts = [pl.DataFrame(schema=BARS).cast(_CODED)]
-    edges = {"start_ns": [window[0]], "end_ns": [window[1]], "counted": [True]}
-    windows = pl.DataFrame(edges)
-    host = host_of_calls(model.trace, model.host, rank, work["api_call_id"])
-    by_device = work.partition_by("device_id", as_dict=True)
-    for (device_id,), work_of_device in by_device.items():
-        rank_column = pl.lit(rank, pl.Int32).alias("rank")
-        wanted = work_of_device.select(rank_column, "api_call_id")
-        calls_of_work = call_rows({rank: host}, wanted)
-        columns = work_of_device.select(*_TIMES, "kind", call=calls_of_work).sort("start_ns")
-        device = DeviceWork(host, (columns, columns.clear()), windows)
-        pieces = idle_pieces(device, None)
-        place_names = pl.Series([*host.places, None], dtype=pl.String)
-        what = place_names.gather(pieces["place"])
-        cause = pl.Series(CAUSE_OF_KIND).gather(pieces["cause"])
-        parts.append(
-            _as_bars(
-                pieces.with_columns(kind="idle: " + cause),
-                lane=pl.lit(f"GPU {device_id} idle"),
-                duration_ns=pl.col("end_ns") - pl.col("start_ns"),
-                name=pl.concat_str(
-                    cause.alias("cause"), what.alias("what"), separator=": ", ignore_nulls=True
-                ),
-                api_call_id=pl.lit(None, pl.Int64),
-            )
-        )
-    return pl.concat(parts)
-
-
-def _queues(trace: Trace, rank: int, begin: int, end: int) -> pl.DataFrame:
-    """Draw how much work of each device was launched and had not begun.
-
-    A bar is a stretch of time during which the amount stays within one of QUEUES.
-    """
-    near = pl.col("start_ns").is_between(begin, end + _AROUND_NS)
-    called = pl.col("start_ns").is_between(begin - _AROUND_NS, end)
-    work = pl.concat(
-        trace.select(table, "device_id", "start_ns", "api_call_id", where=near, rank=rank)
-        for table in _IDS
-    )
-    calls = trace.select("api_calls", "api_call_id", "start_ns", where=called, rank=rank)
-    waiting = work.drop_nulls("api_call_id").join(
-        calls.rename({"start_ns": "called_ns"}), on="api_call_id"
-    )
-    changes = pl.concat(
-        waiting.select("device_id", time_ns=moment, change=pl.lit(change, pl.Int64))
-        for moment, change in (("called_ns", 1), ("start_ns", -1))
-    )
-    lengths = (
-        changes.group_by("device_id", "time_ns")
-        .agg(pl.col("change").sum())
-        .sort("device_id", "time_ns")
-        .with_columns(length=pl.col("change").cum_sum().over("device_id"))
-    )
-    bounds = pl.Series([least for least, _ in QUEUES[1:]])
-    place = bounds.search_sorted(lengths["length"], side="right")
-    pieces = lengths.with_columns(place=pl.Series(place, dtype=pl.Int64)).with_columns(
-        piece=(pl.col("place").rle_id() + pl.col("device_id").rle_id() * (lengths.height + 1))
-    )
-    rows = (
-        pieces.group_by("device_id", "piece", maintain_order=True)
-        .agg(pl.col("place").first(), pl.col("length").max(), pl.col("time_ns").first())
-        .with_columns(until=pl.col("time_ns").shift(-1).over("device_id").fill_null(end))
-    )
-    words = pl.Series([word for _, word in QUEUES])
-    return _as_bars(
-        rows.with_columns(kind=words.gather(rows["place"])),
-        lane=pl.format("GPU {} queue", "device_id"),
-        start_ns=pl.col("time_ns"),
-        duration_ns=pl.col("until") - pl.col("time_ns"),
-        name=pl.when(pl.col("length") > 0)
-        .then(pl.format("up to {} launches wait", "length"))
-        .otherwise(pl.lit("no launch waits")),
-        api_call_id=pl.lit(None, pl.Int64),
-    )
-
-
-def _host(trace: Trace, rank: int, begin: int, end: int) -> pl.DataFrame:
-    """Draw a bar for each op, module call, annotation and API call, nested by thread.
-
-    Threads with most time come first.
-    """
-    shared = ("process_id", "thread_id", *_TIMES)
-    within = _within(begin, end)
-    spans = trace.select(
-        "spans",
-        *shared,
-        "name",
-        "kind",
-        "span_id",
-        where=within & pl.col("kind").is_in(_HOST_KINDS),
-        rank=rank,
-    ).rename({"span_id": "event_id"})
-    calls = trace.select("api_calls", *shared, "api", "api_call_id", where=within, rank=rank)
-    no_call = pl.lit(None, pl.Int64)
-    source = pl.lit("spans", pl.Categorical)
-    both = pl.concat(
-        [
-            spans.with_columns(api_call_id=no_call, source=source),
-            calls.select(
-                *shared,
-                pl.col("api").alias("name"),
-                pl.lit("api call").alias("kind"),
-                pl.col("api_call_id").alias("event_id"),
-                "api_call_id",
-                pl.lit("api_calls").alias("source"),
-            ).cast(_CODED),
-        ]
-    )
-    return _nested(both, "")
-
-
-def _nested(rows: pl.DataFrame, lane: str) -> pl.DataFrame:
-    """Return the rows of host threads as bars, nested by thread; threads with most time first."""
-    thread = ["process_id", "thread_id"]
-    rows = rows.sort("start_ns", "duration_ns", descending=[False, True], maintain_order=True)
-    no_hint = pl.lit(None, pl.Int64)
-    times = rows.select(*thread, *_TIMES, parent_hint=no_hint)
-    without_hint = times.clear().drop("parent_hint")
-    depth = pl.Series("level", nest(times, without_hint).depth, dtype=pl.Int64)
-    busy_ns = pl.col("duration_ns").sum().over(thread)
-    bars = rows.with_columns(depth, busy=busy_ns)
-    bars = bars.sort("busy", *thread, descending=[True, False, False], maintain_order=True)
-    thread_id = pl.col("thread_id").fill_null(0)
-    return _as_bars(bars, lane=pl.format(f"thread {{}}{lane}", thread_id))
-
-
-def _python_calls(trace: Trace, rank: int, begin: int, length: int) -> pl.DataFrame:
-    """Draw a bar for each Python call in the time, nested by thread."""
-    is_python = pl.col("kind") == "python"
-    within = _within(begin, begin + length) & is_python
-    columns = ("process_id", "thread_id", *_TIMES, "name", "kind", "span_id")
-    calls = trace.select("spans", *columns, where=within, rank=rank)
-    named = calls.rename({"span_id": "event_id"}).with_columns(
-        source=pl.lit("spans", pl.Categorical),
-        rank=pl.lit(rank, pl.Int32),
-        api_call_id=pl.lit(None, pl.Int64),
-    )
-    return _clipped(_nested(named, PYTHON_LANE), begin, length)
 
 
 def _without_deepest(bars: pl.DataFrame, most: int) -> pl.DataFrame:
@@ -405,14 +259,14 @@ def _merged(bars: pl.DataFrame, length: int, most: int) -> tuple[pl.DataFrame, i
             .group_by(key, maintain_order=True)
             .agg(
                 start_ns.min(),
-                duration_ns=_END.max() - start_ns.min(),
+                duration_ns=END.max() - start_ns.min(),
                 **{
                     name: pl.col(name).sort_by("duration_ns").last()
                     for name in ("name", "kind", "api_call_id", "rank", "source", "event_id")
                 },
                 n=pl.len().cast(pl.Int64),
             )
-            .select(_BAR)
+            .select(BAR)
         )
         kept = pl.concat([bars.filter(~is_short), short])
         merged_ns = width

@@ -1,0 +1,274 @@
+"""Draw what a rank did in a stretch of time as bars: work, idle time, queues and threads."""
+
+from typing import Any
+
+import polars as pl
+
+from tracelens.derive.events.nesting import nest
+from tracelens.derive.time.device_work import COMMUNICATION, COMPUTE, COPY, DeviceWork, call_rows
+from tracelens.derive.time.host_time import host_of_calls
+from tracelens.derive.time.host_tracks import CAUSE_OF_KIND
+from tracelens.derive.time.idle import idle_pieces
+from tracelens.derive.time.model import TimeModel
+from tracelens.trace import Trace
+
+_HOST_KINDS = ("op", "module", "annotation", "nvtx")
+"""Kinds of spans that are drawn. Python calls would hide them, and have their own lanes."""
+PYTHON_LANE = ", Python calls"
+"""Suffix of the name of a lane with a thread's Python calls."""
+_IDS = {"kernels": "kernel_id", "memcpys": "memcpy_id", "memsets": "memset_id"}
+BARS: dict[str, Any] = {
+    "lane": pl.String,
+    "level": pl.Int64,
+    "start_ns": pl.Int64,
+    "duration_ns": pl.Int64,
+    "name": pl.String,
+    "kind": pl.String,
+    "api_call_id": pl.Int64,
+    "n": pl.Int64,
+    "rank": pl.Int32,
+    "source": pl.String,
+    "event_id": pl.Int64,
+}
+"""Columns of bars.
+
+`kind` is a kernel's primitive, a cause of idle time, or another kind. `n` counts the bars that a
+bar stands for. The bars of a launch and of the work that it started have one api_call_id. `source`
+and `event_id` name the row of a table that a bar shows, if any.
+"""
+BAR = list(BARS)
+QUEUES = (
+    (0, "queue: empty"),
+    (1, "queue: 1 to 9"),
+    (10, "queue: 10 to 99"),
+    (100, "queue: 100 or more"),
+)
+"""Kinds of bars of a device's queue, by the least number of launches that wait in it."""
+CODED: dict[Any, Any] = {pl.String: pl.Categorical}
+_TIMES = ("start_ns", "duration_ns")
+END = pl.col("start_ns") + pl.col("duration_ns")
+_AROUND_NS = 10**9
+
+
+def bars_between(model: TimeModel, rank: int, begin: int, length: int) -> pl.DataFrame:
+    """List the bars of the rank's time, lane by lane, with times since `begin`."""
+    end = begin + length
+    work = _work(model.trace, rank, begin, end)
+    stream_id = pl.col("stream_id").fill_null(0)
+    stream = pl.format("GPU {} stream {}", "device_id", stream_id)
+    parts = [
+        _as_bars(work, lane=stream, kind="drawn"),
+        _idle(model, rank, work, (begin, end)),
+        _queues(model.trace, rank, begin, end),
+        _host(model.trace, rank, begin, end),
+    ]
+    clipped = _clipped(pl.concat(parts), begin, length)
+    return clipped.with_columns(rank=pl.lit(rank, pl.Int32))
+
+
+def python_calls(trace: Trace, rank: int, begin: int, length: int) -> pl.DataFrame:
+    """Draw a bar for each Python call in the time, nested by thread."""
+    is_python = pl.col("kind") == "python"
+    within = _within(begin, begin + length) & is_python
+    columns = ("process_id", "thread_id", *_TIMES, "name", "kind", "span_id")
+    calls = trace.select("spans", *columns, where=within, rank=rank)
+    if calls.is_empty():
+        return pl.DataFrame(schema=BARS).cast(CODED)
+    named = calls.rename({"span_id": "event_id"}).with_columns(
+        source=pl.lit("spans", pl.Categorical),
+        rank=pl.lit(rank, pl.Int32),
+        api_call_id=pl.lit(None, pl.Int64),
+    )
+    return _clipped(_nested(named, PYTHON_LANE), begin, length)
+
+
+def _work(trace: Trace, rank: int, begin: int, end: int) -> pl.DataFrame:
+    """Return the kernels, copies and fills in a stretch of time, and their neighbours.
+
+    The work just before and after on each device bounds the gaps at both ends.
+    """
+    shared = ("device_id", "stream_id", *_TIMES, "api_call_id")
+    is_communication_kind = pl.when("is_communication").then(COMMUNICATION).otherwise(COMPUTE)
+    of_kernels = is_communication_kind.cast(pl.UInt8)
+    parts = []
+    copy_kind = pl.lit(COPY, pl.UInt8)
+    for table, columns, name, kind in (
+        ("kernels", ("name", "primitive", "is_communication"), pl.col("name"), of_kernels),
+        ("memcpys", ("direction",), pl.format("{} copy", "direction"), copy_kind),
+        ("memsets", (), pl.lit("memset"), copy_kind),
+    ):
+        near = _within(begin - _AROUND_NS, end + _AROUND_NS)
+        recorded = trace.select(table, *shared, _IDS[table], *columns, where=near, rank=rank)
+        drawn = pl.col("primitive") if table == "kernels" else pl.lit("copy")
+        event = {"source": pl.lit(table), "event_id": pl.col(_IDS[table])}
+        parts.append(
+            recorded.select(*shared, name=name, drawn=drawn, kind=kind, **event).cast(CODED)
+        )
+    work = pl.concat(parts).sort("device_id", "start_ns")
+    ended = work.filter(begin >= END)
+    before = ended.group_by("device_id", maintain_order=True).last()
+    start_ns = pl.col("start_ns")
+    begun = work.filter(start_ns >= end)
+    after = begun.group_by("device_id", maintain_order=True).first()
+    within = work.filter(begin < END, start_ns < end)
+    return pl.concat([within, *(part.select(work.columns) for part in (before, after))]).sort(
+        "device_id", "stream_id", "start_ns", nulls_last=True
+    )
+
+
+def _idle(model: TimeModel, rank: int, work: pl.DataFrame, window: tuple[int, int]) -> pl.DataFrame:
+    """Draw a bar for each piece of idle time of the devices that ran anything.
+
+    A bar's name is its place.
+    """
+    parts = [pl.DataFrame(schema=BARS).cast(CODED)]
+    edges = {"start_ns": [window[0]], "end_ns": [window[1]], "counted": [True]}
+    windows = pl.DataFrame(edges)
+    host = host_of_calls(model.trace, model.host, rank, work["api_call_id"])
+    by_device = work.partition_by("device_id", as_dict=True)
+    for (device_id,), work_of_device in by_device.items():
+        rank_column = pl.lit(rank, pl.Int32).alias("rank")
+        wanted = work_of_device.select(rank_column, "api_call_id")
+        calls_of_work = call_rows({rank: host}, wanted)
+        columns = work_of_device.select(*_TIMES, "kind", call=calls_of_work).sort("start_ns")
+        device = DeviceWork(host, (columns, columns.clear()), windows)
+        pieces = idle_pieces(device, None)
+        place_names = pl.Series([*host.places, None], dtype=pl.String)
+        what = place_names.gather(pieces["place"])
+        cause = pl.Series(CAUSE_OF_KIND).gather(pieces["cause"])
+        parts.append(
+            _as_bars(
+                pieces.with_columns(kind="idle: " + cause),
+                lane=pl.lit(f"GPU {device_id} idle"),
+                duration_ns=pl.col("end_ns") - pl.col("start_ns"),
+                name=pl.concat_str(
+                    cause.alias("cause"), what.alias("what"), separator=": ", ignore_nulls=True
+                ),
+                api_call_id=pl.lit(None, pl.Int64),
+            )
+        )
+    return pl.concat(parts)
+
+
+def _queues(trace: Trace, rank: int, begin: int, end: int) -> pl.DataFrame:
+    """Draw how much work of each device was launched and had not begun.
+
+    A bar is a stretch of time during which the amount stays within one of QUEUES.
+    """
+    near = pl.col("start_ns").is_between(begin, end + _AROUND_NS)
+    called = pl.col("start_ns").is_between(begin - _AROUND_NS, end)
+    work = pl.concat(
+        trace.select(table, "device_id", "start_ns", "api_call_id", where=near, rank=rank)
+        for table in _IDS
+    )
+    calls = trace.select("api_calls", "api_call_id", "start_ns", where=called, rank=rank)
+    waiting = work.drop_nulls("api_call_id").join(
+        calls.rename({"start_ns": "called_ns"}), on="api_call_id"
+    )
+    changes = pl.concat(
+        waiting.select("device_id", time_ns=moment, change=pl.lit(change, pl.Int64))
+        for moment, change in (("called_ns", 1), ("start_ns", -1))
+    )
+    lengths = (
+        changes.group_by("device_id", "time_ns")
+        .agg(pl.col("change").sum())
+        .sort("device_id", "time_ns")
+        .with_columns(length=pl.col("change").cum_sum().over("device_id"))
+    )
+    bounds = pl.Series([least for least, _ in QUEUES[1:]])
+    place = bounds.search_sorted(lengths["length"], side="right")
+    pieces = lengths.with_columns(place=pl.Series(place, dtype=pl.Int64)).with_columns(
+        piece=(pl.col("place").rle_id() + pl.col("device_id").rle_id() * (lengths.height + 1))
+    )
+    rows = (
+        pieces.group_by("device_id", "piece", maintain_order=True)
+        .agg(pl.col("place").first(), pl.col("length").max(), pl.col("time_ns").first())
+        .with_columns(until=pl.col("time_ns").shift(-1).over("device_id").fill_null(end))
+    )
+    words = pl.Series([word for _, word in QUEUES])
+    return _as_bars(
+        rows.with_columns(kind=words.gather(rows["place"])),
+        lane=pl.format("GPU {} queue", "device_id"),
+        start_ns=pl.col("time_ns"),
+        duration_ns=pl.col("until") - pl.col("time_ns"),
+        name=pl.when(pl.col("length") > 0)
+        .then(pl.format("up to {} launches wait", "length"))
+        .otherwise(pl.lit("no launch waits")),
+        api_call_id=pl.lit(None, pl.Int64),
+    )
+
+
+def _host(trace: Trace, rank: int, begin: int, end: int) -> pl.DataFrame:
+    """Draw a bar for each op, module call, annotation and API call, nested by thread.
+
+    Threads with most time come first.
+    """
+    shared = ("process_id", "thread_id", *_TIMES)
+    within = _within(begin, end)
+    spans = trace.select(
+        "spans",
+        *shared,
+        "name",
+        "kind",
+        "span_id",
+        where=within & pl.col("kind").is_in(_HOST_KINDS),
+        rank=rank,
+    ).rename({"span_id": "event_id"})
+    calls = trace.select("api_calls", *shared, "api", "api_call_id", where=within, rank=rank)
+    no_call = pl.lit(None, pl.Int64)
+    source = pl.lit("spans", pl.Categorical)
+    both = pl.concat(
+        [
+            spans.with_columns(api_call_id=no_call, source=source),
+            calls.select(
+                *shared,
+                pl.col("api").alias("name"),
+                pl.lit("api call").alias("kind"),
+                pl.col("api_call_id").alias("event_id"),
+                "api_call_id",
+                pl.lit("api_calls").alias("source"),
+            ).cast(CODED),
+        ]
+    )
+    return _nested(both, "")
+
+
+def _nested(rows: pl.DataFrame, lane: str) -> pl.DataFrame:
+    """Return the rows of host threads as bars, nested by thread; threads with most time first."""
+    thread = ["process_id", "thread_id"]
+    rows = rows.sort("start_ns", "duration_ns", descending=[False, True], maintain_order=True)
+    no_hint = pl.lit(None, pl.Int64)
+    times = rows.select(*thread, *_TIMES, parent_hint=no_hint)
+    without_hint = times.clear().drop("parent_hint")
+    depth = pl.Series("level", nest(times, without_hint).depth, dtype=pl.Int64)
+    busy_ns = pl.col("duration_ns").sum().over(thread)
+    bars = rows.with_columns(depth, busy=busy_ns)
+    bars = bars.sort("busy", *thread, descending=[True, False, False], maintain_order=True)
+    thread_id = pl.col("thread_id").fill_null(0)
+    return _as_bars(bars, lane=pl.format(f"thread {{}}{lane}", thread_id))
+
+
+def _as_bars(rows: pl.DataFrame, **columns: pl.Expr | str) -> pl.DataFrame:
+    """Turn rows into bars with the columns BARS.
+
+    `columns` replace those of `rows`. By default the level is 0, and each row is one bar.
+    """
+    known = {name: pl.col(name) for name in rows.columns if name in BARS}
+    absent = {name: pl.lit(None, BARS[name]) for name in ("rank", "source", "event_id")}
+    absent |= {"level": pl.lit(0, pl.Int64), "n": pl.lit(1, pl.Int64)}
+    return rows.select(**(absent | known | columns)).select(BAR).cast(CODED)
+
+
+def _clipped(bars: pl.DataFrame, begin: int, length: int) -> pl.DataFrame:
+    """Return the parts of bars within a stretch of time, with times since `begin`."""
+    start_ns = pl.col("start_ns")
+    last_ns = begin + length
+    return bars.filter(begin < END, start_ns < last_ns).with_columns(
+        start_ns=start_ns.clip(begin) - begin,
+        duration_ns=END.clip(upper_bound=last_ns) - start_ns.clip(begin),
+    )
+
+
+def _within(begin: int, end: int) -> pl.Expr:
+    """Return a condition for events that overlap a stretch of time."""
+    return (pl.col("start_ns") < end) & (begin < END)
