@@ -39,9 +39,8 @@ test-all: $(VENV)/installed-for-tests
 # The loop to work in: no processes, no large samples, few examples. pytest caches compiled tests.
 check-fast: export TRACELENS_EXAMPLES := 10
 check-fast: WORKERS := 2
-check-fast: unexport PYTHONDONTWRITEBYTECODE
 check-fast: $(VENV)/installed-for-tests
-	$(BIN)/python $(PYTEST) -q -m fast
+	env -u PYTHONDONTWRITEBYTECODE $(BIN)/python $(PYTEST) -q -m fast
 
 # With the lowest versions that pyproject.toml allows: every analysis, format and command, and what each package is for.
 # Then torch traces are read without the native library. Real ones are the samples: the tests above read more captures.
