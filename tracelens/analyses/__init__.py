@@ -1,7 +1,8 @@
 """Every analysis: a pure function from a Trace (or from base and other) to a DataFrame.
 
-A new analysis is its module, which ends with `ANALYSIS`, its test, and one line in `__init__.pyi`.
-A module is imported when its analysis is used: a verdict needs few of them.
+A new analysis consists of its module, which ends with `ANALYSIS`, its test, and one line in
+`__init__.pyi`. A module is imported when its analysis is used, since a verdict needs only a few of
+them.
 """
 
 import re
@@ -49,10 +50,10 @@ __all__ += list(ANALYSES)
 
 
 class _Package(ModuleType):
-    """The package itself: the name of an analysis stands for its function, not for its module."""
+    """The class of this package: an analysis's name gives its function, not its module."""
 
     def __setattr__(self, name: str, value: object) -> None:
-        """Keep the analysis's function where Python would set its module after the import."""
+        """Keep the analysis's function where Python would store its module after the import."""
         if isinstance(value, ModuleType) and name in ANALYSES:
             value = _taking_paths(value.ANALYSIS.run)
         super().__setattr__(name, value)
@@ -62,7 +63,7 @@ sys.modules[__name__].__class__ = _Package
 
 
 def __getattr__(name: str) -> object:
-    """Import an analysis by name; for a name that is none, suggest similar ones."""
+    """Import an analysis by name; for an unknown name, suggest similar ones."""
     if name not in ANALYSES:
         raise AttributeError(f"no analysis is called {name!r}; {_near(name, ANALYSES)}")
     import_module(f"{__name__}.{name}")
@@ -70,5 +71,5 @@ def __getattr__(name: str) -> object:
 
 
 def __dir__() -> list[str]:
-    """Return what the package offers."""
+    """Return the names in the package."""
     return __all__

@@ -1,4 +1,4 @@
-"""Which library calls would compute the model faster: a search over the legal sequences.
+"""Find library calls that would compute the model faster, by a search over the legal sequences.
 
 The method is that of Tang and Zhai, SC '19.
 """
@@ -99,18 +99,16 @@ ADVISE = Table(
 )
 
 _NO_PROBLEM = 0.02
-"""Below this share of kernel time, layouts are not worth a change."""
+"""If layout transforms take less than this share of kernel time, no other layout is advised."""
 
 
 def advise(trace: Trace, costs: Sequence[Trace] = (), *, z3: bool | None = False) -> pl.DataFrame:
     """List other calls that may save time: one row per rank for its whole model, then one per part.
 
-    A training run has no row.
-
-    `costs` are traces with times of the same calls, which count, too: captures of the model in
-    another layout, or from `tracelens collect calls`. With `z3` true, Z3 solves for layouts; false,
-    they are tried one by one; None uses Z3 where it is installed. The result is the same. Raises
-    MissingTableError without kernels or ops.
+    A training run has no row. `costs` are further traces with times of the same calls: captures of
+    the model in another layout, or from `tracelens collect calls`. With `z3` true, Z3 solves for
+    layouts; false, they are tried one by one; None uses Z3 where it is installed. The result is the
+    same. Raises MissingTableError without kernels or ops.
     """
     return frame_of(advised_ranks(trace, costs, z3=z3))
 
@@ -118,7 +116,7 @@ def advise(trace: Trace, costs: Sequence[Trace] = (), *, z3: bool | None = False
 def advised_ranks(
     trace: Trace, costs: Sequence[Trace] = (), *, z3: bool | None = False
 ) -> dict[int, Advice]:
-    """Return the advice for each rank that ran inference, as `advise` finds it."""
+    """Return, by rank that ran inference, the advice behind the rows of `advise`."""
     trace.require("advise", "kernels", "spans")
     with_kernels = trace.heights("kernels")
     ranks = [rank for rank in judgeable_ranks(trace) if rank in with_kernels]
@@ -129,12 +127,12 @@ def advised_ranks(
 def greedy_ranks(
     trace: Trace, costs: Sequence[Trace], searched: Mapping[int, Advice]
 ) -> dict[int, Advice]:
-    """Return the greedy order of each rank that was searched."""
+    """Return the greedy sequence of each rank that was searched."""
     return {rank: advise_greedily(trace, rank, costs) for rank in searched}
 
 
 def greedy_notes(greedy: Mapping[int, Advice], searched: Mapping[int, Advice]) -> list[str]:
-    """Compare the greedy order with the model as it ran and with the searched sequence, by rank."""
+    """Compare, by rank, the greedy sequence with the recorded and with the searched one."""
     found = []
     for rank, order in greedy.items():
         took, as_it_ran, best = (
@@ -149,7 +147,7 @@ def greedy_notes(greedy: Mapping[int, Advice], searched: Mapping[int, Advice]) -
 
 
 def frame_of(advised: Mapping[int, Advice]) -> pl.DataFrame:
-    """Return the rows of `advise`."""
+    """Return the advice of each rank as the rows of `advise`."""
     rows = [row for rank, advice in advised.items() for row in _rows(rank, advice)]
     return ADVISE.conform(pl.DataFrame(rows, schema=ADVISE.schema))
 
@@ -224,7 +222,7 @@ def _row(parts: Sequence[Advised], number: int | None) -> dict[str, Any]:
 
 
 def _is_changed(part: Advised) -> bool:
-    """Return whether a call differs from what ran: fused, in another layout, or a layout change."""
+    """Return whether a call is no recorded one: fused, in another layout, or a layout change."""
     layouts = {node.name: node.layout for node in part.part.nodes if len(node.shape) == 4}
     return any(
         len(call.nodes) != 1
@@ -251,7 +249,7 @@ def _change(parts: Iterable[Advised]) -> str:
 
 
 def notes(trace: Trace, frame: pl.DataFrame, costs: Sequence[Trace] = ()) -> list[str]:
-    """Return the advice in plain words, what it rests on, and what is missing for more."""
+    """Describe the advice, its evidence, and the data that is missing for more."""
     sentences: list[str] = []
     for row in frame.filter(pl.col("sub_graph").is_null()).iter_rows(named=True):
         sentences += _advice(row, costs)

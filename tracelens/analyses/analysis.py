@@ -1,6 +1,6 @@
-"""What an analysis declares: its question, result, function, notes, and how to show the result.
+"""Declare an analysis: its question, result, function and notes, and how to show the result.
 
-Charts say what data they show; `views` draws them.
+Charts name the data that they show; `views` draws them.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -92,7 +92,7 @@ def named(frame: pl.DataFrame, *names: str) -> list[str]:
 
 
 class Scope(Enum):
-    """The traces whose report has an analysis; asked for by name, every report has it."""
+    """The traces whose report contains an analysis, unless it is asked for by name."""
 
     ANY = "any"
     HOST = "those without kernels, as it reads all spans"
@@ -102,7 +102,7 @@ class Scope(Enum):
 
 
 class Parallel(Enum):
-    """What an engine may run rank by rank."""
+    """The parts of a trace by which an engine may run an analysis."""
 
     NOTHING = "nothing: it takes the whole trace"
     BY_RANK = "the analysis: each rank's rows depend on that rank alone, and stand together"
@@ -144,22 +144,22 @@ class Analysis:
 
     @property
     def is_pair(self) -> bool:
-        """Whether it compares two traces: its first parameters are base and other."""
+        """True for a comparison of two traces: its first parameters are base and other."""
         return _parameters(self.run)[:2] == ["base", "other"]
 
     @property
     def takes_base(self) -> bool:
-        """Whether it takes one trace, and the trace that it is compared with, if any."""
+        """True if it takes one trace, and optionally the trace that this one is compared with."""
         return "base" in _parameters(self.run)[1:]
 
     @property
     def takes_rules(self) -> bool:
-        """Whether it judges a comparison."""
+        """True if it judges a comparison by rules."""
         return "rules" in _parameters(self.run)
 
     @property
     def takes_peaks(self) -> bool:
-        """Whether it takes a device's peaks, where some are given."""
+        """True if it accepts the peaks of a device."""
         return "peaks" in _parameters(self.run)
 
 

@@ -31,7 +31,7 @@ CALL_TREE = Table(
     ),
 )
 SMALLEST_FRAC = 0.001
-"""Share of a rank's time below which chains with a common parent are one row."""
+"""Chains below this share of a rank's time are summed in one row per parent."""
 _OTHERS, _BELOW, _SHOWN = "(other calls)", " > ", 32
 
 
@@ -123,7 +123,7 @@ def _nodes(tree: pl.DataFrame) -> pl.DataFrame:
 
 
 def _paths(rows: pl.DataFrame) -> pl.Series:
-    """Return the path of names to each row, from the outermost call; deep paths are cut there."""
+    """Return the path of names to each row; long paths lose their outermost names."""
     known = dict(rows.select("node_id", pl.struct("parent_node_id", "name")).iter_rows())
     paths = []
     for node in rows["node_id"]:
@@ -136,7 +136,7 @@ def _paths(rows: pl.DataFrame) -> pl.Series:
 
 
 def notes(trace: Trace, frame: pl.DataFrame) -> list[str]:  # noqa: ARG001 - as all notes
-    """Say how much there is, and which chain has most own time."""
+    """Say how many chains there are, and which has most time of its own."""
     sentences = []
     for (rank,), part in frame.group_by("rank", maintain_order=True):
         total = int(part["host_self_ns"].sum())

@@ -1,4 +1,4 @@
-"""The verdict and the advice as rows: cause, saving with its range, place, and where to look."""
+"""List advised changes as rows: cause, saving with its range, place, and where to look."""
 
 from typing import Any
 
@@ -77,15 +77,15 @@ _SQL = {
     "launch": _CALLS.format("kind = 'launch'"),
     "loading": _CALLS.format("kind = 'other'"),
 }
-"""Queries by cause; of others, the spans with the most time of their own."""
+"""SQL queries that show examples, by cause; other causes get the spans with most self time."""
 
 
 def changes(trace: Trace) -> pl.DataFrame:
     """List the changes that would help, the largest saving first: one row per change.
 
     They are those of the answer and of the verdict's notes: none saves less than 2 % of a step, and
-    savings of several do not add up. Empty where nothing would. Raises MissingTableError without
-    kernels and ops.
+    savings of several do not add up. The result is empty where no change would help. Raises
+    MissingTableError without kernels and ops.
     """
     require_time(trace, "changes")
     ranks = trace.manifest.ranks
@@ -125,7 +125,7 @@ def _row(trace: Trace, advised: Advised) -> dict[str, Any]:
 
 
 def _example(trace: Trace, cause: str, place: str | None) -> dict[str, int]:
-    """Return begin and length of the longest idle gap of a cause, at the place if there is one."""
+    """Return begin and length of the longest idle gap with a cause, if possible at the place."""
     gaps = time_model(trace).idle.filter(pl.col("cause") == cause)
     here = gaps.filter(pl.col("what").eq_missing(pl.lit(place, pl.String)))
     longest = (gaps if here.is_empty() else here).sort("longest_ns", descending=True).head(1)

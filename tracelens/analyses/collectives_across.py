@@ -12,7 +12,7 @@ from tracelens.schemas.results.ranks import COLLECTIVES_ACROSS
 from tracelens.trace import Trace
 
 _MOST = 3
-"""Groups that are slow, or whose calls do not pair, are named up to this number."""
+"""Most slow groups, and most groups with calls that do not pair, that notes name."""
 
 
 def collectives_across(trace: Trace, *, peaks: Peaks | None = None) -> pl.DataFrame:
@@ -36,7 +36,7 @@ def collectives_across(trace: Trace, *, peaks: Peaks | None = None) -> pl.DataFr
 
 
 def notes(trace: Trace, frame: pl.DataFrame) -> list[str]:
-    """Say how many calls match, what is slow, and each group's first call that does not pair."""
+    """Count matched calls; name what is slow, and each group's first call that does not pair."""
     matched = require_matched(trace, "collectives_across")
     n_calls, n_ranks = int(frame["n_calls"].sum()), matched.calls["rank"].n_unique()
     sentences = [f"{n_calls:,} collectives match across {n_ranks:,} ranks.", *_slow_groups(frame)]

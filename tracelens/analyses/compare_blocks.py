@@ -1,4 +1,4 @@
-"""Repeated blocks of a model in two runs, rolled up by the pattern of their paths."""
+"""Compare repeated blocks of a model in two runs, summed by the pattern of their paths."""
 
 import polars as pl
 
@@ -47,7 +47,7 @@ def compare_blocks(base: Trace, other: Trace, *, rules: Rules = DEFAULT) -> pl.D
 def _blocks(trace: Trace) -> pl.DataFrame:
     """Return, by step, the time of each layer with a number in its path, and of each pattern.
 
-    Layer is None in a pattern's rows.
+    In a pattern's rows, the layer is None.
     """
     pattern = pl.col("layer").str.replace_all(r"(^|\.)\d+\b", "${1}*")
     layers = (
@@ -61,7 +61,7 @@ _BLOCKS = Comparison(("rank", "pattern", "layer", "phase"), _blocks, TICK_NS)
 
 @says_ranks
 def notes(base: Trace, other: Trace, frame: pl.DataFrame) -> list[str]:  # noqa: ARG001 - all pair notes take these
-    """Say how many were judged."""
+    """Say how many rows were judged faster, slower or neither."""
     return [outcomes_in_words(frame.filter(pl.col("layer").is_null()), "repeated blocks, by phase")]
 
 

@@ -1,4 +1,4 @@
-"""How much of two runs' device time is in the same kernels, by library and primitive."""
+"""Compare two runs' device time by kernel, library and primitive: how much of it both share."""
 
 import polars as pl
 
@@ -66,7 +66,7 @@ def compare_cross_layer(base: Trace, other: Trace) -> pl.DataFrame:
 
 @says_ranks
 def notes(base: Trace, other: Trace, frame: pl.DataFrame) -> list[str]:
-    """Say how much both sides share, by name and by library and primitive, and what blurs that."""
+    """Give the share of time that both sides have in common, and reasons why it is imprecise."""
     sentences = []
     for (rank,), part in frame.group_by("rank", maintain_order=True):
         matched = part.filter(match="both")

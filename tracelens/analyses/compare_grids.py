@@ -48,7 +48,7 @@ def compare_grids(base: Trace, other: Trace) -> pl.DataFrame:
 
 
 def notes(base: Trace, other: Trace, frame: pl.DataFrame) -> list[str]:
-    """Say what share of time was matched by kernel, and what makes the comparison unfair."""
+    """Give the share of time that was matched by kernel, and reasons to distrust the comparison."""
     total = {side: int(frame[f"{side}_duration_total_ns"].sum()) for side in ("base", "other")}
     same = frame.filter(pl.col("match") == "kernel")
     matched = {
@@ -94,7 +94,8 @@ def _match_kernels(
 ) -> tuple[pl.DataFrame, list[pl.DataFrame]]:
     """Match grids of the same kernel.
 
-    Returns them side by side, and the unmatched rows of base and of other.
+    Return the matched grids of both sides in one frame, and the unmatched rows of base and of
+    other.
     """
     equal = base.join(other, on=["name", *SHAPE], how="semi", nulls_equal=True).select(
         "name", *SHAPE, _equal=True
@@ -139,7 +140,7 @@ def _match_primitives(base: pl.DataFrame, other: pl.DataFrame) -> pl.DataFrame:
 
 
 def _means(side: str) -> tuple[pl.Expr, pl.Expr]:
-    """Return mean duration and blocks of a side's launches, None where it has none."""
+    """Return mean duration and mean blocks of a side's launches; None where it has none."""
     calls, blocks = pl.col(f"{side}_n_calls"), pl.col(f"{side}_total_blocks")
     duration = pl.col(f"{side}_duration_total_ns")
     return (

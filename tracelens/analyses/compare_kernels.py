@@ -31,7 +31,7 @@ def compare_kernels(base: Trace, other: Trace, *, rules: Rules = DEFAULT) -> pl.
 
 @says_ranks
 def notes(base: Trace, other: Trace, frame: pl.DataFrame) -> list[str]:  # noqa: ARG001 - all pair notes take these
-    """Say how many were judged."""
+    """Say how many rows were judged faster, slower or neither."""
     return [outcomes_in_words(frame, "kernel names")]
 
 

@@ -1,4 +1,4 @@
-"""Each layer in an eager and a compiled run: times, speedup with its range, layers that lose."""
+"""Compare layers of an eager and a compiled run: times, speedup with its range, slower layers."""
 
 from functools import partial
 
@@ -105,7 +105,7 @@ def compare_layers(base: Trace, other: Trace, *, rules: Rules = DEFAULT) -> pl.D
 
 
 def _judged(base: Trace, other: Trace, rules: Rules) -> list[pl.DataFrame]:
-    """Judge each layer, see `judge`. Returns one frame per way of timing."""
+    """Judge each layer as `judge` does; return one frame per way of timing."""
     runs = (base, *rules.base_runs), (other, *rules.other_runs)
     refusal = not_judged(base, other, rules)
     judged_rows = []

@@ -34,7 +34,7 @@ def compare_ops(base: Trace, other: Trace, *, rules: Rules = DEFAULT) -> pl.Data
 
 @says_ranks
 def notes(base: Trace, other: Trace, frame: pl.DataFrame) -> list[str]:  # noqa: ARG001 - all pair notes take these
-    """Say how many were judged."""
+    """Say how many rows were judged faster, slower or neither."""
     return [outcomes_in_words(frame, "op names")]
 
 

@@ -1,4 +1,4 @@
-"""Differences between two runs in machine, software and work, and what each invalidates."""
+"""Compare two runs' machine, software and work, and say what each difference invalidates."""
 
 import polars as pl
 
@@ -46,7 +46,7 @@ def compare_setup(base: Trace, other: Trace) -> pl.DataFrame:
 
 
 def notes(base: Trace, other: Trace, frame: pl.DataFrame) -> list[str]:
-    """Say what each difference invalidates, and what no capture tells."""
+    """Name what each difference invalidates, and the properties that no capture records."""
     refused = unrelated(base, other)
     sentences = [f"{refused[0].upper()}{refused[1:]}."] if refused else []
     sentences += [

@@ -1,4 +1,4 @@
-"""Where the time of two runs' steps went: the parts of each device's step side by side."""
+"""Compare the time of two runs' steps, part by part, for each device."""
 
 import polars as pl
 

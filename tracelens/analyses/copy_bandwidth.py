@@ -1,4 +1,4 @@
-"""How fast copies of each direction move memory, over time."""
+"""Follow how fast copies of each direction move memory, over time."""
 
 import polars as pl
 
@@ -23,7 +23,7 @@ _KEY = ("rank", "direction")
 
 
 def copy_bandwidth(trace: Trace) -> pl.DataFrame:
-    """Follow the bandwidth of copies: a copy's size over its duration, while it runs.
+    """Return the bandwidth of copies over time: a copy counts with its size over its duration.
 
     This is HTA's memory bandwidth. Raises MissingTableError without copies.
     """
@@ -48,7 +48,7 @@ def copy_bandwidth(trace: Trace) -> pl.DataFrame:
 
 
 def notes(trace: Trace, frame: pl.DataFrame) -> list[str]:  # noqa: ARG001 - as all notes
-    """Say the best bandwidth of each direction."""
+    """Give the highest bandwidth of each direction."""
     best = frame.group_by("direction").agg(pl.col("max_bytes_per_s").max()).sort("direction")
     rates = [f"{direction} {rate / 1e9:.1f}" for direction, rate in best.iter_rows()]
     return [f"The fastest copies, in GB/s: {', '.join(rates)}."] if rates else []

@@ -22,8 +22,10 @@ _KEY = ["rank", "direction", "source_memory", "destination_memory", "step"]
 _WAYS = {"h2d": "to the device", "d2h": "to the host", "d2d": "between devices"}
 _MOST_PLACES = 3
 _PINNED_BYTES = 64 << 10
-"""Smaller copies are bound by latency, not bandwidth: pinned memory does not speed them up, nor
-do they show its bandwidth."""
+"""Copies below this size are bound by latency, not bandwidth.
+
+Pinned memory does not speed them up, nor do they show its bandwidth.
+"""
 
 
 def copy_cost(trace: Trace, base: Trace | None = None) -> pl.DataFrame:

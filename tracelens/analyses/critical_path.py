@@ -1,4 +1,4 @@
-"""The stretches of a step that together took its time."""
+"""List the stretches of a step that the step waited for."""
 
 import polars as pl
 
@@ -38,7 +38,7 @@ def critical_path(trace: Trace) -> pl.DataFrame:
 
 
 def notes(_trace: Trace, frame: pl.DataFrame) -> list[str]:
-    """Say for each rank which kinds of time take most of its step."""
+    """Name, for each rank, the kinds of time that take most of its step."""
     if not frame.height:
         return [
             "No step is replayed: the trace records no host, or marks no steps and is too long."

@@ -1,6 +1,6 @@
-"""The layers below a framework's call, and what a faster primitive would gain.
+"""Sum time by the layers below a framework's call, and estimate the gain of faster primitives.
 
-They are op, library, primitive and family.
+The layers are op, library, primitive and family.
 """
 
 from collections.abc import Iterator
@@ -26,7 +26,7 @@ from tracelens.trace import Trace
 _COLUMNS = ("rank", "kernel_id", "library", "primitive", "duration_ns")
 _OPERATOR = "::"
 _NOT_IN_THERE = ("gemm", "conv", "attention")
-"""Ops that a generated kernel lists but does not compute.
+"""Primitives of ops that a generated kernel lists but does not compute.
 
 A library computes them, or a kernel of another name.
 """
@@ -36,7 +36,7 @@ FAMILY_OF = {
 }
 _KEY = ["rank", "op", "library", "primitive"]
 _SHARES_NAMED = (0.8, 0.95)
-"""Shares of the time; notes say how many pairs of library and primitive make up each."""
+"""Shares of time for which notes give the number of pairs of library and primitive."""
 _BLAS_OPS = r"^aten::_?(addmm|mm|bmm|baddbmm|addbmm|addmv|mv|addr|dot|vdot)_?$"
 _NODE = r"Backward[0-9]*$"
 _BLAS_NAMES = {
@@ -46,7 +46,7 @@ _BLAS_NAMES = {
     "accelerate": "accelerate",
     "atlas": "atlas",
 }
-"""A library's name by what torch's build settings call it (BLAS_INFO)."""
+"""Names of BLAS libraries, by their names in torch's build settings (BLAS_INFO)."""
 
 NO_OPS = (
     "No op is recorded around the kernels, as in Nsight Systems without emit_nvtx: a 1×1"
@@ -83,7 +83,7 @@ def cross_layer(trace: Trace) -> pl.DataFrame:
 
 
 def _of_kernels(trace: Trace) -> pl.DataFrame:
-    """Return the rows of a trace with kernels, without shares; strings as such."""
+    """Return the rows of a trace with kernels, without shares; strings are pl.String."""
     sums = _op_parts(trace).lazy().group_by(_KEY)
     rows = sums.agg(
         n_calls=pl.col("op_id").drop_nulls().n_unique().cast(pl.Int64),
@@ -117,7 +117,7 @@ def _op_parts(trace: Trace) -> pl.DataFrame:
 def _with_ops(trace: Trace) -> pl.DataFrame:
     """Return every kernel with op and op_id.
 
-    They come from the table of sites where all of a site's ops are operators, else from the spans.
+    They come from the table of sites if all ops of all sites are operators, else from the spans.
     """
     if trace.has("sites"):
         sites = trace.select("sites", "rank", "site_id", "op")
@@ -133,7 +133,7 @@ def _with_ops(trace: Trace) -> pl.DataFrame:
 
 
 def _of_sites(trace: Trace, sites: pl.DataFrame) -> pl.DataFrame:
-    """Return every kernel with its site's op and the span of that."""
+    """Return every kernel with its site's op, and that op's span."""
     kernels = trace.select("kernels", *_COLUMNS, "site_id", "api_call_id")
     calls = trace.select("api_calls", "rank", "api_call_id", "op_span_id")
     site = rows_of(sites["rank"], sites["site_id"], kernels.select("rank", "site_id"))
@@ -146,7 +146,7 @@ def _of_sites(trace: Trace, sites: pl.DataFrame) -> pl.DataFrame:
 def _top_op(tree: pl.DataFrame, rows: pl.Series) -> pl.Series:
     """Return the outermost operator around each span at `rows`, else the outermost op.
 
-    The span itself may be it.
+    It may be the span itself.
     """
     is_op = (tree["kind"] == "op").fill_null(value=False)
     (is_named,) = matching(tree["name"], _OPERATOR)
@@ -160,7 +160,7 @@ def _top_op(tree: pl.DataFrame, rows: pl.Series) -> pl.Series:
 def _split_fused(trace: Trace) -> pl.DataFrame:
     """Return the fused kernels that a recorded call explains, one row per op.
 
-    Columns are those of `_with_ops`, and the range.
+    Columns are those of `_with_ops`, and low_ns and high_ns.
     """
     calls = recorded_calls(in_launch_order(trace), trace.spans, trace.provenance)
     if not calls.height:
@@ -177,7 +177,7 @@ def _split_fused(trace: Trace) -> pl.DataFrame:
 def _computing_nodes(provenance: pl.DataFrame) -> pl.DataFrame:
     """Return the nodes whose work a generated kernel does itself, with op and primitive.
 
-    An op reads `aten::add`. Views are left out, and so are nodes that a library computes.
+    An op is named as `aten::add`. Views are left out, and so are nodes that a library computes.
     """
     name = pl.col("aten_op").str.extract_groups(r"^(?<space>\w+)\.(?<word>\w+)")
     space, word = name.struct.field("space"), name.struct.field("word")
@@ -192,7 +192,7 @@ def _computing_nodes(provenance: pl.DataFrame) -> pl.DataFrame:
 def _of_host(trace: Trace) -> pl.DataFrame:
     """Return the rows of a trace without kernels: one per op, with its self time.
 
-    Its name gives the library.
+    The op's name shows the library.
     """
     times = op_times(trace) if trace.has("spans") else []
     if not times:
@@ -231,7 +231,7 @@ def _blas(trace: Trace) -> str | None:
 
 
 def notes(trace: Trace, frame: pl.DataFrame) -> list[str]:
-    """Say how time is spread over families and pairs, what a faster primitive gains.
+    """Say how time is divided among families and pairs, and what a faster primitive would gain.
 
     Caveats follow.
     """

@@ -41,7 +41,7 @@ def data_quality(trace: Trace) -> pl.DataFrame:
 
 @dataclass(frozen=True, slots=True)
 class _Known:
-    """What the checks read, by rank.
+    """The data that the checks read, by rank.
 
     It holds the kernels' sums by link and primitive, and by step; the spans' sums; whether the
     sources are complete; whether shapes were recorded; and the limits of devices.

@@ -19,10 +19,10 @@ _STARTS_WORK = ("kernel_launch", "graph_launch", "memcpy", "memset")
 def dispatch_depth(trace: Trace) -> pl.DataFrame:
     """Count calls by launch site, and stack frames by role.
 
-    One row per outermost op, layer and phase that started GPU work, and one per role of frames at a
-    symbol.
-    Profiler spans and native stacks are counted separately (`source`) and never joined: a stack's
-    frames have no span. Raises MissingTableError when the trace has neither API calls nor stacks.
+    There is one row per outermost op, layer and phase that started GPU work, and one per role of
+    frames at a symbol. Profiler spans and native stacks are counted separately (`source`) and never
+    joined: a stack's frames have no span. Raises MissingTableError when the trace has neither API
+    calls nor stacks.
     """
     launches = _launches(trace)
     if not launches.height and not trace.has("stacks"):
@@ -51,7 +51,7 @@ def dispatch_depth(trace: Trace) -> pl.DataFrame:
 def _launches(trace: Trace) -> pl.DataFrame:
     """Return the calls that started work: rank, site and op.
 
-    In traces without stored sites, the site is the span around.
+    In traces without stored sites, the site is the span around the call.
     """
     if trace.has("sites"):
         key, times = ["rank", "site_id", "op_span_id"], ["op_offset_ns", "duration_ns"]
@@ -144,7 +144,7 @@ def _stack_rows(trace: Trace) -> pl.DataFrame:
 
 
 def notes(trace: Trace, frame: pl.DataFrame) -> list[str]:
-    """Say for each rank how deep it dispatches, and why the depth may look wrong."""
+    """Say for each rank how deep it dispatches, and why the depth may be wrong."""
     sentences = []
     spans = frame.filter(pl.col("source") == "span")
     for (rank,), part in spans.group_by("rank", maintain_order=True):

@@ -12,7 +12,7 @@ from tracelens.schemas.results.time import IDLE_GAPS, PARTS
 from tracelens.trace import Trace
 
 _MATTERS = 0.01
-"""API calls of a kind get a sentence where they take this share of step time."""
+"""A kind of API calls is mentioned if it takes at least this share of step time."""
 _CALLS = {
     "sync": "that wait for the device",
     "memory": "that allocate or release",
@@ -23,9 +23,9 @@ _CALLS = {
 def idle_gaps(trace: Trace) -> pl.DataFrame:
     """Return the program's idle time by rank, device, cause and place, most first.
 
-    `share_frac` is the share of the program's time, without what the profiler is known to add. The
-    rows' idle_ns sum to the idle time that time_breakdown has for the phase program. Raises
-    MissingTableError without kernels and ops.
+    `share_frac` is the share of the program's time, without the time that the profiler is known to
+    add. The rows' idle_ns sum to the idle time that time_breakdown has for the phase program.
+    Raises MissingTableError without kernels and ops.
     """
     require_time(trace, "idle_gaps")
     key = ["rank", "device_id"]
@@ -66,7 +66,7 @@ def notes(trace: Trace, frame: pl.DataFrame) -> list[str]:
 
 
 def _calls_that_matter(trace: Trace) -> list[str]:
-    """Describe each kind of API calls that takes much of the steps' time on the host."""
+    """Describe each kind of API calls that takes much of the steps' host time."""
     ns = pl.col("duration_ns")
     calls = (
         trace.select("api_calls", "api", "kind", "step", "duration_ns").lazy().drop_nulls("step")

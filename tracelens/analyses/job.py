@@ -1,4 +1,4 @@
-"""The bound of the whole job, and who makes its ranks wait."""
+"""Find the bound of the whole job, and the ranks that make others wait."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ from tracelens.schemas.results.time import PARTS
 from tracelens.trace import Trace
 
 _LOST = 0.1
-"""From this share of their time on, a loss of all ranks is named before a straggler."""
+"""A loss that takes at least this share of all ranks' time is named before a straggler."""
 _FEW = 3
-"""Culprits that the job's sentence names."""
+"""Most culprits that the job's sentence names."""
 _LATE_BY = {
     "compute": "computes {} where {peer} computes {}",
     "communication": "communicates for {} where {peer} does for {}",
@@ -46,16 +46,16 @@ _WAITS_FOR = {
 }
 _OTHER = "loses {} by {cause} where {peer} loses {}"
 _ON_ITS_CLOCK = {*PARTS, LINK, NETWORK} - {"communication", "waiting", "dependency", "unknown"}
-"""Causes of delays that a rank's own clock shows. Clocks of other hosts do not matter to them."""
+"""Causes of delays that a rank's own clock shows, so that other hosts' clocks do not matter."""
 _ALL_OTHERS = "another rank each step"
 
 
 def job(trace: Trace) -> pl.DataFrame:
     """Return one row per culprit, the most costly first; one row where nobody is to blame.
 
-    A culprit is a rank, or several ranks with one name, to which two things apply. Its own time in
+    A culprit is a rank, or several ranks with one name, that meets two conditions. Its own time in
     a step (the step without waiting for others) exceeds the median rank's by 5 % of a step. And the
-    job loses at least half of this delay. The cost is what the job gains when its collectives are
+    job loses at least half of this delay. The cost is the job's gain when its collectives are
     replayed without the delay. Raises MissingTableError with one rank, and without kernels and ops.
     """
     return trace.derived(_judge)
@@ -68,9 +68,9 @@ def _judge(trace: Trace) -> pl.DataFrame:
 
 
 def judge_job(model: TimeModel) -> list[dict[str, object]]:
-    """Return the rows of the analysis `job`: one per culprit, or one without any.
+    """Return the rows of the analysis `job`: one per culprit, or one if there is none.
 
-    The first row has the bound of the job and its sentence. The trace must be of several ranks with
+    The first row has the bound of the job and its sentence. The trace must have several ranks with
     time to judge.
     """
     trace = model.trace
@@ -94,7 +94,7 @@ def judge_job(model: TimeModel) -> list[dict[str, object]]:
 def _rows_of_culprits(
     trace: Trace, culprits: Culprits, judged: list[RankTime]
 ) -> list[dict[str, object]]:
-    """Return a row per culprit, the first one with the bound of the job."""
+    """Return one row per culprit, the first one with the bound of the job."""
     rows = [_row(trace, culprit) for culprit in culprits.each]
     bound, sentence = "straggler", str(rows[0]["evidence"])
     if len(culprits.each) > 1:
@@ -137,7 +137,7 @@ def _row(trace: Trace, culprit: Culprit) -> dict[str, object]:
 
 
 def _sentence(trace: Trace, culprit: Culprit) -> str:
-    """Say who waits for the culprit, what that costs of a step, and why it is late."""
+    """Say who waits for the culprit, its cost as a share of a step, and why it is late."""
     peer = "the other rank" if len(trace.manifest.ranks) == 2 else "the median rank"
     who, why = culprit.members.text, _why(culprit, peer)
     if culprit.rotates:
@@ -155,7 +155,7 @@ def _sentence(trace: Trace, culprit: Culprit) -> str:
 
 
 def _cost(culprit: Culprit) -> str:
-    """Say what the culprit costs: a share of the steps in which it is late, or of all steps."""
+    """Say what the culprit costs, as a share of the steps in which it is late, or of all steps."""
     share = _percent(culprit.cost_frac)
     if not culprit.when:
         return f"{share} of the {_ms(culprit.step_ns)} that were recorded"
@@ -164,7 +164,7 @@ def _cost(culprit: Culprit) -> str:
 
 
 def _why(culprit: Culprit, peer: str) -> str:
-    """Say what takes the culprit longer in a step than its peer."""
+    """Say on which part of a step the culprit spends longer than its peer."""
     each = " a step" if culprit.when else ""
     if culprit.cause is None:
         usual = f"{culprit.usual_ns / 1e6:.2f}"
@@ -184,7 +184,7 @@ def _why(culprit: Culprit, peer: str) -> str:
 
 
 def _together(culprits: Culprits) -> str:
-    """Say what several culprits cost together and each alone, in the mean of all steps."""
+    """Give the cost of several culprits together and of each alone, in the mean of all steps."""
     each = [
         f"{culprit.members.text if not culprit.rotates else _ALL_OTHERS}"
         f" ({culprit.cause or 'no cause known'}"
@@ -216,7 +216,10 @@ def _range(shares: Sequence[float]) -> str:
 
 
 def _shared_loss(culprit: Culprit, judged: list[RankTime]) -> tuple[str, list[float]]:
-    """Return the part that takes most of the culprit's time and of the others', and its shares."""
+    """Return the part with most time of both the culprit and the others, and its two shares.
+
+    The smaller share comes first.
+    """
     members = {*culprit.members.ranks}
     of_members = [time for time in judged if time.rank in members]
     others = [time for time in judged if time.rank not in members] or of_members
@@ -231,7 +234,7 @@ def _shared_loss(culprit: Culprit, judged: list[RankTime]) -> tuple[str, list[fl
 
 
 def _evenly(model: TimeModel, judged: list[RankTime]) -> dict[str, object]:
-    """Return the row of a job without a culprit: the bound of most ranks, and what comes second."""
+    """Return the row of a job without a culprit: the bound of most ranks, and the second part."""
     bounds = Counter(time.bound for time in judged)
     bound = max(bounds, key=lambda name: (bounds[name], name))
     ranks = [time for time in judged if time.bound == bound]
@@ -266,7 +269,7 @@ def _evenly(model: TimeModel, judged: list[RankTime]) -> dict[str, object]:
 
 
 def _mostly_for(model: TimeModel) -> str:
-    """Say which rank most of the waiting is for, though its own time is not longer."""
+    """Name the rank that most of the waiting is for, though its own time is not longer."""
     pairs = model.waits.group_by("awaited_rank").agg(pl.col("exposed_ns").sum())
     pairs = pairs.sort("exposed_ns", "awaited_rank", descending=[True, False])
     if pairs.is_empty() or 2 * int(pairs["exposed_ns"][0]) < int(pairs["exposed_ns"].sum()):
@@ -275,7 +278,7 @@ def _mostly_for(model: TimeModel) -> str:
 
 
 def _bubble(trace: Trace, judged: list[RankTime]) -> str | None:
-    """Say what part of a step the pipeline's schedule costs, None where there is none."""
+    """Give the share of a step that the pipeline's schedule costs; None without a pipeline."""
     pipeline = trace.derived(find_pipeline)
     if pipeline is None or pipeline.bubble is None:
         return None
@@ -288,7 +291,7 @@ def _bubble(trace: Trace, judged: list[RankTime]) -> str | None:
 
 
 def _missing_straggler(trace: Trace, judged: list[RankTime]) -> dict[str, object] | None:
-    """Return the row of a straggler whose trace was not given, None where nothing shows one."""
+    """Return the row of a straggler whose trace was not given; None without a sign of one."""
     missing = find_missing_straggler(trace)
     if missing is None:
         return None

@@ -1,4 +1,4 @@
-"""The grids that were launched, and how well they fill the device."""
+"""List the grids that were launched, and how well they fill the device."""
 
 import polars as pl
 
@@ -26,7 +26,7 @@ _UNBOUNDED = 1 << 30
 
 _LONG_TAIL = 0.25
 _LEAST = 0.02
-"""The least share of kernel time in grids of one block that is said."""
+"""Grids of one block are mentioned if they take at least this share of kernel time."""
 # Shared memory is an argument of the launch like the grid: cuDNN's batch norm launches one grid
 # with several sizes.
 _TAKEN = ("registers_per_thread", "shared_bytes", "is_cluster_launch")
@@ -161,18 +161,16 @@ def _charts(frame: pl.DataFrame) -> list[Chart]:
 
 
 def occupancy(launches: pl.DataFrame, devices: pl.DataFrame) -> pl.DataFrame:
-    """Return the launches, in order, with the blocks and warps that an SM holds of each.
+    """Return the launches, in order, with the blocks and warps of each that fit on an SM.
 
     `launches` has rank, device_id, threads_per_block, registers_per_thread, shared_bytes (static
     plus dynamic, per block) and is_cluster_launch. Added columns are sm_count, blocks_per_sm,
     occupancy_limiter, theoretical_occupancy_frac (resident warps over the most that an SM holds)
-    and occupancy_reason. A launch has either the reason or the other values; sm_count may stand
-    beside both.
-
-    The rules are those of cudaOccupancyMaxActiveBlocksPerMultiprocessor (cuda_occupancy.h, CUDA
-    13.0), with all shared memory that an SM can give to blocks. A trace does not record how many
-    barriers a kernel uses: a kernel with many named barriers may hold fewer blocks than stated
-    here.
+    and occupancy_reason. A launch has either the reason or the other values; sm_count may be known
+    in both cases. The rules are those of cudaOccupancyMaxActiveBlocksPerMultiprocessor
+    (cuda_occupancy.h, CUDA 13.0), with all shared memory that an SM can give to blocks. A trace
+    does not record how many barriers a kernel uses: a kernel with many named barriers may hold
+    fewer blocks than stated here.
     """
     frame = launches.join(
         _rules(devices), on=["rank", "device_id"], how="left", maintain_order="left"

@@ -1,4 +1,4 @@
-"""Which kernels are short, and how much longer each kernel takes the first time."""
+"""Find short kernels, and how much longer each kernel takes the first time."""
 
 import polars as pl
 
@@ -7,7 +7,7 @@ from tracelens.storage.table import Column, Table
 from tracelens.trace import Trace
 
 SHORT_NS = 5_000
-"""Kernels below this are short: launching one takes the host about as long."""
+"""Kernels below this duration are short: launching one takes the host about as long."""
 
 KERNEL_SIZES = Table(
     "kernel_sizes",
@@ -29,7 +29,7 @@ KERNEL_SIZES = Table(
 
 
 def kernel_sizes(trace: Trace) -> pl.DataFrame:
-    """Count short runs by kernel, most first, and put the first run beside the later ones.
+    """Count short runs by kernel, most first, and compare the first run with the later ones.
 
     Raises MissingTableError without kernels.
     """
@@ -57,7 +57,7 @@ def kernel_sizes(trace: Trace) -> pl.DataFrame:
 
 
 def notes(trace: Trace, frame: pl.DataFrame) -> list[str]:  # noqa: ARG001 - as all notes
-    """Say how many runs are short, and what first runs took more than later ones."""
+    """Say how many runs are short, and how much longer first runs took than later ones."""
     n_short, n_runs, ns = frame.select("n_short", "n_calls", "short_ns").sum().row(0)
     late = float(frame.select((pl.col("first_ns") - pl.col("median_ns")).clip(0).sum()).item() or 0)
     short = f"{ns / 1e6:.2f} ms in all; first runs took {late / 1e6:.2f} ms more than later ones."

@@ -1,4 +1,4 @@
-"""The time that work waits between the call that starts it and the device."""
+"""Measure the time that work waits between the call that starts it and its begin on the device."""
 
 import polars as pl
 
@@ -11,7 +11,7 @@ from tracelens.trace import Trace
 
 _KEY = ["rank", "api", "work"]
 _AHEAD = 1.0
-"""Launches in the queue from which the device always finds the next one."""
+"""With at least this many launches in the queue on average, the device never waits for the next."""
 _MOST_RANKS = 1
 _WORK = pl.Enum(["kernel", "memcpy", "memset"])
 
@@ -60,7 +60,7 @@ def launch_delay(trace: Trace) -> pl.DataFrame:
 def _per_call(matched: pl.DataFrame) -> pl.DataFrame:
     """Return one row per call and kind of work: the key, api_ns, n and is_short.
 
-    `is_short`: the work took less time than the call.
+    `is_short` means that the work took less time than the call.
     """
     # A graph launch starts many pieces of work; its own time counts once, compared with all of
     # theirs.

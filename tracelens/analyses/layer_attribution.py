@@ -54,7 +54,7 @@ def layer_attribution(
 
 
 def _with_rests(frame: pl.DataFrame) -> pl.DataFrame:
-    """Add rows for unattributed and pre-window work on every rank, also where there is none."""
+    """Add rows for unattributed and pre-window work on ranks that have none."""
     rests = frame.select(pl.col("rank").unique()).join(pl.DataFrame({"layer": _RESTS}), how="cross")
     absent = rests.join(frame, on=["rank", "layer"], how="anti").with_columns(
         evidence=pl.lit("no kernel")
@@ -71,7 +71,7 @@ def _with_rests(frame: pl.DataFrame) -> pl.DataFrame:
 
 
 def notes(trace: Trace, frame: pl.DataFrame, base: Trace | None = None) -> list[str]:
-    """Say what share was placed, on what evidence, and what would place the rest."""
+    """Give the share that was placed, by which evidence, and what would place the rest."""
     sentences = []
     for (rank,), part in frame.group_by("rank", maintain_order=True):
         lost = part.filter(pl.col("layer").is_in(_RESTS))["share_frac"].sum()
@@ -117,7 +117,7 @@ def notes(trace: Trace, frame: pl.DataFrame, base: Trace | None = None) -> list[
 
 
 def _replays(trace: Trace, frame: pl.DataFrame, base: Trace | None) -> list[str]:
-    """Say what placed the kernels of replayed CUDA graphs, or would place them."""
+    """Say what placed the kernels of replayed CUDA graphs, or what would place them."""
     if not has_replays(trace):
         return []
     ns, sentences = pl.col("duration_total_ns"), []
@@ -167,7 +167,7 @@ def _replays(trace: Trace, frame: pl.DataFrame, base: Trace | None) -> list[str]
 
 
 def _is_captured(trace: Trace, base: Trace) -> bool:
-    """Return whether graphs that the base captured are those that the trace replays."""
+    """Return whether the trace replays graphs that the base captured."""
     captured = captured_graphs(base)
     return captured is not None and bool(captured.pairs(trace).height)
 

@@ -1,4 +1,4 @@
-"""How fast the model could be with the better of eager and compiled for each layer."""
+"""Estimate the model's time with the better of eager and compiled for each layer."""
 
 from typing import Any
 
@@ -26,7 +26,7 @@ from tracelens.schemas.results.layers import CHOICES, LAYER_ORACLE
 from tracelens.trace import Trace
 
 _METHODS = ("kernels", "cuda_event", "layer", "subtraction", "profiler")
-"""Ways of timing by preference, where several are available."""
+"""Ways of timing in order of preference, where several are available."""
 _WAY = ["method", "base_configuration", "other_configuration", "compile_mode"]
 
 
@@ -163,9 +163,9 @@ def _summed(which: str) -> pl.Expr:
 
 
 def _is_clearly_faster(faster: str, slower: str) -> pl.Expr:
-    """Return whether one run's highest time is less than the other's lowest.
+    """Return whether the highest time of one run is less than the lowest of the other.
 
-    It is None where one has none.
+    It is None where a run has none.
     """
     most, least = pl.col(f"{faster}_high_ns"), pl.col(f"{slower}_low_ns")
     return pl.when((most.count() > 0) & (least.count() > 0)).then(most.sum() < least.sum())
@@ -179,7 +179,7 @@ def _measured_region(base: Trace, other: Trace, configuration: str | None) -> fl
 
 @says_ranks
 def notes(base: Trace, other: Trace, frame: pl.DataFrame) -> list[str]:
-    """Say what each oracle gains, and what its number depends on."""
+    """Give the gain of each oracle, and the assumptions that its number depends on."""
     sentences = []
     several = frame["rank"].n_unique() > 1
     for row in frame.filter(pl.col("layer") == TOTAL).iter_rows(named=True):
@@ -214,7 +214,7 @@ def notes(base: Trace, other: Trace, frame: pl.DataFrame) -> list[str]:
 
 
 def _caveats(base: Trace, other: Trace, frame: pl.DataFrame) -> list[str]:
-    """Warn of different devices, missing evidence of eager or compiled runs, costs of changes."""
+    """Warn of different devices, of runs that are not surely eager and compiled, and of costs."""
     caveats = []
     devices = other_device(base, other)
     if devices is not None:

@@ -1,4 +1,4 @@
-"""Allocated memory over time, its peak, and what was alive then."""
+"""Follow allocated memory over time, its peak, and the blocks that were alive then."""
 
 from collections.abc import Iterator
 
@@ -88,17 +88,16 @@ MEMORY_TIMELINE = Table(
 )
 
 _MOMENTS, _LEAST_MOMENTS = 2000, 50
-"""How many moments to show: of all devices together, and at least of each."""
+"""Number of moments to show: of all devices together, and the least number per device."""
 _ONLY_ALLOCATES = r"^aten::(?:new_)?(?:empty|zeros|ones|full)(?:_like|_strided|_permuted)?$"
 _SAID = 4
 
 
 def memory_timeline(trace: Trace) -> pl.DataFrame:
-    """Find the peak of each rank and device, the blocks alive then by phase, and memory over time.
+    """Find each device's peak, the blocks alive then by phase, and memory over time.
 
-    Device None is the host.
-    Raises MissingTableError where no allocations were recorded, or none with the allocator's
-    totals.
+    Device None is the host. Raises MissingTableError where no allocations were recorded, or none
+    with the allocator's totals.
     """
     trace.require("memory_timeline", "allocations")
     events = _events(trace)
@@ -170,7 +169,7 @@ def _of_device(events: pl.DataFrame, n_moments: int) -> pl.DataFrame:
 
 
 def _alive(events: pl.DataFrame, peak: dict[str, int]) -> pl.DataFrame:
-    """Sum up what was allocated at the peak, the largest first.
+    """Sum the blocks that were allocated at the peak, the largest sums first.
 
     Columns: allocated_by, freed_by, n_blocks and size_bytes.
     """

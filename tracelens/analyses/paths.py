@@ -1,4 +1,4 @@
-"""Analyses asked for with a path in the place of a trace."""
+"""Let analyses take a path in place of a trace."""
 
 import functools
 import os

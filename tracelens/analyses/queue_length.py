@@ -1,4 +1,4 @@
-"""How much launched work waits for each stream, over time."""
+"""Follow how much launched work waits for each stream, over time."""
 
 import polars as pl
 
@@ -25,14 +25,15 @@ QUEUE_LENGTH = Table(
 _KEY = ("rank", "device_id", "stream_id")
 _SHORT = 1.0
 _MOST_STREAMS = 32
-"""Streams of a device with the most launches. Others have no rows: each would have 200."""
+"""Most streams of a device with rows, those with most launches; each has 200 rows."""
 
 
 def queue_length(trace: Trace) -> pl.DataFrame:
-    """Follow each stream's queue: a launch adds one as its call begins, until the work begins.
+    """Follow each stream's queue: a launch counts from the begin of its call to that of its work.
 
-    As HTA's queue length. A device that finds its queue empty waits for the host; a long queue
-    means that the host is ahead. Raises MissingTableError without kernels and API calls.
+    The definition is that of HTA's queue length. A device that finds its queue empty waits for the
+    host; a long queue means that the host is ahead. Raises MissingTableError without kernels and
+    API calls.
     """
     trace.require("queue_length", "kernels", "api_calls")
     columns = (*_KEY, "api_call_id", "start_ns")
@@ -56,7 +57,7 @@ def queue_length(trace: Trace) -> pl.DataFrame:
 
 
 def notes(trace: Trace, frame: pl.DataFrame) -> list[str]:  # noqa: ARG001 - as all notes
-    """Say how far the host is ahead on the rank where it is least."""
+    """Say how far the host is ahead, on the rank where it is least ahead."""
     sentences = []
     weighted = pl.col("length_mean") * pl.col("duration_ns")
     streams = frame.group_by(*_KEY).agg(

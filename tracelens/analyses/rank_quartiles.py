@@ -1,4 +1,4 @@
-"""How each part of a step is spread over the ranks of a job."""
+"""Describe how each part of a step varies over the ranks of a job."""
 
 import polars as pl
 

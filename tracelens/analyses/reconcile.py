@@ -1,4 +1,4 @@
-"""Align two captures of one run by different profilers: one gets the other's layers and ops."""
+"""Align two profilers' captures of one run: one gets the other's layers and ops."""
 
 import polars as pl
 
@@ -20,7 +20,7 @@ from tracelens.trace import Trace
 _PAIRS = {"rank": pl.Int32, "base_id": pl.Int64, "other_id": pl.Int64}
 
 _LEAST = 0.5
-"""With a smaller share of the kernels aligned, the captures are of two programs."""
+"""If a smaller share of the kernels is aligned, the captures are of two programs."""
 _WHERE = ("layer", "op", "input_shapes")
 _OWN = (*_WHERE, "name", *SHAPE, "registers_per_thread")
 
@@ -29,9 +29,8 @@ _OWN = (*_WHERE, "name", *SHAPE, "registers_per_thread")
 def reconcile(base: Trace, other: Trace) -> pl.DataFrame:
     """Align two captures: one row per rank, layer, op, kernel name and grid.
 
-    Most time in other comes first.
-    Raises MissingTableError where a capture has no kernels, or too few of them are aligned: it says
-    what share.
+    Most time in other comes first. Raises MissingTableError where a capture has no kernels, or too
+    few of them are aligned; the error gives their share.
     """
     for trace in (base, other):
         trace.require("reconcile", "kernels")
@@ -76,10 +75,10 @@ def reconcile(base: Trace, other: Trace) -> pl.DataFrame:
 
 
 def _by_kind(trace: Trace, side: str) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """Number the kinds of a side's kernels: those alike in layer, op, shapes, name and grid.
+    """Number the kinds of a side's kernels: kernels with equal layer, op, shapes, name and grid.
 
-    Return its kernels with their kind (the column `side`), id and time, and the columns of _OWN
-    of each kind.
+    Return its kernels with their kind (the column `side`), id and time, and the columns of _OWN of
+    each kind.
     """
     kernels = _recorded(trace)
     numbers, kinds = numbered(kernels, _OWN)
@@ -90,7 +89,7 @@ def _by_kind(trace: Trace, side: str) -> tuple[pl.DataFrame, pl.DataFrame]:
 
 
 def _beside(mine: pl.DataFrame, theirs: pl.DataFrame, pairs: pl.DataFrame) -> pl.DataFrame:
-    """Put pairs of kernels side by side, and below them the kernels that only one side has."""
+    """Join pairs of kernels, followed by the kernels that only one side has."""
     beside, alone = [], []
     for side, kernels in (("base", mine), ("other", theirs)):
         id_ = f"{side}_id"

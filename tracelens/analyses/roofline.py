@@ -1,4 +1,4 @@
-"""The roofline: how near each op comes to what the device can compute or move."""
+"""Compare each op with the roofline: what the device can compute or move at most."""
 
 import polars as pl
 
@@ -13,15 +13,15 @@ from tracelens.schemas.results.roofline import ROOFLINE
 from tracelens.trace import Trace
 
 _LEAST_HINTED = 0.02
-"""The least share of kernel time that a hint is about."""
+"""Hints are given for ops with at least this share of kernel time."""
 _FUSED_FAMILIES = ("elementwise", "copy", "dropout")
-"""Families of ops that a compiler joins to their neighbours."""
+"""Families of ops that a compiler fuses with their neighbours."""
 
 NOT_MODELLED, STEP = "(not modelled)", "(step)"
 _DEVICE = ("rank", "device_id")
 _N_REASONS = 3
 _NEAR = 0.8
-"""Share of its roof from which an op counts as near it."""
+"""An op counts as near its roof from this share of it on."""
 _OP = ("op", "shapes", "dtypes")
 _SUMS = ("flops", "needed_flops")
 
@@ -90,7 +90,7 @@ def _reasons(rest: pl.DataFrame) -> pl.DataFrame:
 
 
 def _rated(rows: pl.DataFrame) -> pl.DataFrame:
-    """Add rates, what bounds them, and their share of it."""
+    """Add rates, the roof that bounds each row, and its share of that roof."""
     rows = rows.with_columns(
         flops_per_s=over(pl.col("needed_flops") * 1e9, pl.col("duration_ns")),
         bandwidth_bytes_per_s=over(pl.col("least_bytes") * 1e9, pl.col("duration_ns")),
@@ -171,7 +171,7 @@ def _steps(trace: Trace, calls: pl.DataFrame, rest: pl.DataFrame) -> pl.DataFram
 
 
 def _all(column: str) -> pl.Expr:
-    """Return the sum, None where any value is."""
+    """Return the sum; None where any value is None."""
     return pl.when(pl.col(column).null_count() == 0).then(pl.col(column).sum()).alias(column)
 
 
@@ -180,7 +180,7 @@ def notes(
     frame: pl.DataFrame,
     base: Trace | None = None,  # noqa: ARG001 - as in `run`
 ) -> list[str]:
-    """Say what share is modelled, how much of the peak is used, and where the peaks are from."""
+    """Give the modelled share, how much of the peak is used, and the source of the peaks."""
     steps = frame.filter(pl.col("op") == STEP)
     ops = frame.filter(pl.col("op") != STEP)
     is_rest = pl.col("op") == NOT_MODELLED
@@ -263,7 +263,7 @@ def _hints(trace: Trace, rows: pl.DataFrame, total_ns: int) -> list[str]:
 
 
 def _in_float32(trace: Trace, rows: pl.DataFrame, total: int) -> list[str]:
-    """Say what products in float32 would save on tensor cores, at most."""
+    """Give the most that products in float32 would save on tensor cores."""
     products = rows.filter(pl.col("precision") == "fp32", pl.col("flops") > 0)
     devices = trace.devices.select("rank", "device_id", "name").iter_rows()
     names = {(rank, device): name for rank, device, name in devices}
@@ -287,7 +287,7 @@ def _in_float32(trace: Trace, rows: pl.DataFrame, total: int) -> list[str]:
 
 
 def _moving(rows: pl.DataFrame, total: int) -> list[str]:
-    """Say what ops cost that read and write memory for little arithmetic, one after another."""
+    """Give the time of ops in a row that read and write memory for little arithmetic."""
     families = {op: family for op, (family, _) in signatures().items()}
     family = pl.col("op").replace_strict(families, default=None, return_dtype=pl.String)
     moving = rows.filter(family.is_in(_FUSED_FAMILIES), pl.col("bound") == "memory")

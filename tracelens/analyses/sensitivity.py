@@ -1,4 +1,4 @@
-"""What a step would gain from each op, layer and cause taking a tenth less time."""
+"""Find what a step would gain if each op, layer or cause took a tenth less time."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from tracelens.schemas.results.replay import SENSITIVITY
 from tracelens.trace import Trace
 
 SHARE = 0.1
-"""How much less each thing takes in turn, as a share."""
+"""The share by which the time of each op, layer and cause is shortened in turn."""
 _MOST = 12
-"""How many ops, and how many layers, are tried: those with most time."""
+"""Most ops, and most layers, that are tried: those with most time."""
 
 
 def sensitivity(trace: Trace) -> pl.DataFrame:
@@ -42,7 +42,7 @@ def sensitivity(trace: Trace) -> pl.DataFrame:
 
 
 def notes(_trace: Trace, frame: pl.DataFrame) -> list[str]:
-    """Name the row that gives most."""
+    """Name the row with the largest gain."""
     if not frame.height:
         return ["No step is replayed, so nothing is said of what would shorten one."]
     best = frame.sort("saved_ns", descending=True, maintain_order=True).row(0, named=True)
@@ -86,7 +86,7 @@ def _outer(layers: list[str | None]) -> list[str | None]:
 
 
 def _largest(subject: Subject, kind: str, names: list[str | None]) -> list[tuple[str, str, Flags]]:
-    """Return the names with most time, each with its edges."""
+    """Return the names with most time, each with flags of its edges."""
     frame = pl.DataFrame(
         {"name": pl.Series(names, dtype=pl.String), "ns": subject.replay.table.graph.weights}
     )
@@ -97,7 +97,7 @@ def _largest(subject: Subject, kind: str, names: list[str | None]) -> list[tuple
 
 
 def _causes(subject: Subject) -> list[tuple[str, str, Flags]]:
-    """List what the host does, and what the device does, each with its edges."""
+    """List the causes of host time and the kinds of device work, each with flags of its edges."""
     table = subject.replay.table
     causes = sorted({cause for cause in subject.labels.causes if cause})
     subjects = [("cause", cause, subject.of_cause(cause)) for cause in causes]

@@ -1,4 +1,4 @@
-"""Steps of inference servers by phase: time, tokens, and how near decoding comes to its limit."""
+"""Describe inference servers' steps by phase: time, tokens, how near decoding is to its limit."""
 
 from dataclasses import dataclass
 
@@ -22,15 +22,16 @@ _KINDS = (
     (r"(?i)sampl|logits", "sampling"),
     (r"(?i)runner|cuda_graph|graphs\.py", "model runner"),
 )
-"""What a server's own Python files do, by words of their names."""
+"""Purposes of a server's own Python files, by words in their names."""
 _N_PLACES = 4
 
 F64, I64, STR = pl.Float64, pl.Int64, pl.String
 _PHASES = ("prefill", "decode", "mixed")
 _MOST_REST = 0.1
-"""The bytes of a step are stated if kernels of no modelled call take at most this share.
+"""Most time of unmodelled kernels with which the bytes of a step are stated.
 
-It is a share of the time of the modelled calls."""
+It is a share of the time of the modelled calls.
+"""
 
 SERVING = Table(
     "serving",
@@ -80,7 +81,7 @@ def serving(trace: Trace, *, peaks: Peaks | None = None, base: Trace | None = No
     """Sum an inference server's steps by phase: one row per rank and phase.
 
     Bytes of replayed graphs are those of the graph's capture, in the trace or in `base`. Raises
-    MissingTableError where no step's mark names its requests, as vLLM's and SGLang's marks do.
+    MissingTableError where no step's mark gives its requests, as vLLM's and SGLang's marks do.
     """
     trace.require("serving", "steps")
     steps = steps_of(trace).drop_nulls("phase")
@@ -147,7 +148,7 @@ def _bandwidths(trace: Trace, given: Peaks | None) -> pl.DataFrame:
 
 
 def _all(column: str) -> pl.Expr:
-    """Return the sum, None where any is None."""
+    """Return the sum; None where any value is None."""
     return pl.when(pl.col(column).null_count() == 0).then(pl.col(column).sum()).alias(column)
 
 
@@ -156,9 +157,9 @@ def notes(
     frame: pl.DataFrame,
     base: Trace | None = None,  # noqa: ARG001 - all notes take these
 ) -> list[str]:
-    """Return a sentence for each phase: its share, tokens a second, and nearness to its limit.
+    """Describe each phase: its share, tokens per second, and nearness to its limit.
 
-    Add what the host does between replays of graphs.
+    The host's activity between replays of graphs follows.
     """
     sentences = []
     for row in frame.iter_rows(named=True):
@@ -179,10 +180,10 @@ def notes(
 
 @dataclass(frozen=True, slots=True)
 class _ReplayGaps:
-    """Time that the host takes between replays of graphs.
+    """The host's time between replays of graphs.
 
-    `by_step` has rank, step and between_ns, the time before the step's replays. `sentences` say how
-    long that is, and where it goes.
+    `by_step` has rank, step and between_ns, the time before the step's replays. `sentences` give
+    the length of that time, and its places.
     """
 
     by_step: pl.DataFrame
@@ -190,7 +191,7 @@ class _ReplayGaps:
 
 
 def _replay_gaps(trace: Trace) -> _ReplayGaps:
-    """Return the times between replays of each rank; empty where there are none."""
+    """Return the times between replays of each rank; they are empty without replays."""
     launches = trace.select(
         *("api_calls", "rank", "api_call_id", "step", "thread_id", "start_ns"),
         where=pl.col("kind") == "graph_launch",
@@ -223,7 +224,7 @@ def _sentence(trace: Trace, rank: int, gaps: pl.DataFrame) -> str:
 
 
 def _places(trace: Trace, rank: int, gaps: pl.DataFrame) -> list[tuple[str, float]]:
-    """Return where Python calls that lie between replays spend their own time, largest first."""
+    """Return the self time of Python calls between replays by their purpose, largest first."""
     columns = ("rank", "thread_id", "name", "start_ns", "duration_ns", "self_ns")
     calls = trace.select("spans", *columns, where=pl.col("kind") == "python")
     calls = calls.filter(
@@ -240,9 +241,9 @@ def _places(trace: Trace, rank: int, gaps: pl.DataFrame) -> list[tuple[str, floa
 
 
 def _kind_of(name: pl.Expr) -> pl.Expr:
-    """Return what a Python call does for a server, by its file.
+    """Return the purpose of a Python call in a server, by its file.
 
-    Return the file where its purpose is unknown, `other` where there is no file.
+    It is the file where the purpose is unknown, and `other` where there is no file.
     """
     kinds = (pl.when(name.str.contains(words)).then(pl.lit(kind)) for words, kind in _KINDS)
     return pl.coalesce(*kinds, name.str.extract(r"([^/()\s]+\.py)\("), pl.lit("other"))

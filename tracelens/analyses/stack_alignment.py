@@ -1,4 +1,4 @@
-"""The calls between a framework call and the library in two programs, and how many they share."""
+"""Compare the calls between a framework call and the library in two programs' stacks."""
 
 import difflib
 from collections.abc import Iterator, Mapping
@@ -89,7 +89,7 @@ STACK_ALIGNMENT = Table(
 )
 
 CONV2D = r"at::conv2d|at::_ops::conv2d::call"
-"""The ATen functions that convolution goes through: the first before torch 2, then the second."""
+"""The ATen functions that convolution calls: the first before torch 2, the second since then."""
 
 _OCCURRENCES = ("outermost", "innermost")
 
@@ -216,7 +216,7 @@ def _parting(row: Mapping[str, Any]) -> str:
 
 
 def _from_outside(base: pl.DataFrame, other: pl.DataFrame) -> str:
-    """Say how many of the outermost frames both share, and what each calls from there."""
+    """Count the outermost frames that both stacks share, and name what each calls next."""
     mine, theirs = (
         frames.sort("level", descending=True)["function"].to_list() for frames in (base, other)
     )
@@ -254,7 +254,7 @@ def _pairs(base: Trace, other: Trace) -> list[tuple[dict[str, Any], dict[str, An
 def _measure(
     trace: Trace, stack: Mapping[str, Any], entry: str | None, way: tuple[str, str]
 ) -> _Path:
-    """Return the levels of entry and via in one stack.
+    """Find the levels of entry and via in one stack.
 
     `via` counts only between the entry and frame 0.
     """
@@ -298,7 +298,7 @@ def _not_found(trace: Trace, stack: Mapping[str, Any], entry: str) -> str:
 def _segment(segment: str, base: _Path, other: _Path) -> Iterator[dict[str, Any]]:
     """Return the segment's row for all roles, then one for each role in it.
 
-    Empty where neither stack has the segment.
+    There are no rows where neither stack has the segment.
     """
     sides = [
         (side, path, ends)
@@ -327,9 +327,9 @@ def _segment(segment: str, base: _Path, other: _Path) -> Iterator[dict[str, Any]
 
 
 def _run(base: _Path, other: _Path) -> int:
-    """Count the levels from 0 at which both stacks have one function.
+    """Count the levels from 0 on at which both stacks have the same function.
 
-    User code or an unnamed function ends them.
+    User code or an unnamed function ends the count.
     """
     level = 0
     while (

@@ -1,4 +1,4 @@
-"""How long each two streams of a device work at the same time."""
+"""Measure how long each pair of streams of a device works at the same time."""
 
 from itertools import combinations
 
@@ -23,14 +23,13 @@ STREAM_OVERLAP = Table(
     ),
 )
 _MOST_STREAMS = 32
-"""Streams of a device with the most work. Others have no rows: pairs grow with the square."""
+"""Most streams of a device with rows, those with most work; pairs grow with the square."""
 
 
 def stream_overlap(trace: Trace) -> pl.DataFrame:
-    """Measure how long each two streams work at once: the overlap matrix, by rank and device.
+    """Measure how long each pair of streams works at once: the overlap matrix, by rank and device.
 
-    Empty where each device has one stream, where nothing can overlap. Raises MissingTableError
-    without kernels.
+    The result is empty where each device has one stream. Raises MissingTableError without kernels.
     """
     trace.require("stream_overlap", "kernels")
     columns = ("rank", "device_id", "stream_id", "start_ns", "duration_ns")

@@ -1,4 +1,4 @@
-"""The time of each host thread by activity."""
+"""Divide the time of each host thread by activity."""
 
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -152,7 +152,7 @@ def _chunks(trace: Trace, table: str, *columns: str) -> Iterator[tuple[int, pl.D
 
 
 def _take(threads: _Threads, rank: int, events: pl.DataFrame) -> None:
-    """Add a rank's events to its threads."""
+    """Add a rank's events to the threads that they belong to."""
     for alike in _alike(events, ("thread_id", "process_id", "part")):
         process, thread_id, _, _, part = alike.row(0)
         thread = threads.setdefault((rank, process, thread_id), _Thread(rank, process, thread_id))
@@ -162,7 +162,7 @@ def _take(threads: _Threads, rank: int, events: pl.DataFrame) -> None:
 
 
 def _alike(frame: pl.DataFrame, keys: Sequence[str]) -> Iterator[pl.DataFrame]:
-    """Yield one frame per distinct key.
+    """Split a frame into one frame per distinct key.
 
     Columns are split one after another, since most have one value in all rows.
     """

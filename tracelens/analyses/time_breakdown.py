@@ -26,7 +26,7 @@ def time_breakdown(trace: Trace) -> pl.DataFrame:
 
 
 def notes(trace: Trace, frame: pl.DataFrame) -> list[str]:  # noqa: ARG001 - every notes function takes both
-    """Say how long steps take, what the program's time is, and what is left out of it."""
+    """Say how long steps take, how long the program's time is, and what is left out of it."""
     model = time_model(trace)
     return (
         step_sentences(model) + phase_sentences(model) + process_sentences(trace, model.processes)

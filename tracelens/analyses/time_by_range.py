@@ -64,7 +64,7 @@ def time_by_range(trace: Trace) -> pl.DataFrame:
 
 
 def _rows_of_ranges(ranges: Ranges, work: pl.DataFrame) -> pl.DataFrame:
-    """Return one row per path: its ranges' time, the work they launched, the time without work.
+    """Return one row per path: its ranges' time, the work they launched, and the time without work.
 
     The time without work is the rank's.
     """
@@ -116,9 +116,9 @@ def _rows_outside(ranges: Ranges) -> pl.DataFrame:
 
 
 def notes(trace: Trace, frame: pl.DataFrame) -> list[str]:
-    """Say what share of device work ranges launched, which path has most, and what others launched.
+    """Give the share of work that ranges launched, the path with most, and work of other threads.
 
-    The others are other threads of the process.
+    The other threads are those of the same process.
     """
     ns = pl.col("duration_ns")
     work = pl.concat(

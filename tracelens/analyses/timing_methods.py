@@ -1,4 +1,4 @@
-"""The cost of measuring: each way of timing the model beside the run that times only the whole."""
+"""Compare each way of timing the model with the run that times only the whole: its cost."""
 
 from typing import Any
 
@@ -15,8 +15,10 @@ _GROUP = (*_CONFIGURATION, "variant", "quantity", "profiled", "synchronized")
 _CONFIGURATIONS = ("interpreted", "cpp", "cuda", "triton", "custom")
 _PLAIN, _WAITING = {"e2e": "pure", "layer": "timed"}, {"e2e": "sync", "layer": "timed-sync"}
 _VARIANT_OF = {"cuda_event": "events", "subtraction": "subtraction", "profiler": "profiler"}
-"""The variant of each method of timing: without waiting for the device around layers, with it,
-and either way."""
+"""The variant in which each method of timing is compared.
+
+The device is waited for around each layer, or it is not, or both count.
+"""
 _VARIANTS = ("pure", "sync", "timed", "timed-sync", "events", "subtraction", "profiler")
 _QUANTITIES = ("wall", "cuda_event", "arr_sum", "CPU_self", "CUDA_self", "CUDA_total")
 

@@ -1,4 +1,4 @@
-"""How long a step takes without the profiler."""
+"""Estimate how long a step takes without the profiler."""
 
 import polars as pl
 
@@ -13,11 +13,11 @@ _FIRST_RANKS = 4
 
 
 def unprofiled_step(trace: Trace) -> pl.DataFrame:
-    """Give the step of each rank that marks steps, as recorded and without the profiler.
+    """Return the step of each rank that marks steps, as recorded and without the profiler.
 
-    The step without the profiler has a range. It is replayed as a graph of what waits for what, and
-    each op, Python call and API call is shorter by what the profiler adds to it. Where the capture
-    timed steps without the profiler, their time is the answer. Raises MissingTableError without
+    The step without the profiler has a range. It is replayed as a graph of waits, in which the
+    costs of the profiler are subtracted from each op, Python call and API call. Where the capture
+    timed steps without the profiler, their time is used instead. Raises MissingTableError without
     kernels and ops.
     """
     require_time(trace, "unprofiled_step")
@@ -38,7 +38,7 @@ def unprofiled_step(trace: Trace) -> pl.DataFrame:
 
 
 def notes(trace: Trace, frame: pl.DataFrame) -> list[str]:
-    """Describe the step of each of the first ranks, or say why there is none."""
+    """Describe the step of each of the first ranks, or say why it is unknown."""
     if not frame.height:
         return ["The trace marks no steps, so nothing is said of one."]
     several = len(trace.manifest.ranks) > 1

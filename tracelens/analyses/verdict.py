@@ -1,4 +1,4 @@
-"""The bound of the program: what limits it, and the number that shows it."""
+"""Find the bound of the program: what limits it, and the number that shows it."""
 
 import polars as pl
 
@@ -20,8 +20,11 @@ from tracelens.trace import Trace
 _LITTLE = 0.1
 """A third part is mentioned from this share of the time on."""
 _HANDFUL, _SCARCE, _SEVERAL_STEPS = 5, 0.01, 2
-"""With fewer kernels, or work in a smaller share of the time, nothing can be said of what limits
-a program."""
+"""Limits below which the bound of a program is not judged.
+
+They are a number of kernels, and a share of the time in which the device works; the third is the
+number of steps from which on less of both is enough.
+"""
 _PARTS = {
     "communication": "the device only communicates",
     "waiting": "the device waits in collectives for rank {}",
@@ -51,7 +54,7 @@ _PARTS_OF_PROCESS = {
 
 
 def verdict(trace: Trace) -> pl.DataFrame:
-    """Say of each rank what limits it: one row per rank.
+    """Say what limits each rank: one row per rank.
 
     The time that is judged is the rank's steps. A rank that marks none is judged over the time in
     which its device works steadily, without start-up and tear-down: see time_breakdown. The bound
@@ -80,7 +83,7 @@ def _judge(trace: Trace) -> pl.DataFrame:
 
 
 def _row(trace: Trace, rank: RankTime, places: Places, awaited: int | None) -> dict[str, object]:
-    """Make a rank's row; `awaited` is the rank that it waits for most."""
+    """Return a rank's row; `awaited` is the rank that it waits for most."""
     if _is_too_little(rank):
         return _too_little(rank, longest_kernel(trace, rank.rank))
     if rank.is_slowed_beyond_judging:
@@ -89,7 +92,7 @@ def _row(trace: Trace, rank: RankTime, places: Places, awaited: int | None) -> d
 
 
 def _inconclusive(rank: RankTime) -> dict[str, object]:
-    """Make the row of a rank whose steps are mostly the profiler's work: they tell nothing."""
+    """Return the row of a rank that is not judged, as its steps are mostly the profiler's work."""
     plain, recorded = rank.unprofiled_ns or 0, rank.step_ns or 0
     return {
         "rank": rank.rank,
@@ -105,7 +108,7 @@ def _inconclusive(rank: RankTime) -> dict[str, object]:
 
 
 def _captures(trace: Trace) -> list[dict[str, object]]:
-    """Make the rows of ranks that captured a graph, and ran nothing."""
+    """Return the rows of ranks that captured a graph, and ran nothing."""
     return [
         {
             "rank": rank,
@@ -135,7 +138,7 @@ def _is_too_little(rank: RankTime) -> bool:
 
 
 def longest_kernel(trace: Trace, rank: int) -> str | None:
-    """Say for the kernel name with most time: calls, blocks and time; None without kernels."""
+    """Describe the kernel name with most time by calls, blocks and time; None without kernels."""
     grid = ("grid_x", "grid_y", "grid_z")
     kernels = trace.select("kernels", "name", "duration_ns", *grid, rank=rank)
     if kernels.is_empty():
@@ -151,7 +154,7 @@ def longest_kernel(trace: Trace, rank: int) -> str | None:
 
 
 def _counted(n: int, noun: str) -> str:
-    """Say how many of a thing there are; a noun in -ch gets -es."""
+    """Write a number and its noun in the plural where needed; a noun in -ch gets -es."""
     ending = "es" if noun.endswith("ch") else "s"
     return f"one {noun}" if n == 1 else f"{n:,} {noun}{ending}"
 
@@ -161,7 +164,7 @@ def _time(ns: int) -> str:
 
 
 def _caveat(trace: Trace, rank: RankTime) -> str | None:
-    """Say what a rank that communicates cannot tell where the job's other ranks were not given."""
+    """Say what a rank that communicates cannot show if its job's other ranks were not given."""
     communicates = bool({rank.bound, rank.second} & {"communication", "waiting"})
     if not communicates or len(trace.manifest.ranks) > 1 or not missing_ranks(trace):
         return None
@@ -172,7 +175,7 @@ def _caveat(trace: Trace, rank: RankTime) -> str | None:
 
 
 def _too_little(rank: RankTime, longest: str | None) -> dict[str, object]:
-    """Make the row of a rank that did too little to be judged."""
+    """Return the row of a rank with too little work to be judged."""
     busy = 1 - sum(rank.shares[name] for name in IDLE_PARTS)
     counted = "ops" if rank.is_process else "kernels"
     return {
@@ -191,7 +194,7 @@ def _too_little(rank: RankTime, longest: str | None) -> dict[str, object]:
 
 
 def _judgement(rank: RankTime, places: Places, awaited: int | None) -> dict[str, object]:
-    """Make a rank's row; `awaited` is the rank that it waits for most."""
+    """Return a rank's row; `awaited` is the rank that it waits for most."""
     bound, second = rank.bound, rank.second
     return {
         "rank": rank.rank,
@@ -210,7 +213,7 @@ def _judgement(rank: RankTime, places: Places, awaited: int | None) -> dict[str,
 
 
 def _evidence(rank: RankTime, places: Places, awaited: int | None) -> str:
-    """Say what the bound takes and where, what computing takes, what is next, the step's time."""
+    """Give the bound's time and place, and the times of computing, the next part and the step."""
     bound = rank.bound
     of_step = "of step time" if rank.n_steps else "of the time"
     place = places.get((rank.rank, bound))
@@ -267,9 +270,9 @@ def notes(trace: Trace, frame: pl.DataFrame) -> list[str]:
 
 
 def _of_either_end(trace: Trace, ranks: list[RankTime]) -> list[str]:
-    """Say what both bounds are where a rank's range without the profiler spans two.
+    """Give both bounds where they differ over a rank's range without the profiler.
 
-    Of several ranks, which wait for each other, nothing is said: each would be replayed alone.
+    Nothing is said of several ranks that wait for each other, as each would be replayed alone.
     """
     step = unprofiled_steps(trace).get(ranks[0].rank) if len(ranks) == 1 else None
     bounds = None if step is None else bounds_of_range(ranks[0], step)

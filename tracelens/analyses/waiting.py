@@ -1,4 +1,4 @@
-"""Waiting in collectives: the time each rank loses until the last one has begun, and for whom."""
+"""Measure waiting in collectives: each rank's time until the last rank has begun, and for whom."""
 
 import polars as pl
 
@@ -15,8 +15,8 @@ from tracelens.trace import Trace
 def waiting(trace: Trace) -> pl.DataFrame:
     """Return one row per rank with matched collectives, the one that lost most first.
 
-    Exposed waiting is what the rank's own computing does not hide. Raises MissingTableError with
-    one rank, or where no collectives match.
+    Exposed waiting is waiting that the rank's own computing does not hide. Raises MissingTableError
+    with one rank, or where no collectives match.
     """
     calls = require_matched(trace, "waiting").calls
     counts = calls.group_by("rank").agg(

@@ -1,4 +1,4 @@
-"""What kind of work takes the device's time: attention, products, experts, normalisation."""
+"""Sum the device's time by kind of work: attention, products, experts, normalisation."""
 
 import polars as pl
 
@@ -17,16 +17,16 @@ from tracelens.trace import Trace
 
 _ALL_TO_ALL = r"(?i)all_?to_?all"
 _COUNT_DTYPES = ("Long", "Int", "Int64", "Int32")
-"""Element types of numbers of tokens, which are exchanged before the tokens themselves."""
+"""Element types of the numbers of tokens, which are exchanged before the tokens themselves."""
 _UNEVEN = 1.05
-"""Most received over the mean of the ranks, from which it is said."""
+"""Unevenness is mentioned if a rank receives this many times the mean of the ranks."""
 
 _NEAR = 0.8
-"""Share of its roof from which a call counts as near it, as in the roofline."""
+"""A call counts as near its roof from this share of it on, as in the roofline."""
 _MOST_RANKS = 1
-"""Ranks that notes name; as a rule all do the same, and the table has the others."""
+"""Most ranks that notes name; usually all do the same, and the table has the others."""
 _LEAST = 0.005
-"""The least share of a kind that notes name."""
+"""Notes name kinds with at least this share."""
 
 WORK_KINDS = Table(
     "work_kinds",
@@ -66,8 +66,8 @@ def work_kinds(
 ) -> pl.DataFrame:
     """Sum kernel time by kind of work: one row per rank, phase and kind, most time first.
 
-    Kernels of replayed graphs get what was recorded as the graph was captured, in the trace or in
-    `base`. Raises MissingTableError without kernels.
+    Kernels of replayed graphs get the kind of the launches recorded at the graph's capture, in the
+    trace or in `base`. Raises MissingTableError without kernels.
     """
     trace.require("work_kinds", "kernels")
     columns = ("rank", "kernel_id", "device_id", "name", "primitive", "is_communication")
@@ -114,7 +114,7 @@ def notes(
     frame: pl.DataFrame,
     base: Trace | None = None,  # noqa: ARG001
 ) -> list[str]:
-    """Name the kinds of the first rank's phases, largest first; say how experts exchange."""
+    """Name the kinds of the first rank's phases, largest first, and describe expert exchanges."""
     sentences = []
     for (rank,), part in [*frame.group_by("rank", maintain_order=True)][:_MOST_RANKS]:
         total = int(part["duration_total_ns"].sum())
@@ -153,7 +153,7 @@ def _exchange_sentences(trace: Trace) -> list[str]:
 
 
 def _unevenness(exchanges: pl.DataFrame) -> list[str]:
-    """Say which rank's experts receive most tokens, by bytes.
+    """Name the rank whose experts receive most tokens, by bytes.
 
     Tokens travel to experts and back in turn, in the backward pass, too: every other exchange goes
     to experts.

@@ -1,4 +1,4 @@
-"""The ranks that cost a job most, first."""
+"""List the ranks of a job, the most costly first."""
 
 import polars as pl
 
@@ -44,7 +44,7 @@ WORST_RANKS = Table(
 
 
 def worst_ranks(trace: Trace) -> pl.DataFrame:
-    """Return one row per rank: first the culprits of `job` in its order, then by what others lose.
+    """Return one row per rank: the culprits of `job` first, then others by the time they cost.
 
     Ranks that nobody waits for come last, the busiest of them first. Raises MissingTableError with
     one rank, or without kernels and ops.

@@ -1,4 +1,4 @@
-"""The answer to one trace, or to one compared with another, made once and drawn by every view."""
+"""Make the answer to one trace, or to one compared with another, once for all views."""
 
 from importlib import import_module
 
@@ -16,7 +16,7 @@ _NO_EVENTS = ("diagnostics", "devices", "layers")
 def make_answer(trace: Trace, base: Trace | None = None, rules: Rules = DEFAULT) -> Answer:
     """Answer a trace, or a trace compared with a base.
 
-    A trace that tells nothing gets one sentence.
+    A trace without time to judge gets one sentence.
     """
     trace, base = trace.with_listed_names(), base and base.with_listed_names()
     try:
@@ -49,7 +49,7 @@ def _two(base: Trace, other: Trace, rules: Rules) -> Answer:
 
 
 def _by(module: str, function: str, *inputs: Trace | Rules) -> Answer:
-    """Answer by a function of a module here, imported now: most answers need one module."""
+    """Answer by a function of a module of this package, which is imported only now."""
     answer: Answer = getattr(import_module(f"{__name__}.{module}"), function)(*inputs)
     return answer
 
@@ -60,7 +60,7 @@ def has_time(trace: Trace) -> bool:
 
 
 def _holds(trace: Trace) -> str:
-    """Say what a trace holds that cannot tell what limits a program."""
+    """Describe the content of a trace that cannot show what limits a program."""
     copies = [trace.select(table, "duration_ns") for table in ("memcpys", "memsets")]
     moved_ns = sum(int(part["duration_ns"].sum()) for part in copies)
     if moved_ns:

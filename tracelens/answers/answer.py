@@ -27,7 +27,8 @@ class Part:
 class Bar:
     """A step as a bar, or one of two that are compared.
 
-    `length` is relative to the longest bar. `text` says how long the whole bar is, as "14.1 ms".
+    `length` is relative to the longest bar. `text` is the length of the whole bar in words, such as
+    "14.1 ms".
     """
 
     label: str
@@ -59,11 +60,11 @@ class Change:
 class Answer:
     """The answer to one trace, or to one compared with another.
 
-    `sentence` says what limits the program, with its share; `place` where. `details` stand below
+    `sentence` says what limits the program, with its share; `place` says where. `details` follow
     them; `rows` are lines that are laid out already. `changes_head` and `no_change` introduce the
-    changes, or say why there are none. `about` says what was recorded, `doubts` what makes the
-    answer less sure. `sections` are those to read next. `refused` says why two runs are not
-    compared.
+    changes, or say why there are none. `about` describes what was recorded, `doubts` are reasons to
+    trust the answer less. `sections` are those to read next. `refused` is the reason why two runs
+    are not compared.
     """
 
     sentence: str
@@ -84,8 +85,8 @@ class Answer:
 def rounded_percents(shares: Sequence[float]) -> list[int]:
     """Round shares to whole percents that sum to the rounded sum of the shares.
 
-    The largest share, which the sentence names, is rounded as everywhere. The difference that
-    rounding makes goes to the other shares, first to those that it changes least.
+    The largest share, which the sentence names, is rounded as usual. The difference that rounding
+    makes goes to the other shares, first to those that it changes least.
     """
     exact = [share * 100 for share in shares]
     percents = [round(value) for value in exact]

@@ -40,10 +40,10 @@ def changes_of(
 def changes_of_job(
     trace: Trace, culprit: Culprit, step_ns: int | None, place: str | None
 ) -> tuple[Change, ...]:
-    """Return the best changes of a job, and those of its ranks that the latest ranks allow.
+    """Return the best changes of a job: first the one that the late ranks need, then others.
 
-    A replay of the job's collectives tells what a step takes then. `place` is where the late ranks
-    lose their time. Waiting is left out of the other changes, as it goes away with its cause.
+    A replay of the job's collectives gives the step after the first. `place` is where the late
+    ranks lose their time. Waiting is left out of the other changes, as it goes away with its cause.
     """
     if culprit.part == "communication" or step_ns is None:
         return changes_of(trace, step_ns, place)
@@ -81,7 +81,7 @@ def _predicted(change: Change, prediction: Prediction) -> Change:
 
 
 def _change(saving: Saving, step_ns: int | None, place: str | None) -> Change:
-    """Return the change with what is left of a step.
+    """Return the change with the rest of a step after it.
 
     Shares of the mean step are taken as shares of the median one.
     """

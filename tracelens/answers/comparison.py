@@ -68,7 +68,7 @@ def _marks_steps(base: Trace, other: Trace) -> bool:
 
 
 def _sentence(whole: dict[str, Any], *, has_steps: bool) -> str:
-    """Say how many times as fast the other run is, with both times and the noise."""
+    """Give the speed of the other run relative to base, with both times and the noise."""
     before, after = whole["base_ns"], whole["other_ns"]
     times = f"{_pair(before, after)}{' a step' if has_steps else ''}"
     low, high = whole["more_low_ns"], whole["more_high_ns"]
@@ -124,7 +124,7 @@ def _label(part: str, *, is_process: bool) -> str:
 def _changed_parts(
     parts: dict[str, dict[str, Any]], step_ns: float, *, is_process: bool
 ) -> Iterator[str]:
-    """Say what a step has less of and more of, the largest first."""
+    """List the parts of a step that take less and more time, the largest differences first."""
     rows = [row for row in parts.values() if abs(row["more_ns"] or 0) >= _LEAST_CHANGE * step_ns]
     for word, sign in (("less", -1), ("more", 1)):
         changed = sorted(
@@ -138,14 +138,14 @@ def _changed_parts(
 
 
 def _signed(ns: float) -> str:
-    """Write a difference with its sign, which is a minus and no hyphen."""
+    """Write a difference with its sign; the minus is a real minus sign, not a hyphen."""
     return f"{chr(0x2212) if ns < 0 else '+'}{duration(abs(ns))}"
 
 
 def _changed_layers(base: Trace, other: Trace, rules: Rules) -> tuple[str, ...]:
     """Name the layers whose time changed most beyond noise.
 
-    They are ops where not both runs have layers.
+    Ops are named where not both runs have layers.
     """
     try:
         frame = compare_layers(base, other, rules=rules)
@@ -169,7 +169,7 @@ def _changed_layers(base: Trace, other: Trace, rules: Rules) -> tuple[str, ...]:
 
 
 def _advice(other: Trace) -> str | None:
-    """Say what the new run could do next.
+    """Advise what to do next with the new run.
 
     A compiled run that waits for launches could record its graphs.
     """

@@ -30,7 +30,7 @@ from tracelens.trace import Trace
 
 _STRAGGLER, _INCONCLUSIVE = "straggler", "inconclusive"
 _LABEL = 14
-"""Characters of a bar's label."""
+"""Most characters of a bar's label."""
 
 
 def answer_job(trace: Trace) -> Answer:
@@ -46,7 +46,7 @@ def answer_job(trace: Trace) -> Answer:
 
 
 def _of_straggler(model: TimeModel, judged: Sequence[RankTime], row: dict[str, Any]) -> Answer:
-    """Say who waits for whom, with the culprit's time beside that of the others."""
+    """Say who waits for whom, with the culprit's time next to that of the others."""
     trace = model.trace
     sentence, _, more = str(row["evidence"]).partition("; ")
     together = mean_rank(judged)
@@ -83,7 +83,7 @@ def _place_of(model: TimeModel, culprit: Culprit) -> str | None:
 def _culprit_bars(each: Sequence[Culprit], judged: Sequence[RankTime]) -> tuple[Bar, ...]:
     """Draw the mean step of the first culprit's ranks and of the others.
 
-    Without a culprit it is that of all ranks.
+    Without a culprit, draw the mean step of all ranks.
     """
     late = {*each[0].members.ranks} if each else set()
     sides = [
@@ -167,7 +167,7 @@ def mean_rank(ranks: Sequence[RankTime]) -> RankTime:
 
 
 def _about(trace: Trace) -> str:
-    """Say what was recorded, whether ranks are missing, and how far clocks are known."""
+    """Describe what was recorded, missing ranks, and how precisely clocks are known."""
     nodes = {
         source.get("node") for source in trace.manifest.sources if source.get("node") is not None
     }

@@ -1,6 +1,6 @@
 """The answer to one program on one rank: what its device does, where, and what would help.
 
-Without a device it is on the process.
+Without a device, the answer is about the process.
 """
 
 from collections.abc import Mapping
@@ -44,12 +44,12 @@ _SECTIONS = {
     "copy": ("copy_cost",),
     "launch": ("idle_gaps", "dispatch_depth"),
 }
-"""Sections to read next, by what limits the program; else `idle_gaps`."""
+"""Sections to read next, by what limits the program; the default is `idle_gaps`."""
 _UNEVEN = 0.05
-"""Where the mean step differs by more than this share from the median one, an answer says both."""
+"""The answer gives the mean and the median step if they differ by more than this share."""
 _MOSTLY = 0.8
 _LONGER = 1.5
-"""Waiting that is so many times as long as a step without the profiler is none of its own."""
+"""Waiting of this many times a step without the profiler is not the program's own."""
 _MOST_KINDS = 4
 _MORE_BLOCKS = (
     "What would help: more blocks at a time: larger batches, kernels that split the work, or"
@@ -154,10 +154,11 @@ def _kinds(trace: Trace, rank: RankTime) -> tuple[str, ...]:
 
 
 def _waits_beyond_the_step(model: TimeModel, rank: RankTime) -> tuple[str, ...]:
-    """Warn where recorded steps wait longer than steps without the profiler took in all.
+    """Warn if recorded steps wait longer than whole steps without the profiler take.
 
-    No profiler makes waiting for a time, a queue or a loader's workers longer. Those steps were run
-    right after a trace was written, and found ready what they otherwise wait for.
+    No profiler makes waiting for a time, a queue or a loader's workers longer. The steps without
+    the profiler were run right after a trace was written, and found ready what they otherwise wait
+    for.
     """
     if rank.unprofiled_ns is None:
         return ()
@@ -206,7 +207,7 @@ def _slowed_beyond_judging(
 def _where(model: TimeModel, row: Mapping[str, Any]) -> str | None:
     """Return the place of the bound.
 
-    Where that is the profiler's own work, it is the program's next place.
+    If that is the profiler's own work, it is the program's next place.
     """
     what: str | None = row["what"]
     if what != PROFILER:
@@ -259,7 +260,7 @@ def no_change(rank: RankTime) -> str:
 def special_words(
     model: TimeModel, rank: RankTime, bound: str, where: str | None, *, reads: bool = False
 ) -> str | None:
-    """Say what a program does that only reads single values or only waits; None for others."""
+    """Describe a program that only reads single values or only waits; None for others."""
     if reads:
         return "The program reads single values back"
     if bound != "host" or where is None:
@@ -279,9 +280,9 @@ def special_words(
 
 
 def program_sentence(rank: RankTime, bound: str, share: str, *, special: str | None = None) -> str:
-    """Say what limits the rank, with its share of a step, or of the time where none is marked.
+    """Say what limits the rank, with its share of a step, or of the program's time without steps.
 
-    `special` are words that say more of a program than its bound does.
+    `special` replaces the sentence on the bound by a more specific one.
     """
     words = special or (PROCESS_SENTENCES if rank.is_process else DEVICE_SENTENCES)[bound]
     if rank.n_devices > 1:
@@ -336,7 +337,7 @@ def _profiler_cost(rank: RankTime) -> str | None:
 
 
 def _profiler_work(rank: RankTime) -> str | None:
-    """Give the recorded step where the profiler's own work, which is left out, is much of it."""
+    """Give the recorded step if the profiler's own work, which is left out, is much of it."""
     recorded_ns, judged_ns = rank.recorded_step_ns, rank.judged_step_ns
     if recorded_ns is None or judged_ns is None or not _is_another_time(recorded_ns, judged_ns):
         return None
@@ -344,7 +345,10 @@ def _profiler_work(rank: RankTime) -> str | None:
 
 
 def _replayed_step(trace: Trace, rank: RankTime) -> str | None:
-    """Give the step without the profiler as replayed, if surely shorter than the recorded one."""
+    """Give the length of a replayed step without the profiler, if it is surely shorter.
+
+    Surely shorter means that its whole range is below the recorded step.
+    """
     step = unprofiled_steps(trace).get(rank.rank)
     if step is None or step.unprofiled_ns is None or step.low_ns is None or step.high_ns is None:
         return None
@@ -362,7 +366,7 @@ def _replayed_step(trace: Trace, rank: RankTime) -> str | None:
 
 
 def _beside_mark(model: TimeModel, rank: RankTime) -> str | None:
-    """Say how long a step's mark is on the host where the step itself takes another time."""
+    """Give the length of a step's mark on the host, if the step itself has another length."""
     marks = mark_times(model)
     if rank.rank not in marks or rank.step_ns is None:
         return None
@@ -392,7 +396,7 @@ def _too_little(rank: RankTime, row: Mapping[str, object]) -> str:
 
 
 def _plain_fact(trace: Trace, rank: RankTime) -> tuple[str, ...]:
-    """Say what the kernel with most time ran, where that is most of the time."""
+    """Describe the kernel with most time, if it has most of all time."""
     busy = 1 - sum(rank.shares[name] for name in IDLE_PARTS)
     longest = longest_kernel(trace, rank.rank) if busy > 1 / 2 else None
     return () if longest is None else (longest,)

@@ -1,4 +1,4 @@
-"""What was recorded, in one line: steps, of what, on which device, by which profiler."""
+"""Describe in one line what was recorded: steps, of what, on which device, by which profiler."""
 
 from collections import Counter
 
@@ -70,9 +70,9 @@ def _per_rank(steps: pl.DataFrame) -> int:
 
 
 def _kind(trace: Trace) -> str | None:
-    """Say "training" where a backward pass or an optimizer was recorded, else "inference".
+    """Return "training" where a backward pass or an optimizer was recorded, else "inference".
 
-    Return None without layers to tell inference by.
+    Return None if there is no layer that would show inference.
     """
     phases = trace.select("spans", "phase")["phase"].unique().cast(pl.String)
     if phases.is_in(_TRAINING).any():

@@ -1,4 +1,4 @@
-"""The answer to call stacks: the calls to a function, level by level, and where two stacks part."""
+"""The answer to call stacks: the calls to a function by level, and where two diverge."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -29,7 +29,7 @@ _WORDS = {
 _MOST_STACKS, _MOST_RUNS, _MOST_LEVELS = 4, 14, 10
 _PATH = 2
 _SIDE = 37
-"""Columns for a function, and for one beside it."""
+"""Width in characters of a function, and of the one next to it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +62,7 @@ class CallPath:
 
     @property
     def origin(self) -> str:
-        """Where the calls come from, in words."""
+        """The origin of the calls, in words."""
         if not self.calling or self.calling[0][0] == "python":
             return "Python"
         return self.calling[0][1]
@@ -71,7 +71,7 @@ class CallPath:
 def answer_stacks(trace: Trace) -> Answer:
     """Answer for the first stack of each function that the program stopped in.
 
-    Raises without stacks.
+    Raises MissingTableError without stacks.
     """
     trace.require("answer", "stacks", "frames")
     paths = [path_of(stack) for stack in first_hits(trace).values()]
@@ -91,7 +91,7 @@ def answer_stacks(trace: Trace) -> Answer:
 
 
 def answer_two_stacks(base: Trace, other: Trace) -> Answer:
-    """Answer for two logs: how deep each is, and where they part."""
+    """Answer for two logs: how deep each is, and where they diverge."""
     for trace in (base, other):
         trace.require("answer", "stacks", "frames")
     pairs = [
@@ -173,7 +173,7 @@ def _frame_text(frame: _Frame) -> str:
 
 
 def _parting(base: CallPath, other: CallPath) -> str:
-    """Say how many frames from the outermost in are the same."""
+    """Count the frames, from the outermost on, that are the same in both stacks."""
     outer = _same(base, other)
     if outer == len(base.frames) == len(other.frames):
         return "both are the same, call by call"

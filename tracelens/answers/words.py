@@ -58,7 +58,7 @@ def kind_of(part: str) -> str:
 def place_text(what: str | None, *, is_busy: bool = False) -> str | None:
     """Write a place as the second line of an answer: file:line, at most three frames of a path.
 
-    `is_busy`: it is a kernel or an op, the longest of those that ran.
+    With `is_busy`, the place is a kernel or an op, the longest of those that ran.
     """
     if not what:
         return None
@@ -77,9 +77,9 @@ ELLIPSIS = "…"
 
 
 def frame_text(frame: str) -> str:
-    """Write a frame `file.py(12): name` as `file.py:12 name`. Other text stays as it is.
+    """Write a frame `file.py(12): name` as `file.py:12 name`; other text stays as it is.
 
-    Where only the line of the definition is known, that is said: `name (defined at file.py:12)`.
+    Where only the line of the definition is known, the text is `name (defined at file.py:12)`.
     """
     if match := _FRAME.fullmatch(frame):
         return f"{match[1]}:{match[2]} {match[3]}".rstrip()

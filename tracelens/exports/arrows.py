@@ -11,7 +11,7 @@ from tracelens.exports.export import Selection
 from tracelens.schemas import DEVICE_WORK
 
 _OF_OPS = 1 << 31
-"""The first number of arrows between ops. Those of launches are counted from 0."""
+"""The first number of arrows between ops; those of launches begin at 0."""
 
 
 @dataclass(slots=True)
@@ -78,7 +78,7 @@ class Arrows:
 
 
 def _pairs(selection: Selection, rank: int) -> pl.DataFrame:
-    """Return a row for each end of an arrow between ops; of an op's several arrows, the first."""
+    """Return one row per end of an arrow between ops; of an op's arrows, only the first counts."""
     columns = ("span_id", *NODE, "thread_id", "start_ns")
     has_number = pl.col("sequence_number").is_not_null()
     numbered = selection.rows("spans", rank, *columns, where=has_number)

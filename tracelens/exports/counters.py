@@ -1,4 +1,4 @@
-"""Compute counters of a timeline that no profiler recorded: work in queues, copies' bandwidth."""
+"""Compute counters that no profiler recorded: work in queues, bandwidth of copies."""
 
 from collections.abc import Iterator
 
@@ -12,7 +12,7 @@ _Series = tuple[tuple[object, str], pl.DataFrame]
 
 
 def queue_lengths(selection: Selection, rank: int) -> Iterator[_Series]:
-    """Yield, for each stream, how much work was launched that had not begun.
+    """Yield, for each stream, how much work was launched and has not begun.
 
     The number grows where a call begins, and falls where its kernel, copy or fill begins, as in
     Holistic Trace Analysis.
@@ -34,7 +34,7 @@ def queue_lengths(selection: Selection, rank: int) -> Iterator[_Series]:
 
 
 def bandwidths(selection: Selection, rank: int) -> Iterator[_Series]:
-    """Yield, for each direction, the bytes per nanosecond that the copies under way move."""
+    """Yield, for each direction, the bytes per nanosecond that running copies move."""
     columns = ("device_id", "direction", "start_ns", "duration_ns", "size_bytes")
     duration_ns = pl.col("duration_ns")
     size_bytes = pl.col("size_bytes")

@@ -1,4 +1,4 @@
-"""The declaration of an export, and the part of a trace that is exported."""
+"""Declare an export, and select the part of a trace that is exported."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tracelens.errors import UsageError
 from tracelens.trace import Trace
 
 ROWS_AT_ONCE = 1 << 18
-"""Rows of a table that are in memory at a time, where they are written as they are read."""
+"""Number of rows of a table in memory at a time, where they are written as they are read."""
 _LARGE = ("spans", "api_calls", "kernels")
 
 
@@ -33,9 +33,9 @@ class Selection:
 
     @classmethod
     def of(cls, trace: Trace, ranks: Sequence[int] = (), steps: Sequence[int] = ()) -> Selection:
-        """Return the named ranks and steps, or all.
+        """Return the selection of the given ranks and steps, by default of all.
 
-        Raises UsageError for what the trace does not have.
+        Raises UsageError for ranks or steps that the trace does not have.
         """
         known_steps = steps_of(trace)["step"].unique().sort()
         known = known_steps.to_list()
@@ -110,7 +110,7 @@ class Selection:
     def in_time(self, frame: pl.DataFrame, rank: int, at: str = "start_ns") -> pl.DataFrame:
         """Return the rank's rows whose moment `at` lies in a chosen step.
 
-        This is for frames without a column of steps.
+        It is for frames without a column of steps.
         """
         of_rank = frame.filter(pl.col("rank") == rank)
         if self.steps is None:

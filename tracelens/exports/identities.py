@@ -3,7 +3,10 @@
 from dataclasses import dataclass, field
 
 _FIRST_MADE_UP, _LAST = 1 << 23, (1 << 31) - 1
-"""Linux numbers processes below 2^22. Perfetto holds 31 bits, and takes 0 for the idle process."""
+"""The range of numbers that are made up.
+
+Linux numbers processes below 2^22. Perfetto holds 31 bits, and takes 0 for the idle process.
+"""
 
 
 @dataclass(slots=True)

@@ -1,4 +1,4 @@
-"""Lay slices of a track in lanes: slices that overlap without nesting stand beside each other."""
+"""Lay slices of a track in lanes: slices that overlap without nesting get lanes of their own."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -17,8 +17,8 @@ class Lanes:
     """The slices of a track that are still open, lane by lane, as (end, row).
 
     A slice goes to the first lane where it overlaps none. With `is_nested`, it may also lie wholly
-    within what is open there. In the order of a lane's events, slices open and close like brackets,
-    even those without a duration. Rows are counted from the first slice added.
+    within the open slices there. In the order of a lane's events, slices open and close like
+    brackets, even those without a duration. Rows are counted from the first slice added.
     """
 
     is_nested: bool
@@ -45,7 +45,7 @@ class Lanes:
             lane += 1
 
     def close(self) -> Iterator[_Events]:
-        """Yield the ends of all that is open."""
+        """Yield the ends of all open slices."""
         for lane, still_open in enumerate(self.opened):
             if still_open:
                 ends = still_open[::-1]
@@ -59,7 +59,7 @@ class Lanes:
     def _placed(
         self, lane: int, rows: list[tuple[int, int, int]]
     ) -> tuple[list[int], list[int], list[tuple[int, int, int]]]:
-        """Return the events and times of a lane, and the rows that another lane gets."""
+        """Return the events and times of a lane, and the slices that do not fit into it."""
         open_now = self.opened[lane]
         events = []
         times = []

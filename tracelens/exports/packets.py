@@ -34,7 +34,7 @@ _VALUE = b"\xe1\x02"
 _FLOWS_OF_A_RANK = 1 << 32
 _END_OF_SLICE, _COUNTER = b"\x48\x02", b"\x48\x04"
 _OF_EACH = ("step", "correlation")
-"""Arguments that differ from slice to slice."""
+"""Arguments whose values differ from slice to slice."""
 _NOT_SHARED = {"start_ns", "end_ns", "first_flow", "n_flows", "ends_flow", *_OF_EACH}
 _INTEGER_VALUE = b"\x20"
 _DOUBLE_VALUE = b"\x29"
@@ -45,9 +45,10 @@ _SHAPES = {word: tuple(f"{word}_{axis}" for axis in "xyz") for word in ("grid", 
 
 @dataclass(slots=True)
 class PacketWriter:
-    """Write packets into a stream.
+    """Writes packets into a stream.
 
-    The writer knows what was interned, which tracks exist, what is open, and what was written.
+    The writer keeps the interned texts, the tracks, the open slices, and the counts of what it
+    wrote.
     """
 
     stream: BinaryIO
@@ -81,7 +82,7 @@ class PacketWriter:
         return self.words[kind, text]
 
     def rank(self, rank: int, processes: Sequence[int]) -> None:
-        """Describe a rank's processes. Its devices, steps and counters lie in the first of them."""
+        """Describe a rank's processes; its devices, steps and counters lie in the first of them."""
         self.processes = {}
         for process in processes:
             root = f"rank {rank}"
@@ -95,8 +96,8 @@ class PacketWriter:
     def track(self, path: tuple[str, ...], about: bytes = b"", *, has_name: bool = True) -> int:
         """Return the number of a track.
 
-        A new track is described first, and so are those it lies in. `about` says what kind of track
-        it is.
+        A new track is described first, and so are the tracks that it lies in. `about` gives the
+        kind of track.
         """
         if path not in self.tracks:
             parent = self.track(path[:-1]) if len(path) > 1 else None
@@ -137,7 +138,7 @@ class PacketWriter:
         return self.track((*path, beside)) if lane else number
 
     def event(self, kind: int, row: Mapping[str, Any]) -> bytes:
-        """Return an event's own bytes: its kind, name, category, and the rest as arguments."""
+        """Return an event's own bytes: its kind, name, category, and other columns as arguments."""
         parts = [wire.integer(9, kind)]
         name_number = self.word(_EVENT_NAMES, str(row["name"]))
         parts.append(wire.integer(10, name_number))
@@ -277,9 +278,9 @@ class PacketWriter:
         self.stream.write(wire.memory(wire.joined(pieces)))
 
     def _seen(self, times: pl.Series) -> None:
-        """Note the earliest time.
+        """Keep the earliest time.
 
-        Raises SourceError for one before the clock began, which Perfetto cannot hold.
+        Raises SourceError for a time before the clock began, which Perfetto cannot hold.
         """
         earliest = times.min()
         assert isinstance(earliest, int)

@@ -56,7 +56,7 @@ def _processes(selection: Selection, rank: int) -> list[int]:
 
 
 def _counters(writer: PacketWriter, selection: Selection, rank: int) -> None:
-    """Write the allocator's state, queues, copies and what was sampled, each as a counter track."""
+    """Write the allocator's state, queues, copies and sampled counters, each as a counter track."""
     allocations = selection.trace.frame("allocations")
     changes = selection.in_time(allocations, rank, "time_ns")
     by_device = changes.partition_by("device_id", as_dict=True)
@@ -84,7 +84,7 @@ def _place(device: object) -> str:
 
 
 def _losses(writer: PacketWriter, selection: Selection, rank: int) -> None:
-    """Write losses and damage of collecting as events at the beginning of the trace."""
+    """Write losses and damage found in collecting, as events at the beginning of the trace."""
     is_of_rank = pl.col("rank") == rank
     is_loss = pl.col("severity").is_in(["loss", "error"])
     lost = selection.trace.frame("diagnostics").filter(is_of_rank & is_loss)

@@ -22,7 +22,7 @@ _SCHEMA = "https://www.speedscope.app/file-format-schema.json"
 
 
 def write(selection: Selection, stream: BinaryIO) -> str:
-    """Write profiles of each rank's kernels, own time of the host and stops, and of each thread.
+    """Write profiles of each rank's kernels, host self time and stops, and of each thread.
 
     Kernels are in order of time. Returns how many profiles. Raises MissingTableError where there
     are no kernels, spans or stacks.
@@ -46,8 +46,8 @@ def write(selection: Selection, stream: BinaryIO) -> str:
 def _profiles(selection: Selection, rank: int, frames: dict[str, int]) -> Iterator[Iterator[str]]:
     """Yield the rank's profiles, each in pieces of text.
 
-    They are of its kernels, the host's own time and stops, if there are any, and of the lanes of
-    its threads.
+    They are of its kernels, the host's self time and stops, if there are any, and of its threads,
+    lane by lane.
     """
     for what, unit, stacks_of in _STACKS:
         stacks = stacks_of(selection, rank)

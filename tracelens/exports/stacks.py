@@ -15,16 +15,16 @@ from tracelens.errors import printable
 from tracelens.exports.export import Selection
 
 PRE_WINDOW, UNLINKED = "(launched before the trace began)", "(its call is unknown)"
-"""Frames around kernels without a call."""
+"""Names of the frame around kernels without a recorded call."""
 
 
 @dataclass(frozen=True, slots=True)
 class Stacks:
-    """What took a rank's time by stack.
+    """Rows of time with their stacks, for one rank.
 
-    `rows` are sorted by start: start_ns, duration_ns, the innermost name, `path` of what is around
-    it, and `place`, which keeps stacks of different places apart. A path is an index into `names`,
-    with its last name there, and into `parents`, with the path without that name, or -1.
+    `rows` are sorted by start: start_ns, duration_ns, the innermost name, `path` of the frames
+    around it, and `place`, which keeps stacks of different places apart. A path is an index into
+    `names`, with its last name there, and into `parents`, with the path without that name, or -1.
     """
 
     rows: pl.DataFrame
@@ -72,7 +72,7 @@ def kernel_stacks(selection: Selection, rank: int) -> Stacks:
 
 
 def host_stacks(selection: Selection, rank: int) -> Stacks:
-    """Return the stacks of a rank's spans and API calls, each once, with its own time."""
+    """Return the distinct stacks of a rank's spans and API calls, with their self time."""
     columns = ("rank", "span_id", "parent_id", "depth", "name", "start_ns", "self_ns", "step")
     spans = selection.trace.select("spans", *columns, "thread_id", rank=rank)
     trees = list(span_trees(spans)) if spans.height else []
@@ -101,7 +101,7 @@ def host_stacks(selection: Selection, rank: int) -> Stacks:
 
 
 def _by_stack(rows: pl.DataFrame, steps: Sequence[int] | None) -> pl.DataFrame:
-    """Sum own time of the rows of the steps: thread_id, name, path, start_ns and duration_ns."""
+    """Sum the self time of rows in the steps: thread_id, name, path, start_ns and duration_ns."""
     own_ns = pl.col("own_ns")
     is_chosen = own_ns > 0 if steps is None else (own_ns > 0) & pl.col("step").is_in(steps)
     keys = ("thread_id", "name", pl.col("path").fill_null(-1))
@@ -110,7 +110,7 @@ def _by_stack(rows: pl.DataFrame, steps: Sequence[int] | None) -> pl.DataFrame:
 
 
 def stop_stacks(selection: Selection, rank: int) -> Stacks:
-    """Return the stacks at which a debugger stopped a rank, each once, with 1 as their time."""
+    """Return the distinct stacks at which a debugger stopped a rank; each has a time of 1."""
     frames = selection.trace.frame("frames").filter(rank=rank)
     known: dict[tuple[int, str], int] = {}
     parents = list[int]()

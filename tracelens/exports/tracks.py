@@ -27,12 +27,12 @@ _SPAN = ("name", "kind", "module_path", "phase", "input_shapes", "input_dtypes")
 
 @dataclass(frozen=True, slots=True)
 class Track:
-    """Some more slices of one place, by start and longest first.
+    """Some slices of one place, by start and longest first; more may follow.
 
     Columns: start_ns, end_ns, category, name, and others with details. `path` names the track and
-    what it lies in, outermost first. `first_flow` and `n_flows` are the numbers of the arrows that
-    begin at a slice, or end there where `ends_flow`. Slices of a host `thread` (its process and
-    number) lie in each other.
+    those that it lies in, outermost first. `first_flow` and `n_flows` are the numbers of the arrows
+    that begin at a slice, or end there where `ends_flow`. Slices of a host `thread` (its process
+    and number) are nested.
     """
 
     path: tuple[str, ...]
@@ -41,7 +41,7 @@ class Track:
 
 
 def tracks_of(selection: Selection, rank: int) -> Iterator[Track]:
-    """Yield the tracks of a rank with any slices; a track that goes on comes again.
+    """Yield the tracks of a rank with any slices; a track may come several times, with more slices.
 
     First come steps, and each device's idle time and waits. Then come host threads and streams,
     window by window.
@@ -126,7 +126,7 @@ def _by(frame: pl.DataFrame, *keys: str) -> list[tuple[tuple[object, ...], pl.Da
 def _device_work(
     selection: Selection, rank: int, window: pl.Expr | None, arrows: Arrows
 ) -> pl.DataFrame:
-    """Return the rank's kernels, copies and fills in a window, with what is known of each."""
+    """Return the rank's kernels, copies and fills in a window, with their recorded details."""
 
     def rows(table: str, *more: str) -> pl.DataFrame:
         columns = (*_STREAM, *_TIMES, "api_call_id", "correlation_id", "step", *more)

@@ -1,9 +1,9 @@
 """Encode protobuf: messages field by field, and packets of one shape by whole columns.
 
-A million slices take 0.3 s; as message objects they take 4.8 s. What slices share is encoded once.
-Only times, numbers of flows, and what differs from slice to slice are put in by columns. Lengths
-must not depend on these, so they are varints of a fixed width (padded, which protobuf's readers
-accept). Encoding: protobuf.dev/programming-guides/encoding.
+A million slices take 0.3 s; as message objects they take 4.8 s. Bytes that slices share are encoded
+once. Only times, numbers of flows, and values that differ from slice to slice are put in by
+columns. Lengths must not depend on these, so they are varints of a fixed width (padded, which
+protobuf's readers accept). Encoding: protobuf.dev/programming-guides/encoding.
 """
 
 from collections.abc import Sequence
@@ -103,7 +103,7 @@ def eight_bytes(values: pl.Series) -> pa.Array:
 
 
 def joined(pieces: Sequence[pa.Array | pa.Scalar]) -> pa.Array:
-    """Return the pieces of each packet, one behind the other."""
+    """Return the pieces of each packet, joined in order."""
     return pc.binary_join_element_wise(*pieces, constant(b""))
 
 

@@ -1,4 +1,4 @@
-"""Hand traces to other tools' analyses, in the form that these have after parsing."""
+"""Hand traces to other tools' analyses, in the form that these tools have after parsing."""
 
 from importlib import import_module
 from typing import Any

@@ -100,10 +100,10 @@ def _trace_class(reader: Any) -> Any:
             self.symbol_table = import_module("hta.common.trace_symbol_table").TraceSymbolTable()
 
         def parse_traces(self, *_: Any, **__: Any) -> None:
-            """Do nothing: HTA's TraceDiff calls this also on traces that are parsed already."""
+            """Do nothing: HTA's TraceDiff also calls this for traces that are parsed already."""
 
         def get_raw_trace_for_one_rank(self, rank: int = 0) -> dict[str, Any]:
-            """Return events of a rank as in a Chrome trace, each at the place of its index."""
+            """Return events of a rank as in a Chrome trace, each at the position of its index."""
             frame = self.get_trace(rank)
             symbols = self.symbol_table.get_sym_table()
             events: list[dict[str, Any]] = [dict(_PROFILER, ts=self.min_ts, dur=0, args={})]
@@ -325,8 +325,8 @@ def _frame(module: Any, symbols: Any, events: pl.DataFrame) -> Any:
 def _iterations(frame: Any, symbols: list[str]) -> np.ndarray[Any, Any]:
     """Return the step of each event as HTA finds it, -1 for none.
 
-    A host event is in a step by time, a device event by its linked call. HTA's own function asks
-    every step about every event, in Python.
+    A host event belongs to a step by its time, a device event by its linked call. HTA's own
+    function compares every event with every step, in Python.
     """
     steps = {
         i: int(name[13:])

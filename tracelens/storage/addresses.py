@@ -42,7 +42,7 @@ def url_of(path: str | os.PathLike[str]) -> str | None:
 
 
 def refuse_credentials(text: str) -> None:
-    """Raise SourceError for a URL that holds a user, a password, a key or a signature.
+    """Raise SourceError for a URL that contains a user, a password, a key or a signature.
 
     The error does not repeat the URL.
     """
@@ -54,5 +54,5 @@ def refuse_credentials(text: str) -> None:
 
 
 def shown(path: str | os.PathLike[str]) -> str:
-    """Return the address for messages. A URL gets both its slashes back."""
+    """Return the address for messages, in which a URL has both its slashes again."""
     return url_of(path) or str(Path(path))

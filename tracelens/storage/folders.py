@@ -20,7 +20,7 @@ except ImportError:  # Windows, where an open folder cannot be removed anyway
     fcntl = None  # type: ignore[assignment]
 
 _NEW_S = 60
-"""Younger folders are not removed. Their process may not have locked them yet."""
+"""Folders younger than this are kept, as their process may not have locked them yet."""
 
 
 @contextmanager
@@ -50,7 +50,7 @@ class OwnFolder(tempfile.TemporaryDirectory[str]):
         self._place = _lock(Path(self.name), wait=False)
 
     def cleanup(self) -> None:
-        """Remove it."""
+        """Remove the folder."""
         super().cleanup()
         if self._place is not None:
             os.close(self._place)

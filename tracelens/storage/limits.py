@@ -1,4 +1,4 @@
-"""Limit what hostile input can take of memory and time; the environment can raise each limit.
+"""Limit the memory and time that hostile input can take; the environment can raise each limit.
 
 The limits are far above anything a profiler writes. Input above one is refused or counted, and the
 message names its variable.
@@ -73,7 +73,7 @@ NAMES = Limit(
     " most time; all others are one row, such as `(2,900,000 other ops)`.",
 )
 SHARE_OF_MEMORY = 8
-"""An eighth of the memory: any file may become that large."""
+"""A file may become as large as the memory divided by this, whatever its own size."""
 LIMITS = (EXPANSION, EVENT_MIB, NESTING, LOG_MIB, TRACES, MODULES, QUERY_MIB, NAMES)
 
 

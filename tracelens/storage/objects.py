@@ -49,7 +49,7 @@ _CREDENTIAL_HOSTS = ("169.254.", "metadata.google", "/latest/api/token")
 class Listed(NamedTuple):
     """An object or a local file: its address, name, size and ETag.
 
-    The ETag changes with the content.
+    The ETag changes whenever the content does.
     """
 
     address: str
@@ -65,7 +65,7 @@ class Objects:
     """
 
     def __init__(self, address: str | os.PathLike[str]) -> None:
-        """Open the place; nothing is asked of the store yet.
+        """Open the place without a request to the store.
 
         Raises SourceError without the extra `cloud`.
         """
@@ -158,7 +158,7 @@ class Objects:
                     stream.write(chunk)
 
     def remove(self, keys: Iterable[str]) -> None:
-        """Remove objects; it is no error where one is gone already."""
+        """Remove objects; one that is gone already is no error."""
         with self._plain("removed"):
             for key in keys:
                 try:
@@ -215,9 +215,9 @@ def is_of_store(error: BaseException) -> bool:
 
 
 def _credentials(url: str) -> dict[str, Any]:
-    """Return where S3's credentials stand in a profile's file, as boto3 reads them.
+    """Return the setting by which S3's credentials are read as boto3 reads a profile's file.
 
-    Return nothing where they stand elsewhere.
+    The result is empty where the credentials are elsewhere.
     """
     has_profile = "AWS_PROFILE" in os.environ or Path("~/.aws/credentials").expanduser().exists()
     if (

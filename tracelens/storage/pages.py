@@ -1,9 +1,9 @@
 """Read the sizes of a Parquet file's pages once inflated, from the pages' own headers.
 
-Readers believe these, whatever the file's footer says. Footer and headers are structs of Thrift's
-compact protocol; the numbers of their fields are those of FileMetaData and PageHeader in
-parquet.thrift. Arrow's own reader is not asked where a column lies: it ends the process where the
-column's statistics have a wrong size (pyarrow 26).
+Readers believe these headers, whatever the file's footer says. Footer and headers are structs of
+Thrift's compact protocol; the numbers of their fields are those of FileMetaData and PageHeader in
+parquet.thrift. Arrow's own reader cannot be asked for a column's position: it ends the process
+where the column's statistics have a wrong size (pyarrow 26).
 """
 
 import mmap
@@ -13,9 +13,9 @@ from typing import Any, TypeAlias
 
 Text: TypeAlias = bytes | mmap.mmap
 _LARGEST_BYTES = 16 << 20
-"""Pages of larger files are believed.
+"""Pages of larger files are not checked.
 
-One becomes 2 GiB at most, as much as such a file may become.
+A page becomes 2 GiB at most, as much as such a file may become.
 """
 _DEEPEST = 16
 _BOOLEANS, _BYTE, _INTEGERS, _DOUBLE, _BINARY, _LIST, _STRUCT = (1, 2), 3, (4, 5, 6), 7, 8, 9, 12
@@ -59,9 +59,9 @@ def _walked(text: mmap.mmap, place: int, end: int) -> int:
 
 
 def _chunks(text: mmap.mmap) -> Iterator[tuple[str, int, int]]:
-    """Yield each column of each group of rows, from the footer.
+    """Yield each column of each row group in the footer.
 
-    It is the column's name, where its pages begin, and their length.
+    It is the column's name, the position of its pages, and their length.
     """
     begin = len(text) - 8 - int.from_bytes(text[-8:-4], "little")
     _, footer = _struct(text[max(0, begin) : -8], 0)

@@ -1,4 +1,4 @@
-"""Reading columns from the Parquet files that `Table.write` made."""
+"""Read columns from the Parquet files that `Table.write` made."""
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -10,9 +10,10 @@ from tracelens.storage.limits import EXPANSION, may_become
 
 _MANY = 1 << 20
 _LONG = 1 << 13
-"""A column without a text longer than this needs no count of its bytes.
+"""A column whose texts are all shorter than this needs no count of its bytes.
 
-Kernels' names may be that long."""
+Kernels' names may be that long.
+"""
 
 
 def read_columns(file: Path, columns: Sequence[str], strings: Sequence[str]) -> pl.DataFrame:

@@ -1,6 +1,6 @@
 """Write finished tables in a background thread while later ones are made.
 
-So they need not stay in memory.
+Finished tables then need not stay in memory.
 """
 
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -33,7 +33,7 @@ class Store:
         return self
 
     def __exit__(self, *_: object) -> None:
-        """Wait for what is being written."""
+        """Wait until all tables are written."""
         self._pool.shutdown(cancel_futures=True)
 
     def put(self, table: Table, frame: pl.DataFrame) -> None:
@@ -51,9 +51,9 @@ class Store:
             self._begun[table.name][1].result()
 
     def finish(self) -> dict[str, Stored]:
-        """Return all tables by name, after they are written.
+        """Return all tables by name, once they are written.
 
-        Raises what writing raised: SchemaError, or OSError.
+        Raises the error of a failed write: SchemaError, or OSError.
         """
         for _, written in self._begun.values():
             written.result()

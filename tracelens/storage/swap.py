@@ -1,4 +1,4 @@
-"""Replace a folder by another one, so that after a signal or a kill one of the two is there."""
+"""Replace a folder by another one, so that one of the two exists after a signal or a kill."""
 
 import ctypes
 import glob
@@ -91,7 +91,7 @@ def is_running(process_id: int) -> bool:
 
 @contextmanager
 def signals_deferred() -> Iterator[None]:
-    """Defer signals that would end the program until the body is over.
+    """Defer signals that would end the program until the body has ended.
 
     Such signals reach the main thread only, so nothing is done in another thread.
     """

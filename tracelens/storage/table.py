@@ -164,9 +164,9 @@ class Table:
         return frame
 
     def check_values(self, frame: pl.DataFrame) -> None:
-        """Make sure that None values and enum words are as declared.
+        """Check that None values and enum words are as declared.
 
-        Raises SchemaError naming the first column not so.
+        Raises SchemaError naming the first column in which they are not.
         """
         for column in self.columns:
             self.check_column(column, frame[column.name])

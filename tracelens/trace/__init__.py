@@ -1,4 +1,4 @@
-"""A trace: the collectors' captures, its directory, and its tables in memory."""
+"""A trace: the collectors' captures, its directory on disk, and its tables in memory."""
 
 from tracelens.trace.trace import Trace
 

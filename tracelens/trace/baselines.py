@@ -15,9 +15,9 @@ from tracelens.trace.trace import Trace
 
 PREFIX = "baseline:"
 FOLDER = Path("tracelens-baselines")
-"""The folder of baselines that are named without one."""
+"""The folder of baselines that are named without a folder."""
 LATEST = 10
-"""Latest runs that a new one is judged by.
+"""Number of latest runs that a new one is judged by.
 
 A run of months ago says little about a machine today.
 """
@@ -26,7 +26,7 @@ _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 
 
 def add_run(baseline: str, trace: Trace) -> Path:
-    """Store a run in a baseline, and return its path; a new baseline is made.
+    """Store a run in a baseline, which is made if it does not exist; return the run's path.
 
     A run's name is the time at which it was added (UTC), so that runs sort by it. Raises UsageError
     for an invalid name, and SourceError where it cannot be written.
@@ -65,7 +65,7 @@ def run_names(folder: Path) -> list[str]:
 
 
 def added_at(run: str) -> datetime | None:
-    """Return when `add_run` gave a run this name (UTC); None for any other name."""
+    """Return the time (UTC) that `add_run` wrote into a run's name; None for any other name."""
     try:
         return datetime.strptime(run.partition("-")[0], _TIME).replace(tzinfo=UTC)
     except ValueError:
@@ -83,7 +83,7 @@ def with_runs(paths: Iterable[Path]) -> list[Path]:
 
 
 def names_in(folder: Path) -> list[str]:
-    """Return names of the baselines in a local folder."""
+    """Return the names of the baselines in a local folder."""
     return (
         sorted(subfolder.name for subfolder in folder.iterdir() if subfolder.is_dir())
         if folder.is_dir()
@@ -92,7 +92,7 @@ def names_in(folder: Path) -> list[str]:
 
 
 def folder_of(baseline: str) -> Path:
-    """Return the folder of a baseline: in FOLDER, or where a path or URL before its name says.
+    """Return the folder of a baseline: in FOLDER, or in the path or URL that precedes its name.
 
     Raises UsageError for an invalid name.
     """

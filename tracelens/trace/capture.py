@@ -30,7 +30,7 @@ SOURCE_UNREAD = "source_unread"
 class SourceFile:
     """A file that was read: its name without folders, size and SHA-256.
 
-    A path may tell who ran it.
+    Folders are left out, as a path may show who ran it.
     """
 
     name: str
@@ -81,7 +81,7 @@ class Diagnostics:
 
 @dataclass(frozen=True, slots=True)
 class HostFacts:
-    """Facts that tell whether captures are of one host, and of one job.
+    """Facts that show whether captures are of one host, and of one job.
 
     They are never written. `host` is a digest of the host's name in the source. `groups` maps the
     names of process groups to their ranks.
@@ -244,7 +244,7 @@ def key_of(table: str, rank: int | str, attempt: str) -> str:
 
 
 def no_manifest(folder: str, error: Exception) -> SourceError:
-    """Return the error for a folder that is no trace."""
+    """Return the error for a folder without a manifest, which is no trace."""
     return SourceError(
         f"{folder}: expected a trace directory with a manifest.json, found none that can be read "
         f"({first_line(error)}); make one with tracelens collect files"

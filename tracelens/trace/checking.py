@@ -1,4 +1,4 @@
-"""Checks on a trace's rows: types, ids, pointers, order and ranges of every table."""
+"""Check a trace's rows: types, ids, pointers, order and ranges of every table."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -42,7 +42,7 @@ def blame_rows(*traces: Trace) -> Iterator[None]:
     """Raise SourceError in place of an error of the body that impossible rows caused.
 
     The rows are those of a trace on disk. They are checked only after an error, so a sound trace
-    pays nothing. Any other error goes on unchanged.
+    costs no time. Any other error is raised unchanged.
     """
     try:
         yield

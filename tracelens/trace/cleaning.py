@@ -1,4 +1,4 @@
-"""Mask in names and texts of a source what would tell who ran a program, and where.
+"""Mask names and texts of a source that would show who ran a program, and where.
 
 Paths keep only their file's name. Only unmistakable shapes are masked: a token's prefix, a path's
 beginning, or a file's ending. A name that is merely long, such as a kernel's or a module's, stays.
@@ -62,7 +62,7 @@ _MAY_BE = (
     r"""[/\\~][^\s"'`<>(){}|;,:=*?/\\\[\]]+[/\\]|[\\/](?:home|Users)[\\/]|~[\w.-]*/|file:|"""
     + MAY_BE_SECRET
 )
-"""Matches every text with something to mask. Applying it first saves nine tenths of the work."""
+"""Matches every text with something to mask; checking it first saves nine tenths of the work."""
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _COMMON = {
     "root",
@@ -79,7 +79,7 @@ _COMMON = {
 }
 _SHORTEST_OWNER = 3
 _AT_ONCE = 1 << 16
-"""Words that are looked at together."""
+"""Number of words that are checked together."""
 
 
 def clean(capture: Capture, owners: Collection[str] = ()) -> None:
@@ -130,7 +130,7 @@ def whole_text(value: Any) -> Any:
 
 
 def _map_texts(value: Any, change: Callable[[str], str]) -> Any:
-    """Replace every text of parsed JSON, keys included, by what `change` returns for it."""
+    """Replace every text of parsed JSON, keys included, by the result of `change` for it."""
     if isinstance(value, str):
         return change(value)
     if isinstance(value, dict):

@@ -1,4 +1,4 @@
-"""A trace in memory whose tables stay as collectors made them until one is asked for."""
+"""A trace in memory whose tables stay as collectors made them until one is read."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tracelens.trace.writing import RankPart
 
 
 class Collected(Trace):
-    """A trace that keeps tables as collectors made them until one is asked for.
+    """A trace that keeps tables as collectors made them until one is read.
 
     In that form they may take half the memory.
     """

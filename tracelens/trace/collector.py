@@ -1,4 +1,4 @@
-"""The declaration of a collector, and the registry of all collectors by name."""
+"""Declare a collector, and keep the registry of all collectors by name."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -27,9 +27,9 @@ class Run:
 
 
 class Found(NamedTuple):
-    """A tool that was looked for.
+    """The result of looking for a tool.
 
-    Whether it is here, its version if known, and advice where it lacks a part.
+    It says whether the tool is here, its version if known, and advice where it lacks a part.
     """
 
     is_here: bool
@@ -109,7 +109,7 @@ def reading_words() -> dict[str, str]:
 def read_by(words: Mapping[str, str]) -> Iterator[None]:
     """Let the body read sources by these choices.
 
-    `reading_words` returned them in another process.
+    They are the result of `reading_words` in another process.
     """
     known = [
         (collector.reading, words[kind])

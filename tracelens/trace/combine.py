@@ -1,4 +1,4 @@
-"""Combining the captures of one program's run, from one or several sources, into a trace."""
+"""Combine the captures of one program's run, from one or several sources, into a trace."""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -124,7 +124,7 @@ def _settle(captures: Sequence[Capture], ranks: Sequence[int]) -> list[tuple[int
 def _one_profiler_a_rank(
     settled: Iterable[tuple[int, Capture]], events: str | None
 ) -> dict[int, Capture]:
-    """Return by rank the capture whose events are kept: of profiler `events`, else the first."""
+    """Return, by rank, the capture whose events are kept: of profiler `events`, else the first."""
     order = {kind: place for place, kind in enumerate(COLLECTORS)} | {events: -1}
     chosen: dict[int, Capture] = {}
     for rank, capture in settled:
@@ -167,7 +167,7 @@ def _tables(
 
 
 def _renumber(kept: Sequence[tuple[int, Capture, dict[str, pl.DataFrame | Stored]]]) -> None:
-    """Make ids unique within each rank that has several captures, and columns that point at them.
+    """Make ids, and columns that refer to them, unique within each rank that has several captures.
 
     The ids of a capture begin after the last id of the capture before.
     """

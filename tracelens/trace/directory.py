@@ -136,7 +136,7 @@ class Part(NamedTuple):
 
 
 def version_of(file: Path) -> tuple[int, ...]:
-    """Return what changes if another file takes a file's place; nothing where there is none."""
+    """Return a value that changes if another file takes a file's place; empty without a file."""
     try:
         about = file.stat()
     except OSError:
@@ -210,7 +210,7 @@ def read_parts(
 def _changed_groups(
     part: Part, columns: Sequence[str], change: Callable[[pa.Table], pa.Table]
 ) -> Iterator[pl.DataFrame]:
-    """Yield columns of the part, changed, group of rows by group."""
+    """Yield columns of the part, changed, one row group at a time."""
     own = [column for column in columns if column != "rank"]
     for rows in read_groups(part.file, own, use_threads=True):
         found = pl.DataFrame(pl.from_arrow(change(rows)))

@@ -17,7 +17,7 @@ from tracelens.trace.collector import COLLECTORS
 PREFIX = "tracelens-fetched-"
 """Prefix of temporary folders for fetched objects."""
 REQUESTS = 16
-"""Objects that are asked for at a time."""
+"""Number of objects that are requested at a time."""
 
 
 def listed(url: str) -> tuple[list[Listed], list[Listed]]:
@@ -51,7 +51,7 @@ def beside(source: Path) -> list[Path]:
 
 
 def fetch(one: Listed, folder: Path) -> Path:
-    """Return an object as a file of its name in the folder.
+    """Copy an object into the folder, under its name; return the file.
 
     Raises SourceError where it has changed since it was listed.
     """

@@ -1,7 +1,7 @@
 """Choose the names of kernels and spans that results list: those with most time; others share one.
 
-Some programs give each kernel a name of its own. Results with one row per name would then be as
-large as the trace, and a report would need several times its memory.
+Some programs name each kernel differently. Results with one row per name would then be as large as
+the trace, and a report would need several times its memory.
 """
 
 from __future__ import annotations
@@ -16,10 +16,10 @@ import pyarrow as pa
 from tracelens.storage.limits import NAMES
 
 _NAMED = {"kernels": ("kernels", "name"), "spans": ("spans", "name"), "sites": ("spans", "op")}
-"""For each table with such names: the table with their time, and its own column of names."""
+"""For each table with such names: the table that has their time, and its own column of names."""
 _KERNELS, _OPS, _FUNCTIONS, _RANGES, _MODULES = "kernels", "ops", "Python functions", "ranges", ""
 _WHAT = pl.Enum([_KERNELS, _OPS, _RANGES, _FUNCTIONS, _MODULES])
-"""Groups of names, each with its own limit. Modules are layers, so all of them are listed."""
+"""Groups of names, each with its own limit; modules are layers, so all of them are listed."""
 _OF_KIND = {"op": _OPS, "python": _FUNCTIONS, "module": _MODULES}
 """The group of a kind of spans; all other kinds are ranges."""
 _KEY = ("hash", "what")
@@ -33,7 +33,7 @@ class Source(Protocol):
         """Return the number of rows of a table."""
 
     def n_names(self, name: str) -> int | None:
-        """Return how many names a table has at most; None where that takes reading them."""
+        """Return an upper bound of a table's names; None where that requires reading them."""
 
     def batches(self, name: str, *columns: str) -> Iterator[tuple[int, list[pa.RecordBatch]]]:
         """Yield rows of some columns."""

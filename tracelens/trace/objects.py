@@ -115,7 +115,7 @@ def write_objects(url: str, folder: Path, *, force: bool) -> None:
 
 
 def upload(objects: Objects, folder: Path, attempt: str) -> dict[str, dict[str, int]]:
-    """Write the tables of a local trace; returns their sizes in bytes, by table and rank."""
+    """Write the tables of a local trace; return their sizes in bytes, by table and rank."""
     sizes: dict[str, dict[str, int]] = {}
     with ThreadPoolExecutor(_UPLOADS) as pool:
         done = []
@@ -143,5 +143,5 @@ def commit(objects: Objects, manifest: dict[str, object], *, force: bool = False
 
 
 def json_bytes(value: object) -> bytes:
-    """Write JSON for programs and for people."""
+    """Return a value as indented JSON, which programs and people can read."""
     return (json.dumps(value, indent=1) + "\n").encode()

@@ -1,4 +1,4 @@
-"""Make the table of ranks: where each ran, as far as sources tell, without names of hosts."""
+"""Make the table of ranks: where each ran, as far as sources show, without names of hosts."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _TABLE = TABLES["ranks"].without("rank")
 
 @dataclass(frozen=True, slots=True)
 class RankPlace:
-    """Where a rank ran, as far as its source tells.
+    """The place in which a rank ran, as far as its source shows.
 
     `device_id` is the device that ran most kernels, `n_devices` how many devices the source
     describes. `facts` holds those columns of the table `ranks` that the source knows.
@@ -31,7 +31,7 @@ class RankPlace:
 
     @classmethod
     def of(cls, rank: int, capture: Capture) -> RankPlace:
-        """Return what a capture tells of its rank: its table, or else its number of ranks."""
+        """Return the place that a capture records for its rank, or only the number of ranks."""
         rows, size = capture.table("ranks"), capture.settings.get(WORLD_SIZE)
         facts = {"world_size": size if isinstance(size, int) else None}
         if rows is not None:

@@ -1,4 +1,4 @@
-"""Refuse sources that cannot be ranks of one program, by what they say of themselves."""
+"""Refuse sources that cannot be ranks of one program, by the facts that they record."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _TIMED = ("kernels", "api_calls", "spans")
 
 @dataclass(frozen=True, slots=True)
 class RankFacts:
-    """What a rank's source says that shows which ranks are of one program.
+    """Facts of a rank's source that show which ranks are of one program.
 
     `extent` is the start of its first event and the end of its last, None without a common clock.
     `collectives` are its calls. Doubts are counted in `diagnostics`.
@@ -145,8 +145,8 @@ def _listed(ranks: Sequence[int]) -> str:
 def _far(ranks: Sequence[RankFacts]) -> Iterator[tuple[RankFacts, RankFacts, str]]:
     """Yield the first two ranks that lie hours apart, and why that counts.
 
-    It does not count where something else shows that they are of one program. A rank that began
-    after all others had ended gets a warning.
+    It does not count where other facts show that they are of one program. A rank that began after
+    all others had ended gets a warning.
     """
     extents = [(rank, rank.extent) for rank in ranks if rank.extent is not None]
     extents.sort(key=lambda pair: pair[1])

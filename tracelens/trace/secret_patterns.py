@@ -1,11 +1,4 @@
-"""List shapes of passwords, keys and tokens: patterns in Rust's syntax, and what is kept of each.
-
-Tokens that a service issues have a prefix of its own. Their patterns are those of detect-secrets
-1.5.0 (Yelp, Apache License 2.0; https://github.com/Yelp/detect-secrets), as far as a prefix makes
-them unmistakable. Patterns that long names of kernels match, such as 32 hexadecimal digits, are
-left out, and so is look-ahead, which this syntax lacks. `ISSUED` has others in the same form, with
-lengths from the services' own documentation.
-"""
+"""List patterns of passwords, keys and tokens, in Rust's syntax, and the part that is kept."""
 
 DETECT_SECRETS_VERSION = "1.5.0"
 DETECT_SECRETS = (
@@ -99,4 +92,4 @@ MAY_BE_SECRET = (
     r"|ASIA|ABIA|ACCA|AROA|AIDA|AIza|ya29|8Q~|gh[pousr]_|github_pat_|gl[a-z]+-|GR1348941|hf_|sk-"
     r"|xox[abeoprs]-|nvapi-|[rsp]k_(?:live|test)_|npm_|pypi-|SG\.|dapi|dckr_|sq0csp-|eyJ|PRIVATE KEY"
 )
-"""Matches every text with a secret, so that most texts are looked at once."""
+"""Matches every text with a secret, so that most texts are checked with one pattern only."""

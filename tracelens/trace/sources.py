@@ -23,7 +23,7 @@ SKIPPED = "file_skipped"
 HEAD_BYTES = 1 << 16
 _NAMED = 3
 _GZIP, _UNPACKED_BYTES = b"\x1f\x8b", 4096
-"""The first bytes of gzip, and how many of its bytes unpack to something if they are sound."""
+"""The first bytes of gzip, and how many of its bytes suffice to unpack something."""
 
 
 def read_captures(paths: Paths, kind: str | None = None) -> list[Capture]:
@@ -176,9 +176,10 @@ def _members(path: Path, kind: str | None) -> list[Path]:
 
 
 def _is_there(path: Path) -> bool:
-    """Return whether there is a file or folder. Raises PermissionError where one may not look.
+    """Return whether there is a file or folder.
 
-    From Python 3.14 on, `Path.exists` returns False there.
+    Raises PermissionError where the folder around it may not be read; from Python 3.14 on,
+    `Path.exists` returns False there.
     """
     try:
         path.stat()

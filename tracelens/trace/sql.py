@@ -1,8 +1,9 @@
 """Run SQL over a trace's tables: one query, which reads only these tables and writes nothing.
 
-Polars has functions that stand in place of tables, such as read_csv. It opens what they name before
-a plan can be looked at, with the user's credentials if that is an address. So each function of a
-query is looked up before anything runs, and those that are no functions of columns are refused.
+Polars has functions that stand in place of tables, such as read_csv. It opens the files or
+addresses in their arguments before a plan can be examined, with the user's credentials for an
+address. So each function of a query is looked up before anything runs, and functions that do not
+compute columns are refused.
 """
 
 import os
@@ -32,8 +33,8 @@ _TOKEN = re.compile(
 )
 """The parts of a query.
 
-`unclear` is text on whose meaning dialects differ: nested comments, a quote after a backslash, $$,
-and a quote without its end.
+`unclear` is text whose meaning differs between dialects: nested comments, a quote after a
+backslash, $$, and a quote without its end.
 """
 _BEFORE_PARENTHESES = frozenset(
     """
@@ -102,7 +103,7 @@ def joins_without_rank(sql: str) -> bool:
 
 
 def _refuse_other_functions(statement: str) -> None:
-    """Refuse functions that are not of columns, such as read_csv, before anything runs.
+    """Refuse functions that do not compute columns, such as read_csv, before anything runs.
 
     Raises UsageError.
     """

@@ -1,4 +1,4 @@
-"""Writing a trace atomically: it is whole or absent."""
+"""Write a trace atomically: it is whole or absent."""
 
 import json
 from collections.abc import Callable, Iterable
