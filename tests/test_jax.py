@@ -176,7 +176,7 @@ def test_a_capture_of_the_cpu_says_what_its_file_says() -> None:
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        (gzip.compress(b'{"metadata":{"highres-ticks":true},"traceEvents":[{"name":"/host:CPU"}')[:-9],
+        (gzip.compress(b'{"metadata":{"highres-ticks":true},"traceEvents":[{"name":"/host:CPU"}', mtime=0)[:-9],
          "damaged or ends early"),
         (b'{"metadata":{"highres-ticks":true},"traceEvents":[{"name":"/host:CPU","ts":"x"}]}',
          "damaged or ends early"),
