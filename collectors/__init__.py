@@ -1,7 +1,7 @@
 """Collectors: each reads one kind of source into one Capture per rank.
 
-Some run a program to capture from. A new collector is a module that ends with `COLLECTOR`, its
-test, and one line in NAMES.
+Some run a program to capture from. A new collector consists of a module that ends with `COLLECTOR`,
+its test, and one line in NAMES.
 """
 
 import os
@@ -42,9 +42,9 @@ def collect(
 ) -> Trace:
     """Read sources of one program straight into a Trace in memory.
 
-    `kind` says of what kind all sources are, one of NAMES; None detects it from their content.
-    `ranks` gives the rank of each source. `events` names the profiler whose events are kept where
-    two captured the same rank; by default it is the first in NAMES. With `force_mix`, ranks that
+    `kind` is the kind of all sources, one of NAMES; None detects it from their content. `ranks`
+    gives the rank of each source. `events` names the profiler whose events are kept where two
+    captured the same rank; by default it is the first in NAMES. With `force_mix`, ranks that
     contradict each other are put together all the same, with a warning. Raises SourceError for a
     source that cannot be read, UsageError for a request that does not fit.
     """

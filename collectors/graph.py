@@ -1,4 +1,4 @@
-"""Read the sidecar in which a live capture records the graph of the model that ran."""
+"""Read the sidecar of a live capture with the graph of the model that ran."""
 
 import json
 from typing import Literal

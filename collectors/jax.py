@@ -37,7 +37,7 @@ _CALL = re.compile(r"^(?:cu|hip)[A-Z]|^cuda[A-Z]")
 _COPIES = ("h2d", "d2h", "d2d", "p2p")
 _MEMORIES = {"host": "pageable", "pageable": "pageable", "pinned": "pinned", "device": "device"}
 _MOST_EVENTS = 1_000_000
-"""XLA writes the most important million events of a longer capture, and does not say so."""
+"""Number of events above which XLA writes only the most important ones, without saying so."""
 _MOST_DIGITS = 18
 _AXES = ("x", "y", "z")
 _PLACE = ("process_id", "thread_id", "start_ns", "duration_ns")
@@ -195,7 +195,7 @@ def _op(event: _Event) -> _Op:
     """Return the HLO op of an event, with its layer and module.
 
     Its layer is the scope that jax.named_scope and the functions around it form, without the last
-    name, the primitive; else the module that XLA compiled.
+    name, which is the primitive; else the module that XLA compiled.
     """
     scopes = (event.text("name") or "").rpartition("/")[0]
     module = event.text("hlo_module")
@@ -250,7 +250,7 @@ def _device_work(event: _Event) -> tuple[str, dict[str, Any]]:
 
 @lru_cache(maxsize=1 << 12)
 def _launched(details: str) -> dict[str, int | None]:
-    """Return the columns of a kernel's details; a program has few different ones."""
+    """Parse a kernel's details into columns; as few of them differ, results are cached."""
     known = dict(_DETAIL.findall(details))
     static, dynamic = (_number(known.get(f"{word}_shared")) for word in ("static", "dynamic"))
     sizes = {
@@ -275,7 +275,8 @@ def _op_spans(
 ) -> list[dict[str, Any]]:
     """Return a span around each call that launches, named after the HLO op that it launches.
 
-    A call that launches several, such as cuGraphLaunch, has the module that they have in common.
+    A call that launches several, such as cuGraphLaunch, is named after the module that they have in
+    common.
     """
     spans = []
     for call in calls:

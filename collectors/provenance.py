@@ -1,4 +1,4 @@
-"""Sidecars with the modules that each generated kernel was made from.
+"""Read sidecars with the modules that each generated kernel was made from.
 
 A live capture records them at compile time.
 """
@@ -41,9 +41,9 @@ class _Provenance(Sidecar, frozen=True, kw_only=True):
     graphs: list[_Graph]
 
     def rows(self) -> pl.DataFrame:
-        """Return one row per node of each kernel.
+        """Return one row per kernel and node that it was made from.
 
-        A kernel without nodes has one row without a node.
+        A kernel without nodes has one row, in which the node is None.
         """
         rows = [
             (graph.key, graph.is_backward, order, call.name, call.is_extern, *node_fields)

@@ -2,10 +2,10 @@
 
 This is weaker evidence than a sidecar of --compile-provenance, for programs that ran without one.
 Nodes in a log have no modules. But the graph that Dynamo printed names parameters by their modules
-(`l_self_modules_fc_parameters_weight_`). And above each call in Inductor's generated code stands
-from which of Dynamo's nodes it came. A node without parameters gets the module of the node whose
-result it takes. Logs also hold paths, source lines and settings. Of all that, only names of nodes,
-operators, kernels and modules are read.
+(`l_self_modules_fc_parameters_weight_`). And a comment above each call in Inductor's generated code
+names the nodes of Dynamo's graph that it came from. A node without parameters gets the module of
+the node whose result it takes. Logs also hold paths, source lines and settings. Of all that, only
+names of nodes, operators, kernels and modules are read.
 """
 
 import re
@@ -55,7 +55,7 @@ _CompileId: TypeAlias = tuple[str, ...]
 class _Node:
     """A node of the graph that Dynamo printed.
 
-    It has operator, module and the evidence for it, and bytes of its output.
+    It has an operator, a module and the evidence for it, and the bytes of its output.
     """
 
     target: str
@@ -66,7 +66,7 @@ class _Node:
 
 @dataclass(slots=True)
 class _Log:
-    """What a log holds about compiled graphs.
+    """The compiled graphs in a log.
 
     For each compilation, it holds the graph that Dynamo printed, the last lowered graph, and
     generated code whose key is not known yet. `graphs` holds all three for each graph with a key.
@@ -241,7 +241,7 @@ def _module_by_number(word: str, order: list[str | None]) -> str | None:
 
 
 def _module_of_parameter(name: str) -> str | None:
-    """Return the module that a parameter's name names.
+    """Return the module in a parameter's name.
 
     It is layer1.0 for `L_self_modules_layer1_modules_0_parameters_weight_`.
     """
@@ -266,7 +266,7 @@ def _bytes(kind: str) -> int:
 
 
 def _calls(source: str) -> Iterator[tuple[str, bool, list[str]]]:
-    """Return the kernel calls of generated code, in order.
+    """Yield the kernel calls of generated code, in order.
 
     Each has a name, whether it calls a library, and the nodes named above it.
     """

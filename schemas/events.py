@@ -596,7 +596,7 @@ COLLECTIVES = Table(
     ("kernel_id",),
 )
 PARALLEL = {"tp": "tensor", "pp": "pipeline", "dp": "data", "ep": "expert", "cp": "context"}
-"""Kinds of parallelism that a rank has a place in, in short and in a word."""
+"""Kinds of parallelism in which a rank has a place, by short name, in words."""
 RANKS = Table(
     "ranks",
     "A rank of the job: where it runs, and its place in the job's parallelism.",

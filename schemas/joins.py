@@ -1,4 +1,4 @@
-"""Which columns lead from a row of one table to a row of another."""
+"""List the columns that lead from a row of one table to a row of another."""
 
 from typing import NamedTuple
 
@@ -21,7 +21,7 @@ class Join(NamedTuple):
 
 
 def key_of(table: str) -> list[str]:
-    """Return the columns that identify a row of the table; [] where none do."""
+    """Return the columns that identify a row of the table; the list is empty where none do."""
     return ["rank", _KEYS[table]] if table in _KEYS else []
 
 

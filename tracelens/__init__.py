@@ -86,7 +86,7 @@ def _open_trace(path: Any) -> Any:
 
 
 def _open_base(path: Any, trace: Any) -> Any:
-    """Open what a trace is compared with.
+    """Open the trace that another one is compared with.
 
     Of a folder with captures of graphs, open the captures of the trace's batch sizes.
     """
@@ -104,7 +104,7 @@ HOOKS.report_view = _report_view
 if not TYPE_CHECKING:
 
     def __getattr__(name: str) -> Any:
-        """Return one of the names above. With it, all of them are there."""
+        """Import and return a name of the package; the first use imports all of them."""
         if name not in __all__:
             from tracelens.errors import near  # noqa: PLC0415 - most imports need no error
 
@@ -115,5 +115,5 @@ if not TYPE_CHECKING:
         return globals()[name]
 
     def __dir__() -> list[str]:
-        """Return what the package offers."""
+        """Return the names in the package."""
         return __all__

@@ -1,6 +1,6 @@
 """The command `tracelens`, and `python -m tracelens`.
 
-Ctrl-C ends it from here on, even while modules are imported.
+From here on Ctrl-C ends it, even while modules are imported.
 """
 
 import os
@@ -10,7 +10,7 @@ from typing import NoReturn
 
 _SAID, _EXIT_INTERRUPTED = b"interrupted\n", 130
 _LEAST_BYTES = 2_000_000_000
-"""Address space below which the loaded libraries end the process without a word.
+"""With less address space than this, the loaded libraries end the process without a message.
 
 Tried with 1.1 to 2 GB; most of it is reserved and never used.
 """
@@ -33,7 +33,7 @@ def main() -> NoReturn:
 
 
 def _refuse_little_memory() -> None:
-    """Exit with a line where `ulimit -v` or `-d` leaves less memory than the libraries need."""
+    """Exit with a message where `ulimit -v` or `-d` leaves less memory than the libraries need."""
     try:
         import resource  # noqa: PLC0415 - Windows has no such module, and no such limits
     except ImportError:

@@ -10,7 +10,7 @@ from difflib import get_close_matches
 class TracelensError(Exception):
     """Base of every expected failure.
 
-    Its text says what was expected and found, where, and what to do next.
+    Its text says what was expected, what was found, where, and what to do next.
     """
 
     marks: tuple[str, ...] = ()
@@ -57,7 +57,7 @@ def first_line(error: BaseException) -> str:
 
 
 def near(word: str, known: Iterable[str]) -> str:
-    """Name the nearest of the known words."""
+    """Name known words that are near to a word, as a suggestion."""
     names = list(dict.fromkeys(known))
     matches = get_close_matches(word, names, n=3, cutoff=0.3) or names[:3]
     return f"near: {', '.join(matches)}" if matches else "there is none"

@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 
 class Share(NamedTuple):
-    """Work done, and all work: in bytes, or in pieces of any kind."""
+    """Work done, and all work, in bytes or in pieces of any kind."""
 
     done: int
     total: int
@@ -13,7 +13,7 @@ class Share(NamedTuple):
 
 
 def log_share(log: logging.Logger, share: Share, text: str) -> None:
-    """Log the step under way, with the share that is done before it."""
+    """Log the step under way, with the share of work that is done before it."""
     log.debug("%s", text, extra={"share": share})
 
 

@@ -50,7 +50,7 @@ class Section:
 
     @property
     def absent(self) -> str | None:
-        """Why the section has no rows, in words; None where it has some."""
+        """The reason why the section has no rows, in words; None where it has some."""
         if self.missing is not None:
             return f"No answer: {self.missing}"
         return "Nothing in this trace." if self.frame.is_empty() else None
@@ -60,10 +60,10 @@ class Section:
 class Report:
     """The input of every view: a trace, its base if compared, sections in the order of analyses.
 
-    `is_asked`: the sections were asked for by name, so each is drawn, with an answer or without.
-    `refused` says why two traces are not compared, as they are of two programs. `gate` is what was
-    asked with --fail-on. `whole` is the answer to a report of all sections. `rules` says how
-    comparisons are judged.
+    `is_asked`: the sections were asked for by name, so each is drawn, with or without rows.
+    `refused` is the reason why two traces are not compared, as they are of two programs. `gate`
+    holds the results of --fail-on. `whole` is the answer to a report of all sections. `rules` are
+    those by which comparisons are judged.
     """
 
     trace: Trace
@@ -77,7 +77,7 @@ class Report:
 
     @property
     def answer(self) -> Answer:
-        """The answer to the whole; made now for a report of chosen sections."""
+        """The answer to the whole; for a report of chosen sections, it is made here."""
         return self.whole or make_answer(self.trace, self.base, self.rules)
 
     @property
@@ -106,8 +106,8 @@ class Report:
     def to_read(self) -> list[Section]:
         """Return the sections to draw in reading order, verdicts first.
 
-        Sections without an answer are drawn only where asked for.
-        Moments are counted from the trace's first event, unless columns were asked for one by one.
+        Sections without rows are drawn only where asked for. Moments are counted from the trace's
+        first event, unless columns were asked for one by one.
         """
         drawn = [
             section
@@ -145,14 +145,14 @@ class Report:
 
     @property
     def is_of_many(self) -> bool:
-        """Whether the report is of many ranks.
+        """True if the report is of many ranks.
 
         People then read the job first, and ranks as quartiles.
         """
         return len(self.trace.manifest.ranks) > MANY and self.base is None and not self.is_asked
 
     def unanswered(self) -> list[str]:
-        """Return one line per reason why sections have no answer, with their names.
+        """List the reasons why sections have no rows, with their names, one line per reason.
 
         Sections that were asked for by name are left out.
         """
@@ -339,7 +339,7 @@ def _given(*traces: Trace | None) -> list[Trace]:
 
 
 def _shared_names(frame: pl.DataFrame, *traces: Trace | None) -> list[str]:
-    """Explain each name in the frame that stands for many names."""
+    """Explain each name in the frame that stands for many unlisted names."""
     shared = {others for trace in _given(*traces) for others in trace.shared_names.values()}
     texts = frame.select(pl.col(pl.String))
     return [

@@ -1,4 +1,4 @@
-"""Call stacks from gdb and cuda-gdb.
+"""Collect call stacks from gdb and cuda-gdb.
 
 They are read from logs, or taken from a program that runs under one of them.
 """

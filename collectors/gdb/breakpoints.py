@@ -1,7 +1,4 @@
-"""The breakpoints of a run.
-
-Named presets, where each symbol was found, and how often it was hit.
-"""
+"""The breakpoints of a run: named presets, where each symbol was found, and its hits."""
 
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -27,8 +24,10 @@ PRESETS: dict[str, tuple[str, ...]] = {
     "launch": ("cudaLaunchKernel", "cudaLaunchKernelExC", "cuLaunchKernel", "cuLaunchKernelEx"),
     "cpu": ("dnnl_primitive_execute",),
 }
-"""Symbols by name: convolutions in cuDNN, kernel launches of CUDA's runtime and driver, oneDNN
-on the CPU."""
+"""Symbols by name of a preset.
+
+They are convolutions in cuDNN, kernel launches of CUDA's runtime and driver, and oneDNN on the CPU.
+"""
 
 _LEGACY = frozenset(symbol for symbol in PRESETS["cudnn"] if symbol != BACKEND_SYMBOL)
 _PENDING = "<PENDING>"
@@ -49,7 +48,8 @@ _WHY_NEVER = (
 )
 """Reasons why a breakpoint was never hit, each with advice.
 
-Each is for functions that a loaded library defines (True) or none does (False)."""
+The first part says whether a loaded library defines the functions (True) or none does (False).
+"""
 _USE_BACKEND = (
     f". {BACKEND_SYMBOL} is loaded, by which PyTorch 2 calls cuDNN instead: break there (--break"
     f" {BACKEND_SYMBOL}, or --preset cudnn), or run the program with TORCH_CUDNN_V8_API_DISABLED=1"
@@ -58,12 +58,10 @@ _USE_BACKEND = (
 
 @dataclass(slots=True)
 class Breakpoint:
-    """One symbol.
+    """One symbol with a breakpoint.
 
     `n_calls` counts each call once, `n_matching` those with the wanted frame, `n_kept` the stacks
-    kept.
-
-    `is_found`: a loaded library defines it; otherwise the breakpoint is pending.
+    kept. `is_found`: a loaded library defines it; otherwise the breakpoint is pending.
     """
 
     symbol: str
@@ -75,9 +73,9 @@ class Breakpoint:
     is_removed: bool = False
 
     def take(self, described: Record) -> None:
-        """Note gdb's description of it.
+        """Update it from gdb's description of the breakpoint.
 
-        After the program's end it is pending again, but stays found.
+        After the program's end it is pending again, but remains found.
         """
         self.is_found |= described.get("addr") != _PENDING
 
@@ -93,8 +91,8 @@ class Breakpoint:
 class Breakpoints:
     """All breakpoints of a run, by gdb's number.
 
-    A program may be asked for cuDNN's older interface only. A disabled breakpoint on the newer one
-    then shows whether that is loaded.
+    For a program asked for cuDNN's older interface only, a disabled breakpoint on the newer one
+    shows whether that is loaded.
     """
 
     symbols: tuple[str, ...]
@@ -149,7 +147,7 @@ class Breakpoints:
             breakpoint_.remove(session)
 
     def unreached(self) -> str | None:
-        """Return a text on the breakpoints that gave no stack, why, and what to do.
+        """Explain the breakpoints that gave no stack, and what to do.
 
         Return None where all gave one.
         """

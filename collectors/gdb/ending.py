@@ -1,4 +1,4 @@
-"""How a run under gdb ends: the program's outcome, signals to this process, and the terminal."""
+"""Handle the end of a run under gdb: the program's outcome, signals, and the terminal."""
 
 import os
 import signal
@@ -20,10 +20,10 @@ _PTRACE_DENIED = (
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """The program's exit code as a shell reports it, and what went wrong, if anything.
+    """The program's exit code as a shell reports it, and the failure, if any.
 
-    A program that signal n ended has exit code 128+n. `was_cut`: it did not end by itself, or by a
-    signal.
+    A program that signal n ended has exit code 128+n. `was_cut`: it ended neither by itself nor by
+    a signal.
     """
 
     exit_code: int

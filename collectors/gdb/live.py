@@ -1,6 +1,6 @@
-"""Call stacks of a program that runs under gdb.
+"""Take call stacks of a program that runs under gdb.
 
-Breakpoints are set, every stop is read, and the program is ended.
+Breakpoints are set, the stack of every stop is read, and the program is ended.
 """
 
 import logging
@@ -39,13 +39,13 @@ _LOG = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """The stacks to take.
+    """Limits on the stacks that are taken.
 
-    `hits`: stacks kept of each symbol; then its breakpoint is deleted, and the program runs on.
-    `skip`: the first calls of each symbol that are passed over, counted after `where_frame`: a
-    pattern for a function that must be in the stack, a plain name or a regular expression.
-    `timeout_s`: the program is killed after so many seconds, and the capture is incomplete.
-    `frames`: the most frames listed of a stack.
+    `hits`: stacks kept of each symbol; then its breakpoint is deleted, and the program continues.
+    `skip`: the first calls of each symbol that are passed over, counted among those that
+    `where_frame` matches. `where_frame`: a pattern for a function that must be in the stack, a
+    plain name or a regular expression. `timeout_s`: the program is killed after so many seconds,
+    and the capture is incomplete. `frames`: the most frames listed of a stack.
     """
 
     hits: int = 100
@@ -139,7 +139,7 @@ class _Live:
         self.reader = StopReader(self.limits.where_frame, self.limits.frames, self.diagnostics)
 
     def drive(self, debugger: str, command: list[str], interruption: Interruption) -> Outcome:
-        """Run the program to its end, or to the end of its time."""
+        """Run the program to its end, or until its time is over."""
         limit = self.limits.timeout_s
         deadline = None if limit is None else time.monotonic() + limit
         streams = [_copy(number) for number in range(3)]
@@ -324,7 +324,7 @@ class _Live:
 
 
 def _copy(number: int) -> int:
-    """Return a copy of a standard stream for the program, or nothing where it is closed."""
+    """Return a copy of a standard stream for the program, or of os.devnull if it is closed."""
     try:
         return os.dup(number)
     except OSError:

@@ -1,6 +1,6 @@
-"""Call stacks from gdb: logs of `bt`, as printed or copied from a terminal.
+"""Read call stacks from gdb's logs: the output of `bt`, as printed or copied from a terminal.
 
-Formats by gdb 8 to 15 and cuda-gdb 13.0.
+Formats are those of gdb 8 to 15 and cuda-gdb 13.0.
 """
 
 import os
@@ -141,7 +141,7 @@ def _no_frame(path: Path, lines: list[str], size_bytes: int) -> str:
 
 
 def count_losses(stops: list[Stop], diagnostics: Diagnostics) -> None:
-    """Count the frames and names that the stacks lack."""
+    """Count frames and names that are missing in the stacks."""
     for stop in stops:
         missing = stop.frames[-1].level + 1 - len(stop.frames)
         diagnostics.add("warning", "missing_frames", "frames skipped in gdb's numbering", missing)

@@ -1,4 +1,4 @@
-"""Talking to gdb over its machine interface (MI), with pygdbmi's parser."""
+"""Talk to gdb over its machine interface (MI), with pygdbmi's parser."""
 
 import importlib
 import os
@@ -23,7 +23,7 @@ from tracelens.errors import ToolError
 from tracelens.running.program import start
 
 _ANSWER_S = 120.0
-"""Time for gdb to answer a command.
+"""The time that gdb may take to answer a command.
 
 Unwinding 16,000 frames or reading the symbols of CUDA takes seconds.
 """
@@ -45,8 +45,8 @@ class Session:
     """A running gdb.
 
     It keeps commands and their answers by token, and the stops that came meanwhile, in order.
-    `on_notice` gets every other asynchronous record (libraries loaded, breakpoints modified).
-    `wake` is a file descriptor that ends a wait when it becomes readable.
+    `on_notice` is called with every other asynchronous record (libraries loaded, breakpoints
+    modified). `wake` is a file descriptor that ends a wait when it becomes readable.
     """
 
     def __init__(
@@ -136,7 +136,7 @@ class Session:
         return self._stops.popleft()
 
     def last_words(self) -> str:
-        """Return the last lines that gdb wrote to standard error or its log, for a message."""
+        """Return the last lines that gdb wrote to standard error or its log, for error messages."""
         self.errors.seek(0)
         lines = self.errors.read().decode(errors="replace").splitlines()
         kept = [line.strip() for line in (*self._words, *lines[-_KEPT_WORDS:]) if line.strip()]

@@ -1,4 +1,4 @@
-"""Python's own frames, and their places among a stack's native frames.
+"""Read Python's own frames with py-spy, and place them among a stack's native frames.
 
 py-spy reads them while gdb holds the program.
 """
@@ -27,8 +27,10 @@ _PATIENCE_S = 10
 _MOST_FAILURES = 3
 _EVAL = "_PyEval_EvalFrameDefault"
 _TAIL_CALL = "_TAIL_CALL_"
-"""Prefix of the instruction handlers in CPython 3.14's interpreter built with tail calls: the
-running handler has a frame right inside the loop's."""
+"""Prefix of the instruction handlers in CPython 3.14's interpreter built with tail calls.
+
+The running handler has a frame right inside the loop's.
+"""
 _INTERPRETER = re.compile(r"_?Py[A-Z_]|pymain_")
 _LIBPYTHON = re.compile(r"libpython\d")
 
@@ -49,7 +51,7 @@ class PythonFrame:
 
 @dataclass(slots=True)
 class PythonStacks:
-    """Asks py-spy for Python's frames, until it failed a few times in a row."""
+    """Asks py-spy for Python's frames, until it has failed a few times in a row."""
 
     program: str | None
     diagnostics: Diagnostics
@@ -140,10 +142,11 @@ class Loops:
 
 @dataclass(frozen=True, slots=True)
 class Placing:
-    """Python's frames, grouped by the call of the interpreter's loop that runs them.
+    """Where Python's frames belong: one group of them per call of the interpreter's loop.
 
-    The innermost group comes first. A group's call is one of several native frames: `least` is the
-    innermost that it may be, `most` the outermost. Where both are equal, the merge is exact.
+    The innermost group comes first. Several native frames may be the call that runs a group:
+    `least` is the innermost candidate, `most` the outermost. Where both are equal, the place is
+    exact.
     """
 
     groups: tuple[tuple[PythonFrame, ...], ...]
@@ -152,13 +155,13 @@ class Placing:
 
     @property
     def is_exact(self) -> bool:
-        """Whether every activation has only one possible native frame."""
+        """True if every group has only one possible native frame."""
         return self.least == self.most
 
     def calls_above(self, pattern: str) -> tuple[str, int, int] | None:
-        """Return the innermost Python function with this ending.
+        """Return the innermost Python function whose name ends with the pattern.
 
-        With it come the least and the most calls between it and frame 0.
+        Added are the least and the most calls between it and frame 0.
         """
         sizes = [0, *accumulate(len(group) for group in self.groups)]
         for i, group in enumerate(self.groups):
@@ -172,7 +175,7 @@ class Placing:
 def has_interpreter(native: Sequence[StackFrame], *, is_python: bool) -> bool:
     """Return whether the stack has a frame of the interpreter.
 
-    With `is_python`, the program is Python itself: then its unnamed frames count, too.
+    With `is_python`, the program is Python itself, and its unnamed frames count, too.
     """
     return any(
         _is_interpreter(frame)

@@ -1,4 +1,4 @@
-"""Stacks from stops at a breakpoint.
+"""Read the stack of each stop at a breakpoint.
 
 A stack has frames, a thread, libraries, and Python's own frames.
 """
@@ -28,12 +28,12 @@ _LWP = re.compile(r"(?:Thread (0x[0-9a-f]+) )?\(?LWP (\d+)")
 _LIST = "-stack-list-frames --no-frame-filters"
 _NO_SUCH_FILE = "^[.]no-such-file$"
 _CALL = ".forward"
-"""Ending of the function above which calls are counted without certain Python frames."""
+"""End of a function's name above which calls are counted, even if Python frames are uncertain."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Call:
-    """A call in progress: the function and library stopped in, and where it returns to."""
+    """A call under way: its function and library, and its return address."""
 
     function: str
     library: str | None
@@ -45,8 +45,8 @@ class _Call:
 class Libraries:
     """The libraries of the program, kept up to date by gdb's notices.
 
-    `debug`: whether a library, or the program itself, has debug information; None where gdb does
-    not list it.
+    `debug` has, by library and for the program itself, whether it has debug information; None where
+    gdb does not list it.
     """
 
     debug: dict[str, bool | None] = field(default_factory=dict)
@@ -101,7 +101,7 @@ class Libraries:
             self.debug.setdefault(library)
 
     def build_kinds(self) -> dict[str, str]:
-        """Debug, release or unknown, by library, the program itself included."""
+        """Return, by library and for the program itself: debug, release or unknown."""
         words = {True: "debug", False: "release", None: "unknown"}
         return {name: words[debug] for name, debug in sorted(self.debug.items())}
 
@@ -174,7 +174,7 @@ class StopReader:
         return listed
 
     def matches(self, stop: Stop) -> bool:
-        """Return whether the wanted frame is in the stack."""
+        """Return whether the stack contains the wanted frame."""
         if self.where_frame is None:
             return True
         names = [normalise_function(frame.printed.raw_function) for frame in stop.frames]
@@ -194,7 +194,7 @@ class StopReader:
         stop.python_frames = self._add_python(stop)
 
     def _add_python(self, stop: Stop) -> str:
-        """Merge Python's frames in; returns the outcome: none, unavailable or merged."""
+        """Merge Python's frames into the stack; return the outcome: none, unavailable or merged."""
         if self.process_id is None or not has_interpreter(
             stop.frames, is_python=_is_python(self.process_id)
         ):
@@ -225,7 +225,7 @@ class StopReader:
         return "merged"
 
     def _unplaced(self, placing: Placing | None) -> None:
-        """Report that Python's frames are left out, and what is certain nevertheless."""
+        """Report that Python's frames are left out, and which counts are certain nevertheless."""
         text = "stacks whose Python frames do not fit the native ones; they were left out"
         self.diagnostics.add("warning", "python_frames_unfit", text)
         bounds = placing and (placing.calls_above(_CALL) or placing.calls_above(""))

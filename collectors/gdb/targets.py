@@ -1,4 +1,4 @@
-"""Finding gdb, and the program to run under it: gdb cannot start a script, only its interpreter."""
+"""Find gdb, and the program to run under it: gdb cannot start a script, only its interpreter."""
 
 import glob
 import os
@@ -50,7 +50,7 @@ def find_cuda_gdb() -> str | None:
 
 
 def resolve(command: Sequence[str]) -> list[str]:
-    """Return the command with the program that really runs in front.
+    """Return the command with the executable that really runs as its first word.
 
     For a script that is its interpreter: `python` may be a version manager's shim, which is asked;
     any other script names its interpreter in the first line. Raises ToolError when there is no such
@@ -88,7 +88,7 @@ def find_py_spy() -> str | None:
 
 
 def _first_line(path: str) -> str | None:
-    """Return a script's first line without `#!`; empty for other text, None for a program."""
+    """Return a script's first line without `#!`; empty for other text, None for an executable."""
     try:
         with open(path, "rb") as stream:  # noqa: PTH123 - the head only
             head = stream.read(512)
@@ -115,7 +115,7 @@ def _interpreter(line: str) -> list[str]:
 
 
 def _real_python(path: str) -> str | None:
-    """Return the interpreter that a shim called python runs; None when it prints none."""
+    """Return the interpreter that a shim called python runs; None if it does not print one."""
     try:
         answer = ask([path, "-I", "-S", "-c", "import sys; print(sys.executable)"], _PATIENCE_S)
     except ToolError:

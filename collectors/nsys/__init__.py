@@ -1,6 +1,6 @@
-"""Collector of Nsight Systems captures.
+"""Collect captures of Nsight Systems.
 
-It reads exports in SQLite, Parquet or Arrow, and reports where nsys is installed.
+Exports in SQLite, Parquet or Arrow are read, and reports where nsys is installed.
 """
 
 from tracelens.collectors.nsys.collector import CHOSEN, KIND, RANK_BY, ranked_by, read, sniff

@@ -1,4 +1,4 @@
-"""One nsys file as one Capture per rank.
+"""Read one nsys file as one Capture per rank.
 
 The ranks are the file itself, or its processes with GPUs of their own.
 """
@@ -24,9 +24,9 @@ from tracelens.trace.capture import Capture, Diagnostics, HostFacts, SourceFile
 from tracelens.trace.cleaning import clean
 
 RANK_BY = ("auto", "process", "file")
-"""Choices of what is a rank.
+"""Choices of what counts as a rank.
 
-Auto takes each process with kernels where these use different devices, else the file.
+Auto takes each process with kernels if these use different devices, else the file.
 """
 CHOSEN: ContextVar[str] = ContextVar("rank_by", default="auto")
 
@@ -121,7 +121,7 @@ def _rank_of(
 ) -> pl.Series:
     """Return each row's rank, by its process or, for a sample, by its GPU.
 
-    The rank is -1 for a row of neither, and _EVERY for a device without a process.
+    It is -1 for a row with neither, and _EVERY for a device without a process.
     """
     numbers = pl.Series(range(len(processes)), dtype=pl.Int64)
     if name == "counters":
@@ -138,7 +138,7 @@ def _rank_of(
 
 
 def _owners(raw: dict[str, pl.DataFrame]) -> pl.DataFrame:
-    """Return the processes that run kernels, and where, by GPU.
+    """Return the processes that run kernels, with their devices, ordered by GPU.
 
     Columns are process_id, device_id and gpu_id (nsys's number).
     """
@@ -162,9 +162,9 @@ def _owners(raw: dict[str, pl.DataFrame]) -> pl.DataFrame:
 
 
 def sniff(path: Path, head: bytes) -> bool:
-    """Return whether the path may be nsys's.
+    """Return whether the path may be a source from nsys.
 
-    It is a SQLite file, a directory with files named as its tables, or a report.
+    It may be a SQLite file, a directory with files named as its tables, or a report.
     """
     if path.is_dir():
         return any(
@@ -176,7 +176,7 @@ def sniff(path: Path, head: bytes) -> bool:
 
 
 def read(path: Path) -> list[Capture]:
-    """Return the captures in an export or report, one per rank; `by_process` says what a rank is.
+    """Return the captures in an export or report, one per rank: see `by_process`.
 
     Raises SourceError when it is no export or damaged, ToolError when a report cannot be exported
     here.
@@ -295,7 +295,7 @@ def _raw_tables(session: Session) -> dict[str, pl.DataFrame]:
 
 
 def _last_moment(raw: dict[str, pl.DataFrame]) -> int | None:
-    """Return the last end of anything recorded; None when nothing was."""
+    """Return the last recorded end of anything; None when nothing was recorded."""
     last = (pl.col("start_ns") + pl.col("duration_ns")).max()
     ends = [frame.select(last).item() for frame in raw.values() if "duration_ns" in frame.columns]
     return max((end for end in ends if isinstance(end, int)), default=None)

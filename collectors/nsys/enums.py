@@ -1,4 +1,4 @@
-"""Codes that exports use.
+"""Translate codes that exports use.
 
 The ENUM_ tables that name them came with schema 3.0, so the names are here.
 """
@@ -30,10 +30,13 @@ DIRECTIONS = {
     12: "d2h",
     13: "d2d",
 }
-"""Directions by copyKind; 3 to 7 go to or from an array."""
+"""Directions by copyKind; kinds 3 to 7 go to or from an array."""
 
 MIGRATIONS = (11, 12, 13)
-"""copyKind of moved pages of managed memory, for which srcKind and dstKind are not set."""
+"""Kinds of copies (copyKind) that are moved pages of managed memory.
+
+Their srcKind and dstKind are not set.
+"""
 
 MEMORIES = {
     0: "pageable",
@@ -49,7 +52,7 @@ MEMORIES = {
 SYNCHRONIZATIONS = {1: "event", 2: "stream_wait", 3: "stream", 4: "context"}
 
 SEVERITIES = {2: "warning", 3: "error"}
-"""Severities of DIAGNOSTIC_EVENT; 1 is information and 4 verbose."""
+"""Severities of DIAGNOSTIC_EVENT; 1 is information and 4 is verbose."""
 
 NONE_U32 = 2**32 - 1
 """CUPTI's value for a synchronization without a stream, device or event."""

@@ -1,4 +1,4 @@
-"""Frames of events from an export.
+"""Read frames of events from an export.
 
 Columns are named and coded as in a trace; rows are neither sorted nor linked.
 """
@@ -131,9 +131,9 @@ def _kernels(session: Session, table: str, raw: pl.DataFrame) -> pl.DataFrame:
 
 
 def graph_nodes(session: Session) -> pl.DataFrame:
-    """Return when and by which thread each node of a CUDA graph was made.
+    """Return when, and by which thread, each node of a CUDA graph was made.
 
-    Also return the node that it was copied from.
+    The node that it was copied from is a column, too.
     """
     integers = ["globalTid", "graphNodeId", "originalGraphNodeId"]
     return together(

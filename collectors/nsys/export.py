@@ -1,7 +1,7 @@
-"""The output of `nsys export` in any of its formats: its tables and their columns.
+"""Read the output of `nsys export` in any of its formats: its tables and their columns.
 
-Nothing is assumed of an export: nsys leaves out tables without rows, and columns come and go with
-versions.
+No table or column is required here: nsys leaves out tables without rows, and columns come and go
+with versions.
 """
 
 import struct
@@ -36,9 +36,9 @@ _FLAT = (
     pa.types.is_large_binary,
 )
 _HEADER, _RECORD_BATCH = 2, 3
-"""The place of a Message's header, and the kind of header that a batch of rows has.
+"""The field of a Message that holds the header's kind, and the kind of a batch of rows.
 
-Dictionaries have another.
+The header itself is in the next field. Dictionaries are of another kind.
 """
 _LENGTH, _NODES, _BUFFERS, _COMPRESSION = 0, 1, 2, 3
 
@@ -222,8 +222,8 @@ def _schema_of(file: Path) -> pa.Schema:
 def _parquet_tables(file: Path, columns: list[str]) -> Iterator[pa.Table]:
     """Yield the file in batches, each decoded by one core, as tables are read in parallel.
 
-    Cores that share a row group free each other's memory, which costs as much system time as
-    decoding takes.
+    If several cores decode a row group, they free each other's memory, which costs as much system
+    time as decoding takes.
     """
     import pyarrow.parquet as pq  # noqa: PLC0415 - takes 0.02 s, which others need not wait
 
@@ -273,7 +273,7 @@ def _check_types(schema: pa.Schema, columns: list[str] | None) -> None:
 
 
 def _check_size(file: Path, size_bytes: int) -> None:
-    """Raise SourceError for a file that claims far more rows than an export has."""
+    """Raise SourceError for a file that claims far more rows than an export of its size has."""
     given = file.stat().st_size
     if size_bytes > may_become(given):
         raise SourceError(
@@ -365,7 +365,7 @@ def _inflated(body: memoryview, offset: int, length: int) -> int:
 
 
 def _field(head: memoryview, table: int, number: int) -> int:
-    """Return where a field of a table lies; 0 where it is absent."""
+    """Return the position of a table's field; 0 where it is absent."""
     fields = table - struct.unpack_from("<i", head, table)[0]
     size = struct.unpack_from("<H", head, fields)[0]
     place = (
@@ -379,7 +379,7 @@ def _indirect(head: memoryview, offset: int) -> int:
 
 
 def _vector(head: memoryview, table: int, number: int) -> tuple[int, int]:
-    """Return where a vector's values begin, and how many there are."""
+    """Return the position of a vector's values, and how many there are."""
     offset = _indirect(head, _field(head, table, number))
     return offset + 4, int(struct.unpack_from("<I", head, offset)[0])
 

@@ -1,4 +1,4 @@
-"""Running a program under nsys and reading what it recorded."""
+"""Run a program under nsys and read what it recorded."""
 
 import shutil
 import sys
@@ -30,8 +30,8 @@ _WARNINGS = Path(__file__).with_name("export_warnings.py")
 class Options:
     """Options of a recording.
 
-    `trace`: the APIs; `range_only`: only from cudaProfilerStart to cudaProfilerStop; `more`: words
-    for nsys profile.
+    `trace` names the APIs to trace; with `range_only`, only the time from cudaProfilerStart to
+    cudaProfilerStop is recorded; `more` are further words for nsys profile.
     """
 
     trace: str = "cuda,nvtx"
@@ -106,7 +106,7 @@ def run(
 
 
 def _run_under(tool: Nsys, command: Sequence[str], options: Options, folder: Path) -> int:
-    """Run the program under nsys; returns its exit code, 128+n for signal n."""
+    """Run the program under nsys; return its exit code, 128+n for signal n."""
     noted = folder / "exit_code"
     profile = [
         str(tool.path),

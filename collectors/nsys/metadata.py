@@ -1,4 +1,4 @@
-"""Facts about an export: versions, clock, settings, devices, sampled counters, and what went wrong.
+"""Read facts about an export: versions, clock, settings, devices, sampled counters, errors.
 
 An export contains the environment of the profiled program, its paths and the host's name, in
 META_DATA_CAPTURE, TARGET_INFO_SYSTEM_ENV and StringIds. So single values are picked here by name,
@@ -84,10 +84,9 @@ def versions(export: Export, diagnostics: Diagnostics) -> dict[str, str]:
 
 
 def clock(export: Export, diagnostics: Diagnostics) -> tuple[int, str]:
-    """Return the offset that turns the export's times into the trace's, and a word for it.
+    """Return the offset from the export's times to the trace's, and the manifest's word for it.
 
-    The word stands in the manifest. Times count from the start of the session, unless the export
-    was made with --ts-normalize.
+    Times count from the start of the session, unless the export was made with --ts-normalize.
     """
     if (
         _values(export, "EXPORT_META_DATA", "META_DATA_EXPORT").get("EXPORT_PARAM_TIME_NORMALIZE")
@@ -105,7 +104,7 @@ def clock(export: Export, diagnostics: Diagnostics) -> tuple[int, str]:
 
 
 def settings(export: Export) -> dict[str, Any]:
-    """Return those settings of the capture that readers of its numbers must know.
+    """Return the settings of the capture that matter to readers of its numbers.
 
     They are the traced APIs, and whether graphs were recorded as a whole or by node.
     """
@@ -203,7 +202,7 @@ def counters(session: Session) -> pl.DataFrame:
 
 
 def note_losses(export: Export, diagnostics: Diagnostics) -> None:
-    """Count the export's rows that the trace does not have, and nsys's own warnings."""
+    """Count the export's rows that are missing in the trace, and nsys's own warnings."""
 
     def count(severity: str, code: str, table: str, text: str) -> None:
         diagnostics.add(severity, code, text, export.n_rows(table) if export.has(table) else 0)
@@ -249,7 +248,7 @@ def scrub(text: str, private: frozenset[str] = frozenset()) -> str:
 
 
 def owners(export: Export) -> frozenset[str]:
-    """Return names of the machine and its user, which look like any other word."""
+    """Return names of the machine and its user, which cannot be told from any other word."""
     environment = _values(export, *_ENVIRONMENT)
     named = {
         v
@@ -261,7 +260,7 @@ def owners(export: Export) -> frozenset[str]:
 
 
 def host(export: Export) -> str | None:
-    """Return the machine's name, which tells captures of one host apart; it is never written."""
+    """Return the machine's name, by which captures of one host are known; it is never written."""
     environment = _values(export, *_ENVIRONMENT)
     return next(
         (
@@ -276,7 +275,7 @@ def host(export: Export) -> str | None:
 def _values(export: Export, *tables: str) -> dict[str, str]:
     """Return tables of names and values as one dict.
 
-    It also holds private values: callers pick single ones and never copy it whole.
+    It also holds private values: callers pick single ones and never copy it as a whole.
     """
     frames = [export.frame(table, wanted(texts=["name", "value"])).drop_nulls() for table in tables]
     return dict(pl.concat(frames).iter_rows())

@@ -33,8 +33,10 @@ _PARTS = (
     r"(?:, sizes = (?P<input_shapes>\[[\[\]0-9, -]+\]))?(?:, input_op_ids = \[[()0-9, -]*\])?$"
 )
 _QUALIFIED = r"^[A-Za-z_]\w*(::[A-Za-z_]\w*)+(\.\w+)?(: .+)?$"
-"""Names of ops, aten::add.Tensor, and of autograd's nodes, autograd::engine::evaluate_function:
-AddmmBackward0."""
+"""Names of ops, aten::add.Tensor, and of autograd's nodes.
+
+An example of the latter is autograd::engine::evaluate_function: AddmmBackward0.
+"""
 _BACKWARD = r"^\w*Backward\w*$"
 _BARE = r"^(aten|prim)::\w+$"
 
@@ -181,8 +183,8 @@ def read_names(names: pl.Series) -> pl.DataFrame:
     """Return the kind of each range, its name, and other columns of spans.
 
     A kind is op or annotation, and None where PyTorch did not name the range. An op has a qualified
-    name, or an id and a sequence number or sizes. Only PyTorch's own ops may have a bare name, so a
-    range named `load, shard 3` or `Model::forward` stays a range.
+    name, or an id and a sequence number or sizes. Only PyTorch's own ops may have a bare name, so
+    ranges named `load, shard 3` or `Model::forward` remain ranges.
     """
     rows, places = distinct_rows(names.cast(pl.Categorical).to_physical())
     parsed = _parsed(names.gather(rows).cast(pl.String)).with_columns(

@@ -1,4 +1,4 @@
-"""One export while it is read: its strings, its time zero, and its tables in chunks.
+"""Hold the state of reading one export: its strings, its time zero, and its tables in chunks.
 
 An id of a process or thread is packed as hardware (8 bits), virtual machine (8), process (24),
 thread (24).
@@ -17,7 +17,7 @@ from tracelens.storage.table import Table
 from tracelens.trace.capture import Diagnostics
 
 TIME_LIMIT_NS = 2**61
-"""73 years, as for torch.
+"""The largest time, 73 years, as for torch.
 
 No session is longer, and no clock of this century is further from 1970.
 """
@@ -27,9 +27,9 @@ _LONGEST_NAME = 1 << 13
 
 @dataclass(frozen=True, slots=True)
 class Session:
-    """Everything needed to read any table of one export.
+    """The state needed to read any table of one export.
 
-    That is its strings, its time zero, and where losses are counted.
+    It is its strings, its time zero, and the diagnostics in which losses are counted.
     """
 
     export: Export
@@ -91,7 +91,7 @@ class Session:
         )
 
     def moments(self, table: str, frame: pl.DataFrame, column: str) -> pl.DataFrame:
-        """Return the rows without those whose time in the column is none; they are counted."""
+        """Return the rows whose column has a valid time; the others are counted."""
         usable = frame.filter(
             pl.col(column).is_between(-TIME_LIMIT_NS, TIME_LIMIT_NS) | pl.col(column).is_null()
         )
@@ -136,7 +136,7 @@ def thread_of(column: str) -> pl.Expr:
 
 
 def narrow(frame: pl.DataFrame) -> pl.DataFrame:
-    """Return the frame with each column of integers as narrow as its values allow."""
+    """Return the frame with the narrowest integer types that hold its values."""
     return frame.with_columns(
         column.shrink_dtype() for column in frame.get_columns() if column.dtype == pl.Int64
     )

@@ -1,4 +1,4 @@
-"""An nsys export as one SQLite file, read without ever writing to it."""
+"""Read an nsys export that is one SQLite file, without ever writing to it."""
 
 import importlib
 import os
@@ -21,9 +21,9 @@ from tracelens.storage.table import DataType
 
 MAGIC = b"SQLite format 3\x00"
 _WAL = b"\x02"
-"""File format number of files in WAL mode, in their header.
+"""The file format number, in the header, of files in WAL mode.
 
-Their changes are written to a log first.
+Changes to such a file are written to a log first.
 """
 _ROWS = 100_000
 _FAILURES = (sqlite3.Error, UnicodeError, ValueError, OverflowError, MemoryError)
@@ -93,7 +93,7 @@ class SqliteExport(Export):
     ) -> Iterator[pl.DataFrame]:
         """Yield columns read as Python rows, in chunks that bound the memory.
 
-        Python rows take any value.
+        Python rows accept values of any type.
         """
         try:
             with closing(_connect(self._uri)) as database:

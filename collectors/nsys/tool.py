@@ -1,4 +1,4 @@
-"""nsys and its importer, and how they make exports.
+"""Find nsys and its importer, and make exports with them.
 
 Exports are made of reports (.nsys-rep) and of raw captures.
 """
@@ -46,7 +46,7 @@ _PACKAGES = {"libdw.so.1": "libdw1 on Debian and Ubuntu, elfutils-libs on Fedora
 
 @dataclass(frozen=True, slots=True)
 class Nsys:
-    """An installed nsys that runs: its file, its version in its own words, and its importer.
+    """An installed nsys that runs: its file, its version as it prints it, and its importer.
 
     The importer is the program that writes nsys's reports.
     """
@@ -180,8 +180,9 @@ def _complaint(out: str, err: str) -> str:
 def exported(report: Path, nsys: Nsys | None = None) -> Iterator[Path]:
     """Write an export of the report to a temporary directory, which is removed afterwards.
 
-    A Parquet directory where nsys can write one (2023.4 and later), else SQLite. A raw capture is
-    imported first. Raises ToolError when nsys is absent or fails, with the command to run by hand.
+    The export is a Parquet directory if nsys can write one (2023.4 and later), else SQLite. A raw
+    capture is imported first. Raises ToolError when nsys is absent or fails, with the command to
+    run by hand.
     """
     by_hand = f"nsys export --type sqlite --output {report.stem}.sqlite {report.stem}.nsys-rep"
     if nsys is None:

@@ -1,4 +1,4 @@
-"""Make raw tables of what rocprofv3 recorded of a process, in either of its formats."""
+"""Make raw tables of a process's records from rocprofv3, in either of its formats."""
 
 from dataclasses import dataclass
 
@@ -36,7 +36,7 @@ _COPIES = {
 
 
 class Agent(msgspec.Struct):
-    """A processor: the facts that a device needs."""
+    """A processor, with the facts that a device needs."""
 
     name: str = ""
     product_name: str = ""
@@ -98,7 +98,7 @@ class Recorded:
 
 
 def _with_direction(copies: pl.DataFrame) -> pl.DataFrame:
-    """Add the direction that a copy's name says; whether host memory is pinned is not recorded."""
+    """Add the direction in a copy's name; whether host memory is pinned is not recorded."""
     direction = pl.coalesce(
         *(
             pl.when(pl.col("name").str.ends_with(ending)).then(pl.lit(word))

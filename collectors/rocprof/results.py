@@ -120,7 +120,7 @@ class _Process(msgspec.Struct):
         return {"category": kind.kind, "name": name}
 
     def placed(self, record: _Record) -> dict[str, Any]:
-        """Return when and for which call the record was made."""
+        """Return the record's times and the call that it belongs to."""
         return {
             "process_id": self.metadata.pid,
             "start_ns": record.start_timestamp,
@@ -135,7 +135,7 @@ class _Results(msgspec.Struct):
 
 
 def read_results(path: Path) -> Iterator[Recorded]:
-    """Yield what was recorded of each process. Raises SourceError where the file is damaged."""
+    """Yield the records of each process. Raises SourceError where the file is damaged."""
     try:
         results = msgspec.json.decode(path.read_bytes(), type=_Results)
     except (msgspec.DecodeError, UnicodeDecodeError) as error:

@@ -1,4 +1,4 @@
-"""Read torch.profiler (Kineto) Chrome traces.
+"""Read Chrome traces of torch.profiler (Kineto).
 
 They may be JSON or gzip, of every format generation since 2021, from NVIDIA and ROCm.
 """
@@ -63,7 +63,7 @@ _WINDOWS_DIFFER = (
     " is damaged: times are those of steps that recording stacks and shapes slowed"
 )
 _WITHOUT_PHASE = "(ph none)"
-"""Ending of the diagnostic code that counts objects without a phase, which every event has."""
+"""Suffix of the diagnostic code for objects without a phase, which every event has."""
 _REASONS = {
     "layers": "no nn.Module calls in the trace; profile with with_stack=True, with_modules=True",
     "sites": "no call was made within a span",
@@ -188,7 +188,7 @@ def _refuse_other_json(path: Path, read: ReadEvents, notes: Diagnostics) -> None
 def _as_one_of(capture: Capture, number: int, n_traces: int) -> None:
     """Number a capture whose file holds several traces.
 
-    The file's name then says nothing about its rank.
+    The file's name then does not give its rank.
     """
     capture.source = replace(
         capture.source, name=f"{capture.source.name} (trace {number} of {n_traces})"
@@ -202,7 +202,7 @@ def _as_one_of(capture: Capture, number: int, n_traces: int) -> None:
 
 
 def _with_lines(activities: pl.DataFrame, spans: object, beside: dict[str, Any]) -> pl.DataFrame:
-    """Add the sampled lines to places; say whether lines are those that ran or definitions."""
+    """Add the sampled lines to places, and mark each line as one that ran or as a definition's."""
     recorded = spans if isinstance(spans, pl.DataFrame) else None
     earlier = frozenset() if recorded is None else frames_entered_earlier(recorded)
     activities = activities.with_columns(mark_lines(activities["what"], earlier))
@@ -213,7 +213,7 @@ def _with_lines(activities: pl.DataFrame, spans: object, beside: dict[str, Any])
 def _capture(
     path: Path, source: ByteSource, read: ReadEvents, diagnostics: Diagnostics, store: Store | None
 ) -> Capture:
-    """Return one trace as tables; its source is described after the whole file was read."""
+    """Return one trace as tables; its source is described once the whole file was read."""
     facts = read.facts
     base_ns = integer(facts.get("baseTimeNanoseconds")) or 0
     raw = raw_tables(read.frames, base_ns, diagnostics)
@@ -280,7 +280,7 @@ def _capture(
 def _light_window(
     light: Path, raw: dict[str, pl.DataFrame], diagnostics: Diagnostics
 ) -> Windows | None:
-    """Return the tables with the times of the light window in a file beside a trace.
+    """Merge the file of a live capture's second, light window into the tables.
 
     Return None where its steps did other work, or the file is damaged.
     """

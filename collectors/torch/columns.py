@@ -1,4 +1,4 @@
-"""Events of a Chrome trace as raw frames, one for each table of `fields`.
+"""Collect events of a Chrome trace into raw frames, one for each table of `fields`.
 
 Events that fit none are counted.
 """
@@ -44,7 +44,7 @@ _Refused = tuple[Event, dict[str, int]]
 
 
 _MOST_WITHOUT_PHASE = 100_000
-"""Objects without a phase at the beginning of a list. With more, the list is taken for no trace."""
+"""Most objects without a phase at the beginning of a list that counts as a trace."""
 
 
 class RawEvents:
@@ -55,9 +55,9 @@ class RawEvents:
     """
 
     def __init__(self, diagnostics: Diagnostics) -> None:
-        """Start empty."""
+        """Start without events."""
         self.has_fractions = False
-        """Whether any start has a fraction of a microsecond."""
+        """True once any start has a fraction of a microsecond."""
         self._diagnostics = diagnostics
         self._parts: dict[str, list[pl.DataFrame]] = {}
         self._waiting: dict[str, list[dict[str, list[Any]]]] = {}
@@ -142,7 +142,7 @@ class RawEvents:
         self._waiting, self._n_waiting = {}, 0
 
     def frames(self) -> dict[str, pl.DataFrame]:
-        """Return raw frames by table name. The count of unplaced events goes to the diagnostics."""
+        """Return raw frames by table name; the count of unplaced events goes to the diagnostics."""
         self.flush()
         for (category, is_lost), count in self._unplaced.most_common():
             lost = "events of a category that is not read: they are in no table and no total"
@@ -167,7 +167,7 @@ class RawEvents:
     def _placed(self, event: Event) -> list[tuple[str, Event]]:
         """Return the event with its table; for a counter, one event per series.
 
-        Return None for an event that fits no table, which is counted.
+        The list is empty for an event that fits no table, which is counted.
         """
         name = fields.table_of(event.ph, event.cat, event.name)
         if not name:
@@ -181,7 +181,7 @@ class RawEvents:
     def _frame(
         self, name: str, batches: Sequence[dict[str, list[Any]]], places: pl.Series | None = None
     ) -> pl.DataFrame:
-        """Return a raw frame of those events' values that have times; the others are counted."""
+        """Return a raw frame of the values of events that have times; the others are counted."""
         values = {
             key: list(chain.from_iterable(batch[key] for batch in batches)) for key in _KEYS[name]
         }
@@ -266,7 +266,7 @@ def _column(of: fields.Column, values: dict[str, list[Any]]) -> pl.Series:
 def _read(key: str, axis: int, of_keys: dict[str, list[Any]]) -> pl.Series:
     """Return the values of a key, None where one has the wrong type.
 
-    For a triple, return those on one axis.
+    For a triple, return those of one axis.
     """
     values = of_keys[key]
     match fields.KEYS[key]:

@@ -1,6 +1,6 @@
 """Continue reading after text that is not JSON.
 
-What stands before the start of the next event is an event, repaired if need be, or it is lost. This
+Text before the start of the next event is an event, repaired if need be, or it is lost. This
 depends only on the text that follows, never on where a buffer ends. So every reader of a trace
 finds the same events, however it divides the text.
 """
@@ -34,7 +34,7 @@ KEYS = (
     "host_name",
 )
 LONG = 1 << 20
-"""Only `Recovery` reads an event longer than this."""
+"""Longer events are read by `Recovery` only."""
 SEPARATORS = b" \t\r\n,"
 LOST = "events that are not JSON and could not be repaired"
 
@@ -47,22 +47,22 @@ _PHASED = re.compile(rb'\{(?=[^{}]*"ph"\s*:)')
 """Matches an object with a phase before any nested object: nearly all writers write events so."""
 _TAIL_KEYS = {key.encode() for key in (*KEYS, "traceName", "displayTimeUnit", "trace_id")}
 _LIST_END = re.compile(rb'\}\s*\]\s*,\s*"(?:' + b"|".join(sorted(_TAIL_KEYS)) + rb')"\s*:')
-"""The last event's brace, and the end of the list before a key that stands there."""
+"""Matches the last event's brace and the end of the list, if a known key follows."""
 _SCAN = json.JSONDecoder().scan_once  # type: ignore[attr-defined]  # not in its types
 
 
 class Recovery:
-    """Continues reading a text where `Text.at` stands at something that is not an intact event."""
+    """Continues reading a text whose `Text.at` is at something that is not an intact event."""
 
     def __init__(self, text: Text, diagnostics: Diagnostics) -> None:
-        """Stand before the first event, which shows how the others start."""
+        """Begin before the first event, which shows how the others start."""
         text.reach(_NEAR)
         text.skip(SEPARATORS)
         starts = _PHASED if _PHASED.match(text.data, text.at) else EVENT_START
         self.has_lost = False
-        """Whether the last event was lost; where one is damaged, the next one often is."""
+        """True if the last event was lost; damage often affects the next event, too."""
         self.is_cut = False
-        """Whether the text ended inside an event."""
+        """True if the text ended inside an event."""
         self._text, self._diagnostics = text, diagnostics
         self._starts = Finder(starts, b"{")
         self._ends = Finder(_LIST_END, b"}")
@@ -105,7 +105,7 @@ class Recovery:
     def _json_end(self) -> int:
         """Return the length of the JSON object that starts here, 0 for none.
 
-        Its end is looked for close by first, then farther on while the text may still be JSON.
+        Its end is searched close by first, then farther on while the text may still be JSON.
         """
         text = self._text
         if text.data[text.at : text.at + 1] != b"{":
@@ -158,7 +158,7 @@ class Recovery:
 def _scanned(window: bytearray) -> tuple[int, int, bool]:
     """Measure the JSON object that a window begins with.
 
-    Returns its length (0 for none), how far the window was read, and whether more text may complete
+    Return its length (0 for none), how far the window was read, and whether more text may complete
     it.
     """
     limit = len(window)

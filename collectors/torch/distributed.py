@@ -1,4 +1,4 @@
-"""Facts of a trace on the distributed job that it is one rank of."""
+"""Read the facts of a trace about the distributed job that it is one rank of."""
 
 import json
 import re
@@ -89,7 +89,7 @@ def _json(numbers: list[int] | None) -> str | None:
 
 
 def _numbers(written: Any) -> list[int] | None:
-    """Return a list of whole numbers, or the text of one.
+    """Return a list of whole numbers, from the list or its text.
 
     Return None for anything else, such as a list that is cut with `...`.
     """
@@ -156,7 +156,7 @@ def _members(group: dict[str, Any], size: int | None) -> list[int] | None:
 def host_facts_of(path: Path, facts: dict[str, Any]) -> HostFacts:
     """Return the host's name and the ranks of groups.
 
-    They tell which captures are of one host and of one job.
+    They show which captures are of one host and of one job.
     """
     handlers = _HANDLERS_NAME.match(path.name)
     host = text(facts.get("host_name")) or (handlers[1] if handlers else None)
@@ -166,7 +166,7 @@ def host_facts_of(path: Path, facts: dict[str, Any]) -> HostFacts:
 def distributed(facts: dict[str, Any]) -> dict[str, Any]:
     """Return the trace's distributedInfo: backend, rank and world size.
 
-    Empty where there is none.
+    It is empty where there is none.
     """
     info = facts.get("distributedInfo")
     return info if isinstance(info, dict) else {}
@@ -186,8 +186,9 @@ def describe_rank(
 ) -> pl.DataFrame:
     """Return the capture's row of the table `ranks`.
 
-    It has world size, node, and its place in the job's parallelism. The place is told by the file's
-    name, else by the groups of distributedInfo; the node by the launcher, else by the file's name.
+    It has world size, node, and its place in the job's parallelism. The place is read from the
+    file's name, else from the groups of distributedInfo; the node from the launcher, else from the
+    file's name.
     """
     places: dict[str, int | None] = dict.fromkeys(PARALLEL)
     for _, description, ranks in _groups(facts):

@@ -1,6 +1,6 @@
-"""A Chrome trace as a document.
+"""Read a Chrome trace as a document.
 
-The beginning and end of its event list, and the few top-level facts worth keeping.
+It has the beginning and end of its event list, and the few top-level facts worth keeping.
 """
 
 import json
@@ -58,7 +58,7 @@ class ReadEvents:
 
 @dataclass(slots=True)
 class Document:
-    """Reads one trace out of a text, which is left after the trace's end.
+    """Reads one trace out of a text, whose position is then after the trace.
 
     Iterate `events()`; then the facts are set. If another reader parses a part of the events, use
     `find_list`, `events_to` for the other parts, and `finish`.
@@ -70,7 +70,7 @@ class Document:
     complete: bool = False
     n_events: int = 0
     is_closed: bool = False
-    """Whether the end of the event list was read."""
+    """True once the end of the event list was read."""
     _recovery: Recovery = field(init=False)
     _head: bytes = b""
     _is_lines: bool = False
@@ -134,7 +134,7 @@ class Document:
         self._is_lines, text.at = True, lines.end()
 
     def finish(self) -> None:
-        """Read what follows the list, to the document's end."""
+        """Read the text after the list, to the document's end."""
         tail, is_whole = b"", self.is_closed or (self._is_lines and not self._recovery.is_cut)
         if self.is_closed and self._head:
             tail, is_whole = self._tail()
@@ -160,7 +160,7 @@ class Document:
         return self._recovery.step()
 
     def _sound(self) -> list[Event]:
-        """Return the next events that are valid JSON; none where other text comes first."""
+        """Return the next events that are valid JSON; an empty list if other text comes first."""
         text = self.text
         if self._is_lines:
             return self._sound_lines()
@@ -317,7 +317,7 @@ def read_facts(head: bytes, tail: bytes, diagnostics: Diagnostics) -> dict[str, 
 
 
 def _what_it_is(head: bytes) -> str:
-    """Return a line on what was found where a trace was expected, and what to do."""
+    """Describe in one line what was found where a trace was expected, and what to do."""
     expected = "expected a torch.profiler Chrome trace (JSON with traceEvents)"
     if not head.strip():
         return (

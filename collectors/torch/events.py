@@ -1,7 +1,7 @@
-"""The events of a Chrome trace as typed records.
+"""Decode the events of a Chrome trace as typed records.
 
-They may be written in whatever JSON, or nearly JSON. A run of intact events is decoded at once;
-where that fails, `damage` continues.
+They may be written as JSON in any form, or nearly as JSON. A run of intact events is decoded at
+once; where that fails, `damage` continues.
 """
 
 import re
@@ -52,7 +52,7 @@ class BareEvent(msgspec.Struct, gc=False):
 
 
 class Event(BareEvent):
-    """The parts of an event that tables have."""
+    """The parts of an event that tables need."""
 
     args: Args | None = None  # type: ignore[valid-type]  # made by msgspec
 
@@ -60,7 +60,7 @@ class Event(BareEvent):
 class CounterEvent(Event):
     """A counter event, or a range of CUPTI's profiler, with all of its args.
 
-    Each number is a series.
+    Each number among the args is a series.
     """
 
     values: dict[str, Any] = {}
@@ -162,7 +162,7 @@ def _with_values(events: list[Event], raw_args: Callable[[], list[_RawArgs]]) ->
 
 
 def decode_without_args(piece: bytes) -> Event | None:
-    """Return the event without its args; None when it is not JSON even so."""
+    """Return the event without its args; None if it is not JSON even then."""
     try:
         return Event(*msgspec.structs.astuple(_DECODE_BARE(piece)))
     except _NOT_JSON:

@@ -1,8 +1,8 @@
-"""The keys that are read from an event, and the columns that they fill.
+"""Declare the keys that are read from an event, and the columns that they fill.
 
 Both readers take the raw tables' columns from here. `events` and `columns` read them with msgspec
-and Polars, and define what a trace means; `reading` passes the same declarations to the parser in
-C.
+and Polars, and define the meaning of a trace; `reading` passes the same declarations to the parser
+in C.
 """
 
 import functools
@@ -122,7 +122,7 @@ CATEGORIES = {
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """A column: its name, the way it is filled, its key, and a key to use if that is absent."""
+    """A column: its name, the way to fill it, its value's key, and a key if that is absent."""
 
     name: str
     how: int
@@ -246,7 +246,7 @@ FLOATS = {"grid_blocks_per_sm", "grid_warps_per_sm", "occupancy_percent", "value
 
 
 _SPELLINGS = {"external id": "External id", "Input dims": "Input Dims"}
-"""Keys of 2021 that share a later key's field.
+"""Keys of 2021, each with the later key whose field it shares.
 
 The parser in C has room for 62 fields, and leaves events with both keys to Python.
 """
@@ -273,10 +273,10 @@ TRACK_BASE = 1 << 61
 def plan() -> tuple[bytes, bytes, bytes, bytes]:
     """Return keys, tables and columns in the form that the parser in C takes.
 
-    The form is the text of all keys, and words of 64 bits. For each key: where its text begins, its
-    length, its level (2: a category), its kind or table, and its field. For each table: its
-    required fields, its other fields, its first column, and the column after its last. For each
-    column: how it is filled, its field, and the field to use if that is absent.
+    The form is the text of all keys, and words of 64 bits. Words of a key: the position of its
+    text, its length, its level (2: a category), its kind or table, and its field. Words of a table:
+    its required fields, its other fields, its first column, and the column after its last. Words of
+    a column: how it is filled, its field, and the field to use if that is absent.
     """
     places = fields()
     text, keys, tables, columns = b"", array("q"), array("q"), array("q")

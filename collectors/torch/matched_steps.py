@@ -34,7 +34,7 @@ def steps_of(spans: pl.DataFrame) -> pl.DataFrame:
 
 
 def _placed(events: pl.DataFrame, marks: pl.DataFrame) -> pl.DataFrame:
-    """Return the events that begin in a step, with the step's place."""
+    """Return the events that begin in a step, with the step's index."""
     if marks.is_empty():
         return events.clear().with_columns(step=pl.lit(None, pl.Int64))
     place = marks["start_ns"].search_sorted(events["start_ns"], "right").cast(pl.Int64) - 1
@@ -71,7 +71,7 @@ def waits_in_steps(calls: pl.DataFrame | None, marks: pl.DataFrame) -> pl.DataFr
 
 
 def work_of_steps(tables: Mapping[str, pl.DataFrame], marks: pl.DataFrame) -> list[Work]:
-    """Return for each step the names of its kernels and of its ops, in order of launch."""
+    """Return, for each step, the names of its kernels and of its ops, in order of launch."""
     kernels, ops = (
         dict(frame.group_by("step", maintain_order=True).agg("name").iter_rows())
         for frame in (_launched(tables, marks), ops_in_steps(tables["spans"], marks))
@@ -80,7 +80,7 @@ def work_of_steps(tables: Mapping[str, pl.DataFrame], marks: pl.DataFrame) -> li
 
 
 def _launched(tables: Mapping[str, pl.DataFrame], marks: pl.DataFrame) -> pl.DataFrame:
-    """Return the names of kernels whose call began in a step, with the step's place."""
+    """Return the names of kernels whose call began in a step, with the step's index."""
     key = "correlation_id"
     kernels, calls = tables.get("kernels"), tables.get("api_calls")
     if kernels is None or calls is None or not {key} <= {*kernels.columns} & {*calls.columns}:
@@ -91,10 +91,10 @@ def _launched(tables: Mapping[str, pl.DataFrame], marks: pl.DataFrame) -> pl.Dat
 
 
 def partners_of(deep: Sequence[Work], light: Sequence[Work]) -> list[int]:
-    """Return for each light step the deep step that does the same; empty where none does.
+    """Return, for each light step, the deep step with the same work; empty if a step has none.
 
-    Of several, it is the one that follows the partner of the light step before, else the one at the
-    same place.
+    Of several, it is the one after the partner of the light step before, else the one with the same
+    index.
     """
     partners: list[int] = []
     for place, work in enumerate(light):
@@ -123,7 +123,7 @@ def _common(first: Work, second: Work) -> float:
 def matched(deep: pl.DataFrame, light: pl.DataFrame, partner: int, place: int) -> pl.DataFrame:
     """Return the events of a light step that its deep step has, too.
 
-    Columns are the thread, and row and edges in both. Events are the same where a thread calls the
+    Columns are the thread, and row and edges in both. Events are the same if a thread calls the
     same names in the same order.
     """
     of_deep = deep.filter(pl.col("step") == partner).partition_by(THREAD, as_dict=True)
@@ -141,7 +141,7 @@ def matched(deep: pl.DataFrame, light: pl.DataFrame, partner: int, place: int) -
 
 
 def _same_names(deep: list[str], light: list[str]) -> tuple[list[int], list[int]]:
-    """Return places of names that two sequences share, in order."""
+    """Return the positions of names that two sequences share, in order."""
     if deep == light:
         return list(range(len(deep))), list(range(len(light)))
     if max(len(deep), len(light)) > _MOST_COMPARED:

@@ -1,4 +1,4 @@
-"""Spans of a Chrome trace as raw spans: their kind, their recorded caller, and plain names."""
+"""Make raw spans of a Chrome trace's spans: their kind, their recorded caller, and plain names."""
 
 from __future__ import annotations
 
@@ -49,10 +49,10 @@ def raw_spans(spans: pl.DataFrame) -> pl.DataFrame:
 
 
 def _plain(written: str) -> str | None:
-    """Return the JSON list with what is no number, truth value or list as None.
+    """Return the JSON list with None for every element that is no number, truth value or list.
 
-    Return None where it is no list. Inputs that are no tensors are written as Python spells them,
-    in strings.
+    Return None if it is no list. Inputs that are no tensors are written as Python spells them, in
+    strings.
     """
     values = _decoded(written)
     if not isinstance(values, list):
@@ -136,7 +136,7 @@ def _callers(spans: pl.DataFrame) -> pl.Series:
 
 
 def _first_rows(numbers: pl.Series, rows: pl.Series, wanted: pl.Series) -> pl.Series:
-    """Return for each wanted number the first row that has it; None where none has."""
+    """Return, for each wanted number, the first row that has it; None where none has."""
     lowest, highest = numbers.min(), numbers.max()
     # The profiler counts calls up: a list by number is short, and takes a tenth of a join's time
     # and memory.

@@ -1,6 +1,6 @@
-"""Raw frames of a Chrome trace as the raw tables that `assemble` takes.
+"""Turn raw frames of a Chrome trace into the raw tables that `assemble` takes.
 
-It takes the same of every profiler.
+These have the same form for every profiler.
 """
 
 import re
@@ -68,12 +68,7 @@ def raw_tables(
 
 
 def _set_mtia_apart(frames: dict[str, pl.DataFrame], diagnostics: Diagnostics) -> None:
-    """Move out of an MTIA's kernels what is no work, as all its events have one category.
-
-    `event_wait` is a stream's wait for another one: it becomes a row of `synchronizations`. `merge`
-    and `remote` last as long as the events inside them, which are the work: they are dropped and
-    counted.
-    """
+    """Move events that are no work out of an MTIA's kernels, as they share one category."""
     kernels, calls = frames.get("kernels"), frames.get("api_calls")
     if kernels is None or calls is None or not (calls["category"] == "mtia_runtime").any():
         return
@@ -100,7 +95,7 @@ def _set_mtia_apart(frames: dict[str, pl.DataFrame], diagnostics: Diagnostics) -
 
 
 def _without_empty(frame: pl.DataFrame) -> pl.DataFrame:
-    """Return the frame without columns of only None values, which need not be carried along."""
+    """Return the frame without columns that hold only None."""
     empty = [column.name for column in frame.get_columns() if column.null_count() == frame.height]
     return frame.drop(empty) if frame.height else frame
 
@@ -108,7 +103,7 @@ def _without_empty(frame: pl.DataFrame) -> pl.DataFrame:
 def _fitting(name: str, frame: pl.DataFrame) -> pl.DataFrame:
     """Return the frame with None for values that a 32-bit column cannot hold.
 
-    One wrong number must not cost the trace.
+    Otherwise one wrong number would cost the whole trace.
     """
     declared = TABLES[name].schema
     narrow = [

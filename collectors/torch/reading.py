@@ -1,4 +1,4 @@
-"""The traces of a file, one after another.
+"""Read the traces of a file, one after another.
 
 The C parser reads each in threads if it is compiled, else msgspec does.
 """
@@ -51,10 +51,10 @@ _NULL = 0x7FF8_5AFE_C0DE_0001
 
 
 def read_plainly(text: Text, diagnostics: Diagnostics) -> ReadEvents:
-    """Return one trace out of the text, which is left after the trace's end.
+    """Return one trace out of the text, whose position is then after the trace.
 
-    msgspec decodes it, which defines what a trace means. Raises NoTraceError when this is no Chrome
-    trace.
+    msgspec decodes it, which defines the meaning of a trace. Raises NoTraceError when this is no
+    Chrome trace.
     """
     document, collected = Document(text, diagnostics), RawEvents(diagnostics)
     for events in document.events():
@@ -115,10 +115,10 @@ def read_native(
     block_bytes: int = _BLOCK_BYTES,
     n_threads: int | None = None,
 ) -> ReadEvents | None:
-    """Return one trace out of the text, which is left after the trace's end.
+    """Return one trace out of the text, whose position is then after the trace.
 
-    None, with nothing read, without the library. Raises NoTraceError when this is no Chrome
-    trace.
+    Without the library, return None without reading anything. Raises NoTraceError when this is no
+    Chrome trace.
     """
     if LIBRARY is None:
         return None
@@ -171,7 +171,7 @@ class _Parsed:
     n_events: int = 0
     frames: dict[str, list[pl.DataFrame]] = field(default_factory=dict)
     refused: list[tuple[bytes, dict[str, int]]] = field(default_factory=list)
-    """Events that msgspec shall decode, with the number of rows before them in each table."""
+    """Events left for msgspec to decode, with the number of rows before them in each table."""
     has_fractions: bool = False
     stopped_at: int = 0
     """The start of the first event that was not read; the block's size if all were."""
@@ -187,7 +187,7 @@ class _Block:
 
     @property
     def end(self) -> int:
-        """The beginning of the next block."""
+        """The position at which the next block begins."""
         return self.start + len(self.text)
 
 
@@ -294,7 +294,7 @@ def _last_start(text: bytes) -> int:
 
 
 class _Parser:
-    """The parser of one thread, with the strings it has seen, as categories by their numbers."""
+    """The parser of one thread, with the strings seen so far, as categories by their numbers."""
 
     def __init__(self) -> None:
         n_columns = sum(map(len, fields.TABLES.values()))
@@ -304,7 +304,7 @@ class _Parser:
         self._forget()
 
     def _forget(self) -> None:
-        """Start with no string known."""
+        """Start without known strings."""
         assert LIBRARY is not None
         special = fields.ALLOCATIONS, fields.COUNTERS, fields.UNPLACED
         self._library = LIBRARY

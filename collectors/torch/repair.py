@@ -1,6 +1,6 @@
-"""Repair of an event that is not JSON.
+"""Repair an event that is not JSON.
 
-It has bare words, stray backslashes and quotes, or bytes that are not UTF-8.
+It may contain bare words, stray backslashes and quotes, or bytes that are not UTF-8.
 """
 
 import math
@@ -13,7 +13,7 @@ from tracelens.trace.capture import Diagnostics
 
 LONGEST_REPAIRED = 1 << 17
 TOO_DEEP = Event()
-"""Stands for an event that was counted as lost, because its values are nested too deep."""
+"""Returned for an event that was counted as lost, as its values are nested too deep."""
 
 _ESCAPE = re.compile(rb'\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4})|\\')
 # Half of a surrogate pair: a name that was cut between its two halves.
@@ -31,7 +31,7 @@ _CLOSING_ESCAPED = re.compile(rb'(?<!\\)\\"(?=\s*(?:[}\]]|,\s*"))')
 def mended(piece: bytes, diagnostics: Diagnostics) -> Event | None:
     """Return the event in the piece, or None.
 
-    It may be repaired or lose its args, which is counted.
+    It may have been repaired or lost its args, which is counted.
     """
     event = decode_one(piece)
     if event is not None:
@@ -58,7 +58,7 @@ def mended(piece: bytes, diagnostics: Diagnostics) -> Event | None:
 
 
 def _shallow(piece: bytes, diagnostics: Diagnostics) -> Event | None:
-    """Return the event without values nested too deep for a decoder; no table has such values."""
+    """Return the event without values nested too deep for a decoder; no table needs such values."""
     flat, depth = flattened(piece)
     if flat is None:
         return None
@@ -120,6 +120,6 @@ _REPAIRS: tuple[Callable[[bytes], bytes], ...] = (
 )
 """Repairs, tried in turn.
 
-Bare words become null. Quotes inside a string are escaped too. Else a backslash before a closing
-quote is stray.
+The first one only replaces bare words. The second also escapes quotes inside a string, the third
+also removes a backslash before a closing quote.
 """

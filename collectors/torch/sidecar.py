@@ -1,4 +1,4 @@
-"""Facts of a live capture that the Chrome trace lacks.
+"""Read facts of a live capture that the Chrome trace lacks.
 
 They are in the file `NAME.live.json` beside `NAME.pt.trace.json`.
 """
@@ -17,7 +17,10 @@ from tracelens.trace.capture import Capture, Diagnostics
 from tracelens.trace.cleaning import whole_text
 
 SUFFIX, LIGHT_SUFFIX = ".live.json", ".light.json"
-"""Endings of a trace's sidecar, and of the light window's trace beside it."""
+"""Suffixes of a trace's sidecar, and of the trace of its light window beside it.
+
+The light window is a second, less detailed recording of the same program.
+"""
 _ENDINGS = (".gz", ".json", ".trace", ".pt")
 _LAYER_SCHEMA = {
     "module_path": pl.String,
@@ -47,7 +50,7 @@ def _beside(trace: Path, suffix: str) -> Path:
 def read_sidecar(trace: Path, diagnostics: Diagnostics) -> dict[str, Any]:
     """Return the facts beside a trace.
 
-    Empty without a sidecar, and, with a warning, for a damaged one.
+    They are empty without a sidecar, and for a damaged one, which gives a warning.
     """
     path = sidecar_of(trace)
     if str(trace) == "-" or not path.is_file():
@@ -142,7 +145,7 @@ def mark_rank(capture: Capture, facts: dict[str, Any]) -> None:
 def step_times(facts: dict[str, Any]) -> dict[str, Any]:
     """Return the manifest's settings on the time of steps without and with the profiler.
 
-    Return None where they were not both measured.
+    They are empty where the two were not both measured.
     """
     recorded = {name: facts.get(name) for name in ("unprofiled_step_ns", "profiled_step_ns")}
     return recorded if all(_are_times(times) for times in recorded.values()) else {}
@@ -165,11 +168,11 @@ def light_step_times(facts: dict[str, Any]) -> dict[str, Any]:
 
 
 LIGHT = "light_window"
-"""A source's setting: its times are of steps that were recorded without stacks and shapes."""
+"""Name of a source's setting: its times are of steps recorded without stacks and shapes."""
 
 
 def is_sidecar(path: Path) -> bool:
-    """Return whether the file is no trace of its own, but stands beside one."""
+    """Return whether the file is a sidecar of a trace, not a trace of its own."""
     return path.name.endswith((SUFFIX, LIGHT_SUFFIX))
 
 

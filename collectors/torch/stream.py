@@ -1,4 +1,4 @@
-"""Bytes of a trace file in blocks: plain or gzip, from disk or standard input.
+"""Read a trace file's bytes in blocks: plain or gzip, from disk or standard input.
 
 They are hashed as they pass.
 """
@@ -27,7 +27,7 @@ class ByteSource:
     """A trace file's decompressed bytes. After the last block, `describe` returns size and hash."""
 
     def __init__(self, path: Path, diagnostics: Diagnostics) -> None:
-        """Name the file; nothing is opened yet. The path `-` is standard input."""
+        """Keep the path, without opening it. The path `-` is standard input."""
         self.path = path
         self.name = "standard input" if str(path) == "-" else path.name
         self.cut = False
@@ -70,7 +70,7 @@ class ByteSource:
             yield piece
 
     def _decompressed(self, stream: BinaryIO, block_bytes: int) -> Iterator[bytes]:
-        """Yield the stream's content; of damaged or cut gzip, all that comes before the damage.
+        """Yield the stream's content; of damaged or cut gzip, all content before the damage.
 
         isal inflates where it is installed, in a third of zlib's time. Only zlib reports how much
         of a damaged stream is good, so after damage zlib reads the file again.
@@ -106,7 +106,7 @@ class ByteSource:
             self.diagnostics.add("loss", failure.code, str(failure))
 
     def _check_expansion(self, given: int) -> None:
-        """Raise SourceError for a file that expands so far that it must be made to fill memory.
+        """Raise SourceError for a file that expands so much that it must be made to fill memory.
 
         Traces shrink to a tenth, such bombs to 1/1000.
         """
@@ -163,7 +163,7 @@ def _inflated(module: Any, raw: Iterator[bytes], block_bytes: int) -> Iterator[b
 
 
 def _isal() -> Any:
-    """Return isal's twin of zlib where it is installed, else Python's own zlib."""
+    """Return isal's module with zlib's interface where it is installed, else Python's own zlib."""
     return importlib.import_module("isal.isal_zlib") if importlib.util.find_spec("isal") else zlib
 
 

@@ -1,4 +1,4 @@
-"""A trace's text while it is read: a moving window, and searches in it.
+"""Hold a trace's text while it is read: a moving window, and searches in it.
 
 The searches do not depend on where the window is cut.
 """
@@ -10,7 +10,7 @@ _DONE_WITH = 1 << 20
 
 
 class Text:
-    """A window of text that is extended on demand; `at` is where the reader stands in it."""
+    """A window of text that is extended on demand; `at` is the reader's position in it."""
 
     def __init__(self, pieces: Iterable[bytes], name: str = "the text") -> None:
         """Start with pieces of text; `name` is used in errors."""
@@ -24,7 +24,7 @@ class Text:
 
     @property
     def offset(self) -> int:
-        """Where the reader stands in the whole text, in bytes."""
+        """The reader's position in the whole text, in bytes."""
         return self.start + self.at
 
     @property
@@ -33,7 +33,7 @@ class Text:
         return len(self.data) - self.at
 
     def more(self) -> bool:
-        """Extend the window; false, and `over` is set, when nothing is left.
+        """Extend the window; return False, and set `over`, when no text is left.
 
         Text before `at` may be dropped.
         """
@@ -87,7 +87,7 @@ class Finder:
         self._searched = 0
 
     def next(self, text: Text, begin: int) -> int | None:
-        """Return where the first match from `begin` on starts in `text.data`.
+        """Return the position of the first match from `begin` on in `text.data`.
 
         Return None where there is none yet.
         """

@@ -1,4 +1,4 @@
-"""One trace from a program's two windows: times of the light one, all else of the deep one.
+"""Make one trace from a program's two windows: times of the light one, all else of the deep one.
 
 The deep window recorded Python calls, modules and shapes, which slows the host several times. The
 light one recorded ops, API calls and kernels only. Steps are matched by their kernels and ops. The
@@ -47,8 +47,8 @@ class Stretch:
     def moved(self, thread: Thread | None, moments: pl.Series) -> pl.Series:
         """Return moments of the deep window on the light one's clock.
 
-        Between two anchors they are in proportion. Before the first and after the last, the clocks
-        run alike.
+        Between two anchors they are interpolated. Before the first and after the last, the clocks
+        run at the same rate.
         """
         deep, light = self.anchors.get(thread, self.anchors[None])
         last = deep.len() - 1
@@ -76,7 +76,7 @@ class Windows:
     stretches: list[Stretch]
 
     def lines(self, facts: dict[str, Any]) -> dict[str, Any]:
-        """Return a sidecar's facts; its sampled lines are at the light window's times."""
+        """Return a sidecar's facts, with its sampled lines moved to the light window's times."""
         recorded = facts.get("lines")
         if not isinstance(recorded, dict) or not isinstance(recorded.get("samples"), list):
             return facts
@@ -127,7 +127,7 @@ def match_windows(deep: Tables, light: Tables) -> Windows | None:
 
 
 def _in_a_row(partners: list[int]) -> list[list[int]]:
-    """Group places of light steps whose deep steps follow each other."""
+    """Group indices of light steps whose deep steps follow each other."""
     groups = [[0]]
     for before, place in pairwise(range(len(partners))):
         if partners[place] == partners[before] + 1:

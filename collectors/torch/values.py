@@ -1,4 +1,4 @@
-"""Loosely typed values of a Chrome trace as columns.
+"""Turn loosely typed values of a Chrome trace into columns.
 
 They become exact nanoseconds, integers and JSON text.
 """

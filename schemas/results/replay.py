@@ -19,7 +19,7 @@ STRETCHES = {
     "wait": "the return of a call that waits for the device",
     "earlier": "what ran before the replayed steps",
 }
-"""Kinds of time of a step, and what each is."""
+"""Kinds of time of a step, with their descriptions."""
 EVIDENCE = ("measured", "calibrated", "table", "unknown")
 _ERROR = Column(
     "replay_error_frac",

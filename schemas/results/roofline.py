@@ -1,7 +1,4 @@
-"""Result of the roofline.
-
-Operations, bytes and time of ops stand beside what the device reaches at most.
-"""
+"""Result of the roofline: operations, bytes and time of ops, compared with the device's peaks."""
 
 import polars as pl
 

@@ -29,8 +29,9 @@ IDLE_PARTS = tuple(cause for cause in CAUSES if cause != "communication")
 PARTS = ("compute", "communication", "waiting", "copy", *IDLE_PARTS)
 """Parts that add up to a rank's time.
 
-`communication` and `copy` are what nothing hides, `waiting` is in collectives for other ranks, and
-idle time is by cause. Communication is the device's, and the host's while the device is idle.
+`communication` and `copy` are the time that no other work hides, `waiting` is in collectives for
+other ranks, and idle time is by cause. Communication is the device's, and the host's while the
+device is idle.
 """
 
 PROGRAM = "program"

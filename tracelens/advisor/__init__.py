@@ -1,4 +1,4 @@
-"""What changes a model, and what times it: all that needs PyTorch and a model in hand.
+"""Change and time models: everything that needs PyTorch and a model in memory.
 
 `plan` compiles the layers that a compile plan names. `applying` rewrites a model by the calls of a
 call plan (`plan_file`), with the functions of `lowering`, each of which `timing` times alone.

@@ -1,4 +1,4 @@
-"""A model rewritten to make exactly the calls of a plan."""
+"""Rewrite a model to make exactly the calls of a plan."""
 
 import itertools
 import operator
@@ -27,11 +27,11 @@ def apply_calls(
     *,
     tolerance: float | None = None,
 ) -> Any:
-    """Return a module that computes what the model does by the calls of the plan.
+    """Return a module that computes the same as the model by the calls of the plan.
 
-    It has weights of its own; the model stays as it is. `inputs` is an example of what the model is
-    called with. By default it is made up, in the shapes that the plan names. Raises UsageError for
-    a model in training mode, for a guessed plan, and for a plan of another model. Raises ToolError
+    It has weights of its own; the model stays as it is. `inputs` is an example of the model's
+    inputs. By default it is made up, in the shapes that the plan names. Raises UsageError for a
+    model in training mode, for a guessed plan, and for a plan of another model. Raises ToolError
     where a call fails, or where the outputs on the example differ by more than `tolerance` times
     the largest output (by default 1e-3, without TF32 1e-5).
     """
@@ -77,7 +77,7 @@ def _given(torch: Any, model: Any, plan: CallPlan) -> tuple[Any, ...]:
 def _check(
     torch: Any, both: tuple[Any, Any], given: Sequence[Any], tolerance: float | None
 ) -> None:
-    """Raise ToolError where the rewritten model's output is not the model's."""
+    """Raise ToolError where the rewritten model's output differs from the model's."""
     try:
         expected, other = (module(*given) for module in both)
     except RuntimeError as error:
@@ -217,7 +217,7 @@ class _Rewriting:
         )
 
     def _product(self, call: PlannedCall, nodes: Sequence[Any], covers: Sequence[str]) -> Any:
-        """Return a convolution or matrix product, fused with what it covers.
+        """Return a convolution or matrix product, fused with the other nodes that it covers.
 
         Its weights are folded and laid out once, here.
         """
@@ -245,7 +245,7 @@ class _Rewriting:
 
 
 def _name(node: Any) -> str:
-    """Return a node's name in the plan: an operator's first result stands for the operator."""
+    """Return a node's name in the plan; the first result of an operator has the operator's."""
     is_first = node.target is operator.getitem and node.args[1] == 0
     return str(node.args[0].name if is_first else node.name)
 

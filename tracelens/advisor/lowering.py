@@ -1,6 +1,6 @@
-"""The functions of the library description in torch.
+"""Implement the functions of the library description in torch.
 
-Each takes the layouts of its tensors as they come.
+Each takes tensors in any layout, and does not convert them.
 """
 
 from collections.abc import Callable, Sequence
@@ -13,7 +13,7 @@ Lowering: TypeAlias = Callable[..., Any]
 
 
 def lowerings() -> dict[str, Lowering]:
-    """Return by name each function that is a call of its own.
+    """Return, by name, the functions that the advisor can call directly.
 
     A function on a convolution takes input, weight, bias, summand, stride, padding, dilation and
     groups. A CPU has no cuDNN: there the parts of a fused call run one after another.
@@ -118,7 +118,7 @@ def lowerings() -> dict[str, Lowering]:
 
 
 def laid_out(tensor: Any, layout: str) -> Any:
-    """Return the tensor in the layout; the same one where it has it already."""
+    """Return the tensor in the layout; the same tensor if it has that layout already."""
     torch = load_torch("a layout")
     if tensor.dim() != 4:
         return tensor.contiguous()
@@ -130,7 +130,7 @@ def laid_out(tensor: Any, layout: str) -> Any:
 def folded(weight: Any, bias: Any, norm: Sequence[Any], epsilon: float) -> tuple[Any, Any]:
     """Return weight and bias of a convolution with its batch normalisation folded in.
 
-    They are as fuse_conv_bn_weights gives them.
+    They are the same as those of fuse_conv_bn_weights.
     """
     torch = load_torch("folding")
     scale, shift, mean, variance = norm

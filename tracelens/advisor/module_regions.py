@@ -11,7 +11,7 @@ ROOT = ""
 class Regions:
     """Submodules by path, outermost first and in the order of the layers.
 
-    There are those to compile, and those to leave out.
+    There are submodules to compile, and submodules to leave out of these.
     """
 
     to_compile: list[str] = field(default_factory=list)
@@ -22,9 +22,9 @@ def regions(is_compiled: Mapping[str, bool]) -> Regions:
     """Return the fewest submodules to compile that give each layer its choice.
 
     Also return the submodules to disable within them. `is_compiled` maps a layer's path to its
-    choice. Where both `layer1.0` and `layer1.0.conv1` are layers, `layer1.0` stands for what that
-    module does itself, outside its children. A module without a choice (a container, a layer
-    without time) follows the layers below it if they agree, else the module around it.
+    choice. Where both `layer1.0` and `layer1.0.conv1` are layers, `layer1.0` is the module's own
+    computation, outside its children. A module without a choice (a container, a layer without time)
+    follows the layers below it if they agree, else the module around it.
     """
     below: dict[str, dict[str, None]] = {}
     for path in is_compiled:

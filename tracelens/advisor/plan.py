@@ -235,8 +235,8 @@ def compile_module(module: Any, **options: Any) -> None:
 
     `module.compile()` differs in two ways. Dynamo skips the frames of torch's own layers and
     containers when they are outermost, so these would stay eager. And it counts recompilations by
-    code object, and falls back to eager without a word after eight: the ninth convolution would
-    meet that (seen with torch 2.13). Here every region has code of its own.
+    code object, and falls back to eager without a warning after eight: the ninth convolution would
+    meet that (observed with torch 2.13). Here every region has code of its own.
     """
     torch = load_torch("compile_module")
     config = torch._dynamo.config  # noqa: SLF001 - the documented place of these settings

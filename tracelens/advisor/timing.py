@@ -1,4 +1,4 @@
-"""Calls of library functions, each timed alone on the device."""
+"""Time calls of library functions, each alone on the device."""
 
 import json
 import statistics
@@ -20,7 +20,7 @@ from tracelens.trace.combine import combine
 
 KIND = "calls"
 _FLUSH_BYTES = 256 << 20
-"""More than the second-level cache of any device holds."""
+"""Bytes that exceed the second-level cache of any device."""
 _BUSY_CYCLES = 200_000
 
 
@@ -34,9 +34,9 @@ def time_calls(
     """Time library calls alone: return a trace whose table call_costs has one row per candidate.
 
     Columns are function, call, dtype and layout, as a plan names them. On a GPU, CUDA events time a
-    call, less the time that two events take by themselves; on a CPU the clock does. The GPU's cache
-    is flushed before each call; without `flush` it holds what the call before left in it. A call
-    that fails has the problem in place of times.
+    call, minus the time that two events take by themselves; on a CPU the clock does. The GPU's
+    cache is flushed before each call; without `flush` it holds the data that the call before left
+    in it. A call that fails has the problem in place of times.
     """
     torch = load_torch("timing calls")
     device = torch.device("cuda" if torch.cuda.is_available() else "cpu")

@@ -80,7 +80,7 @@ def _load(name: str) -> Any:
 
 
 class _Commands(LoadedGroup):
-    """The commands; an error of any becomes a line and an exit code."""
+    """The commands; an error in one of them becomes a line and an exit code."""
 
     names = (*COMMANDS,)
     load = staticmethod(_load)
@@ -91,7 +91,7 @@ class _Commands(LoadedGroup):
             formatter.write_dl([*COMMANDS.items()])
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
-        """Find and import a command. From then on Ctrl-C raises KeyboardInterrupt."""
+        """Find and import a command; from then on Ctrl-C raises KeyboardInterrupt."""
         resolved = super().resolve_command(ctx, args)
         if callable(signal.getsignal(signal.SIGINT)):  # not where it is ignored
             signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -219,7 +219,7 @@ def split_command(arguments: Sequence[str]) -> tuple[list[str], list[str]]:
 
 
 def with_report(words: Sequence[str]) -> list[str]:
-    """Put `report` before a first word that is no command but a file or an address.
+    """Put `report` before a first word that is a file or an address, not a command.
 
     So `tracelens FILE` works.
     """
@@ -237,8 +237,8 @@ def with_report(words: Sequence[str]) -> list[str]:
 def repeat_against(words: Sequence[str]) -> list[str]:
     """Repeat `--against` before each of the bases that follow it: a shell's pattern gives several.
 
-    Only after the traces: what follows the first base of `report --against BASE TRACE` is the
-    trace.
+    This is done only after the traces: the word after the base of `report --against BASE TRACE` is
+    the trace.
     """
     repeated: list[str] = []
     for word in words:
@@ -272,4 +272,4 @@ def options(
     ] = False,
     debug: Annotated[bool, typer.Option("--debug", help="Show the traceback of an error.")] = False,
 ) -> None:
-    """Take the options that stand before the command."""
+    """Accept the options that stand before the command."""

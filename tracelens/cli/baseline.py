@@ -1,4 +1,4 @@
-"""`tracelens baseline`: earlier runs under a name, for `report --against baseline:NAME`."""
+"""The command `baseline`: keep runs under a name, for `report --against baseline:NAME`."""
 
 from pathlib import Path
 from typing import Annotated

@@ -1,4 +1,4 @@
-"""`tracelens calibrate`: what the profiler adds to each event on this machine."""
+"""The command `calibrate`: measure what the profiler adds to each event on this machine."""
 
 import json
 import sys
@@ -29,11 +29,14 @@ _PROFILES = {
     "shapes": replace(_STEPS, shapes=True, stacks=False, modules=False),
     "stacks": replace(_STEPS, shapes=True, stacks=True, modules=True),
 }
-"""How each kind of profile is recorded."""
+"""Settings by which each kind of profile is recorded."""
 _STEADY = 1.3
-"""The median of a step is at most this times the minimum on a machine that does nothing else."""
+"""Steps are steady if their median is at most this many times their minimum.
+
+Other work on the machine makes them unsteady.
+"""
 _TRIES = 3
-"""Captures of each kind until steps are steady."""
+"""Most captures of each kind that are made to get steady steps."""
 
 
 def calibrate(
@@ -137,7 +140,7 @@ def _measured(python: str) -> dict[str, list[float]]:
 def costs_of_capture(trace: Trace) -> Costs | None:
     """Return the costs that explain how much longer steps took with the profiler.
 
-    Return None where equal steps differed too much to tell, and where no costs explain the
+    Return None where equal steps differed too much to judge, and where no costs explain the
     difference.
     """
     settings = next((source.get("settings") or {} for source in trace.manifest.sources), {})

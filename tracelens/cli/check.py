@@ -1,4 +1,4 @@
-"""`tracelens check`."""
+"""The command `check`: say what a trace holds, what was lost, and whether its rows can be true."""
 
 import polars as pl
 import typer

@@ -1,4 +1,4 @@
-"""`tracelens clean`."""
+"""The command `clean`: remove files of a stored trace that nothing names."""
 
 from pathlib import Path
 from typing import Annotated

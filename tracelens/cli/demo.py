@@ -1,4 +1,4 @@
-"""`tracelens demo`."""
+"""The command `demo`: answer for a bundled trace, and write its page."""
 
 from pathlib import Path
 

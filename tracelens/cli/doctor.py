@@ -1,4 +1,7 @@
-"""Which tools and packages that tracelens can use are here. Nothing slow is started to find out."""
+"""The command `doctor`: list the tools and packages that tracelens can use and finds here.
+
+No slow program is started to find them.
+"""
 
 import ctypes
 

@@ -1,4 +1,4 @@
-"""`tracelens export`: a trace for other programs' viewers."""
+"""The command `export`: write a trace for other programs' viewers."""
 
 from pathlib import Path
 from typing import Annotated

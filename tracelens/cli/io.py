@@ -93,7 +93,7 @@ def open_any(paths: Sequence[Path], step: str | None = None, ranks: Sequence[int
 
 
 def open_base(path: Path, trace: Trace, step: str | None = None) -> Trace:
-    """Open what a trace is compared with.
+    """Open the trace that another one is compared with.
 
     Of a folder with captures of graphs, open the captures of the trace's batch sizes. `step`
     replaces its marks of steps. Raises SourceError or UsageError.
@@ -243,7 +243,7 @@ def keep_sources(sources: Sequence[Path], targets: Sequence[Path | None]) -> Non
 
 
 def _real(path: Path) -> Path:
-    """Resolve the path's symbolic links; a circle of links stays, and opening it says so."""
+    """Resolve the path's symbolic links; for a circle of links, the error comes on opening."""
     return Path(os.path.realpath(path))
 
 
@@ -252,7 +252,7 @@ def write_report(
 ) -> None:
     """Write the report in the format, to standard output or the file.
 
-    Warn where a lone table has no answer.
+    If the format holds a single table and that table has no rows, warn of it.
     """
     # Altair imports jsonschema, and that, where a notebook server is installed, 39 grammars of
     # addresses, which take 3 s to build. Charts hold no addresses to check.
@@ -279,11 +279,11 @@ class _Said(logging.Handler):
 
 @contextmanager
 def progress(text: str, *, late: bool = False) -> Iterator[None]:
-    """Show on standard error, while the body runs, what is being done.
+    """Show progress on standard error while the body runs.
 
     Where the body logs shares, it is a bar with the share, the size and the time left. With `late`,
     it shows from the first log record on: until then, a program has the terminal. Without a
-    terminal, only what takes minutes is said, one line each.
+    terminal, only steps that take minutes are reported, one line each.
     """
     console, log = Console(stderr=True), logging.getLogger("tracelens")
     with ExitStack() as ends:

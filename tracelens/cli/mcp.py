@@ -1,4 +1,4 @@
-"""`tracelens mcp`: a trace's report, sections, tables and comparisons as tools for an agent.
+"""The command `mcp`: serve a trace's report, sections, tables and comparisons to an agent.
 
 The tools only read, and only the traces that were named at the start.
 """
@@ -72,7 +72,7 @@ def server_of(paths: Sequence[Path]) -> Any:
 def _refusing(
     tool: Callable[..., dict[str, Any]], refusal: Callable[[str], Exception]
 ) -> Callable[..., dict[str, Any]]:
-    """Have a tool refuse in the words of its TracelensError, which the agent reads."""
+    """Wrap a tool: a TracelensError becomes a refusal with its message, for the agent to read."""
 
     @wraps(tool)
     def run(*words: Any, **named: Any) -> dict[str, Any]:
@@ -85,7 +85,7 @@ def _refusing(
 
 
 class _Tools:
-    """What the server offers; each method's docstring is what the agent reads."""
+    """The tools that the server offers; an agent reads each method's docstring."""
 
     def __init__(self, paths: Sequence[Path]) -> None:
         self._paths = {stem(path).removesuffix(".tracelens"): path for path in paths}

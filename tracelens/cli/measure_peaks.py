@@ -1,4 +1,4 @@
-"""`tracelens measure-peaks`."""
+"""The command `measure-peaks`: measure what a GPU computes and copies at most."""
 
 import json
 from pathlib import Path

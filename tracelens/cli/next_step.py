@@ -1,4 +1,4 @@
-"""The command worth typing next: every command ends with one, on standard error."""
+"""Suggest the next command: every command ends with one, on standard error."""
 
 import shlex
 import shutil
@@ -13,7 +13,7 @@ _NAME = "tracelens"
 
 
 def suggest(command: str, *more: str) -> None:
-    """Write the next command to standard error; options that lead elsewhere follow."""
+    """Write the next command to standard error, followed by options for other purposes."""
     begin, typed = f"{_NAME} ", f"{_typed_name()} "
     words = [
         f"{typed}{one.removeprefix(begin)}" if one.startswith(begin) else one
@@ -23,7 +23,7 @@ def suggest(command: str, *more: str) -> None:
 
 
 def _typed_name() -> str:
-    """Return how the shell finds this program: its name, or the path that it was started by."""
+    """Return the name by which the shell finds this program, or the path that started it."""
     started = Path(sys.argv[0])
     on_path = shutil.which(_NAME)
     is_found = on_path is not None and started.exists() and started.samefile(on_path)
@@ -54,7 +54,7 @@ def suggest_report(sources: Sequence[Path]) -> None:
 def suggest_sections(
     sources: Sequence[Path], against: Sequence[Path], sections: Sequence[str]
 ) -> None:
-    """Suggest after an answer how to see the sections that show more, all of them, and the page."""
+    """Suggest, after an answer, the sections that show more, all sections, and the page."""
     chosen = more_of(sections)
     page = f"--html {Path(sources[0].name).stem.split('.')[0] or 'report'}.html"
     suggest(report_command(sources, against, *chosen), *(["or"] if chosen else []), "--all", page)

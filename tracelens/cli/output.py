@@ -1,4 +1,4 @@
-"""Write a command's output, and what it says at its end; no trace is imported here."""
+"""Write a command's output, and keep what to do at its end, without importing traces."""
 
 import os
 import sys
@@ -13,7 +13,7 @@ from tracelens.errors import SourceError, printable
 from tracelens.storage.atomic_write import replacing
 
 OPENED: list[Any] = []
-"""Traces that the command has opened. If their rows cannot be true, they explain its failure."""
+"""Traces that the command has opened; if it fails, rows that cannot be true may be the reason."""
 
 AT_END: list[Callable[[SystemExit], None]] = []
 """Called with the command's exit before the process ends."""

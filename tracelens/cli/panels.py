@@ -1,4 +1,4 @@
-"""Commands loaded by name, and their options in groups: what `--help` and docs/cli.md list."""
+"""Load commands by name, and group their options for `--help` and docs/cli.md."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
@@ -41,7 +41,7 @@ class LoadedGroup(TyperGroup):
     load: Callable[[str], Any]
 
     def __init__(self, *arguments: Any, **named: Any) -> None:
-        """Take Typer's settings."""
+        """Pass Typer's settings on."""
         super().__init__(*arguments, **named)
         self.commands: Any = LoadedCommands(self.names, self.load)
 

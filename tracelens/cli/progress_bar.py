@@ -1,4 +1,4 @@
-"""Draw a bar on a terminal: what is being done, with share, size and time left if known."""
+"""Draw a progress bar on a terminal: the step under way, share, size and time left if known."""
 
 import logging
 
@@ -30,7 +30,7 @@ class _Known(ProgressColumn):
         self._of_bytes = of_bytes
 
     def render(self, task: Task) -> RenderableType:
-        """Draw rich's own column, or nothing."""
+        """Return rich's own column, or nothing while the share is unknown."""
         is_asked = self._of_bytes in (None, task.fields["is_bytes"])
         return self._column.render(task) if task.total is not None and is_asked else Text()
 
@@ -47,7 +47,7 @@ _COLUMNS = (
 
 
 class ProgressBar:
-    """The bar of one thing that is being done, `text`."""
+    """The progress bar of one step, described by `text`."""
 
     def __init__(self, console: Console, text: str) -> None:
         """Make the bar; `start` draws it."""

@@ -1,4 +1,4 @@
-"""`tracelens query`."""
+"""The command `query`: select rows of a trace's tables with SQL."""
 
 from pathlib import Path
 from typing import Annotated

@@ -1,4 +1,4 @@
-"""`tracelens report`: every question that a trace answers, and a comparison with its gates."""
+"""The command `report`: answer questions on a trace, and judge a comparison by gates."""
 
 import os
 from collections.abc import Mapping, Sequence
@@ -248,7 +248,7 @@ def report(  # noqa: PLR0913 - one parameter an option
 def _refused(trace: Trace, base: Trace | None, names: Sequence[str], rules: Rules) -> str | None:
     """Return why a comparison of two programs is refused; None where it is shown.
 
-    Named sections that do not need one program are shown.
+    Named sections that may compare two programs are shown.
     """
     if base is None or rules.any_program:
         return None
@@ -272,7 +272,7 @@ def _suggest(
     names: Sequence[str],
     html: Path | None,
 ) -> None:
-    """Name the next command: what shows more of an answer, a section's columns, or the page."""
+    """Name the next command: sections that show more, a section's columns, or the page."""
     if answer is not None:
         suggest_sections(sources, against, answer.sections)
     elif html is not None:
@@ -342,7 +342,7 @@ def _gates(texts: Sequence[str], *, has_base: bool, needs_base: bool) -> list[Ex
 def _conclude(
     refused: str | None, gate: list[Verdict] | None, *, strict: bool, has_one_run: bool
 ) -> None:
-    """Say what the gates found, and exit as they demand.
+    """Report the gates' results, and exit as they demand.
 
     Raises SourceError where the two were not compared, with the reason.
     """

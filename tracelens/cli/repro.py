@@ -1,4 +1,4 @@
-"""`tracelens repro`: a script that runs one op of a trace again."""
+"""The command `repro`: write a script that runs one op of a trace again."""
 
 from pathlib import Path
 from typing import Annotated

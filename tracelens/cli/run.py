@@ -1,4 +1,4 @@
-"""`tracelens run`: capture a program, say what limits it, write trace and page, in one command."""
+"""The command `run`: capture a program, say what limits it, write trace and page."""
 
 import os
 import shutil
@@ -23,7 +23,7 @@ from tracelens.views.formats import FORMATS
 
 _KIND = "torch"
 SETTINGS = {"ignore_unknown_options": True, "allow_interspersed_args": False}
-"""How the command's words are parsed: options after the program are the program's."""
+"""Settings for parsing the command's words: options after the program belong to the program."""
 
 
 def run(  # noqa: PLR0913 - one parameter an option

@@ -1,4 +1,4 @@
-"""`tracelens schema`."""
+"""The command `schema`: list the tables and analyses, or the columns of one."""
 
 import json
 from enum import StrEnum, auto
@@ -15,7 +15,7 @@ from tracelens.views.describe import describe, listing, schema_document
 
 
 class Form(StrEnum):
-    """What is written: tables to read, or JSON for a program."""
+    """Forms of the output: tables to read, or JSON for a program."""
 
     TEXT = auto()
     JSON = auto()

@@ -1,4 +1,4 @@
-"""`tracelens whatif`: what a change would give."""
+"""The command `whatif`: predict a step after a change."""
 
 from __future__ import annotations
 

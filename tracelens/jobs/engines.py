@@ -1,4 +1,4 @@
-"""Engines, which run a job's tasks: processes of this machine, or a Ray cluster."""
+"""Run a job's tasks by an engine: processes of this machine, or a Ray cluster."""
 
 import logging
 import os
@@ -23,7 +23,7 @@ LOCAL, RAY = "local", "ray"
 ENGINES = (LOCAL, RAY)
 _RETRIES = 3
 _POOLS = 2
-"""Pools of processes to start anew where one is killed.
+"""Number of pools of processes that are started anew when a process is killed.
 
 After these, each task gets its own process.
 """
@@ -62,8 +62,8 @@ def _in_processes(
 ) -> Iterator[Result]:
     """Run tasks in processes, as many at a time as memory and cores allow.
 
-    Where one process is killed, all that are at work are lost. Their tasks run again, in the end
-    each by itself. So only a task whose process is killed every time is given up.
+    If one process is killed, all running tasks are lost. They run again, in the end each by itself.
+    So only a task whose process is killed every time is given up.
     """
     left = list(tasks)
     for _ in range(_POOLS if left else 0):
@@ -123,7 +123,7 @@ def _on_ray(tasks: Sequence[Task], work: Work, ray: Any, address: str | None) ->
 
 
 def _awaited(ray: Any, done: Any, task: Task) -> Any:
-    """Return the result of a task that ended; from a node that cannot run it, its versions."""
+    """Return the result of a task that ended, or the versions of a node that cannot run it."""
     try:
         return ray.get(done)
     except ray.exceptions.RayTaskError as error:
@@ -155,10 +155,7 @@ def _versions() -> str:
 
 
 def _on_node(expected: str, task: bytes) -> Any:
-    """Return the result of a pickled task; from a node with other versions, these versions.
-
-    The function is sent as code, so it imports nothing.
-    """
+    """Return the result of a pickled task, or this node's versions if they are not as expected."""
     import pickle  # noqa: PLC0415
 
     versions_here = _versions()

@@ -1,6 +1,6 @@
 """Join the ranks of a job: find contradictions, hosts and clocks.
 
-No rank's task can know these by itself.
+A rank's own task cannot know these.
 """
 
 import copy

@@ -1,4 +1,4 @@
-"""Choose from a folder of captures of graphs the base of a trace: those of its batch sizes.
+"""Choose, from a folder of captures of graphs, those with the batch sizes of a trace.
 
 Inference servers capture their CUDA graphs in one trace per batch size, in one folder. A replay
 runs the graph of the smallest size that its tokens fit into.
@@ -24,10 +24,10 @@ _AT_ONCE, _LONGEST_MARK = 1 << 20, 64
 
 
 def captures_of(path: str | os.PathLike[str], trace: Trace) -> list[Path]:
-    """Return a folder's files that hold the captures of a trace's graphs; else the path itself.
+    """Return a folder's files with the captures of a trace's graphs, else the path itself.
 
-    Of captures of several batch sizes, they are those of the trace's rank and sizes. Where the
-    trace's steps tell no size, it is the first whose launches fit a replay.
+    Of captures of several batch sizes, they are those of the trace's rank and sizes. If the trace's
+    steps have no size, it is the first capture whose launches fit a replay.
     """
     folder = Path(path)
     files = _files_of_rank(folder, min(trace.manifest.ranks)) if folder.is_dir() else []

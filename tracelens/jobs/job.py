@@ -43,7 +43,7 @@ TargetError is raised."""
 class Job:
     """A job: its sources, its target, and how many ranks suffice.
 
-    Kind and ranks are given where the sources do not say them. `limit_bytes` is the memory that
+    Kind and ranks are given where the sources do not contain them. `limit_bytes` is the memory that
     processes may take in which several files are read at a time.
     """
 
@@ -65,7 +65,7 @@ def in_turn(tasks: Sequence[Task], work: Work) -> Iterator[tuple[Task, Any]]:
 
 
 def attempted(task: Task, work: Work) -> Any:
-    """Return the result of a task, or the error for which the job loses its ranks.
+    """Return the result of a task, or the error that costs the job the task's ranks.
 
     Raises TargetError, which ends the job.
     """

@@ -1,6 +1,6 @@
-"""Analyses run by an engine, one task per rank.
+"""Run analyses by an engine, one task per rank.
 
-Each reads its rank's tables, and only small frames come back.
+Each task reads its rank's tables, and only small frames come back.
 """
 
 from collections.abc import Mapping, Sequence
@@ -21,7 +21,7 @@ from tracelens.storage.objects import Listed
 from tracelens.trace import Trace
 
 _BYTES_A_ROW = 500
-"""Bytes of a profiler's file per row of the tables. A task's memory is estimated from it."""
+"""Bytes of a profiler's file per row of the tables, by which a task's memory is estimated."""
 
 
 def ask_ranks(trace: Trace, names: Sequence[str], engine: Engine) -> Mapping[str, pl.DataFrame]:

@@ -17,7 +17,7 @@ from tracelens.trace.fetching import PREFIX, REQUESTS, addressed, beside, listed
 from tracelens.trace.sources import HEAD_BYTES, Paths, given_paths, is_damaged, sources_of
 
 _TABLES = (".parquet", ".arrow")
-"""Endings of files that are a source together, in a folder of their own."""
+"""Suffixes of files that are a source together, in a folder of their own."""
 _RANK = re.compile(r"(?<![a-z])rank[-_ ]?(\d{1,9})(?!\d)", re.IGNORECASE)
 
 
@@ -44,9 +44,9 @@ class Task:
 
     @property
     def name(self) -> str:
-        """What messages call the task.
+        """The task's name in messages.
 
-        It is its folder, else its first source and how many more there are.
+        It is its folder, else its first source and the number of further ones.
         """
         more = len(self.sources) - 1
         return self.folder or self.sources[0].name + (f" and {more} more" if more else "")

@@ -1,1 +1,1 @@
-"""Running a program under a capture, sampling its GPUs, and finding tools."""
+"""Run a program under a capture, sample its GPUs, and find tools."""

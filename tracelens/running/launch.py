@@ -62,7 +62,7 @@ def _become_traced(streams: list[int], unset: list[str], parent: int, command: l
 def _take_streams(streams: list[int], parent: int) -> None:
     """Make the user's streams the standard ones.
 
-    Where the parent's process group was the terminal's, this one becomes it.
+    If the parent's process group owned the terminal, this one takes it over.
     """
     for number, stream in enumerate(streams):
         os.dup2(stream, number)

@@ -1,4 +1,4 @@
-"""GPU utilisation and memory used while a program is captured.
+"""Sample GPU utilisation and memory used while a program is captured.
 
 They are sampled through NVML (nvidia-ml-py).
 """

@@ -26,7 +26,7 @@ _LOG = logging.getLogger(__name__)
 LAUNCH = [sys.executable, "-I", "-S", str(Path(__file__).with_name("launch.py"))]
 """Prefix of a command line to run through launch.py."""
 SIGNAL_BASE = 128
-"""A shell reports the end by signal n as exit code 128 + n."""
+"""Added to the number of the signal that ended a program, for a shell's exit code: 128 + n."""
 VERSION = re.compile(r"\d+\.\d+[\w.+-]*")
 _PATIENCE_S = 3
 _DRIVER = Path("/proc/driver/nvidia/version")

@@ -22,9 +22,12 @@ Read: TypeAlias = Callable[[Path, Path], list[Capture]]
 """A function that reads a file, and stores its large tables in a folder."""
 
 WORTH_A_PROCESS = 32 << 20
-"""A smaller file is read faster than a process starts."""
+"""Files smaller than this are read faster than a process starts."""
 MANY = 12
-"""So many files are worth processes however small they are: a process starts in 0.25 s."""
+"""At least this many files are read in processes, however small they are.
+
+A process starts in 0.25 s.
+"""
 
 # Peak memory of a process that reads a torch trace: measured at 30 MB to 2 GB, and rounded up.
 _BASE_BYTES, _BYTES_A_BYTE = 400_000_000, 0.2
@@ -33,7 +36,7 @@ _GZIP_FACTOR = 20
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """How many files are read at a time, the memory that one may take, and the limit for all."""
+    """The number of files read at a time, the memory that each may take, and the limit for all."""
 
     n_workers: int
     bytes_each: int
@@ -73,9 +76,9 @@ def needs_bytes(file: Path) -> int:
 
 
 def chosen_files(files: Sequence[Path]) -> list[Path]:
-    """Return the files to read in processes: all of many, else those that are worth one.
+    """Return the files to read in processes: all if they are many, else the large ones.
 
-    Return None if there is only one.
+    The list is empty if it would have only one.
     """
     least = 0 if len(files) >= MANY else WORTH_A_PROCESS
     chosen = [file for file in files if str(file) != "-" and file.stat().st_size >= least]

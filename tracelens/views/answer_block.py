@@ -31,7 +31,10 @@ class DrawnBar:
 
 @dataclass(frozen=True, slots=True)
 class AnswerBlock:
-    """The first block of the page. `changes` are texts: the step after a change, and its place."""
+    """The first block of the page.
+
+    `changes` are pairs of texts: the step after a change, and its place.
+    """
 
     answer: Answer
     bars: tuple[DrawnBar, ...]

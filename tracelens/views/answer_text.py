@@ -1,4 +1,4 @@
-"""An answer as text: at most 25 lines of at most 80 columns, readable without colour."""
+"""Write an answer as text: at most 25 lines of at most 80 columns, readable without colour."""
 
 import io
 from collections.abc import Iterable, Iterator, Sequence
@@ -18,7 +18,7 @@ from tracelens.views.values import ELLIPSIS, printable
 WIDTH, MOST_LINES = 80, 25
 _BAR = 56
 _MOST_OF = {"sentence": 2, "place": 2, "detail": 2, "change": 3, "fact": 2}
-"""Most lines of each kind of text. More are cut after a word."""
+"""Most lines of each kind of text; longer text is cut after a word."""
 _GLYPHS = {WORK: "█▓▆▂", WAIT: "░▒▚▖", REST: "·"}
 """Characters that draw a bar, by kind of part.
 
@@ -27,7 +27,7 @@ The first part of a kind gets the first character.
 
 
 def answer_text(answer: Answer, *, color: bool = False) -> str:
-    """Draw the answer; with `color` for a terminal that shows colours."""
+    """Draw the answer; `color` is True for a terminal that shows colours."""
     lines = [*_lines(answer)]
     while len(lines) > MOST_LINES and len(answer.changes) > 1:  # the least one gives way
         answer = replace(answer, changes=answer.changes[:-1])
@@ -190,7 +190,7 @@ def _drawn_changes(answer: Answer) -> Iterator[Text]:
 
 
 def after_head(answer: Answer) -> str:
-    """Name the column that says what a change gives."""
+    """Return the heading of the column that shows what a change gives."""
     return "a step then takes" if any(map(_has_step, answer.changes)) else "saves at most"
 
 

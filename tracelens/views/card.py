@@ -1,4 +1,4 @@
-"""The facts that a page opens with: program, machine, steps, and what the profiler cost."""
+"""List the facts that a page opens with: program, machine, steps, and the profiler's cost."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -17,7 +17,7 @@ _UNKNOWN_COST = (
 
 
 def card(model: TimeModel) -> list[tuple[str, str]]:
-    """List pairs of a word and its text on a trace; what it does not tell is left out."""
+    """List pairs of a word and its text; facts that the trace does not have are left out."""
     trace = model.trace
     sources = trace.manifest.sources
     versions = {
@@ -50,7 +50,7 @@ def _devices(trace: Trace) -> str:
 def _steps(model: TimeModel) -> list[tuple[str, str]]:
     """Say how many steps there are, how long they take, and what the profiler adds.
 
-    The length of a step's mark is added where it is shorter than the step.
+    The length of a step's mark is given, too, if it is shorter than the step.
     """
     trace = model.trace
     times = step_times(model)
@@ -88,7 +88,7 @@ def _steps(model: TimeModel) -> list[tuple[str, str]]:
 
 
 def _numbers(ranks: Sequence[int]) -> str:
-    """Say how many ranks, and which; nothing for one."""
+    """Give the number of ranks, and which they are; empty for one."""
     if len(ranks) < 2:
         return ""
     whole = [*ranks] == [*range(ranks[0], ranks[-1] + 1)]

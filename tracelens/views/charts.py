@@ -1,4 +1,4 @@
-"""The charts of a section, as Altair specifications."""
+"""Draw the charts of a section, as Altair specifications."""
 
 import math
 from collections.abc import Sequence

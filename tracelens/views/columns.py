@@ -1,4 +1,4 @@
-"""The columns of a section to show, and their order."""
+"""Choose the columns of a section to show, and their order."""
 
 from tracelens.analyses.analysis import Scope
 from tracelens.report import Section
@@ -19,7 +19,7 @@ PROSE = (
     "empty because",
     "answers",
 )
-"""Columns of sentences, which are wrapped. Long names in other columns are cut in their middle."""
+"""Columns of sentences, which are wrapped; long names in other columns are cut in their middle."""
 
 
 def ordered(section: Section) -> list[str]:
@@ -37,9 +37,9 @@ def useful(section: Section) -> list[str]:
 
 
 def _informative(section: Section) -> list[str]:
-    """Return the informative columns.
+    """Return the columns that have more than one value or need none.
 
-    A rank that is the only one in a section of a trace with several ranks stays: it is the answer,
+    Of a trace with several ranks, a rank that is the only one in a section stays: it is the answer,
     such as the rank that others wait for.
     """
     frame = section.frame

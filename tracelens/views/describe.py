@@ -1,4 +1,4 @@
-"""Tables and columns described as frames, for the schema command and the reference."""
+"""Describe tables and columns as frames, for the schema command and the reference."""
 
 from collections.abc import Iterable
 from typing import Any
@@ -37,7 +37,7 @@ def describe(table: Table) -> pl.DataFrame:
 
 
 def listing(entries: Iterable[tuple[str, str]], name: str, meaning: str) -> pl.DataFrame:
-    """Make two columns, called `name` and `meaning`."""
+    """Make a frame with two columns, called `name` and `meaning`."""
     return pl.DataFrame(list(entries), schema={name: pl.String, meaning: pl.String}, orient="row")
 
 

@@ -1,4 +1,4 @@
-"""Choose what people read of a report as text: of many ranks, only the job and its worst ranks."""
+"""Choose what a report shows as text: of many ranks, only the job and its worst ranks."""
 
 from dataclasses import replace
 
@@ -31,7 +31,7 @@ def digest(report: Report, rows: int | None) -> list[tuple[Section, int | None]]
 
 
 def endings(report: Report) -> list[tuple[str, list[str]]]:
-    """Return headings with lines for the end: sections left out, and those without an answer."""
+    """Return headings with lines for the end: sections left out, and sections without rows."""
     headed_lines = [(UNANSWERED, _in_one_line(report.unanswered()))]
     if report.is_of_many:
         left_out = [

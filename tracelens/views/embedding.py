@@ -20,18 +20,18 @@ from tracelens.views.palette import colors_of
 from tracelens.views.values import Shown, printable, shorten_apart, show
 
 BUDGET = 3_500_000
-"""Characters of all that is embedded. Of larger tables the first rows are embedded."""
+"""The budget of characters for embedded data; of larger tables, the first rows are embedded."""
 _LEAST = 500_000
-"""Characters that tables may have at least, however much else is embedded."""
+"""Characters that tables may have at least, however much drawings take."""
 MOST_ROWS = 100_000
-"""Most rows of one table that are tried.
+"""Most rows of one table that are packed.
 
-Of 3 million kernel names all rows took 4.5 GB, to embed a hundredth of them.
+Packing all of 3 million kernel names took 4.5 GB, to embed a hundredth of them.
 """
 LONGEST = 4_000
-"""Most characters of one text. A longer one loses its middle."""
+"""Most characters of one text; a longer one loses its middle."""
 NAME_WIDTH = 60
-"""Characters that a name is shown in."""
+"""Width in characters in which a name is shown."""
 
 _EXACT = 2**53
 _DIGITS = 7
@@ -40,7 +40,7 @@ _MOST_CHOICES = 40
 _SUMMED = re.compile(
     r"n_|library_|primitive_|share_frac$|(\w+_)?(total|self|estimate|low|high|only)_ns$"
 )
-"""Columns that add up over the layers of a tree."""
+"""Pattern of columns whose values add up over the layers of a tree."""
 
 
 def packed(data: Any) -> str:
@@ -92,7 +92,7 @@ def embed(
 ) -> list[tuple[str, int]]:
     """Pack each section's named columns; return the packed text and its number of rows.
 
-    All rows are packed where the budget allows. `used` is how many characters of the budget
+    All rows are packed where the budget allows. `used` is the number of its characters that
     drawings took already.
     """
     made = [
@@ -209,9 +209,9 @@ def _column(shown: Shown, frame: pl.DataFrame, table: Table) -> dict[str, Any]:
 
 
 def _numbers(values: pl.Series) -> list[Any]:
-    """Return numbers as JSON has them.
+    """Return numbers as JSON can hold them.
 
-    Infinities, and those that a script cannot hold exactly, are text.
+    Infinities, and numbers that a script cannot hold exactly, are text.
     """
     if values.dtype.is_float():
         values = values.round_sig_figs(_DIGITS).fill_nan(None)

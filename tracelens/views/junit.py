@@ -1,4 +1,4 @@
-"""Write gates as JUnit's XML, which continuous integration shows as tests; and for GitHub."""
+"""Write gates as JUnit's XML, which continuous integration shows as tests, and for GitHub."""
 
 from collections.abc import Sequence
 from xml.etree import ElementTree as ET
@@ -29,7 +29,7 @@ def to_junit(verdicts: Sequence[Verdict]) -> str:
 def annotations(verdicts: Sequence[Verdict]) -> list[str]:
     """Write a workflow command of GitHub Actions for each gate that failed or could not be judged.
 
-    https://docs.github.com/en/actions/reference/workflow-commands-for-github-actions
+    See https://docs.github.com/en/actions/reference/workflow-commands-for-github-actions
     """
     words = {FAILED: "error", UNCLEAR: "warning"}
     return [
@@ -41,7 +41,7 @@ def annotations(verdicts: Sequence[Verdict]) -> list[str]:
 
 
 def _message(verdict: Verdict) -> str:
-    """Return what was found, and why it was judged so."""
+    """Return the gate's value, and why it was judged so."""
     return printable(f"{found_value(verdict)}; {verdict.reason}")
 
 

@@ -1,4 +1,4 @@
-"""A report for Python: it shows itself in a notebook, prints as text, and writes the page."""
+"""Show a report from Python: in a notebook, as text, and as the page."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ class ReportView:
 
 
 def _answer(block: AnswerBlock) -> str:
-    """Draw the answer: its sentence and place, bars in colours with what they show, and changes."""
+    """Draw the answer: its sentence and place, bars in colours with their legends, and changes."""
     answer = block.answer
     lines = [answer.place, *answer.details, answer.unprofiled]
     parts = [f"<p><b>{_text(answer.sentence)}</b></p>"]

@@ -1,4 +1,4 @@
-"""A script that runs one op of a trace again, with inputs like those recorded."""
+"""Write a script that runs one op of a trace again, with inputs like those recorded."""
 
 import json
 import re
@@ -91,7 +91,7 @@ print(f"{{op}} on {{DEVICE}}: {{sorted(times)[3] * 1e6:.1f}} us (best {{min(time
 
 
 def op_script(trace: Trace, op: str) -> str:
-    """Write the script for the op's inputs that took the most time.
+    """Write the script for those of the op's inputs that took the most time.
 
     Raises UsageError for an op that is not recorded, MissingTableError where no shapes are.
     """

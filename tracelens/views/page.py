@@ -33,7 +33,7 @@ from tracelens.views.verdicts import list_cards
 
 _IN_CARDS = ("job", "verdict")
 _FIRST = ("job", "verdict", "worst_ranks", "rank_quartiles")
-"""Sections before the drawings."""
+"""Sections that stand before the drawings."""
 _SCRIPTS = ("page.js", "tables.js", "bars.js", "timeline.js", "icicle.js", "heat.js")
 
 

@@ -1,6 +1,6 @@
-"""The colours of everything that is drawn: charts, timeline, bars of the answer and the terminal.
+"""The colours of charts, timeline, the answer's bars and the terminal.
 
-Work is drawn in cool colours, waiting in warm ones, and what is neither in grey. Each colour has a
+Work is drawn in cool colours, waiting in warm ones, and everything else in grey. Each colour has a
 contrast of at least 3 to white and to the dark page.
 """
 
@@ -81,7 +81,7 @@ _OF_PRIMITIVES = {
     "fused": "#5b7fe0",
     "unknown": PALE,
 }
-"""Kinds of kernels: work, so all of them cool."""
+"""Colours of kernels by primitive; all are cool, as kernels are work."""
 COLORS: dict[str, str] = {
     **_HOST,
     **{word: COOL[at % len(COOL)] for at, word in enumerate(LIBRARIES)},
@@ -138,7 +138,7 @@ def class_of(color: str) -> str:
 
 
 def style() -> str:
-    """Write the style rules that name colours: fills, and edges of cards and frames."""
+    """Return the style rules with colours: fills, and edges of cards and frames."""
     colors = sorted({*PARTS.values(), *_FALLBACK.values()})
     fills = [f".{class_of(color)} {{ fill: {color}; }}" for color in colors]
     roles = [

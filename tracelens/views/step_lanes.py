@@ -68,7 +68,7 @@ def _unprofiled(report: Report) -> dict[str, int] | None:
 
 
 def _lane(label: str, text: str, edges: Sequence[float | None], longest: float) -> Lane:
-    """Draw one lane from three times: the end of its work, and the least and the most it may take.
+    """Draw one lane from three times: the end of its work, and its least and its longest duration.
 
     The end of its work is None where it is unknown.
     """

@@ -1,4 +1,4 @@
-"""A comparison in a few lines of Markdown: gates, what differs, what was judged.
+"""Summarise a comparison in a few lines of Markdown: gates, differences, judged rows.
 
 It suits a pull request.
 """
@@ -27,7 +27,7 @@ SUMMARISED = (
 
 
 def gate_lines(verdicts: list[Verdict]) -> list[str]:
-    """Write one line per gate: its verdict, what it asks, and what was found."""
+    """Write one line per gate: its verdict, its expression, and its value."""
     return [
         f"{verdict.verdict}: {verdict.expr} ({found_value(verdict)}; {verdict.reason})"
         for verdict in verdicts
@@ -76,7 +76,7 @@ def to_summary(report: Report) -> str:
 
 
 def _section(section: Section) -> str:
-    """Write a section's notes and its judged rows, largest change first as they stand."""
+    """Write a section's notes and its judged rows, in the section's order."""
     parts = [f"## {escape(section.analysis.question)}", bullets(section.notes)]
     if "outcome" in section.frame:
         judged = section.frame.filter(pl.col("outcome").is_in(_JUDGED))

@@ -1,4 +1,7 @@
-"""Showing values to people: labels, units and numbers. Nothing here is an API; the columns are."""
+"""Show values to people: labels, units and numbers.
+
+Nothing here is an API; the columns are.
+"""
 
 import math
 from collections import Counter
@@ -40,17 +43,20 @@ _LABELS = {
 """Labels that differ from the column's name."""
 
 _IDS = ("rank", "step", "line")
-"""Numbers that name something, shown without thousands separators, as are all columns that end
-in _id."""
+"""Columns of numbers that identify things: they have no thousands separators.
+
+Columns that end in _id are treated likewise.
+"""
 
 _SINCE_EPOCH_NS = 1e15
-"""A moment beyond this counts from the clock's beginning, not from the trace's.
+"""A moment above this counts from the clock's beginning, not from the trace's.
 
-It is shown in whole nanoseconds."""
+It is shown in whole nanoseconds.
+"""
 
 _PLACES = ("rank", "device_id")
 _SHARES = ("library_", "primitive_")
-"""Beginnings of names of time columns by library and by primitive."""
+"""Prefixes of time columns by library and by primitive."""
 _IF_ANY = (
     *_SHARES,
     "idle_",
@@ -63,7 +69,7 @@ _IF_ANY = (
     "n_kernels",
     "n_launches",
 )
-"""Beginnings of names of columns that are shown only if they are not all 0."""
+"""Prefixes of columns that are shown only if they are not all 0."""
 
 _AXES = ("x", "y", "z")
 

@@ -1,4 +1,4 @@
-"""The script that draws a page's charts: Vega, Vega-Lite and Vega-Embed in one file of 0.9 MB."""
+"""Provide the script that draws a page's charts: Vega, Vega-Lite and Vega-Embed in 0.9 MB."""
 
 import os
 import subprocess
@@ -20,7 +20,7 @@ def vega_script() -> str:
     """Return the script.
 
     Bundling it takes 1.7 s and gives the same result for one version of vl-convert-python. So it is
-    kept in the user's folder of caches (XDG_CACHE_HOME, else ~/.cache).
+    stored in the user's cache folder (XDG_CACHE_HOME, else ~/.cache).
     """
     kept = _kept_script()
     script = None if kept is None else _read_own(kept)
@@ -37,7 +37,7 @@ def vega_script() -> str:
 
 
 def _kept_script() -> Path | None:
-    """Return where the script is kept; None for a user without a home folder."""
+    """Return the path at which the script is stored; None for a user without a home folder."""
     try:
         caches = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
     except RuntimeError:
@@ -46,7 +46,7 @@ def _kept_script() -> Path | None:
 
 
 def _read_own(kept: Path) -> str | None:
-    """Return the kept script.
+    """Return the stored script.
 
     Return None where there is none, or where another user could have written it.
     """
@@ -64,7 +64,7 @@ def _read_own(kept: Path) -> str | None:
 def _bundle() -> str:
     """Bundle the script, in another process where one can be started.
 
-    Bundling holds Python's lock, and the page is built meanwhile.
+    Bundling holds Python's lock, while the page is built in this process.
     """
     code = (
         "import sys, vl_convert;"

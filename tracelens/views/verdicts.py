@@ -1,4 +1,4 @@
-"""Cards of verdicts; ranks with the same verdict share one."""
+"""Make cards of verdicts; ranks with the same verdict share one."""
 
 from collections.abc import Collection
 from typing import Any
@@ -15,7 +15,7 @@ _SHOWN_BY = {
     "straggler": "waiting",
 }
 _OF_PROCESSES = {"compute": "top_ops", "copy": "top_ops"}
-"""Sections that show a bound of ranks without a device, where these are others."""
+"""Sections that show a bound for ranks without a device, where they differ."""
 _CAUSES = ("input", "allocation", "sync", "loading", "launch", "host")
 _MOST_CARDS = 16
 

@@ -11,15 +11,15 @@ VARIABLE = "TRACELENS_LIVE"
 
 @dataclass(frozen=True)
 class Settings:
-    """`folder` is where each process leaves its files.
+    """Settings of a capture; `folder` is where each process leaves its files.
 
     Steps count from 0. The first `wait` run without the profiler, the next `warmup` under it
     without being kept, the next `active` are kept (None: all to the end). With `window_s`, (start,
     length) in seconds since torch was imported, time decides instead; a length of None is the rest
-    of the run. `opening`: also keep, in case no step is found or the program ends before the active
-    ones, the ops of its beginning. `light`: record a second window, of ops and kernels only, whose
-    times are nearer to the program's own. `recorders` names modules of this package that record
-    beside the profiler.
+    of the run. `opening`: also keep the ops of the program's beginning, in case no step is found or
+    the program ends before the active ones. `light`: record a second window, of ops and kernels
+    only, whose times are nearer to the program's own. `recorders` names modules of this package
+    that record beside the profiler.
     """
 
     folder: str

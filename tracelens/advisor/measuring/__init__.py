@@ -1,4 +1,4 @@
-"""Measuring a model's layers by several methods, and the cost of measuring itself.
+"""Measure a model's layers by several methods, and the cost of measuring itself.
 
 Needs PyTorch.
 """

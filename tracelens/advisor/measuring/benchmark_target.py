@@ -46,7 +46,7 @@ class Subject:
     ) -> "Subject":
         """Return the model on its device; one run finds its layers.
 
-        What is to be compiled is compiled in its first run.
+        Modules to be compiled are compiled in their first run.
         """
         if configuration == "custom":
             device = next((p.device for p in model.parameters()), torch.device("cpu"))

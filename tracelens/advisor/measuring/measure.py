@@ -1,4 +1,4 @@
-"""The whole measurement, as the tables timings and layers.
+"""Run the whole measurement, and return it as the tables timings and layers.
 
 It runs every method in every configuration, round by round.
 """
@@ -120,7 +120,7 @@ def _check(wanted: Sequence[str], known: Sequence[str], what: str) -> None:
 
 @dataclass
 class _Turns:
-    """Count the turns that variants take in all rounds, and those that are over."""
+    """Counts the turns that variants take in all rounds, and those that are over."""
 
     total: int
     done: int = 0

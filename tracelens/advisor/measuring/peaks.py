@@ -1,6 +1,6 @@
-"""What a GPU reaches at most, measured.
+"""Measure a GPU's peaks.
 
-Products of large matrices by element type, and copies in its own memory.
+They are those of products of large matrices by element type, and of copies in its own memory.
 """
 
 from collections.abc import Callable, Sequence
@@ -94,7 +94,7 @@ def _product(torch: Any, dtype: Any, device: str, size: int) -> Callable[[], Any
 def _seconds(run: Callable[[], Any], wait: Callable[[], Any]) -> float:
     """Return the median seconds that one call takes.
 
-    A round has so many calls that the wait for the device hardly counts.
+    A round has so many calls that the time of waiting for the device is negligible.
     """
     clocked(run, wait)  # loads the library, and chooses the kernel
     n_calls = 1

@@ -1,6 +1,6 @@
 """Time layers by subtraction: run the first n layers for every n.
 
-The nth layer's time is what it adds.
+The nth layer's time is the time that it adds.
 """
 
 from collections import Counter
@@ -118,7 +118,7 @@ def _cut(torch: Any, nodes: Sequence[Any], cut: int) -> Any:
 def differences(paths: Sequence[str], cumulative: Sequence[int]) -> dict[str, int]:
     """Return each layer's time, summed over its calls; it may be below 0.
 
-    A call's time is that of runs that end after it, less that of runs that end before it.
+    A call's time is that of runs that end after it, minus that of runs that end before it.
     """
     totals: Counter[str] = Counter()
     for path, (before, after) in zip(paths, pairwise(cumulative), strict=True):

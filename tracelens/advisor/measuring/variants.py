@@ -1,6 +1,7 @@
-"""How a model is timed.
+"""Time a model in several ways.
 
-The protocol, and ways that execute it some times and return the times of each execution.
+A protocol says how often; each way executes the model some times and returns the times of each
+execution.
 """
 
 import time
@@ -31,7 +32,7 @@ Execute = Callable[[Subject, bool, int], Iterator[Found]]
 
 @dataclass(frozen=True, slots=True)
 class Protocol:
-    """How often the model runs: rounds of executions, by default the thesis's ten rounds of two.
+    """The number of runs of the model: rounds of executions, by default the thesis's ten of two.
 
     `warmup_rounds` come first and are kept as warm-up; the first one includes compiling.
     `synchronized` lists whether the device is waited for around each layer (it always is after an
@@ -73,7 +74,7 @@ def variants(
 ) -> list[Variant]:
     """Return the variants of the methods that the configuration allows.
 
-    Diagnostics say what is left out.
+    Others are named in the diagnostics.
     """
     chosen_variants: list[Variant] = []
 
@@ -146,7 +147,7 @@ def _profiler(torch: Any) -> AbstractContextManager[Any]:
 def _plain(subject: Subject, synchronized: bool, n: int) -> Iterator[Found]:
     """Yield times of the whole model.
 
-    `synchronized`: the device is waited for around each layer.
+    With `synchronized`, the device is waited for around each layer.
     """
     waits: AbstractContextManager[None] = nullcontext()
     if synchronized:
@@ -181,7 +182,7 @@ def _timed(subject: Subject, synchronized: bool, n: int) -> Iterator[Found]:
 
 
 class EventTimers:
-    """Nanoseconds between two CUDA events around each layer.
+    """Measures nanoseconds between two CUDA events around each layer.
 
     The device records them as it reaches them.
     """
@@ -210,7 +211,7 @@ class EventTimers:
 
 
 def _events(subject: Subject, n: int) -> list[Found]:
-    """Return the whole model and each layer between CUDA events."""
+    """Time the whole model and each layer between CUDA events."""
     timers, found = EventTimers(subject.torch), []
     with around(subject.timed, timers.record, timers.record):
         for _ in range(n):
@@ -287,7 +288,7 @@ def sums_of_executions(events: Iterable[Any]) -> list[dict[str | None, dict[str,
 def _below(
     event: Any, path: str | None, is_outermost: bool
 ) -> Iterator[tuple[Any, str | None, bool]]:
-    """Yield the events below this one, our own ranges left out.
+    """Yield the events below this one, without the ranges that the measurement adds.
 
     Each comes with its layer, and whether it is outermost in that.
     """
@@ -327,9 +328,9 @@ def _subtraction(subject: Subject) -> Callable[[int], list[Found]]:
 
 
 def _region_cost(subject: Subject) -> Callable[[int], list[Found]]:
-    """Return what a call of a compiled region costs beyond its work.
+    """Return a function that measures the cost of calling a compiled region.
 
-    It is the time of a tiny layer compiled, less that of the same layer eager.
+    The cost is the time of a tiny layer compiled, minus that of the same layer eager.
     """
     x = subject.torch.zeros(16, device=subject.device)
     eager, compiled = subject.torch.nn.ReLU(), subject.torch.nn.ReLU()

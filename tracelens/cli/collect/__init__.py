@@ -1,4 +1,4 @@
-"""`tracelens collect`: sources in, or a program to capture from, and a trace directory out.
+"""The command `collect`: read sources, or capture a program, and write a trace directory.
 
 Every collector gets a command; one with options of its own has a module here, named in _OWN.
 """
@@ -16,13 +16,13 @@ from tracelens.trace.collector import COLLECTORS
 _OWN = ("torch", "nsys", "gdb")
 """Collectors whose command has options of its own: a module here with `collect_NAME`."""
 _OTHERS = ("timings", "calls", "files")
-"""Commands of no collector, with a module each, too."""
+"""Commands that belong to no collector, each in a module here, too."""
 _NAMES = [*_OWN, *(name for name in COLLECTORS if name not in _OWN), *_OTHERS]
 
 
 @cache
 def _load(name: str) -> Any:
-    """Load a command with a module here, or make that of a collector without one."""
+    """Load a command from its module here, or make the command of a collector without one."""
     application = typer.Typer(add_completion=False, rich_markup_mode=None)
     if name in (*_OWN, *_OTHERS):
         module = import_module(f"tracelens.cli.collect.{name}")
@@ -34,7 +34,7 @@ def _load(name: str) -> Any:
 
 
 class _Commands(LoadedGroup):
-    """The commands. One is imported when it is asked for: reading a file needs no measuring."""
+    """The commands, each imported when it is used, as reading a file needs no measuring."""
 
     names = _NAMES
     load = staticmethod(_load)

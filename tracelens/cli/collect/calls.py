@@ -1,4 +1,4 @@
-"""`tracelens collect calls`."""
+"""The command `collect calls`: time the calls of a call plan."""
 
 from pathlib import Path
 from typing import Annotated

@@ -1,4 +1,4 @@
-"""`tracelens collect files`, and the commands of collectors that have no options of their own."""
+"""The command `collect files`, and the commands of collectors without options of their own."""
 
 from pathlib import Path
 from typing import Annotated

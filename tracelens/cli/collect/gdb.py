@@ -1,4 +1,4 @@
-"""`tracelens collect gdb`."""
+"""The command `collect gdb`: read call stacks from logs, or take them from a program."""
 
 from pathlib import Path
 from typing import Annotated, Any

@@ -1,4 +1,4 @@
-"""`tracelens collect nsys`."""
+"""The command `collect nsys`: read exports of Nsight Systems, or run a program under nsys."""
 
 from pathlib import Path
 from typing import Annotated, Any

@@ -1,4 +1,4 @@
-"""What the commands of collect share: the request, running or reading, and what is reported."""
+"""The parts that the commands of collect share: the request, running or reading, and reporting."""
 
 import os
 import re
@@ -111,7 +111,7 @@ MinRanks = Annotated[
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """The target, and facts that the sources may not contain."""
+    """A request to collect: the target, options of writing it, and facts that sources may lack."""
 
     out: Path | None
     force: bool
@@ -262,7 +262,7 @@ def write_files(paths: list[Path], kind: str | None, request: Request) -> None:
 def _engine(target: Path, request: Request, limit_bytes: int | None) -> Engine | None:
     """Return the engine that collects rank by rank; None where all is collected at once.
 
-    Raises UsageError, and ToolError where it is not to be had.
+    Raises UsageError, and ToolError where the engine is not available.
     """
     if request.engine is None and request.address is None:
         is_by_rank = url_of(target) is not None or request.min_ranks

@@ -1,4 +1,4 @@
-"""`tracelens collect timings`."""
+"""The command `collect timings`: measure how long a model's layers take, by several methods."""
 
 import importlib
 import importlib.util
@@ -154,7 +154,7 @@ def _made(make: Callable[[], Any], subject: str) -> tuple[Any, Any]:
 def _users_code(what: str) -> Iterator[None]:
     """Turn whatever the user's code raises into a SourceError of one line.
 
-    That includes sys.exit, whose code is not ours.
+    This includes sys.exit, whose code would be taken for ours.
     """
     try:
         yield
@@ -176,7 +176,7 @@ def _leave(
 ) -> None:
     """End processes and threads that a subject left running.
 
-    Processes are those that were not there before. Where new threads would keep Python waiting,
+    Only processes that were not there before are ended. If new threads would keep Python waiting,
     this process ends at once.
     """
     for process_id in _descendants(os.getpid()):
@@ -194,7 +194,7 @@ def _leave(
 def _descendants(process_id: int) -> list[int]:
     """Return the processes that a process started, in order of their start.
 
-    Empty where /proc does not tell.
+    The list is empty where /proc cannot be read.
     """
     descendants = []
     for task in Path(f"/proc/{process_id}/task").glob("*/children"):

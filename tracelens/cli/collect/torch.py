@@ -1,4 +1,4 @@
-"""`tracelens collect torch`."""
+"""The command `collect torch`: read traces of torch.profiler, or run a program with it."""
 
 from pathlib import Path
 from typing import Annotated, Any
@@ -155,7 +155,7 @@ def collect_torch(  # noqa: PLR0913 - one parameter an option
 
 
 def _window(text: str | None) -> tuple[float, float | None] | None:
-    """Start and length in seconds. Raises UsageError for malformed text."""
+    """Parse start and length in seconds. Raises UsageError for malformed text."""
     if text is None:
         return None
     start, colon, length = text.partition(":")

@@ -10,7 +10,7 @@ from tracelens.views.formats.format import Format
 from tracelens.views.values import printable
 
 _FORMULA = r"^[=+\-@\t\r]"
-"""Beginnings of texts that a spreadsheet would compute."""
+"""Beginnings of texts that a spreadsheet would run as a formula."""
 
 
 def to_csv(report: Report) -> str:

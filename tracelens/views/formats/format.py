@@ -1,4 +1,4 @@
-"""The declaration of a format, and of the medium that a report is drawn for."""
+"""Declare a format, and the medium that a report is drawn for."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass

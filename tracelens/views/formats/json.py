@@ -11,7 +11,7 @@ from tracelens.views.columns import useful
 from tracelens.views.formats.format import Format
 
 _ANSWER = ("job", "verdict", "changes")
-"""Sections that answer, and that programs read: they are short, and have all their columns."""
+"""Sections that answer a question in few rows, and that programs read; they have all columns."""
 
 _ROWS = 12
 

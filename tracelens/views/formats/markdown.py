@@ -14,8 +14,8 @@ _SPECIAL = re.compile(r"([\\`*_{}\[\]()#+!|~$])")
 def to_markdown(report: Report, rows: int | None = None) -> str:
     """Write each section's heading, table and notes, the verdict first.
 
-    All rows are written unless `rows` limits them.
-    Sections without an answer are one line each at the end.
+    All rows are written unless `rows` limits them. Sections without an answer are one line each at
+    the end.
     """
     parts = [
         f"# {escape(title(report))}",

@@ -23,12 +23,12 @@ from tracelens.views.values import Shown, printable, shorten, show
 _NARROWEST, _NARROWEST_FIRST = 16, 36
 """Least widths of text columns, and of the first one, which names the row.
 
-Columns are dropped rather than made narrower.
+Columns that would be narrower are dropped.
 """
 _WIDEST = 72
-"""Greatest width of a text column: the middle of a longer name is cut."""
+"""Greatest width of a text column; a longer name loses its middle."""
 _GAP = 2
-"""Characters that rich puts between columns: one of padding, one of the box."""
+"""Number of characters that rich puts between columns: one of padding, one of the box."""
 
 
 def to_text(report: Report, screen: Screen) -> str:
