@@ -5,17 +5,17 @@ from pathlib import Path
 import pytest
 
 import tracelens as tl
-from samples.gate.rates import RUNS, failures, pairs
+from samples.gate.rates import RUNS, counted, pairs
 from tracelens.trace import Trace
 
 DOCS = Path(__file__).parents[1] / "docs" / "gate.md"
 
 
-def printed(file: Path) -> dict[tuple[str, ...], list[int]]:
-    """By program, change and runs: comparisons, and how many of them each gate failed in."""
+def printed(file: Path) -> dict[tuple[str, ...], list[str]]:
+    """By program, change and runs: comparisons, and in how many each gate failed or was unclear."""
     lines = [line.strip("| \n").split(" | ") for line in file.read_text().splitlines()]
     rows = [line for line in lines if line[0] in ("convolutions", "blocks")]
-    return {tuple(row[:3]): [int(number) for number in row[3:]] for row in rows}
+    return {tuple(row[:3]): row[3:] for row in rows}
 
 
 def runs(program: str, change: str) -> list[Trace]:
@@ -34,6 +34,4 @@ def test_both_pages_show_the_whole_table() -> None:
 def test_gates_fail_as_often_as_is_said(program: str, change: str, sides: str) -> None:
     same = runs(program, "same")
     compared = dict(pairs(same, same if change == "same" else runs(program, change)))[sides]
-    each = [failures(*pair) for pair in compared]
-    counts = [sum(gate) for gate in zip(*each, strict=True)]
-    assert [len(each), *counts] == printed(DOCS)[program, change, sides]
+    assert [str(len(compared)), *counted(compared)] == printed(DOCS)[program, change, sides]

@@ -1,7 +1,7 @@
 """Print how often gates fail on the captures here: `python -m samples.gate.rates`.
 
 Each row is a program, what changed, how many runs stood on either side, and of how many comparisons
-each gate failed. Where nothing changed a failure is a false alarm.
+each gate failed, or was unclear. Where nothing changed a failure is a false alarm.
 """
 
 from collections.abc import Iterator, Sequence
@@ -11,7 +11,7 @@ from pathlib import Path
 
 import tracelens as tl
 from tracelens.derive.comparing.expressions import parse
-from tracelens.derive.comparing.gate import FAILED, evaluate
+from tracelens.derive.comparing.gate import FAILED, UNCLEAR, evaluate
 from tracelens.derive.comparing.significance import DEFAULT
 from tracelens.trace import Trace
 
@@ -22,11 +22,20 @@ Runs = Sequence[Trace]
 Pair = tuple[Runs, Runs]
 
 
-def failures(base: Runs, new: Runs) -> list[bool]:
-    """Return whether each gate fails: the first run of either side, and the others beside it."""
+def gates(base: Runs, new: Runs) -> list[str]:
+    """Return the verdict of each gate: on the first run of either side, and the others beside."""
     rules = replace(DEFAULT, base_runs=tuple(base[1:]), other_runs=tuple(new[1:]))
     found = evaluate(base[0], new[0], [parse(gate) for gate in GATES], rules=rules)
-    return [verdict.verdict == FAILED for verdict in found]
+    return [verdict.verdict for verdict in found]
+
+
+def counted(compared: Sequence[Pair]) -> list[str]:
+    """Count, for each gate, in how many comparisons it failed, and was unclear: "0, 3 unclear"."""
+    verdicts = zip(*(gates(*pair) for pair in compared), strict=True)
+    counts = [(gate.count(FAILED), gate.count(UNCLEAR)) for gate in verdicts]
+    return [
+        f"{failed}, {unclear} unclear" if unclear else str(failed) for failed, unclear in counts
+    ]
 
 
 def pairs(same: Runs, changed: Runs) -> Iterator[tuple[str, list[Pair]]]:
@@ -40,16 +49,15 @@ def pairs(same: Runs, changed: Runs) -> Iterator[tuple[str, list[Pair]]]:
     yield "3 : 3", [(same, changed)]
 
 
-def rates(program: str) -> Iterator[tuple[str, str, int, list[int]]]:
-    """Yield change, runs a side, number of comparisons, and in how many each gate failed."""
+def rates(program: str) -> Iterator[tuple[str, str, int, list[str]]]:
+    """Yield change, runs a side, number of comparisons, and what each gate said in them."""
     runs = {
         change: [tl.collect(path) for path in sorted(RUNS.glob(f"{program}.{change}.*.gz"))]
         for change in CHANGES
     }
     for change in CHANGES:
         for sides, compared in pairs(runs["same"], runs[change]):
-            each = [failures(*pair) for pair in compared]
-            yield change, sides, len(each), [sum(gate) for gate in zip(*each, strict=True)]
+            yield change, sides, len(compared), counted(compared)
 
 
 def table() -> str:
@@ -57,8 +65,8 @@ def table() -> str:
     lines = [["program", "change", "runs", "comparisons", *(f"`{gate}`" for gate in GATES)]]
     lines += [["---"] * len(lines[0])]
     for program in PROGRAMS:
-        for change, sides, n_compared, failed in rates(program):
-            lines.append([program, change, sides, str(n_compared), *map(str, failed)])
+        for change, sides, n_compared, cells in rates(program):
+            lines.append([program, change, sides, str(n_compared), *cells])
     return "\n".join(f"| {' | '.join(line)} |" for line in lines)
 
 

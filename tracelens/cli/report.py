@@ -30,7 +30,7 @@ from tracelens.cli.output import emit, tell, warn
 from tracelens.cli.panels import COMPARING, GATING, RANKS, READING, SHOWING
 from tracelens.derive.comparing.comparability import unrelated
 from tracelens.derive.comparing.expressions import Expression, parse
-from tracelens.derive.comparing.gate import FAILED, UNCLEAR, Verdict, evaluate
+from tracelens.derive.comparing.gate import FAILED, REASON_WIDE, UNCLEAR, Verdict, evaluate
 from tracelens.derive.comparing.significance import DEFAULT, REASON_TOO_FEW, Rules
 from tracelens.derive.kernels.peaks import read_peaks
 from tracelens.errors import SourceError, UsageError
@@ -365,8 +365,12 @@ def _conclude(
         raise typer.Exit(EXIT_GATE)
     if UNCLEAR in verdicts:
         n = verdicts.count(UNCLEAR)
-        too_few = any(REASON_TOO_FEW in one.reason for one in gate if one.verdict == UNCLEAR)
-        advice = "; profile three steps or more, or give several runs" if too_few else ""
+        reasons = [one.reason for one in gate if one.verdict == UNCLEAR]
+        advice = ""
+        if any(REASON_TOO_FEW in reason for reason in reasons):
+            advice = "; profile three steps or more, or give several runs"
+        elif any(REASON_WIDE in reason for reason in reasons):
+            advice = "; profile more steps, or give more runs of each, on a quiet machine"
         failure = "" if strict else "; --strict makes this a failure"
         warn(f"{n} of {len(verdicts)} gates could not be judged{advice}{failure}")
         if strict:

@@ -5,6 +5,7 @@ It suits a pull request.
 
 import textwrap
 from dataclasses import replace
+from math import isinf
 
 import polars as pl
 
@@ -38,6 +39,8 @@ def found_value(verdict: Verdict) -> str:
     """Write the value with its interval: a share, or a number in the expression's unit."""
     if verdict.value is None:
         return "no value"
+    if isinf(verdict.value):  # a share of nothing
+        return "only in new"
     form = "{:+.2%}" if verdict.expr.rstrip().endswith("%") else "{:,.0f}"
     value = form.format(verdict.value)
     if verdict.interval is None:

@@ -26,7 +26,7 @@ from tracelens.trace import Trace
 FAILED, PASSED, UNCLEAR = "failed", "passed", "unclear"
 _KEY = ["gate", "rank", "what", "counted_in"]
 _NO_MEMORY = "both runs must record memory (profile_memory=True does)"
-_ABSENT = "only one of the runs has it"
+REASON_WIDE = "the spread is larger than the limit"
 _ZEROS = "0 in both runs, so there is no share to judge"
 _UNITS = {TIME: "ns", COUNT: "calls"}
 
@@ -148,22 +148,30 @@ def _verdict(asked: Expression, rows: pl.DataFrame, unlike: str | None, rules: R
     whole = base if asked.form == "share" else pl.lit(1.0)
     difference_ns = pl.col("other_value") - base
     by = {"value": difference_ns, "low": pl.col("low"), "high": pl.col("high")}
+    only_new = rows.filter(pl.col("base_value").is_null()).height
     rows = rows.drop_nulls(["base_value", "other_value"])
     rows = rows.with_columns(
         ((start + difference) / whole).fill_nan(None).alias(name) for name, difference in by.items()
     )
     unit = _UNITS.get(asked.counted_in, asked.counted_in)
     if rows.is_empty():
-        reason = _NO_MEMORY if asked.name in MEMORY else _ABSENT
+        absent = "only in new, which is no share of base" if only_new else "only in base"
+        reason = _NO_MEMORY if asked.name in MEMORY else absent
         return Verdict(asked.text, UNCLEAR, asked.limit, unit, reason)
-    state = _state(asked)
-    ordered = rows.with_columns(state=state).sort(
-        "state", "value", descending=True, nulls_last=True, maintain_order=True
+    is_wide = _is_wide(asked, rules)
+    rows = rows.with_columns(
+        reason=pl.when(is_wide & ~_fails(asked)).then(pl.lit(REASON_WIDE)).otherwise("reason"),
+        state=_state(asked, is_wide),
     )
+    ordered = rows.sort("state", "value", descending=True, nulls_last=True, maintain_order=True)
     row = ordered.row(0, named=True)
-    n_failed = int((ordered["state"] == 2).sum())
+    n_failed, n_unclear = (int((ordered["state"] == state).sum()) for state in (2, 0))
     verdict = (UNCLEAR, PASSED, FAILED)[row["state"]]
     reason = _reason(asked, row)
+    if n_unclear and verdict != UNCLEAR:
+        reason = f"{reason}; {n_unclear:,} of {rows.height:,} cannot be judged"
+    if only_new:
+        reason = f"{reason}; {only_new:,} only in new, which are no share of base"
     if unlike is not None:
         verdict = verdict if rules.any_work else UNCLEAR
         words = "" if rules.any_work else " (--any-work judges it all the same)"
@@ -186,15 +194,29 @@ def _verdict(asked: Expression, rows: pl.DataFrame, unlike: str | None, rules: R
     )
 
 
-def _state(asked: Expression) -> pl.Expr:
+def _is_wide(asked: Expression, rules: Rules) -> pl.Expr:
+    """Return whether a row's interval neither excludes a breach nor could have shown one.
+
+    It reaches beyond the limit, and is wider than the limit to either side, so that a change as
+    large as the limit would be within the spread. Limits below the least difference that counts are
+    taken as large as that.
+    """
+    base = pl.lit(1.0) if asked.form == "share" else pl.col("base_value")
+    least = pl.max_horizontal(pl.lit(abs(asked.limit)), base * rules.min_effect)
+    high = pl.col("high")
+    return (high > asked.limit) & (high - pl.col("value") > least)
+
+
+def _fails(asked: Expression) -> pl.Expr:
+    """Return whether a row is judged worse by more than the limit."""
+    return (pl.col("value") > asked.limit) & (pl.col("outcome") == "slower")
+
+
+def _state(asked: Expression, is_wide: pl.Expr) -> pl.Expr:
     """Return each row's verdict as a number: 2 failed, 1 passed, 0 unclear."""
-    value = pl.col("value")
-    beyond = value > asked.limit
-    worse = pl.col("outcome") == "slower"
     has_samples = pl.col("reason").ne_missing(pl.lit(REASON_TOO_FEW))
-    is_known = has_samples & value.is_not_null()
-    fails = beyond & worse
-    return pl.when(fails).then(2).when(is_known).then(1).otherwise(0)
+    is_known = has_samples & pl.col("value").is_not_null() & ~is_wide.fill_null(value=False)
+    return pl.when(_fails(asked)).then(2).when(is_known).then(1).otherwise(0)
 
 
 def _reason(asked: Expression, row: dict[str, Any]) -> str:
