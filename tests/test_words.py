@@ -18,7 +18,12 @@ def test_no_limit_is_exceeded() -> None:
     [
         ("Return the rows.", []),
         ("The rows.", ["no verb"]),
-        ("Whether there are rows.", ["no verb"]),
+        ("Whether there are rows.", ["riddle", "no verb"]),
+        ("What the rows hold.", ["riddle", "no verb"]),
+        ("`rows` of each rank.", ["no verb"]),
+        ("Return the rows.\n\nEmpty where there are none.", ["riddle"]),
+        ("Return the rows. Empty where there are none.", ["riddle"]),
+        ("Return the rows; they are empty where there are none.", []),
         ("Return the rows, null where unknown.", ["null"]),
         ("Return the nullable columns.", []),
         ("Return a row a rank.", ["a row a"]),
@@ -36,6 +41,8 @@ def test_nouns_are_for_modules_classes_and_properties() -> None:
     rows = ast.parse(source).body[0]
     assert isinstance(rows, ast.ClassDef)
     assert list(findings(rows, "The rows.")) == []
+    assert list(findings(rows, "What the rows hold.")) == ["riddle"]
+    assert list(findings(ast.parse(""), "`tracelens rows`.")) == ["riddle"]
     assert list(findings(rows.body[0], "The first row.")) == []
 
 

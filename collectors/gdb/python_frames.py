@@ -142,7 +142,7 @@ class Loops:
 
 @dataclass(frozen=True, slots=True)
 class Placing:
-    """Where Python's frames belong: one group of them per call of the interpreter's loop.
+    """Python's frames, in one group per call of the interpreter's loop, with the place of each.
 
     The innermost group comes first. Several native frames may be the call that runs a group:
     `least` is the innermost candidate, `most` the outermost. Where both are equal, the place is

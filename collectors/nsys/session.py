@@ -150,7 +150,7 @@ def together(parts: Iterable[pl.DataFrame]) -> pl.DataFrame:
 def fitting(table: Table, frame: pl.DataFrame, diagnostics: Diagnostics) -> pl.DataFrame:
     """Return the frame with None for numbers that a 32-bit column cannot hold.
 
-    A row is left out where one is needed.
+    A row is left out if the column may not be None.
     """
     text = (
         f"numbers of {table.name} that nothing there can have; left out, with the row where it"

@@ -146,7 +146,7 @@ def decode_one(piece: bytes) -> Event | None:
 
 
 def _with_values(events: list[Event], raw_args: Callable[[], list[_RawArgs]]) -> list[Event]:
-    """Return the events, counters with all of their args.
+    """Return the events; those of counters have all of their args.
 
     Most runs have no counters and are decoded once.
     """

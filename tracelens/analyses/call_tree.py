@@ -88,7 +88,7 @@ def _of_rank(
 
 
 def _with_calls(tree: pl.DataFrame, calls: pl.DataFrame) -> pl.DataFrame:
-    """Return a rank's spans with its API calls below them; spans lose the calls' time."""
+    """Return a rank's spans with its API calls below them, and each row's self time."""
     outside = calls.with_columns(span_id=pl.lit(None, pl.Int64))
     timed = with_own_time(of_rank(calls, tree) if tree.height else outside)
     within = attribute(timed["span_id"], timed["own_ns"], tree.height)

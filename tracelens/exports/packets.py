@@ -226,7 +226,10 @@ class PacketWriter:
         return pieces
 
     def _argument(self, name: str) -> bytes:
-        """Return an integer argument up to its value, which is a varint of `wide_varints`."""
+        """Return the bytes of an integer argument that precede its value.
+
+        The value is a varint of `wide_varints`.
+        """
         argument_name = wire.integer(1, self.word(_ARGUMENT_NAMES, name))
         about = argument_name + _INTEGER_VALUE
         length = wire.varint(len(about) + wire.WIDE_BYTES)

@@ -29,7 +29,7 @@ from tracelens.trace.listed_names import ListedNames
 
 _CATEGORIES = pl.col(pl.String).cast(pl.Categorical)
 _READING = RLock()
-"""Held while columns are read, so that two threads never read the same."""
+"""The lock that is held while columns are read, so that two threads never read the same."""
 _UNREADABLE = (
     pl.exceptions.PolarsError,
     pa.ArrowException,
@@ -187,7 +187,7 @@ class Tables:
     def n_names(self, name: str) -> int | None:
         """Return an upper bound of a table's number of names: the sum over its ranks' files.
 
-        Nothing is read. It is None where the manifest does not say it.
+        Nothing is read. It is None where the manifest does not have it.
         """
         counts = self.manifest.n_names.get(name, {})
         is_known = counts.keys() == self.manifest.n_rows.get(name, {}).keys()

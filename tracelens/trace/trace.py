@@ -43,7 +43,7 @@ _SUMMARY = {
     "empty because": pl.String,
 }
 _MOST_TURNS = 5
-"""How often a trace is opened anew that is replaced meanwhile."""
+"""Number of times that a trace is opened again if another one replaces it meanwhile."""
 
 
 class Trace(Tables):

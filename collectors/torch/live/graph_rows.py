@@ -11,7 +11,7 @@ NAMES = {
 }
 """Operators by torch's name, and the name that programs call them by."""
 _WORDS = ("none", "tanh")
-"""How GELU is approximated. Other text may be a secret."""
+"""The approximations of GELU; any other text may be a secret."""
 
 
 def graph_row(node: str, op: str, inputs: list[str | None], arguments: list[Any]) -> dict[str, Any]:

@@ -37,7 +37,7 @@ class Opening:
         self._attempt = attempt
         self._is_over = False
         self.profiler: Any = None
-        """What holds the recording; None before it begins, and where it was dropped."""
+        """The profiler with the recording; None before it begins, and after it was dropped."""
 
     def begin(self) -> list[Callable[[], None]]:
         """Start to record; return what takes back the calls that would end it."""

@@ -12,7 +12,7 @@ _HAS_ID = pl.col("correlation_id").fill_null(0) != 0
 """CUPTI writes 0 for no correlation."""
 _NODE = ["process_id", "graph_node_id"]
 _CLONES = 8
-"""How many times in a row a node may have been copied.
+"""The most copies of copies of a node.
 
 Capturing makes the node; instantiating the graph copies it for the first time.
 """

@@ -1,4 +1,4 @@
-"""Tell how fast a device copies from and to pinned memory of the host."""
+"""Measure how fast a device copies from and to pinned memory of the host."""
 
 from __future__ import annotations
 

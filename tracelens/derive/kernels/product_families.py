@@ -77,7 +77,7 @@ def _experts(bound: Bound) -> int:
 
 
 def _experts_read(bound: Bound) -> int:
-    """Return the bytes of the tokens and of the most experts that can be chosen."""
+    """Return the bytes of the tokens and of the experts, if as many as possible are chosen."""
     _experts(bound)
     tokens, first, second, chosen = (bound.nth(n) for n in range(4))
     n_experts = max(first.shape[0], 1)
@@ -243,7 +243,7 @@ def _rows_of_experts(bound: Bound) -> int:
 
 
 def _one_product_of_experts_read(bound: Bound) -> int:
-    """Return the bytes of the input, and of the most experts that can be chosen."""
+    """Return the bytes of the input and of the experts, if as many as possible are chosen."""
     x, weights = bound.nth(0), bound.nth(1)
     n_experts = max(weights.shape[0], 1)
     return x.n_bytes + weights.n_bytes // n_experts * min(n_experts, _rows_of_experts(bound))
@@ -261,7 +261,7 @@ def _unseen_experts(bound: Bound) -> int:
 
 
 def _unseen_experts_read(bound: Bound) -> int:
-    """Return the bytes of tokens, scores, and the most experts that can be chosen."""
+    """Return the bytes of tokens, scores, and the experts, if as many as possible are chosen."""
     tokens, scores = bound.nth(0), bound.nth(1)
     if bound.call.experts is None:
         raise UnknownWorkError
@@ -284,7 +284,7 @@ def _n_chosen(bound: Bound) -> int:
 
 
 def _chosen_experts_read(bound: Bound) -> int:
-    """Return the bytes of the tokens and of the most experts that can be chosen."""
+    """Return the bytes of the tokens and of the experts, if as many as possible are chosen."""
     tokens, first, second = bound.nth(0), *bound.all("t")[-2:]
     n_experts = max(first.shape[0], 1)
     n_read = min(n_experts, tokens.shape[0] * _n_chosen(bound))

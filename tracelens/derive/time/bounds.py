@@ -16,7 +16,7 @@ PART_WORDS = {
 }
 """Each part of the time as a noun, as sentences, cards and pages print it."""
 UNRECORDED = ("between ", "before ", "after ")
-"""How a place begins at which nothing was recorded: it is named by what was, before and after."""
+"""Beginnings of places at which nothing was recorded; they name the events before and after."""
 PROCESS_WORDS = PART_WORDS | {
     "compute": "arithmetic",
     "launch": "calling ops",

@@ -35,7 +35,7 @@ _OWN_PARTS = tuple(part for part in PARTS if part not in ("waiting", "communicat
 OWN, COMMUNICATION = "excess_ns", "communication_excess_ns"
 """Columns of delays: the excess of a rank's own time, and of its transfers' time."""
 OWN_TIME, IDLE = "own", "idle"
-"""What stands for the part of a step where no single part explains a delay.
+"""Names for the cause where no single part of a step explains a delay.
 
 It is idle time of all causes if that explains it, else the rank's own time.
 """
