@@ -1,14 +1,20 @@
 """data_quality: how far a trace can be trusted, check by check."""
 
+import subprocess
+import sys
+from pathlib import Path
 from typing import Any
 
 import polars as pl
 import pytest
 
+import tracelens as tl
 from tests.cases import make_trace
 from tracelens.analyses.data_quality import data_quality, notes
 from tracelens.schemas.results.time import DATA_QUALITY
 from tracelens.trace import Trace
+
+SAMPLES = Path(__file__).parents[1] / "samples"
 
 
 def kernel(duration: int = 100, link: str = "launched", **more: Any) -> dict[str, Any]:
@@ -130,3 +136,33 @@ def test_what_collecting_recorded_comes_along_worst_first() -> None:
 
 def test_a_clean_trace() -> None:
     assert notes(make_trace(), data_quality(make_trace())) == ["All checks are clean."]
+
+
+@pytest.mark.parametrize(
+    ("source", "check", "advice"),
+    [
+        ("torch/resnet50_train_f32_pinned.pt.trace.json.gz", "modules", "with_stack=True"),
+        ("nsys/eager_resnet50.sqlite", "shapes", "emit_nvtx(record_shapes=True)"),
+        ("nsys/eager_resnet50.sqlite", "modules", "tracelens collect torch"),
+        ("jax/perceptron.trace.json.gz", "shapes", "a trace of jax holds no input shapes"),
+        ("jax/perceptron.trace.json.gz", "modules", "JAX calls no nn.Module"),
+    ],
+)
+def test_advice_is_of_the_profiler_that_recorded(source: str, check: str, advice: str) -> None:
+    """Nobody can give JAX an option of torch.profiler."""
+    frame = data_quality(tl.collect(SAMPLES / source))
+    (text,) = frame.filter(check=check)["text"]
+    assert advice in text
+    assert source.startswith("torch/") or "with_stack=True" not in text
+
+
+def test_advice_is_there_for_a_stored_trace(tmp_path: Path) -> None:
+    """Whoever opens a stored trace has no collector imported."""
+    folder = tmp_path / "jax.tracelens"
+    tl.collect(SAMPLES / "jax/perceptron.trace.json.gz").write(folder)
+    words = "import sys, tracelens as tl; t = tl.Trace.open(sys.argv[1]);"
+    words += "print(*tl.analyses.data_quality(t)['text'], sep='\\n')"
+    ended = subprocess.run(
+        [sys.executable, "-c", words, str(folder)], capture_output=True, text=True, check=True
+    )
+    assert "a trace of jax holds no input shapes" in ended.stdout

@@ -22,6 +22,7 @@ COLLECTOR = Collector(
         **dict.fromkeys(("activities", "counters", "devices", "synchronizations"), ""),
     },
     is_profiler=True,
+    with_shapes="torch.autograd.profiler.emit_nvtx(record_shapes=True)",
     run=run,
     endings=(".sqlite", ".nsys-rep", "_parquetdir", "_arrowdir"),
     tools=(

@@ -320,6 +320,7 @@ COLLECTOR = Collector(
         "graph": "with --graph",
     },
     is_profiler=True,
+    with_shapes="record_shapes=True",
     reads_stdin=True,
     files_of=trace_files,
     begins_as_one=begins_as_trace,

@@ -11,6 +11,7 @@ from tracelens.derive.columns.intervals import END
 from tracelens.derive.columns.lookup import by_value
 from tracelens.schemas.results.time import DATA_QUALITY
 from tracelens.trace import Trace
+from tracelens.trace.collector import why_no_shapes
 
 _FEW = 0.01
 _MUCH = 0.10
@@ -111,7 +112,9 @@ def _checks(trace: Trace, rank: int, known: _Known) -> Iterator[_Check]:
     text = exact if precision == 1 else "times are whole microseconds: short events round to zero"
     yield "time_precision", "ok" if precision == 1 else "warning", float(precision), "ns", text
     if rank in known.kernels:
-        yield from _kernel_checks(known.kernels[rank], known.steps.get(rank))
+        yield from _kernel_checks(
+            known.kernels[rank], known.steps.get(rank), trace.manifest.empty_tables.get("steps")
+        )
         has_limits = rank in known.with_limits
         text = (
             "the device's limits are known"
@@ -120,10 +123,20 @@ def _checks(trace: Trace, rank: int, known: _Known) -> Iterator[_Check]:
         )
         yield "device_limits", "ok" if has_limits else "warning", None, None, text
     if rank in known.spans:
-        yield from _span_checks(known.spans[rank], has_shapes=rank in known.with_shapes)
+        shapes = None if rank in known.with_shapes else _why_no_shapes(trace, rank)
+        modules = trace.manifest.empty_tables.get("layers", "only other ranks have module calls")
+        yield from _span_checks(known.spans[rank], shapes, modules)
 
 
-def _kernel_checks(kernels: pl.DataFrame, steps: pl.DataFrame | None) -> Iterator[_Check]:
+def _why_no_shapes(trace: Trace, rank: int) -> str:
+    """Say why the rank's ops have no shapes."""
+    sources = trace.manifest.sources
+    return why_no_shapes([source["kind"] for source in sources if source.get("rank") == rank])
+
+
+def _kernel_checks(
+    kernels: pl.DataFrame, steps: pl.DataFrame | None, no_steps: str | None
+) -> Iterator[_Check]:
     ns = pl.col("duration_ns")
     total = max(int(kernels["duration_ns"].sum()), 1)
     shares = {
@@ -152,11 +165,7 @@ def _kernel_checks(kernels: pl.DataFrame, steps: pl.DataFrame | None) -> Iterato
         "kernels that took no time",
     )
     n_steps = 0 if steps is None else steps.height
-    text = (
-        "steps marked"
-        if n_steps
-        else "no steps marked: call prof.step(), or name NVTX ranges `step N`"
-    )
+    text = "steps marked" if n_steps else no_steps or "no kernel belongs to a marked step"
     yield "steps", "ok" if n_steps else "info", float(n_steps), "steps", text
     if steps is not None and n_steps > 1:
         rest = steps["duration_ns"][1:].median()
@@ -168,16 +177,13 @@ def _kernel_checks(kernels: pl.DataFrame, steps: pl.DataFrame | None) -> Iterato
         yield "first_step", "warning" if abs(ratio - 1) > _MUCH else "ok", ratio, "1", text
 
 
-def _span_checks(spans: dict[str, Any], *, has_shapes: bool) -> Iterator[_Check]:
-    has = {
-        "shapes": (has_shapes, "input shapes", "record_shapes=True"),
-        "modules": (spans["module"], "module calls", "with_stack=True, with_modules=True"),
+def _span_checks(spans: dict[str, Any], no_shapes: str | None, no_modules: str) -> Iterator[_Check]:
+    missing = {
+        "shapes": ("input shapes", no_shapes),
+        "modules": ("module calls", None if spans["module"] else no_modules),
     }
-    for check, (there, what, option) in has.items():
-        text = (
-            f"{what} were recorded" if there else f"{what} were not recorded; profile with {option}"
-        )
-        yield check, "ok" if there else "info", None, None, text
+    for check, (what, reason) in missing.items():
+        yield check, "info" if reason else "ok", None, None, reason or f"{what} were recorded"
     if spans["last"] > spans["first"]:
         share = spans["overhead_ns"] / (spans["last"] - spans["first"])
         yield (

@@ -65,7 +65,8 @@ class Collector:
     where several are large. `run(command, ...)`: runs a program under the collector. `endings`:
     endings of its sources' file names, which a trace's name leaves out. `tools`: the programs
     and packages that it uses. `reading`: a word that its sources are read by, where the user may
-    choose one.
+    choose one. `with_shapes`: how to record the shapes of ops' inputs, where its sources can have
+    them.
     """
 
     kind: str
@@ -83,6 +84,7 @@ class Collector:
     endings: Sequence[str] = ()
     tools: Sequence[Tool] = ()
     reading: ContextVar[str] | None = None
+    with_shapes: str | None = None
 
 
 COLLECTORS: dict[str, Collector] = {}
@@ -122,6 +124,16 @@ def read_by(words: Mapping[str, str]) -> Iterator[None]:
     finally:
         for reading, token in tokens:
             reading.reset(token)
+
+
+def why_no_shapes(kinds: Sequence[str]) -> str:
+    """Say why sources of these kinds hold no shapes of ops' inputs, and how they would."""
+    HOOKS.list_collectors()
+    profilers = [kind for kind in kinds if kind in COLLECTORS and COLLECTORS[kind].is_profiler]
+    ways = [way for kind in profilers if (way := COLLECTORS[kind].with_shapes)]
+    if ways:
+        return f"input shapes were not recorded; profile with {' or '.join(ways)}"
+    return f"a trace of {' and '.join(profilers) or 'this kind'} holds no input shapes"
 
 
 def how_to_fill(table: str) -> str:
