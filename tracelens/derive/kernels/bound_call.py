@@ -37,12 +37,13 @@ ROLES = {
     "2": "size_n",
     "3": "size_k",
     "K": "keys, of the batch's tokens or of a whole cache",
+    "S": "scales of packed weights, whose last size is that of the result",
     "e": "the tokens before each request and after the last one (cu_seqlens)",
     "-": "a tensor of which the call touches a part only, or that is too small to count",
     ".": "any other argument",
 }
 """Letters of a signature; a letter for one specific argument has its name in torch."""
-_TENSORS, _LISTS = "two-Ke", "lmn"
+_TENSORS, _LISTS = "two-KeS", "lmn"
 _WIDTHS = {0: 1, 1: 1, 2: 2, 3: 4, 4: 8, 5: 2, 6: 4, 7: 8, 9: 8, 10: 16, 11: 1, 15: 2}
 """Bytes per element by torch's number of the type (c10/core/ScalarType.h)."""
 _RANKS = ("bool", "uint8", "int8", "uint16", "int16", "uint32", "int32", "uint64", "int64")
@@ -98,22 +99,23 @@ Outputs = Callable[[Bound], Sequence[int]]
 class Family:
     """A family of ops that move memory alike: one formula gives the elements of their results.
 
-    `operations` is the arithmetic per element of the largest tensor: one for each addition,
-    multiplication, comparison or function. `reads` gives the bytes that a call reads, where that is
-    not each input once. `is_filled`: a tensor that is changed in place is not read. `flops` counts
-    the operations of products and attention, whose work has the first tensor's element type.
-    `cache` is for attention to a cache whose length is not among the inputs: it gives FLOPs for
-    each query with each key, and bytes for each token of the cache. `assumed` states what the
-    formulas assume.
+    `operations` is the arithmetic per element of the largest tensor, or a formula of all of it: one
+    for each addition, multiplication, comparison or function. `reads` gives the bytes that a call
+    reads, where that is not each input once. `is_filled`: what is changed in place is not read.
+    `flops` counts the operations of products and attention; their work has the first tensor's
+    element type. `cache` is for attention to a cache whose length is not among the inputs: it gives
+    FLOPs for each query with each key, and bytes for each token of the cache. `assumed` says what
+    the formulas take for granted. `dtype` is computed in where the inputs hide it in bytes.
     """
 
     outputs: Outputs
-    operations: int = 0
+    operations: int | Callable[[Bound], int] = 0
     reads: Callable[[Bound], int] | None = None
     is_filled: bool = False
     flops: Callable[[Bound], int] | None = None
     cache: Callable[[Bound], tuple[int, int]] | None = None
     assumed: str | None = None
+    dtype: str | None = None
 
 
 def bind(known: Sequence[str], call: RecordedCall) -> Bound:

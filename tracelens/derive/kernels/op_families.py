@@ -14,6 +14,7 @@ from math import prod
 from pathlib import Path
 
 from tracelens.derive.kernels.bound_call import Bound, Family, bind, computed_in
+from tracelens.derive.kernels.library_families import LIBRARY_FAMILIES
 from tracelens.derive.kernels.product_families import PRODUCTS
 from tracelens.derive.kernels.recorded_call import RecordedCall, UnknownWorkError, are_sizes
 
@@ -317,6 +318,7 @@ FAMILIES: Mapping[str, Family] = {
     "update": Family(_none),
     "cached": Family(_first_two),
     **PRODUCTS,
+    **LIBRARY_FAMILIES,
 }
 """The families by name.
 
@@ -339,7 +341,8 @@ def traffic_of(family: Family, known: Sequence[str], call: RecordedCall) -> Traf
     Raises UnknownWorkError where its inputs fit no signature or have no recorded sizes.
     """
     bound = bind(known, call)
-    dtype, width = computed_in(bound, by_first=family.flops is not None)
+    kind, width = computed_in(bound, by_first=family.flops is not None)
+    dtype = family.dtype or kind
     outputs = family.outputs(bound)
     changed = bound.all("wm")
     if family.reads is not None:
@@ -361,7 +364,9 @@ def traffic_of(family: Family, known: Sequence[str], call: RecordedCall) -> Traf
     in_lists = sum(tensor.n_elements for tensor in bound.all("m"))
     largest = max([*tensors, *outputs, in_lists], default=0)
     if family.flops is None:
-        return Traffic(0, family.operations * largest, read + written, dtype)
+        each = family.operations
+        operations = each * largest if isinstance(each, int) else each(bound)
+        return Traffic(0, operations, read + written, dtype)
     flops = family.flops(bound)
     pair, key = (0, 0) if family.cache is None else family.cache(bound)
     return Traffic(flops, flops, read + written, dtype, pair, key)

@@ -24,6 +24,8 @@ _NAMED = rf"^[A-Za-z_]\w*::(?:{_PRODUCTS}|{_MOVERS})"
 torch's own ops are in the catalogue, or have no known work.
 """
 
+_GETTER = "::get_"
+"""Part of names of ops that compute sizes and places, whatever they are of."""
 _PACKED, _OF_FOUR_BITS = ("uint8", "float4"), re.compile(r"a4w4|fp4")
 """Element types of bytes that may hold two numbers, and words of ops that multiply such bytes."""
 _TRITON = "triton_"
@@ -58,7 +60,8 @@ def roofline_model(op: str) -> Callable[[Model], Model]:
 def is_modelled(name: pl.Expr) -> pl.Expr:
     """Return whether the work of a call of an op may be known, by the op's name as text."""
     listed_names = frozenset((*MODELLED, *signatures(), *_REGISTERED))
-    is_other = ~name.str.starts_with("aten::") & name.str.contains(_NAMED)
+    is_torch = name.str.starts_with("aten::")
+    is_other = ~is_torch & name.str.contains(_NAMED) & ~name.str.contains(_GETTER, literal=True)
     return name.is_in(listed_names) | name.str.starts_with(_TRITON) | is_other
 
 
@@ -150,7 +153,7 @@ def _work_by_words(name: str, call: RecordedCall) -> Work:
     UnknownWorkError for torch's ops, and where the inputs do not tell.
     """
     library, _, op = name.partition("::")
-    if library in ("aten", "prim", "c10d") or not re.match(_NAMED, name):
+    if library in ("aten", "prim", "c10d") or not re.match(_NAMED, name) or _GETTER in name:
         raise UnknownWorkError
     tensors = [
         tensor
@@ -163,7 +166,10 @@ def _work_by_words(name: str, call: RecordedCall) -> Work:
         raise UnknownWorkError
     if re.match(_PRODUCTS, op):
         flops = _product(op, tensors)
-        return Work(flops, flops, sum(t.n_bytes for t in tensors), tensors[0].dtype)
+        kind = tensors[0].dtype
+        is_of_pairs = kind in _PACKED and _OF_FOUR_BITS.search(op)
+        dtype = "float4" if is_of_pairs else kind
+        return Work(flops, flops, sum(t.n_bytes for t in tensors), dtype)
     most_rows = max(tensors[0].shape[0], 1)
     moved = [_rows(tensor, most_rows) for tensor in tensors]
     n_bytes = sum(n * tensor.width for n, tensor in zip(moved, tensors, strict=True))

@@ -301,7 +301,7 @@ def _three(bound: Bound) -> list[int]:
 
 PRODUCTS: Mapping[str, Family] = {
     "product": Family(_result, flops=_product),
-    "product_of_pairs": Family(_result, flops=_product_of_pairs),
+    "product_of_pairs": Family(_result, flops=_product_of_pairs, dtype="float4"),
     "product_of_sizes": Family(_result_of_sizes, flops=_product_of_sizes),
     "product_of_groups": Family(_result_of_groups, flops=_product_of_groups),
     "experts": Family(_first, reads=_experts_read, flops=_experts),

@@ -34,7 +34,13 @@ _IS_TF32 = r"(?i)tf32|_s1688"
 
 The instruction is the one of 16x8x8 with sums in float32.
 """
-_PRECISIONS = {"float32": "fp32", "bfloat16": "bf16", "float16": "fp16", "float8": "fp8"}
+_PRECISIONS = {
+    "float32": "fp32",
+    "bfloat16": "bf16",
+    "float16": "fp16",
+    "float8": "fp8",
+    "float4": "fp4",
+}
 _WORK = pl.Schema(
     {
         "op": pl.String(),

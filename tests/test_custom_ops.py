@@ -1,0 +1,132 @@
+"""Custom ops of servers and training libraries: all are modelled, products checked by hand."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+import tracelens as tl
+from tests.custom_op_calls import CALLS, as_texts, recorded
+from tests.torch_files import call, kernel, span, write
+from tracelens.analyses import roofline
+from tracelens.derive.kernels.op_work import work_of
+from tracelens.derive.kernels.peaks import peaks_of
+
+ROWS = 32
+
+
+def test_every_listed_op_is_modelled(tmp_path: Path) -> None:
+    events = []
+    for number, (name, text) in enumerate(CALLS.items()):
+        begin = 1_000 + 100 * number
+        events.append(span(name, begin, 90, args=recorded(text)))
+        events.append(call("cudaLaunchKernel", begin + 20, 5, 10 + number))
+        events.append(kernel("a kernel", begin + 50, 10.0, 10 + number))
+    frame = roofline(tl.collect(write(tmp_path / "a.pt.trace.json", events)))
+    assert len(CALLS) >= 60
+    assert set(CALLS) - set(frame["op"]) == set()
+    assert frame.filter(op="(not modelled)")["duration_total_ns"].to_list() == [0]
+
+
+@pytest.mark.parametrize(
+    ("name", "flops"),
+    [
+        # 32 rows of 4,096 with 4,096 columns, in four bits, eight bits or by sizes.
+        ("_C::awq_gemm", 2 * ROWS * 4096 * 4096),
+        ("_C::gptq_gemm", 2 * ROWS * 4096 * 4096),
+        ("_C::marlin_gemm", 2 * ROWS * 4096 * 4096),
+        ("sgl_kernel::gptq_marlin_gemm", 2 * ROWS * 4096 * 4096),
+        ("_C::machete_mm", 2 * ROWS * 4096 * 4096),
+        ("_C::allspark_w8a16_gemm", 2 * ROWS * 4096 * 4096),
+        ("_C::cutlass_w4a8_mm", 2 * ROWS * 4096 * 4096),
+        ("_C::ggml_mul_mat_a8", 2 * ROWS * 4096 * 4096),
+        ("_C::cutlass_scaled_mm_azp", 2 * ROWS * 4096 * 4096),
+        # Two numbers in each of 2,048 bytes.
+        ("sgl_kernel::cutlass_scaled_fp4_mm", 2 * ROWS * 4096 * 4096),
+        ("sgl_kernel::dsv3_router_gemm", 2 * 16 * 7168 * 256),
+        # 4 of 64 experts for each token: 2,048 by 2,816 each, packed or not.
+        ("_C::cutlass_moe_mm", 2 * ROWS * 4 * 2048 * 2816),
+        ("_C::cutlass_fp4_group_mm", 2 * ROWS * 4 * 2048 * 2816),
+        ("_C::cutlass_mxfp8_grouped_mm", 2 * ROWS * 4 * 2048 * 2816),
+        ("_moe_C::moe_wna16_gemm", 2 * ROWS * 4 * 2048 * 2816),
+        ("sgl_kernel::moe_wna16_marlin_gemm", 2 * ROWS * 4 * 2048 * 2816),
+        # 256 rows of 7,168 with one expert each.
+        ("sgl_kernel::cutlass_w4a8_moe_mm", 2 * 256 * 7168 * 4096),
+        ("sgl_kernel::fp8_blockwise_scaled_grouped_mm", 2 * 256 * 7168 * 2048),
+        # 128 heads: a key is 576 numbers, a value 512; each token meets itself at least.
+        ("_C::sm100_cutlass_mla_decode", ROWS * 128 * 2 * (576 + 512)),
+        ("sgl_kernel::cutlass_mla_decode", ROWS * 128 * 2 * (576 + 512)),
+        ("aiter::pa_decode_gluon", ROWS * 32 * 2 * (128 + 128)),
+        # 8 requests of 512 tokens, of which causal attention leaves half of the pairs.
+        ("aiter::mha_varlen_fwd", 8 * 512 * 512 // 2 * 32 * 2 * (128 + 128)),
+        ("_FAv3SageWrapperFunc", 4608 * 4608 * 24 * 2 * (128 + 128)),
+        # Chunks of 256: 8 groups of 128 states inside, then 80 heads of 64; states go in and out.
+        ("MambaChunkScanCombinedFn", 4096 * (256 * (8 * 128 + 80 * 64) + 4 * 80 * 64 * 128)),
+        # 32 heads with a state of 128 by 128; five products with triangles of 64.
+        ("ChunkGatedDeltaRuleFunction", 4096 * 32 * (3 * 2 * 128 * 128 + 5 * 64 * 128)),
+        ("_Linear", 2 * 2048 * 4096 * 4096),
+        ("_LayerNormLinear", 2 * 2048 * 4096 * 12288),
+        ("_C::get_cutlass_moe_mm_data", 0),
+    ],
+)
+def test_products_by_hand(name: str, flops: int) -> None:
+    work = work_of(name, as_texts(CALLS[name]))
+    assert work is not None
+    assert work.flops == flops
+
+
+@pytest.mark.parametrize(
+    ("name", "operations", "n_bytes"),
+    [
+        # 8,192 channels with 16 states. u, delta and z have 2 bytes, and delta is written.
+        (
+            "_C::selective_scan_fwd",
+            9 * 8192 * 32 * 16,
+            4 * 8192 * 32 * 2 + 8192 * 16 * 4 + 2 * 16 * 32 * 2 + 2 * 8192 * 4,
+        ),
+        # Four weights for each channel, x is changed in place.
+        (
+            "sgl_kernel::causal_conv1d_fwd",
+            2 * 8192 * 4096 * 4,
+            2 * 8192 * 4096 * 2 + 8192 * 4 * 2 + 8192 * 2,
+        ),
+        # Of the cache only what fills 4,096 rows of 576.
+        ("_C_cache_ops::cp_gather_cache", 0, 2 * 4096 * 576 * 2),
+    ],
+)
+def test_bytes_by_hand(name: str, operations: int, n_bytes: int) -> None:
+    work = work_of(name, as_texts(CALLS[name]))
+    assert work is not None
+    assert (work.flops, work.needed_flops, work.least_bytes) == (0, operations, n_bytes)
+
+
+def test_a_layer_with_a_state_says_that_it_is_a_lower_bound() -> None:
+    work = work_of("vllm::mamba_mixer2", as_texts(CALLS["vllm::mamba_mixer2"]))
+    assert work is not None
+    assert work.least_bytes == ROWS * (10576 + 4096) * 2
+    assert work.assumed is not None
+    assert work.assumed.startswith("at least")
+
+
+@pytest.mark.parametrize("name", ["_C::cutlass_fp4_group_mm", "_C::cutlass_scaled_fp4_mm"])
+def test_products_of_four_bits_have_their_own_peak(tmp_path: Path, name: str) -> None:
+    events = [
+        span(name, 1_000, 90, args=recorded(CALLS[name])),
+        call("cudaLaunchKernel", 1_020, 5, 10),
+        kernel("a kernel", 1_050, 10.0, 10),
+    ]
+    frame = roofline(tl.collect(write(tmp_path / "a.pt.trace.json", events)))
+    assert frame.filter(pl.col("flops") > 0)["precision"].unique().to_list() == ["fp4"]
+
+
+@pytest.mark.parametrize(
+    ("device", "of_fp8"),
+    [("NVIDIA B200", 2), ("AMD Instinct MI355X", 2), ("AMD Instinct MI350X", 2)],
+)
+def test_four_bits_take_half_the_time_of_eight(device: str, of_fp8: int) -> None:
+    peaks = peaks_of(device, None)
+    assert peaks is not None
+    assert peaks.flops_per_s["fp4"] == pytest.approx(of_fp8 * peaks.flops_per_s["fp8"], rel=1e-3)
+    assert peaks.flops_per_s["fp4"] >= peaks.flops_per_s["fp6"] >= peaks.flops_per_s["fp8"]

@@ -1,0 +1,224 @@
+"""Families of products with packed weights, of experts by rows, and of scans over a state."""
+
+from collections.abc import Mapping
+from math import prod
+
+from tracelens.derive.kernels.bound_call import Bound, Family
+from tracelens.derive.kernels.recorded_call import Tensor, UnknownWorkError
+
+
+def _of_role(bound: Bound, role: str) -> Tensor:
+    found = bound.all(role)
+    if not found or not found[0].shape:
+        raise UnknownWorkError
+    return found[0]
+
+
+def _by_scales(bound: Bound) -> int:
+    """Return the operations of a product whose weights are packed; scales have its columns."""
+    return 2 * bound.nth(0).n_elements * _of_role(bound, "S").shape[-1]
+
+
+def _result_by_scales(bound: Bound) -> list[int]:
+    summed = max(_of_role(bound, "t").shape[-1], 1)
+    return [_by_scales(bound) // 2 // summed]
+
+
+def _linear(bound: Bound) -> int:
+    """Return the operations of a linear layer: input and weights, in either order.
+
+    Both have the sums' length last, and any dimensions before.
+    """
+    first, second = bound.nth(0), bound.nth(1)
+    summed = first.shape[-1] if first.shape else 0
+    if summed < 1 or second.shape[-1:] != [summed]:
+        raise UnknownWorkError
+    return 2 * first.n_elements * (second.n_elements // summed)
+
+
+def _linear_result(bound: Bound) -> list[int]:
+    return [_linear(bound) // 2 // bound.nth(0).shape[-1]]
+
+
+def _by_rows(bound: Bound) -> int:
+    """Return the operations of a product of packed weights and an input; a value tells columns."""
+    columns = bound.value("2")
+    if type(columns) is not int:
+        raise UnknownWorkError
+    return 2 * bound.nth(1).n_elements * columns
+
+
+def _result_by_rows(bound: Bound) -> list[int]:
+    return [_by_rows(bound) // 2 // max(bound.nth(1).shape[-1], 1)]
+
+
+def _two_linear(bound: Bound) -> int:
+    """Return the operations of two linear layers after each other: input and both weights."""
+    x, *weights = (bound.nth(n) for n in range(3))
+    summed = x.shape[-1] if x.shape else 0
+    if summed < 1 or any(len(weight.shape) != 2 for weight in weights):
+        raise UnknownWorkError
+    return 2 * (x.n_elements // summed) * sum(weight.n_elements for weight in weights)
+
+
+def _rows_of_experts(bound: Bound) -> int:
+    """Return the operations of experts' products: each row of the input meets one expert."""
+    x, weights = bound.nth(0).shape, bound.nth(1).shape
+    if len(x) != 2 or len(weights) != 3:
+        raise UnknownWorkError
+    n_in_each = max(x[-1] // max(weights[-1], 1), 1) if x[-1] not in weights[1:] else 1
+    return 2 * x[0] * prod(weights[1:]) * n_in_each
+
+
+def _pairs_of_experts(bound: Bound) -> int:
+    """Return the same where each byte of both holds two numbers along the sums."""
+    return 2 * _rows_of_experts(bound)
+
+
+def _rows_of_experts_read(bound: Bound) -> int:
+    """Return the bytes of the input, and of as many experts as there are rows."""
+    return _read_with_experts(bound, bound.nth(0).shape[0])
+
+
+def _read_with_experts(bound: Bound, n_rows: int) -> int:
+    x, weights = bound.nth(0), bound.nth(1)
+    n_experts = max(weights.shape[0], 1) if weights.shape else 1
+    return x.n_bytes + weights.n_bytes // n_experts * min(n_experts, n_rows)
+
+
+def _experts_of_sizes(bound: Bound) -> int:
+    """Return the operations of experts with packed weights, from sizes and experts per token."""
+    numbers = [bound.value(role) for role in "123q"]
+    if not all(type(number) is int and number >= 0 for number in numbers):
+        raise UnknownWorkError
+    return int(2 * prod(numbers))
+
+
+def _experts_of_sizes_result(bound: Bound) -> list[int]:
+    return [_experts_of_sizes(bound) // 2 // max(bound.value("3"), 1)]
+
+
+def _experts_of_sizes_read(bound: Bound) -> int:
+    return _read_with_experts(bound, bound.value("1") * bound.value("q"))
+
+
+def _split_keys(bound: Bound) -> tuple[int, int]:
+    """Return the FLOPs of one query with one key in all heads, and a token's bytes in the cache.
+
+    Latent attention's queries are (tokens, heads, width), and come apart from their rotated part; a
+    row of the cache has both widths.
+    """
+    queries, rotated, rows = bound.nth(0).shape, bound.nth(1).shape, _of_role(bound, "K")
+    if len(queries) < 3 or rows.shape[-1] != queries[-1] + rotated[-1]:
+        raise UnknownWorkError
+    return 2 * queries[-2] * (2 * queries[-1] + rotated[-1]), rows.shape[-1] * rows.width
+
+
+def _own_split(bound: Bound) -> int:
+    return prod(bound.nth(0).shape[:-2]) * _split_keys(bound)[0]
+
+
+def _queries_read(bound: Bound) -> int:
+    return bound.nth(0).n_bytes + bound.nth(1).n_bytes
+
+
+def _taken(bound: Bound) -> int:
+    """Return the bytes of the part of a cache that fills the result."""
+    return sum(tensor.n_elements for tensor in bound.all("o")) * _of_role(bound, "K").width
+
+
+_OF_SCAN = 9
+"""Operations of a selective scan for each number of the state and each of the input.
+
+exp(Δ a) is a product and a function, Δ b u two products; the state takes a product and a sum, the
+output another two, and Δ its softplus: as VMamba's flops_selective_scan_fn counts (9 B L D N).
+"""
+
+
+def _selective_scan(bound: Bound) -> int:
+    """Return the operations of Mamba's scan of u, delta and A, which is (channels, states)."""
+    rates = bound.nth(2).shape
+    if len(rates) != 2:
+        raise UnknownWorkError
+    return _OF_SCAN * bound.nth(0).n_elements * rates[1]
+
+
+def _short_convolution(bound: Bound) -> int:
+    """Return the operations of a convolution of each channel by its own few weights."""
+    x, weights = bound.nth(0), bound.nth(1).shape
+    if len(weights) != 2:
+        raise UnknownWorkError
+    return 2 * x.n_elements * weights[1]
+
+
+def _chunk_scan(bound: Bound) -> int:
+    """Return the operations of Mamba 2's scan in chunks (Dao and Gu 2024, section 6).
+
+    x is (batch, length, heads, width), b is (batch, length, groups, states). In a chunk, c meets b
+    and their product meets x, of which half lies above the diagonal. Each chunk's x goes into its
+    state, and c reads the state before.
+    """
+    x, b, chunk = bound.nth(0).shape, bound.nth(3).shape, bound.value("q")
+    if len(x) != 4 or len(b) != 4 or type(chunk) is not int:
+        raise UnknownWorkError
+    batch, length, n_heads, width = x
+    n_groups, n_states = b[2:]
+    inside = chunk * (n_groups * n_states + n_heads * width)
+    return batch * length * (inside + 4 * n_heads * width * n_states)
+
+
+_CHUNK = 64
+"""Tokens of a chunk of flash-linear-attention's kernels (chunk_size of its ops)."""
+
+
+def _delta_rule(bound: Bound) -> int:
+    """Return the operations of the delta rule in chunks (Yang and others 2024, 2412.06464).
+
+    Keys are (batch, length, heads, width), values likewise, with as many heads or more. The state
+    of each head is corrected by what it says of a key, takes the value, and is read: three products
+    of key by value. In a chunk five products meet a triangle: k k, w and u of k and v, q k, and the
+    last one with v.
+    """
+    keys, values = bound.nth(1).shape, bound.nth(2).shape
+    if len(keys) != 4 or len(values) != 4 or keys[:2] != values[:2]:
+        raise UnknownWorkError
+    width, (batch, length, n_heads, value_width) = keys[-1], values
+    inside = _CHUNK * (3 * width + 2 * value_width)
+    return batch * length * n_heads * (6 * width * value_width + inside)
+
+
+def _third(bound: Bound) -> list[int]:
+    return [bound.nth(2).n_elements]
+
+
+def _first(bound: Bound) -> list[int]:
+    return [bound.nth(0).n_elements] if bound.results else []
+
+
+def _none(bound: Bound) -> list[int]:  # noqa: ARG001 - all formulas take the call
+    return []
+
+
+LIBRARY_FAMILIES: Mapping[str, Family] = {
+    "product_by_scales": Family(_result_by_scales, flops=_by_scales),
+    "product_by_rows": Family(_result_by_rows, flops=_by_rows),
+    "linear": Family(_linear_result, flops=_linear),
+    "two_linear": Family(_first, flops=_two_linear),
+    "rows_of_experts": Family(_none, reads=_rows_of_experts_read, flops=_rows_of_experts),
+    "pairs_of_experts": Family(
+        _none, reads=_rows_of_experts_read, flops=_pairs_of_experts, dtype="float4"
+    ),
+    "experts_of_sizes": Family(
+        _experts_of_sizes_result, reads=_experts_of_sizes_read, flops=_experts_of_sizes
+    ),
+    "split_cache": Family(_none, reads=_queries_read, flops=_own_split, cache=_split_keys),
+    "taken": Family(_none, reads=_taken),
+    "selective_scan": Family(_first, _selective_scan),
+    "short_convolution": Family(_first, _short_convolution),
+    "chunk_scan": Family(_first, flops=_chunk_scan),
+    "delta_rule": Family(_third, flops=_delta_rule, assumed="chunks are assumed to have 64 tokens"),
+    "unseen_state": Family(
+        _none, assumed="at least: the size of the state that is kept is not recorded"
+    ),
+}
+"""The families by name. `taken`: a part of a cache (K) is copied into the result."""
