@@ -63,13 +63,22 @@ def group_ranks(texts: Iterable[tuple[int, str]]) -> list[tuple[list[int], str]]
 
 def join_numbers(texts: Sequence[str]) -> str:
     """Merge texts that differ in numbers only: differing numbers become "LEAST to GREATEST"."""
-    columns = iter(zip(*(_NUMBER.findall(text) for text in texts), strict=True))
+    numbers_of_texts = [_NUMBER.findall(text) for text in texts]
+    same_place = iter(zip(*numbers_of_texts, strict=True))
 
     def as_range(_: re.Match[str]) -> str:
-        numbers = sorted(next(columns), key=lambda number: float(number.replace(",", "")))
-        return " to ".join(dict.fromkeys((numbers[0], numbers[-1])))
+        numbers = next(same_place)
+        least = min(numbers, key=_value)
+        greatest = max(reversed(numbers), key=_value)
+        return least if least == greatest else f"{least} to {greatest}"
 
-    return _RANGES.sub(r"\1 to \2", _NUMBER.sub(as_range, texts[0]))
+    merged = _NUMBER.sub(as_range, texts[0])
+    return _RANGES.sub(r"\1 to \2", merged)
+
+
+def _value(number: str) -> float:
+    """Return the value of a number that is written with thousands separators."""
+    return float(number.replace(",", ""))
 
 
 def list_ranks(ranks: Iterable[int]) -> str:

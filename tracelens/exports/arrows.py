@@ -84,10 +84,15 @@ def _pairs(selection: Selection, rank: int) -> pl.DataFrame:
     numbered = selection.rows("spans", rank, *columns, where=has_number)
     linked = forward_backward(numbered)
     pairs = linked.unique("span_id", keep="first", maintain_order=True)
-    numbers = _OF_OPS + pl.int_range(pl.len())
-    pairs = pairs.with_columns(first_flow=numbers, n_flows=1)
-    n_flows = pl.col("n_flows").cast(pl.Int64)
-    begins = pairs.select("first_flow", n_flows, span_id="span_id", ends_flow=pl.lit(value=False))
-    ends = pairs.select("first_flow", n_flows, span_id="run_id", ends_flow=pl.lit(value=True))
-    both = pl.concat([begins, ends])
+    arrows = pairs.with_columns(first_flow=_OF_OPS + pl.int_range(pl.len()))
+    sides = [
+        arrows.select(
+            "first_flow",
+            n_flows=pl.lit(1, pl.Int64),
+            span_id=op,
+            ends_flow=pl.lit(is_end),
+        )
+        for op, is_end in (("span_id", False), ("run_id", True))
+    ]
+    both = pl.concat(sides)
     return both.unique("span_id", keep="first", maintain_order=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import pairwise
 from typing import BinaryIO
 
 import polars as pl
@@ -95,17 +96,22 @@ class Selection:
 
         In each window, the table with most rows has about ROWS_AT_ONCE of them.
         """
+        bounds = self._bounds(rank)
+        start = pl.col("start_ns")
+        for low, high in pairwise([None, *bounds, None]):
+            is_after = pl.lit(value=True) if low is None else start >= low
+            is_before = pl.lit(value=True) if high is None else start < high
+            yield is_after & is_before
+
+    def _bounds(self, rank: int) -> list[int]:
+        """Return the moments between a rank's windows, in order."""
         sizes = {table: self.trace.heights(table).get(rank, 0) for table in _LARGE}
         largest = max(sizes, key=lambda table: sizes[table])
-        bounds: list[int] = []
-        if sizes[largest] > ROWS_AT_ONCE:
-            starts = self.trace.uncached().select(largest, "start_ns", rank=rank)["start_ns"]
-            borders = starts.sort().gather_every(ROWS_AT_ONCE).to_list()
-            bounds = sorted(set(borders[1:]))
-        start = pl.col("start_ns")
-        for low, high in zip([None, *bounds], [*bounds, None], strict=True):
-            above = pl.lit(value=True) if low is None else start >= low
-            yield above if high is None else above & (start < high)
+        if sizes[largest] <= ROWS_AT_ONCE:
+            return []
+        starts = self.trace.uncached().select(largest, "start_ns", rank=rank)["start_ns"]
+        first_of_windows = starts.sort().gather_every(ROWS_AT_ONCE).to_list()
+        return sorted(set(first_of_windows[1:]))
 
     def in_time(self, frame: pl.DataFrame, rank: int, at: str = "start_ns") -> pl.DataFrame:
         """Return the rank's rows whose moment `at` lies in a chosen step.

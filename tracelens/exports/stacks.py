@@ -71,42 +71,66 @@ def kernel_stacks(selection: Selection, rank: int) -> Stacks:
     return Stacks(rows.with_columns(path_or_outside).drop("link"), parents, names)
 
 
+_OF_SPANS = (
+    "rank",
+    "span_id",
+    "parent_id",
+    "depth",
+    "name",
+    "start_ns",
+    "self_ns",
+    "step",
+    "thread_id",
+)
+_OF_CALLS = ("span_id", "process_id", "thread_id", "start_ns", "duration_ns", "step", "api")
+
+
 def host_stacks(selection: Selection, rank: int) -> Stacks:
     """Return the distinct stacks of a rank's spans and API calls, with their self time."""
-    columns = ("rank", "span_id", "parent_id", "depth", "name", "start_ns", "self_ns", "step")
-    spans = selection.trace.select("spans", *columns, "thread_id", rank=rank)
-    trees = list(span_trees(spans)) if spans.height else []
-    path, parents, names = _paths(trees[0]) if trees else (pl.Series([], dtype=pl.Int64), [], [])
-    place = ("span_id", "process_id", "thread_id", "start_ns", "duration_ns", "step")
-    recorded_calls = selection.trace.select("api_calls", *place, "api", rank=rank)
+    spans = selection.trace.select("spans", *_OF_SPANS, rank=rank)
+    recorded_calls = selection.trace.select("api_calls", *_OF_CALLS, rank=rank)
     calls = with_own_time(recorded_calls.rename({"api": "name"}))
-    rows = [calls.with_columns(path=_gathered(path, calls["span_id"]))]
-    for tree in trees:
+    path = pl.Series([], dtype=pl.Int64)
+    parents: list[int] = []
+    names: list[str] = []
+    parts = []
+    for tree in span_trees(spans) if spans.height else ():
+        path, parents, names = _paths(tree)
         in_calls = attribute(calls["span_id"], calls["own_ns"], tree.height)
         own_ns = (tree["self_ns"] - in_calls).clip(0)
         parent_paths = pl.Series(parents, dtype=pl.Int64)
         above = parent_paths.gather(path)
-        rows.append(tree.with_columns(own_ns=own_ns, path=above))
-    sums = pl.concat([_by_stack(part, selection.steps) for part in rows])
-    start_ns = pl.col("start_ns").min()
-    duration_ns = pl.col("duration_ns").sum()
+        parts.append(tree.with_columns(own_ns=own_ns, path=above))
+    around_calls = _gathered(path, calls["span_id"])
+    parts.insert(0, calls.with_columns(path=around_calls))
     # A million rows are a few thousand stacks: only of these are names and places written out.
-    stacks = sums.group_by("thread_id", "name", "path", maintain_order=True)
-    ordered = stacks.agg(start_ns, duration_ns).sort("start_ns", maintain_order=True)
-    thread = pl.format("thread {}", "thread_id")
-    name = pl.col("name").cast(pl.String)
-    return Stacks(
-        ordered.select("start_ns", "duration_ns", "path", name, place=thread), parents, names
+    sums = pl.concat([_by_stack(part, selection.steps) for part in parts])
+    stacks = sums.group_by("thread_id", "name", "path", maintain_order=True).agg(
+        pl.col("start_ns").min(),
+        pl.col("duration_ns").sum(),
     )
+    ordered = stacks.sort("start_ns", maintain_order=True)
+    rows = ordered.select(
+        "start_ns",
+        "duration_ns",
+        "path",
+        pl.col("name").cast(pl.String),
+        place=pl.format("thread {}", "thread_id"),
+    )
+    return Stacks(rows, parents, names)
 
 
 def _by_stack(rows: pl.DataFrame, steps: Sequence[int] | None) -> pl.DataFrame:
     """Sum the self time of rows in the steps: thread_id, name, path, start_ns and duration_ns."""
     own_ns = pl.col("own_ns")
-    is_chosen = own_ns > 0 if steps is None else (own_ns > 0) & pl.col("step").is_in(steps)
-    keys = ("thread_id", "name", pl.col("path").fill_null(-1))
-    by_stack = rows.lazy().filter(is_chosen).group_by(*keys, maintain_order=True)
-    return by_stack.agg(pl.col("start_ns").min(), duration_ns=own_ns.sum()).collect()
+    chosen = rows.lazy().filter(own_ns > 0)
+    if steps is not None:
+        in_steps = pl.col("step").is_in(steps)
+        chosen = chosen.filter(in_steps)
+    path = pl.col("path").fill_null(-1)
+    by_stack = chosen.group_by("thread_id", "name", path, maintain_order=True)
+    sums = by_stack.agg(pl.col("start_ns").min(), duration_ns=own_ns.sum())
+    return sums.collect()
 
 
 def stop_stacks(selection: Selection, rank: int) -> Stacks:

@@ -75,21 +75,32 @@ def moments(times: pl.Series) -> list[pa.Array | pa.Scalar]:
 
 def wide_varints(values: pl.Series) -> list[pa.Array]:
     """Return pieces for varints of nine bytes, which hold any int64 that is not negative."""
-    low_bits = pl.col("bits") % (1 << 56)
-    high_bits = pl.col("bits") // (1 << 56)
-    bits = values.cast(pl.UInt64).to_frame("bits").select(low=low_bits, high=high_bits)
-    # Groups of seven bits become bytes: the upper half of each part moves up, 28 bits by 4, 14 by
-    # 2, 7 by 1.
-    spread = pl.col("low")
-    for width, gap in ((28, 4), (14, 2), (7, 1)):
+    bits = values.cast(pl.UInt64)
+    low_56 = bits % (1 << 56)
+    high_7 = bits // (1 << 56)
+    low_bytes = _spread(low_56) + _CONTINUE_BITS
+    last_bytes = texts([bytes([number]) for number in range(128)])
+    return [eight_bytes(low_bytes), last_bytes.take(high_7.to_arrow())]
+
+
+_CONTINUE_BITS = pl.Series([0x8080_8080_8080_8080], dtype=pl.UInt64)
+"""The bit of each of eight bytes that says that another byte follows."""
+_HALVINGS = ((28, 4), (14, 2), (7, 1))
+"""Steps of spreading 56 bits over eight bytes: the width of a half, and the bits it moves up by."""
+
+
+def _spread(bits: pl.Series) -> pl.Series:
+    """Spread the lowest 56 bits over eight bytes, seven bits in each.
+
+    Each step moves the upper half of each part up.
+    """
+    for width, gap in _HALVINGS:
         ones = (1 << width) - 1
         period = 2 * (width + gap)
-        upper = sum(ones << shift + width for shift in range(0, 64, period))
-        spread = spread + (spread & upper) * ((1 << gap) - 1)
-    continue_bits = pl.lit(0x8080_8080_8080_8080, pl.UInt64)
-    low = bits.select(spread + continue_bits).to_series()
-    last = texts([bytes([number]) for number in range(128)])
-    return [eight_bytes(low), last.take(bits["high"].to_arrow())]
+        upper_halves = sum(ones << shift + width for shift in range(0, 64, period))
+        factor = (1 << gap) - 1
+        bits = bits + (bits & upper_halves) * factor
+    return bits
 
 
 def eight_bytes(values: pl.Series) -> pa.Array:

@@ -275,17 +275,23 @@ def _comparable(sides: Sequence[pl.DataFrame], *, is_compiled: bool) -> list[pl.
     only by its operands' numbers of elements.
     """
     column = next(name for name in sides[0].columns if name.startswith("input_"))
-    if column != "input_shapes":
-        working = [side.filter(~pl.col("name").str.contains(_NO_WORK)) for side in sides]
-        return [side.with_columns(key=pl.col(column)) for side in working]
-    weighted = [side.filter(pl.col("name").str.contains(_WEIGHTED)) for side in sides]
-    products = [side.filter(pl.col("name").str.contains(_PRODUCTS)) for side in sides]
-    if is_compiled and all(side.height for side in products):
-        return [side.with_columns(key=_operands(side, sizes=True)) for side in products]
-    if all(side.height for side in weighted):
-        return [side.with_columns(key=_operands(side)) for side in weighted]
-    working = [side.filter(~pl.col("name").str.contains(_NO_WORK)) for side in sides]
-    return [side.with_columns(key=pl.col(column)) for side in working]
+    name = pl.col("name").str
+    if column == "input_shapes":
+        products = _in_both(sides, name.contains(_PRODUCTS))
+        if is_compiled and products:
+            return [side.with_columns(key=_operands(side, sizes=True)) for side in products]
+        weighted = _in_both(sides, name.contains(_WEIGHTED))
+        if weighted:
+            return [side.with_columns(key=_operands(side)) for side in weighted]
+    does_work = ~name.contains(_NO_WORK)
+    return [side.filter(does_work).with_columns(key=pl.col(column)) for side in sides]
+
+
+def _in_both(sides: Sequence[pl.DataFrame], where: pl.Expr) -> list[pl.DataFrame]:
+    """Return the chosen rows of each side; an empty list unless both have some."""
+    chosen = [side.filter(where) for side in sides]
+    has_rows = all(side.height for side in chosen)
+    return chosen if has_rows else []
 
 
 def _call_alike(sides: Sequence[pl.DataFrame]) -> bool:

@@ -3,6 +3,7 @@
 If so, its beginning shows work launched before, or work launched at its end is missing.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import polars as pl
@@ -93,11 +94,14 @@ class CaptureEdges:
 
         The list is empty if that work outlasts all work that the capture launched.
         """
-        before = [part.filter(pl.col("link") == "pre_window") for part in self.parts]
-        ends = [int(part.select(_END.max()).item()) for part in before if part.height]
-        launched = [part.drop_nulls("api_call_id").select(_END.max()).item() for part in self.parts]
-        lasts = max(end for end in launched if end is not None)
-        return [max(ends)] if ends and max(ends) < lasts else []
+        launched_before = pl.col("link") == "pre_window"
+        before = [part.filter(launched_before) for part in self.parts]
+        in_capture = [part.drop_nulls("api_call_id") for part in self.parts]
+        end_of_earlier = _last_end(before)
+        last_end = _last_end(in_capture)
+        if end_of_earlier is None or last_end is None or end_of_earlier >= last_end:
+            return []
+        return [end_of_earlier]
 
     def _late_starts(self) -> list[int]:
         """Return the starts of streams' first work that nothing recorded explains."""
@@ -191,6 +195,12 @@ class CaptureEdges:
         first_calls = self.calls.filter(pl.col("api_call_id") == 0)
         first = first_calls["start_ns"].min()
         return min([*starts, *([first] if isinstance(first, int) else [])])
+
+
+def _last_end(parts: Sequence[pl.DataFrame]) -> int | None:
+    """Return the last end of any work, None without work."""
+    ends = [int(part.select(_END.max()).item()) for part in parts if part.height]
+    return max(ends, default=None)
 
 
 def _first_of_streams(work: pl.DataFrame) -> pl.DataFrame:

@@ -148,10 +148,12 @@ class _Processes:
 
     def is_before(self, work: pl.DataFrame) -> pl.Series:
         """Return whether the work's call came before the first recorded one of its process."""
-        wanted = work.select(pl.col(*_CALL, "start_ns").cast(pl.Int64))
+        columns = pl.col(*_CALL, "start_ns").cast(pl.Int64)
+        wanted = work.select(columns)
         both = wanted.join(self._firsts, on="process_id", how="left", maintain_order="left")
-        older = _HAS_ID & (pl.col("correlation_id") < pl.col("first_id"))
-        is_before = older.fill_null(value=False) | (pl.col("start_ns") < pl.col("first_ns"))
+        has_smaller_id = _HAS_ID & (pl.col("correlation_id") < pl.col("first_id"))
+        is_earlier = pl.col("start_ns") < pl.col("first_ns")
+        is_before = has_smaller_id.fill_null(value=False) | is_earlier
         return both.select(is_before.fill_null(value=False)).to_series()
 
 

@@ -185,10 +185,16 @@ def _shared_keys(bound: Bound) -> tuple[int, int]:
 
     Queries are (…, heads, width); rows of the cache are as wide.
     """
-    queries, rows = bound.nth(0).shape, bound.all("K")[0]
-    if len(queries) < 3 or len(rows.shape) < 3 or not _ROTATED < queries[-1] == rows.shape[-1]:
+    queries = bound.nth(0).shape
+    rows = bound.all("K")[0]
+    if len(queries) < 3 or len(rows.shape) < 3:
         raise UnknownWorkError
-    return 2 * queries[-2] * (2 * queries[-1] - _ROTATED), queries[-1] * rows.width
+    n_heads, width = queries[-2:]
+    if width != rows.shape[-1] or width <= _ROTATED:
+        raise UnknownWorkError
+    value_width = width - _ROTATED
+    flops_of_a_pair = 2 * n_heads * (width + value_width)
+    return flops_of_a_pair, width * rows.width
 
 
 def _own_shared(bound: Bound) -> int:

@@ -71,10 +71,17 @@ _SCHEMA = pl.Schema({"rank": pl.Int32(), "span_id": pl.Int64(), "inputs": _INPUT
 
 
 def _inputs(shapes: str | None, dtypes: str) -> list[dict[str, Any]]:
-    types = dict.fromkeys(element_type(word) for word in listed(dtypes) if isinstance(word, str))
-    sizes = dict.fromkeys(_elements(shape) for shape in listed(shapes)) or {None: None}
-    pairs = ((element, size) for element in types for size in sizes if element is not None)
-    return [{"dtype": element[0], "width": element[1], "elements": size} for element, size in pairs]
+    """Return each distinct pair of an element type and a number of elements in a call's inputs."""
+    words = [word for word in listed(dtypes) if isinstance(word, str)]
+    types = dict.fromkeys(map(element_type, words))
+    sizes = dict.fromkeys(map(_elements, listed(shapes)))
+    if not sizes:
+        sizes = {None: None}
+    return [
+        {"dtype": dtype, "width": width, "elements": n_elements}
+        for dtype, width in filter(None, types)
+        for n_elements in sizes
+    ]
 
 
 def listed(text: str | None) -> list[Any]:

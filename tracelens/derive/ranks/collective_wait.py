@@ -94,13 +94,18 @@ def waits_by_window(trace: Trace, windows: pl.DataFrame) -> pl.DataFrame:
     `windows` have rank, step, phase, start_ns and end_ns. Columns are rank, device_id, step, phase
     and collective_wait_ns. The result is empty without matched collectives.
     """
-    devices = match_collectives(trace).calls.group_by("rank").agg(pl.col("device_id").mode().min())
-    numbered = windows.with_row_index("row").with_columns(pl.col("row").cast(pl.Int64))
+    calls = match_collectives(trace).calls
+    most_used = pl.col("device_id").mode().min()
+    devices = calls.group_by("rank").agg(most_used)
+    row = pl.int_range(pl.len())
+    numbered = windows.with_columns(row=row)
     length = pl.col("end_ns") - pl.col("start_ns")
-    times = numbered.select("rank", "start_ns", step="row", duration_ns=length)
-    waits = waits_by_step(trace, times).rename({"step": "row"})
-    waits = waits.join(numbered, on=["rank", "row"], how="left").join(devices, on="rank")
-    return waits.select("rank", "device_id", "step", "phase", collective_wait_ns="exposed_ns")
+    windows_as_steps = numbered.select("rank", "start_ns", step="row", duration_ns=length)
+    waits = waits_by_step(trace, windows_as_steps)
+    by_row = waits.rename({"step": "row"})
+    in_windows = by_row.join(numbered, on=["rank", "row"], how="left")
+    on_devices = in_windows.join(devices, on="rank")
+    return on_devices.select("rank", "device_id", "step", "phase", collective_wait_ns="exposed_ns")
 
 
 def waiting_pairs(trace: Trace) -> pl.DataFrame:

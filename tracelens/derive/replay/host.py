@@ -186,8 +186,16 @@ def _profiler_ns(excerpt: Excerpt, team: pl.DataFrame, times: Ints) -> Ints:
     """Return the time of each piece that the team's threads spent in the profiler itself."""
     own = excerpt.profiler.join(team, on=["process_id", "thread_id"], how="semi").sort("start")
     if not own.height or not len(times):
-        return np.zeros(max(len(times) - 1, 0), np.int64)
-    return np.diff(covered_ns(times, *_merged(own["start"].to_numpy(), own["end"].to_numpy())))
+        return _zero_pieces(times)
+    begins, ends = _merged(own["start"].to_numpy(), own["end"].to_numpy())
+    until_each = covered_ns(times, begins, ends)
+    return np.diff(until_each)
+
+
+def _zero_pieces(times: Ints) -> Ints:
+    """Return 0 for each piece between successive times."""
+    n_pieces = max(len(times) - 1, 0)
+    return np.zeros(n_pieces, np.int64)
 
 
 def covered_ns(moments: Ints, begins: Ints, ends: Ints) -> Ints:
@@ -202,10 +210,14 @@ def covered_ns(moments: Ints, begins: Ints, ends: Ints) -> Ints:
 def _within(times: Ints, starts: Ints, ends: Ints, rows: Ints) -> Ints:
     """Return, for each piece, the row of the interval that it lies in, -1 for none."""
     if not len(starts):
-        return np.full(max(len(times) - 1, 0), -1, np.int64)
-    last = np.searchsorted(starts, times[:-1], "right") - 1
-    lies_in = (last >= 0) & (ends[last] >= times[1:]) & (times[1:] > times[:-1])
-    return np.where(lies_in, rows.astype(np.int64)[last], -1)
+        return _zero_pieces(times) - 1
+    piece_begins = times[:-1]
+    piece_ends = times[1:]
+    last_begun = np.searchsorted(starts, piece_begins, "right") - 1
+    has_length = piece_ends > piece_begins
+    lies_in = (last_begun >= 0) & (ends[last_begun] >= piece_ends) & has_length
+    candidates = rows.astype(np.int64)[last_begun]
+    return np.where(lies_in, candidates, -1)
 
 
 def _span_edges(excerpt: Excerpt, team: pl.DataFrame, times: Ints) -> tuple[Ints, Ints, Ints]:

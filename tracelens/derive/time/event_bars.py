@@ -253,10 +253,14 @@ def _as_bars(rows: pl.DataFrame, **columns: pl.Expr | str) -> pl.DataFrame:
 
     `columns` replace those of `rows`. By default the level is 0, and each row is one bar.
     """
-    known = {name: pl.col(name) for name in rows.columns if name in BARS}
-    absent = {name: pl.lit(None, BARS[name]) for name in ("rank", "source", "event_id")}
-    absent |= {"level": pl.lit(0, pl.Int64), "n": pl.lit(1, pl.Int64)}
-    return rows.select(**(absent | known | columns)).select(BAR).cast(CODED)
+    optional = ("rank", "source", "event_id")
+    defaults = {name: pl.lit(None, BARS[name]) for name in optional}
+    defaults["level"] = pl.lit(0, pl.Int64)
+    defaults["n"] = pl.lit(1, pl.Int64)
+    recorded = {name: pl.col(name) for name in rows.columns if name in BARS}
+    by_name = defaults | recorded | columns
+    bars = rows.select(**by_name)
+    return bars.select(BAR).cast(CODED)
 
 
 def _clipped(bars: pl.DataFrame, begin: int, length: int) -> pl.DataFrame:

@@ -64,21 +64,29 @@ def waiting_kernels(trace: Trace, moves: pl.DataFrame) -> pl.DataFrame:
 
 def stalls_by_place(trace: Trace, kernels: pl.DataFrame) -> list[tuple[str, int]]:
     """Return ops, else kernels, that waited for pages, with their times, the largest first."""
-    ops = trace.select("spans", "rank", "span_id", "name", where=pl.col("kind") == "op")
-    ops = ops.select("rank", "span_id", op=pl.col("name").cast(pl.String))
-    named = kernels.join(ops, on=["rank", "span_id"], how="left").with_columns(
-        pl.col("name").str.extract(_BARE)
-    )
-    sums = named.group_by(place=pl.coalesce("op", "name")).agg(pl.col("stalled_ns").sum())
-    return sums.sort("stalled_ns", "place", descending=[True, False]).rows()
+    is_op = pl.col("kind") == "op"
+    name = pl.col("name")
+    spans = trace.select("spans", "rank", "span_id", "name", where=is_op)
+    ops = spans.select("rank", "span_id", op=name.cast(pl.String))
+    launched = kernels.join(ops, on=["rank", "span_id"], how="left")
+    place = pl.coalesce("op", name.str.extract(_BARE))
+    return _largest(launched.select("stalled_ns", place=place))
 
 
 def touched_by_host(trace: Trace, moves: pl.DataFrame) -> list[tuple[str, int]]:
     """Return the marked ranges in which pages moved back to the host, with their bytes."""
     is_range = pl.col("kind").is_in(["annotation", "nvtx", "op"])
+    to_host = pl.col("direction") == "d2h"
+    name = pl.col("name").cast(pl.String)
     ranges = trace.select("spans", "process_id", "name", "start_ns", "duration_ns", where=is_range)
-    ranges = ranges.with_columns(pl.col("name").cast(pl.String), end_ns=_END)
-    back = moves.filter(pl.col("direction") == "d2h")
-    placed = during(back, ranges, "name", pl.String).drop_nulls("name")
-    sums = placed.group_by("name").agg(pl.col("size_bytes").sum())
-    return sums.sort("size_bytes", "name", descending=[True, False]).rows()
+    ranges = ranges.with_columns(name, end_ns=_END)
+    placed = during(moves.filter(to_host), ranges, "name", pl.String)
+    in_ranges = placed.drop_nulls("name")
+    return _largest(in_ranges.select("size_bytes", place="name"))
+
+
+def _largest(amounts: pl.DataFrame) -> list[tuple[str, int]]:
+    """Sum amounts, the first column, by place; return places with sums, the largest first."""
+    amount = amounts.columns[0]
+    sums = amounts.group_by("place").agg(pl.col(amount).sum())
+    return sums.sort(amount, "place", descending=[True, False]).rows()

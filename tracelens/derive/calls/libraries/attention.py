@@ -37,11 +37,21 @@ def is_attention(nodes: Sequence[Any]) -> bool:
 
 def attention_call(nodes: Sequence[Any]) -> str:
     """Return the fused call as it is timed: shapes of query, key, value and mask."""
-    query, turned = json.loads(nodes[0].call)[1]
-    value = json.loads(nodes[-1].call)[1][1]
-    added = [json.loads(node.call)[1][1] for node in nodes if node.op == ADD]
-    key = [*turned[:-2], turned[-1], turned[-2]]
-    return json.dumps([ATTENTION, [query, key, value, *(added or [[]])], []])
+    query, transposed_key = _shapes_of(nodes[0])
+    value = _shapes_of(nodes[-1])[1]
+    *batch, width, length = transposed_key
+    key = [*batch, length, width]
+    masks = [_shapes_of(node)[1] for node in nodes if node.op == ADD]
+    if not masks:
+        masks = [[]]
+    shapes = [query, key, value, *masks]
+    return json.dumps([ATTENTION, shapes, []])
+
+
+def _shapes_of(node: Any) -> list[Any]:
+    """Return the shapes of a call's tensors."""
+    shapes: list[Any] = json.loads(node.call)[1]
+    return shapes
 
 
 FUNCTIONS = tuple(
