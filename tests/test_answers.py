@@ -15,7 +15,8 @@ from tests.test_cpu_work import op
 from tests.test_notebook import arithmetic
 from tracelens.analyses import verdict
 from tracelens.answers import make_answer
-from tracelens.answers.answer import WAIT, WORK, Change, parts_of, rounded_percents
+from tracelens.answers.answer import WAIT, WORK, Change
+from tracelens.answers.step_bar import parts_of, rounded_percents
 from tracelens.answers.words import duration, place_text
 from tracelens.derive.replay.advised import list_changes
 from tracelens.derive.replay.unprofiled import UnprofiledStep

@@ -28,8 +28,7 @@ from tracelens.derive.replay.moment_graph import (
     earliest_times_in_python,
 )
 from tracelens.derive.replay.predict import predict
-from tracelens.derive.replay.replay import replay_error_frac, replay_of, replays
-from tracelens.derive.replay.steady import steady_step_ns
+from tracelens.derive.replay.replay import replay_error_frac, replay_of, replays, steady_step_ns
 from tracelens.native import LIBRARY
 
 STRETCH = ("kind", "what", "duration_ns")

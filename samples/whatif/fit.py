@@ -23,8 +23,7 @@ from tracelens.derive.replay.costs import (
     weights_of_scenarios,
     weights_without,
 )
-from tracelens.derive.replay.replay import Replay, replays
-from tracelens.derive.replay.steady import steady_step_ns
+from tracelens.derive.replay.replay import Replay, replays, steady_step_ns
 from tracelens.derive.replay.unprofiled import unprofiled_steps
 
 _FACTORS = (2.0, 1.5, 1.2, 1.1)

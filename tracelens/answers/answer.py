@@ -3,15 +3,12 @@
 Terminal, page, notebook and summary draw the same `Answer`.
 """
 
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 WORK, WAIT, REST = "work", "wait", "rest"
 """Kinds of a bar's parts: the device or process works, it waits, or all small parts together."""
 LEAST_SHARE = 0.02
 """The least share of a step that a change has to give to be named."""
-_MOST_PARTS = 4
-_SMALL = 0.01
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,35 +77,3 @@ class Answer:
     doubts: tuple[str, ...] = ()
     sections: tuple[str, ...] = ()
     refused: str | None = None
-
-
-def rounded_percents(shares: Sequence[float]) -> list[int]:
-    """Round shares to whole percents that sum to the rounded sum of the shares.
-
-    The largest share, which the sentence names, is rounded as usual. The difference that rounding
-    makes goes to the other shares, first to those that it changes least.
-    """
-    exact = [share * 100 for share in shares]
-    percents = [round(value) for value in exact]
-    missing = round(sum(exact)) - sum(percents)
-    step = 1 if missing > 0 else -1
-    by_size = sorted(range(len(exact)), key=lambda at: -exact[at])
-    others = by_size[1:]
-    others.sort(key=lambda at: step * (percents[at] - exact[at]))
-    for at in others[: abs(missing)]:
-        percents[at] += step
-    return percents
-
-
-def parts_of(shares: Mapping[str, float], kinds: Mapping[str, str]) -> tuple[Part, ...]:
-    """Return a bar's parts: work first, then waiting, the largest first.
-
-    `shares` maps labels to shares that sum to 1, `kinds` maps them to kinds. Small parts are summed
-    as `other`.
-    """
-    largest = sorted(shares, key=lambda label: -shares[label])
-    named = [label for label in largest if shares[label] >= _SMALL][:_MOST_PARTS]
-    order = sorted(named, key=lambda label: kinds[label] != WORK)
-    parts = [Part(label, shares[label], kinds[label]) for label in order]
-    rest = 1 - sum(part.share for part in parts)
-    return (*parts, *([Part("other", rest, REST)] if rest >= _SMALL / 2 else []))

@@ -8,7 +8,8 @@ import polars as pl
 from tracelens.analyses import compare_layers, compare_time
 from tracelens.answers.answer import REST, WAIT, WORK, Answer, Bar, Part
 from tracelens.answers.recorded import about, has_stacks
-from tracelens.answers.words import duration, label_of, three_digits
+from tracelens.answers.step_bar import label_of
+from tracelens.answers.words import duration, three_digits
 from tracelens.derive.comparing.comparability import unrelated
 from tracelens.derive.comparing.significance import DEFAULT, REASON_TOO_FEW, Rules
 from tracelens.derive.layers.compilation import other_device, shows_compilation

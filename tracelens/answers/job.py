@@ -13,12 +13,11 @@ from tracelens.answers.program import (
     incomplete,
     next_sections,
     no_change,
-    percent_in,
-    program_bar,
     program_sentence,
     special_words,
 )
 from tracelens.answers.recorded import about
+from tracelens.answers.step_bar import percent_in, program_bar
 from tracelens.answers.words import place_text
 from tracelens.derive.rank_ranges import list_ranks
 from tracelens.derive.time.activity_places import PROFILER

@@ -8,18 +8,16 @@ from typing import Any
 
 import polars as pl
 
-from tracelens.analyses import verdict
-from tracelens.analyses.verdict import longest_kernel
-from tracelens.answers.answer import LEAST_SHARE, WORK, Answer, Bar, parts_of, rounded_percents
+from tracelens.analyses.verdict import longest_kernel, verdict
+from tracelens.answers.answer import LEAST_SHARE, WORK, Answer
 from tracelens.answers.changes import changes_of
 from tracelens.answers.recorded import about, has_stacks
+from tracelens.answers.step_bar import kind_of, percent_in, program_bar
 from tracelens.answers.words import (
     DEVICE_SENTENCES,
     PROCESS_SENTENCES,
     counted,
     duration,
-    kind_of,
-    label_of,
     place_text,
     span_text,
 )
@@ -88,6 +86,7 @@ def answer_program(trace: Trace) -> Answer:
     where = reads_at or _where(model, row)
     changes = changes_of(trace, rank.judged_step_ns, where)
     bar = program_bar(rank)
+    share = percent_in(bar, rank, row["bound"])
     sms = sm_use(trace, rank.rank) if row["bound"] == "compute" and not rank.is_process else None
     few_sms = sms if sms is not None and sms.is_few else None
     special = (
@@ -96,12 +95,7 @@ def answer_program(trace: Trace) -> Answer:
         else "The GPU computes on few of its SMs"
     )
     return Answer(
-        program_sentence(
-            rank,
-            row["bound"],
-            percent_in(bar, rank, row["bound"]),
-            special=special,
-        ),
+        program_sentence(rank, row["bound"], share, special=special),
         place=_place(trace, rank, where, row["bound"], reads=reads_at is not None),
         details=(
             *([row["caveat"]] if row["caveat"] else []),
@@ -290,14 +284,6 @@ def program_sentence(rank: RankTime, bound: str, share: str, *, special: str | N
     return f"{words}: {share} of {whole_of(rank)}"
 
 
-def percent_in(bar: Bar, rank: RankTime, part: str) -> str:
-    """Return the share of a part as its bar shows it, so that sentence and bar agree."""
-    label = label_of(part, is_process=rank.is_process)
-    percents = rounded_percents([one.share for one in bar.parts])
-    shown = [n for one, n in zip(bar.parts, percents, strict=True) if one.label == label]
-    return f"{shown[0] if shown else round(rank.shares[part] * 100)} %"
-
-
 def whole_of(rank: RankTime) -> str:
     """Name the whole that the rank's shares are of: a step, or the time of the program."""
     step_ns = rank.judged_step_ns
@@ -315,17 +301,6 @@ def whole_of(rank: RankTime) -> str:
 def _is_another_time(mean_ns: float, median_ns: float) -> bool:
     """Return whether a mean and a median step differ so much that both have to be named."""
     return abs(mean_ns - median_ns) > _UNEVEN * median_ns
-
-
-def program_bar(rank: RankTime, label: str = "step", length: float = 1.0, text: str = "") -> Bar:
-    """Draw the rank's time as a bar."""
-    labels = {part: label_of(part, is_process=rank.is_process) for part in rank.parts}
-    shares: dict[str, float] = {}
-    for part, name in labels.items():
-        shares[name] = shares.get(name, 0.0) + rank.shares[part]
-    kinds = {name: kind_of(part) for part, name in labels.items()}
-    head = label if rank.n_steps or label != "step" else "time"
-    return Bar(head, parts_of(shares, kinds), length, text)
 
 
 def _profiler_cost(rank: RankTime) -> str | None:

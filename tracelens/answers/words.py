@@ -3,8 +3,7 @@
 import re
 from collections.abc import Sequence
 
-from tracelens.answers.answer import WAIT, WORK
-from tracelens.derive.time.bounds import PART_WORDS, PROCESS_WORDS, UNRECORDED
+from tracelens.derive.time.bounds import UNRECORDED
 
 DEVICE_SENTENCES = {
     "compute": "The GPU is busy computing",
@@ -36,23 +35,11 @@ PROCESS_SENTENCES = {
     "unknown": "The process does something that was not recorded",
 }
 """The beginning of the sentence on a process without a device, by the part that is largest."""
-KINDS = {"compute": WORK, "communication": WORK, "copy": WORK}
-"""Parts that are work; all others are waiting."""
 _FRAME = re.compile(r"([^\s():]+\.py)\((\d+)\): ?(.*)")
 _DEFINED = re.compile(r"([^\s():]+\.py)\(defined at (\d+)\): (.*)")
 _WITHOUT_LINE = re.compile(r"([^\s():]+\.py): (.*)")
 _SEPARATOR = " > "
 _MOST_FRAMES = 3
-
-
-def label_of(part: str, *, is_process: bool) -> str:
-    """Return the part's label in a bar."""
-    return (PROCESS_WORDS if is_process else PART_WORDS).get(part, part)
-
-
-def kind_of(part: str) -> str:
-    """Return whether the part is work or waiting."""
-    return KINDS.get(part, WAIT)
 
 
 def place_text(what: str | None, *, is_busy: bool = False) -> str | None:

@@ -203,12 +203,12 @@ def report(  # noqa: PLR0913 - one parameter an option
     wanted: list[tuple[Format, Path | None]] = [(FORMATS["html"], html)] if html is not None else []
     if is_full and (html is None or everything or form is not None or out is not None):
         wanted.append((format_of(form, out), out))
-    check_sections(names, has_base=bool(against))
     gates = _gates(
         fail_on or [],
         has_base=bool(against),
         needs_base=strict or any(file is not None for file in (summary, junit)),
     )
+    check_sections(names, has_base=bool(against))
     for selected, target in wanted:
         selected.check(names, target)
     keep_sources([*sources, *base_runs, *([peaks] if peaks else [])], [html, out, summary, junit])

@@ -3,7 +3,8 @@
 from dataclasses import dataclass
 from itertools import accumulate
 
-from tracelens.answers.answer import Answer, Bar, rounded_percents
+from tracelens.answers.answer import Answer, Bar
+from tracelens.answers.step_bar import rounded_percents
 from tracelens.report import Report
 from tracelens.views.answer_text import after_head, after_text
 from tracelens.views.palette import class_of, part_color

@@ -10,7 +10,8 @@ from rich.cells import cell_len, set_cell_size
 from rich.console import Console
 from rich.text import Text
 
-from tracelens.answers.answer import REST, WAIT, WORK, Answer, Bar, Change, Part, rounded_percents
+from tracelens.answers.answer import REST, WAIT, WORK, Answer, Bar, Change, Part
+from tracelens.answers.step_bar import rounded_percents
 from tracelens.answers.words import duration, span_text
 from tracelens.views.palette import part_color
 from tracelens.views.values import ELLIPSIS, printable

@@ -28,8 +28,7 @@ from tracelens.derive.replay.costs import (
     uncertainty_ns,
     weights_of_scenarios,
 )
-from tracelens.derive.replay.replay import Replay, replays
-from tracelens.derive.replay.steady import steady_step_ns
+from tracelens.derive.replay.replay import Replay, replays, steady_step_ns
 from tracelens.derive.replay.unprofiled import unprofiled_steps
 
 _MOST = 0.5

@@ -32,8 +32,13 @@ from tracelens.derive.replay.edges import (
 )
 from tracelens.derive.replay.job_changes import is_of_job, predict_job
 from tracelens.derive.replay.moment_graph import Flags, Ints
-from tracelens.derive.replay.replay import Replay, replay_error_frac, replays
-from tracelens.derive.replay.steady import steady_path, steady_step_ns
+from tracelens.derive.replay.replay import (
+    Replay,
+    replay_error_frac,
+    replays,
+    steady_path,
+    steady_step_ns,
+)
 from tracelens.derive.replay.subject import Change, Subject
 from tracelens.derive.replay.unprofiled import LARGEST_ERROR, UnprofiledStep, unprofiled_steps
 from tracelens.errors import MissingTableError, UsageError

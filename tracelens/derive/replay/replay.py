@@ -1,4 +1,7 @@
-"""Build the graph of a rank's steps, which can be replayed as recorded or changed."""
+"""Build the graph of a rank's steps, and replay it as recorded or changed.
+
+Stepping twice through it in a row times steps in a steady state.
+"""
 
 from __future__ import annotations
 
@@ -294,3 +297,35 @@ def replay_error_frac(replay: Replay) -> float:
     recorded = float(np.median(replay.excerpt.steps["duration"].to_numpy()))
     replayed = float(np.median(step_durations(replay, times)))
     return abs(replayed / recorded - 1) if recorded else 0.0
+
+
+def steady_step_ns(replay: Replay, weights: Ints | None = None) -> float:
+    """Return the mean time of a step in the steady state.
+
+    In this state, each step begins with the queues and caches that the step before left. `weights`
+    replace the recorded ones.
+    """
+    graph = replay.twice.graph(replay.table.graph.weights if weights is None else weights)
+    times, _ = earliest_times(graph)
+    n = replay.table.graph.n_moments
+    first = step_ends(replay, times[:n])
+    second = step_ends(replay, times[n:])
+    return float(second[-1] - first[-1]) / len(first)
+
+
+def steady_path(replay: Replay, weights: Ints) -> list[tuple[int, int]]:
+    """Return the edges of the excerpt that decide its time in the steady state, with their ns."""
+    graph = replay.twice.graph(weights)
+    origins = replay.twice.origins
+    times, deciding = earliest_times(graph)
+    n = replay.table.graph.n_moments
+    begin = int(step_ends(replay, times[:n])[-1])
+    moment = n + last_moment(replay, times[n:], len(replay.marks) - 2)
+    path = []
+    while (edge := int(deciding[moment])) >= 0 and times[moment] > begin:
+        source = int(graph.sources[edge])
+        took = int(times[moment]) - max(int(times[source]), begin)
+        if took > 0 and origins[edge] >= 0:
+            path.append((int(origins[edge]), took))
+        moment = source
+    return path

@@ -16,8 +16,7 @@ from tracelens.derive.replay.costs import (
     uncertainty_ns,
     weights_of_scenarios,
 )
-from tracelens.derive.replay.replay import Replay, replay_error_frac, replays
-from tracelens.derive.replay.steady import steady_step_ns
+from tracelens.derive.replay.replay import Replay, replay_error_frac, replays, steady_step_ns
 from tracelens.derive.time.program_phases import phases, program_steps
 from tracelens.derive.time.rank_time import RankTime
 from tracelens.derive.time.step_table import activities_of, steps_of

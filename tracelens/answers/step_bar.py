@@ -1,0 +1,73 @@
+"""Draw a step, or the program's time, as a bar: its parts, their labels, and whole percents."""
+
+from collections.abc import Mapping, Sequence
+
+from tracelens.answers.answer import REST, WAIT, WORK, Bar, Part
+from tracelens.derive.time.bounds import PART_WORDS, PROCESS_WORDS
+from tracelens.derive.time.rank_time import RankTime
+
+_MOST_PARTS = 4
+_SMALL = 0.01
+_KINDS = {"compute": WORK, "communication": WORK, "copy": WORK}
+"""Parts that are work; all others are waiting."""
+
+
+def program_bar(rank: RankTime, label: str = "step", length: float = 1.0, text: str = "") -> Bar:
+    """Draw the rank's time as a bar."""
+    labels = {part: label_of(part, is_process=rank.is_process) for part in rank.parts}
+    shares: dict[str, float] = {}
+    for part, name in labels.items():
+        shares[name] = shares.get(name, 0.0) + rank.shares[part]
+    kinds = {name: kind_of(part) for part, name in labels.items()}
+    head = label if rank.n_steps or label != "step" else "time"
+    return Bar(head, parts_of(shares, kinds), length, text)
+
+
+def label_of(part: str, *, is_process: bool) -> str:
+    """Return the part's label in a bar."""
+    return (PROCESS_WORDS if is_process else PART_WORDS).get(part, part)
+
+
+def kind_of(part: str) -> str:
+    """Return whether the part is work or waiting."""
+    return _KINDS.get(part, WAIT)
+
+
+def parts_of(shares: Mapping[str, float], kinds: Mapping[str, str]) -> tuple[Part, ...]:
+    """Return a bar's parts: work first, then waiting, the largest first.
+
+    `shares` maps labels to shares that sum to 1, `kinds` maps them to kinds. Small parts are summed
+    as `other`.
+    """
+    largest = sorted(shares, key=lambda label: -shares[label])
+    named = [label for label in largest if shares[label] >= _SMALL][:_MOST_PARTS]
+    order = sorted(named, key=lambda label: kinds[label] != WORK)
+    parts = [Part(label, shares[label], kinds[label]) for label in order]
+    rest = 1 - sum(part.share for part in parts)
+    return (*parts, *([Part("other", rest, REST)] if rest >= _SMALL / 2 else []))
+
+
+def percent_in(bar: Bar, rank: RankTime, part: str) -> str:
+    """Return the share of a part as its bar shows it, so that sentence and bar agree."""
+    label = label_of(part, is_process=rank.is_process)
+    percents = rounded_percents([one.share for one in bar.parts])
+    shown = [n for one, n in zip(bar.parts, percents, strict=True) if one.label == label]
+    return f"{shown[0] if shown else round(rank.shares[part] * 100)} %"
+
+
+def rounded_percents(shares: Sequence[float]) -> list[int]:
+    """Round shares to whole percents that sum to the rounded sum of the shares.
+
+    The largest share, which the sentence names, is rounded as usual. The difference that rounding
+    makes goes to the other shares, first to those that it changes least.
+    """
+    exact = [share * 100 for share in shares]
+    percents = [round(value) for value in exact]
+    missing = round(sum(exact)) - sum(percents)
+    step = 1 if missing > 0 else -1
+    by_size = sorted(range(len(exact)), key=lambda at: -exact[at])
+    others = by_size[1:]
+    others.sort(key=lambda at: step * (percents[at] - exact[at]))
+    for at in others[: abs(missing)]:
+        percents[at] += step
+    return percents
