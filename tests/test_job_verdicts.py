@@ -17,7 +17,7 @@ from tracelens.analyses.job import _why
 from tracelens.derive.rank_ranges import list_ranks
 from tracelens.derive.ranks.pipeline import order_stages
 from tracelens.derive.ranks.rank_sets import RankSet
-from tracelens.derive.time.culprits import Culprit, _with_part
+from tracelens.derive.time.culprit_costs import Culprit, with_part
 from tracelens.derive.time.late_ranks import LateRank, describe_steps
 from tracelens.report import build_report
 from tracelens.schemas import TABLES
@@ -68,7 +68,7 @@ def test_a_delay_without_a_cause_is_said_with_its_times(idle_more: int, said: st
             "idle_excess_ns": [0, idle_more * MS],
         }
     )
-    why = _why(_with_part(culprit, delays), "the other rank")
+    why = _why(with_part(culprit, delays), "the other rank")
     assert why == f"{said}, and no single cause of that was recorded"
 
 

@@ -5,14 +5,20 @@ import pytest
 from tools.stops import CAPTURE, Walk, follow
 from tracelens import collect
 from tracelens.analyses import verdict
+from tracelens.answers import make_answer
 from tracelens.report import build_report
 from tracelens.views.page import to_html
 
-MOST = {"collect": (102, 42, 60), "verdict": (21, 18, 3), "page": (53, 33, 20)}
+MOST = {
+    "collect": (102, 42, 60),
+    "verdict": (21, 18, 3),
+    "page": (53, 33, 20),
+    "answer": (96, 49, 47),
+}
 """The most stops, modules and returns of each path. They are only ever lowered.
 
-Those of a verdict and the page are as `python -m tools.stops` prints them. Collecting is followed
-without the command around it.
+Those of a verdict and the page are as `python -m tools.stops` prints them. Collecting, and
+answering as `report` does, are followed without the command around them.
 """
 
 
@@ -22,6 +28,8 @@ def test_a_path_is_followed_through_few_modules() -> None:
     walks = {"collect": follow(lambda: collect(CAPTURE)), "verdict": follow(lambda: verdict(trace))}
     report = build_report(trace)
     walks["page"] = follow(lambda: to_html(report))
+    again = collect(CAPTURE)
+    walks["answer"] = follow(lambda: make_answer(again))
     numbers = {
         name: (len(walk.stops), walk.n_modules, walk.n_returns) for name, walk in walks.items()
     }

@@ -12,7 +12,6 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from queue import SimpleQueue
 
-import msgspec
 import polars as pl
 
 from tracelens.collectors.torch import fields
@@ -28,7 +27,7 @@ from tracelens.collectors.torch.document import (
 from tracelens.collectors.torch.repair import mended
 from tracelens.collectors.torch.stream import ByteSource
 from tracelens.collectors.torch.text import Text
-from tracelens.collectors.torch.values import decoded, integer, spaced_alike
+from tracelens.collectors.torch.values import extended, integer
 from tracelens.errors import SourceError
 from tracelens.native import LIBRARY, random_key
 from tracelens.native.columns import series
@@ -339,8 +338,8 @@ class _Parser:
     def _take_rows(self, parsed: _Parsed, n_rows: "array[int]") -> None:
         """Turn the parser's cells into frames."""
         strings, parser = self._library.strings, self._parser
-        self._texts = _extended(self._texts, strings(parser, 0, len(self._texts)), is_json=False)
-        self._shapes = _extended(self._shapes, strings(parser, 1, len(self._shapes)), is_json=True)
+        self._texts = extended(self._texts, strings(parser, 0, len(self._texts)), is_json=False)
+        self._shapes = extended(self._shapes, strings(parser, 1, len(self._shapes)), is_json=True)
         place = 0
         for (name, table), n in zip(fields.TABLES.items(), n_rows, strict=True):
             if n:
@@ -383,23 +382,3 @@ class _Parser:
             if low > -(2**31) and high < 2**31
             else values
         )
-
-
-def _extended(known: pl.Series, written: list[bytes], *, is_json: bool) -> pl.Series:
-    """Append the new strings to the known ones.
-
-    `written` holds them as in the file. With `is_json`, each is JSON, else the content of a JSON
-    string.
-    """
-    if not written:
-        return known
-    if is_json:
-        new = decoded(written).to_frame("json").select(spaced_alike(pl.col("json"))).to_series()
-    else:
-        new = pl.Series(map(_unescaped, written), dtype=pl.String)
-    return pl.concat([known, new.cast(pl.Categorical)], rechunk=True)
-
-
-def _unescaped(text: bytes) -> str:
-    """Return the string that a JSON string's content encodes."""
-    return str(msgspec.json.decode(b'"' + text + b'"')) if b"\\" in text else text.decode()

@@ -10,6 +10,7 @@ from decimal import ROUND_HALF_EVEN, Decimal, InvalidOperation, localcontext
 from types import NoneType
 from typing import Any
 
+import msgspec
 import polars as pl
 
 _INT64_MAX = 2**63 - 1
@@ -142,3 +143,23 @@ def text(value: Any) -> str | None:
     if isinstance(value, str):
         return value
     return str(value) if isinstance(value, (int, float)) else None
+
+
+def extended(known: pl.Series, written: list[bytes], *, is_json: bool) -> pl.Series:
+    """Append the new strings to the known ones.
+
+    `written` holds them as in the file. With `is_json`, each is JSON, else the content of a JSON
+    string.
+    """
+    if not written:
+        return known
+    if is_json:
+        new = decoded(written).to_frame("json").select(spaced_alike(pl.col("json"))).to_series()
+    else:
+        new = pl.Series(map(_unescaped, written), dtype=pl.String)
+    return pl.concat([known, new.cast(pl.Categorical)], rechunk=True)
+
+
+def _unescaped(text: bytes) -> str:
+    """Return the string that a JSON string's content encodes."""
+    return str(msgspec.json.decode(b'"' + text + b'"')) if b"\\" in text else text.decode()

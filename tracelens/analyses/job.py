@@ -16,7 +16,8 @@ from tracelens.derive.ranks.missing import describe_missing, find_missing_stragg
 from tracelens.derive.ranks.pipeline import find_pipeline
 from tracelens.derive.ranks.rank_sets import tied_ranks
 from tracelens.derive.time.bounds import PART_WORDS
-from tracelens.derive.time.culprits import LINK, NETWORK, Culprit, Culprits, find_culprits
+from tracelens.derive.time.culprit_costs import LINK, NETWORK, Culprit, Culprits
+from tracelens.derive.time.culprits import find_culprits
 from tracelens.derive.time.late_ranks import BLAMED, IDLE
 from tracelens.derive.time.model import TimeModel, time_model
 from tracelens.derive.time.rank_time import RankTime, rank_times

@@ -4,7 +4,8 @@ import polars as pl
 
 from tracelens.analyses.analysis import Analysis, Parallel, Scope
 from tracelens.derive.ranks.collectives import require_ranks
-from tracelens.derive.time.culprits import LINK, NETWORK, find_culprits
+from tracelens.derive.time.culprit_costs import LINK, NETWORK
+from tracelens.derive.time.culprits import find_culprits
 from tracelens.derive.time.model import TimeModel, time_model
 from tracelens.derive.time.rank_steps import rank_averages
 from tracelens.derive.time.step_table import require_time

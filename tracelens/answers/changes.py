@@ -9,7 +9,7 @@ from tracelens.derive.replay.advised import advised_changes, list_changes
 from tracelens.derive.replay.job_changes import predict_job
 from tracelens.derive.replay.predict import Prediction
 from tracelens.derive.time.advice import Change as Saving
-from tracelens.derive.time.culprits import Culprit
+from tracelens.derive.time.culprit_costs import Culprit
 from tracelens.schemas.results.time import IDLE_PARTS
 from tracelens.trace import Trace
 

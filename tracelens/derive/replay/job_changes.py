@@ -10,7 +10,8 @@ import polars as pl
 
 from tracelens.derive.ranks.collective_wait import computing_ns, waits_of
 from tracelens.derive.replay.costs import CHANGE_WIDTH, RUN_SHARE
-from tracelens.derive.time.culprits import LINK, NETWORK, Culprit, delays_of, find_culprits
+from tracelens.derive.time.culprit_costs import LINK, NETWORK, Culprit, delays_of
+from tracelens.derive.time.culprits import find_culprits
 from tracelens.derive.time.job_replay import Removal, Replay, prepare_replay
 from tracelens.derive.time.late_ranks import own_delays
 from tracelens.derive.time.model import TimeModel, time_model

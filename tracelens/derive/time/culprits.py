@@ -1,23 +1,25 @@
-"""Culprits of a job: ranks, or sets of ranks, whose delays others wait for, and their cost."""
+"""Find the culprits of a job: ranks, or sets of ranks, whose delays others wait for."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from itertools import combinations, pairwise
 
 import polars as pl
 
 from tracelens.derive.ranks.rank_sets import RankSet, join_sets, list_set, name_group, named_sets
 from tracelens.derive.ranks.transfers import SAME_CALL, SLOW, each_transfer, group_transfers
-from tracelens.derive.time.job_replay import Removal, Replay, prepare_replay
+from tracelens.derive.time.culprit_costs import (
+    NETWORK,
+    Culprit,
+    Culprits,
+    with_costs,
+    with_part,
+)
 from tracelens.derive.time.late_ranks import (
     BLAMED,
-    COMMUNICATION,
-    IDLE,
-    OWN,
-    OWN_TIME,
     LateRank,
     describe_steps,
     find_late_ranks,
@@ -41,57 +43,7 @@ _MANY = 4
 """Ranks that are each late in one or two steps are late in turn if there are at least this many."""
 _MOST = 8
 """The number of culprits that are examined, those with the greatest delays."""
-_FELT = 0.5
-"""Nobody is blamed for a delay that costs the job less than this share of BLAMED."""
-_MOSTLY = 0.5
-"""Idle time of all causes together explains a delay if it makes at least this share of it."""
 _HOST_CAUSES = ("input", "host", "launch", "loading", "sync", "allocation")
-LINK, NETWORK = "link", "network"
-"""Causes for sets of ranks with slow transfers."""
-
-
-@dataclass(frozen=True, slots=True)
-class Culprit:
-    """Ranks with a delay that others wait for, and its cost.
-
-    `steps` are those in which they are late, None for all; `when` describes them. Times are means
-    over these steps: excess_ns is the ranks' delay, part_ns their time for `measure`, usual_ns the
-    median rank's time for it, step_ns the whole step. `cost_ns` is what the job would gain in such
-    a step without this delay alone.
-    """
-
-    members: RankSet
-    late: tuple[LateRank, ...]
-    steps: frozenset[int] | None
-    when: str
-    cause: str | None
-    excess_ns: float
-    n_steps: int
-    measure: str = OWN_TIME
-    part_ns: float = 0.0
-    usual_ns: float = 0.0
-    step_ns: float = 0.0
-    cost_ns: float = 0.0
-    rotates: bool = False
-
-    @property
-    def cost_frac(self) -> float:
-        """`cost_ns` as a share of the step."""
-        return self.cost_ns / max(self.step_ns, 1)
-
-    @property
-    def part(self) -> str | None:
-        """The part of a step on which these ranks spend longer than others."""
-        return "communication" if self.cause in (LINK, NETWORK) else self.cause
-
-
-@dataclass(frozen=True, slots=True)
-class Culprits:
-    """The culprits of a job, the most costly first, and what they cost together over all steps."""
-
-    each: tuple[Culprit, ...]
-    cost_ns: float
-    cost_frac: float
 
 
 def find_culprits(model: TimeModel) -> Culprits:
@@ -109,7 +61,7 @@ def find_culprits(model: TimeModel) -> Culprits:
     if not groups and shared is None:
         return Culprits((), 0.0, 0.0)
     greatest = sorted(groups, key=lambda culprit: -culprit.excess_ns * culprit.n_steps)[:_MOST]
-    blamed = _with_costs(model, delays, [_with_part(culprit, delays) for culprit in greatest])
+    blamed = with_costs(model, delays, [with_part(culprit, delays) for culprit in greatest])
     total = float(delays.group_by("rank").agg(pl.col("step_ns").sum())["step_ns"].mean() or 1)  # type: ignore[arg-type]
     cost = blamed.cost_ns
     each = [*blamed.each]
@@ -277,87 +229,6 @@ def _merge(late: Sequence[LateRank], members: RankSet, steps: list[int]) -> Culp
         sum(rank.excess_ns for rank in late) / len(late),
         max(len(steps), 1) if is_always else len(chosen),
     )
-
-
-# ---- what they cost
-
-
-def _late_rows(culprit: Culprit) -> pl.Expr:
-    """Return a condition for the culprit's rows: its ranks in the steps in which it is late."""
-    is_late = pl.lit(value=False)
-    for removal in removals_of(culprit):
-        is_of = pl.col("rank").is_in([*removal.ranks])
-        steps = True if removal.steps is None else pl.col("step").is_in([*removal.steps])
-        is_late |= is_of & steps
-    return is_late.fill_null(value=False)
-
-
-def removals_of(culprit: Culprit, excess_frac: float = 0.0) -> list[Removal]:
-    """Return the delays that a replay removes to learn the culprit's cost.
-
-    Ranks that are late in turn have one each, for their own steps.
-    """
-    if culprit.rotates:
-        return [Removal(frozenset([rank.rank]), rank.steps, excess_frac) for rank in culprit.late]
-    return [Removal(frozenset(culprit.members.ranks), culprit.steps, excess_frac)]
-
-
-def _with_part(culprit: Culprit, delays: pl.DataFrame) -> Culprit:
-    """Add the part of a step that makes the culprit late: its time, and the median rank's.
-
-    Where no part explains the delay, it is idle time of all causes if that makes most of the delay;
-    else the step without waiting and communicating.
-    """
-    rows = delays.filter(_late_rows(culprit))
-
-    def excess_ns(measure: str) -> float:
-        column = OWN if measure == OWN_TIME else f"{measure}_excess_ns"
-        return float(rows[column].mean() or 0)  # type: ignore[arg-type]
-
-    measure = culprit.part
-    if measure is None:
-        measure = IDLE if excess_ns(IDLE) >= _MOSTLY * excess_ns(OWN_TIME) else OWN_TIME
-    part_ns = float(rows[f"{measure}_ns"].mean() or 0)  # type: ignore[arg-type]
-    return replace(culprit, measure=measure, part_ns=part_ns, usual_ns=part_ns - excess_ns(measure))
-
-
-def _with_costs(model: TimeModel, delays: pl.DataFrame, culprits: list[Culprit]) -> Culprits:
-    """Return the culprits with their costs, without those whose delays the job hardly feels."""
-    replay = prepare_replay(model, delays["rank"].unique()) if culprits else None
-    if replay is None:
-        return Culprits((), 0.0, 0.0)
-    removals = [delays_of(culprit, delays) for culprit in culprits]
-    whole = replay.duration_ns()
-    kept = []
-    for place, (culprit, removal) in enumerate(zip(culprits, removals, strict=True)):
-        others = [delay for other, part in enumerate(removals) if other != place for delay in part]
-        alone = whole - replay.duration_ns(removal)
-        last = _gain(replay, others, removal) if others else alone
-        step_ns = float(delays.filter(_in_steps(culprit.steps))["step_ns"].mean() or 1)  # type: ignore[arg-type]
-        if max(alone, last) >= _FELT * BLAMED * step_ns * culprit.n_steps:
-            cost = max(alone, 0.0) / culprit.n_steps
-            kept.append((replace(culprit, cost_ns=cost, step_ns=step_ns), removal))
-    together = [removal for _, part in kept for removal in part]
-    cost = whole - replay.duration_ns(together) if together else 0.0
-    return Culprits(tuple(culprit for culprit, _ in kept), max(cost, 0.0), 0.0)
-
-
-def _gain(replay: Replay, others: list[Removal], removal: list[Removal]) -> float:
-    """Return what the job gains by a removal made after all others."""
-    return replay.duration_ns(others) - replay.duration_ns([*others, *removal])
-
-
-def delays_of(culprit: Culprit, delays: pl.DataFrame) -> list[Removal]:
-    """Return the culprit's delays, each as a removal with its share of the ranks' time."""
-    rows = delays.filter(_late_rows(culprit))
-    excess = rows[COMMUNICATION if culprit.part == "communication" else OWN].sum()
-    own_times = rows["step_ns"] - rows["waiting_ns"]
-    share = float(excess) / max(float(own_times.sum()), 1)
-    return removals_of(culprit, min(max(share, 0.0), 1.0))
-
-
-def _in_steps(steps: Collection[int] | None) -> pl.Expr:
-    return pl.lit(value=True) if steps is None else pl.col("step").is_in([*steps])
 
 
 # ---- transfers that are slow for all

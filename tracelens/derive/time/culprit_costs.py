@@ -1,0 +1,142 @@
+"""Define a culprit of a job, and find its cost: the job is replayed without its delays."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass, replace
+
+import polars as pl
+
+from tracelens.derive.ranks.rank_sets import RankSet
+from tracelens.derive.time.job_replay import Removal, Replay, prepare_replay
+from tracelens.derive.time.late_ranks import BLAMED, COMMUNICATION, IDLE, OWN, OWN_TIME, LateRank
+from tracelens.derive.time.model import TimeModel
+
+_FELT = 0.5
+"""Nobody is blamed for a delay that costs the job less than this share of BLAMED."""
+_MOSTLY = 0.5
+"""Idle time of all causes together explains a delay if it makes at least this share of it."""
+LINK, NETWORK = "link", "network"
+"""Causes for sets of ranks with slow transfers."""
+
+
+@dataclass(frozen=True, slots=True)
+class Culprit:
+    """Ranks with a delay that others wait for, and its cost.
+
+    `steps` are those in which they are late, None for all; `when` describes them. Times are means
+    over these steps: excess_ns is the ranks' delay, part_ns their time for `measure`, usual_ns the
+    median rank's time for it, step_ns the whole step. `cost_ns` is what the job would gain in such
+    a step without this delay alone.
+    """
+
+    members: RankSet
+    late: tuple[LateRank, ...]
+    steps: frozenset[int] | None
+    when: str
+    cause: str | None
+    excess_ns: float
+    n_steps: int
+    measure: str = OWN_TIME
+    part_ns: float = 0.0
+    usual_ns: float = 0.0
+    step_ns: float = 0.0
+    cost_ns: float = 0.0
+    rotates: bool = False
+
+    @property
+    def cost_frac(self) -> float:
+        """`cost_ns` as a share of the step."""
+        return self.cost_ns / max(self.step_ns, 1)
+
+    @property
+    def part(self) -> str | None:
+        """The part of a step on which these ranks spend longer than others."""
+        return "communication" if self.cause in (LINK, NETWORK) else self.cause
+
+
+@dataclass(frozen=True, slots=True)
+class Culprits:
+    """The culprits of a job, the most costly first, and what they cost together over all steps."""
+
+    each: tuple[Culprit, ...]
+    cost_ns: float
+    cost_frac: float
+
+
+def removals_of(culprit: Culprit, excess_frac: float = 0.0) -> list[Removal]:
+    """Return the delays that a replay removes to learn the culprit's cost.
+
+    Ranks that are late in turn have one each, for their own steps.
+    """
+    if culprit.rotates:
+        return [Removal(frozenset([rank.rank]), rank.steps, excess_frac) for rank in culprit.late]
+    return [Removal(frozenset(culprit.members.ranks), culprit.steps, excess_frac)]
+
+
+def delays_of(culprit: Culprit, delays: pl.DataFrame) -> list[Removal]:
+    """Return the culprit's delays, each as a removal with its share of the ranks' time."""
+    rows = delays.filter(_late_rows(culprit))
+    excess = rows[COMMUNICATION if culprit.part == "communication" else OWN].sum()
+    own_times = rows["step_ns"] - rows["waiting_ns"]
+    share = float(excess) / max(float(own_times.sum()), 1)
+    return removals_of(culprit, min(max(share, 0.0), 1.0))
+
+
+def with_part(culprit: Culprit, delays: pl.DataFrame) -> Culprit:
+    """Add the part of a step that makes the culprit late: its time, and the median rank's.
+
+    Where no part explains the delay, it is idle time of all causes if that makes most of the delay;
+    else the step without waiting and communicating.
+    """
+    rows = delays.filter(_late_rows(culprit))
+
+    def excess_ns(measure: str) -> float:
+        column = OWN if measure == OWN_TIME else f"{measure}_excess_ns"
+        return float(rows[column].mean() or 0)  # type: ignore[arg-type]
+
+    measure = culprit.part
+    if measure is None:
+        measure = IDLE if excess_ns(IDLE) >= _MOSTLY * excess_ns(OWN_TIME) else OWN_TIME
+    part_ns = float(rows[f"{measure}_ns"].mean() or 0)  # type: ignore[arg-type]
+    return replace(culprit, measure=measure, part_ns=part_ns, usual_ns=part_ns - excess_ns(measure))
+
+
+def with_costs(model: TimeModel, delays: pl.DataFrame, culprits: list[Culprit]) -> Culprits:
+    """Return the culprits with their costs, without those whose delays the job hardly feels."""
+    replay = prepare_replay(model, delays["rank"].unique()) if culprits else None
+    if replay is None:
+        return Culprits((), 0.0, 0.0)
+    removals = [delays_of(culprit, delays) for culprit in culprits]
+    whole = replay.duration_ns()
+    kept = []
+    for place, (culprit, removal) in enumerate(zip(culprits, removals, strict=True)):
+        others = [delay for other, part in enumerate(removals) if other != place for delay in part]
+        alone = whole - replay.duration_ns(removal)
+        last = _gain(replay, others, removal) if others else alone
+        step_ns = float(delays.filter(_in_steps(culprit.steps))["step_ns"].mean() or 1)  # type: ignore[arg-type]
+        if max(alone, last) >= _FELT * BLAMED * step_ns * culprit.n_steps:
+            cost = max(alone, 0.0) / culprit.n_steps
+            kept.append((replace(culprit, cost_ns=cost, step_ns=step_ns), removal))
+    together = [removal for _, part in kept for removal in part]
+    cost = whole - replay.duration_ns(together) if together else 0.0
+    return Culprits(tuple(culprit for culprit, _ in kept), max(cost, 0.0), 0.0)
+
+
+def _gain(replay: Replay, others: list[Removal], removal: list[Removal]) -> float:
+    """Return what the job gains by a removal made after all others."""
+    return replay.duration_ns(others) - replay.duration_ns([*others, *removal])
+
+
+def _late_rows(culprit: Culprit) -> pl.Expr:
+    """Return a condition for the culprit's rows: its ranks in the steps in which it is late."""
+    is_late = pl.lit(value=False)
+    for removal in removals_of(culprit):
+        is_of = pl.col("rank").is_in([*removal.ranks])
+        steps = True if removal.steps is None else pl.col("step").is_in([*removal.steps])
+        is_late |= is_of & steps
+    return is_late.fill_null(value=False)
+
+
+def _in_steps(steps: Collection[int] | None) -> pl.Expr:
+    return pl.lit(value=True) if steps is None else pl.col("step").is_in([*steps])
