@@ -17,7 +17,7 @@ from tests.command_line import command_line
 from tests.nsys_exports import NAMES, RUNTIME, Row, call, rewrite, version, write
 from tests.stand_in_nsys import IMPORTER
 from tracelens.cli import doctor
-from tracelens.collectors.nsys import export_warnings, live, tool
+from tracelens.collectors.nsys import keep_exit_code, live, tool
 from tracelens.errors import ToolError
 from tracelens.trace import Trace
 from tracelens.trace.collector import Run
@@ -370,7 +370,7 @@ def test_an_exit_code_that_nobody_waits_for_is_no_error(
     The folder is gone.
     """
     program = [sys.executable, "-c", "raise SystemExit(7)"]
-    assert export_warnings.main(str(tmp_path / "gone" / "exit_code"), program) == 7
+    assert keep_exit_code.main(str(tmp_path / "gone" / "exit_code"), program) == 7
     assert capfd.readouterr().err == ""
 
 

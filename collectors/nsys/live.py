@@ -23,7 +23,7 @@ from tracelens.trace.collector import Run
 
 _NAME = "capture"
 _FULL_BYTES = 1 << 20
-_WARNINGS = Path(__file__).with_name("export_warnings.py")
+_KEEP_EXIT_CODE = Path(__file__).with_name("keep_exit_code.py")
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,7 +116,7 @@ def _run_under(tool: Nsys, command: Sequence[str], options: Options, folder: Pat
         f"--output={folder / _NAME}",
     ]
     exit_code = run_program(
-        [*profile, sys.executable, "-I", "-S", str(_WARNINGS), str(noted), *command]
+        [*profile, sys.executable, "-I", "-S", str(_KEEP_EXIT_CODE), str(noted), *command]
     )
     text = noted.read_text() if noted.exists() else ""
     return int(text) if text.isdecimal() else exit_code

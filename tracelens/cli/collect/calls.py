@@ -19,9 +19,6 @@ def collect_calls(
         typer.Argument(metavar="PLAN", help="A call plan of tracelens advise: its candidates."),
     ],
     *,
-    repeats: Annotated[
-        int, typer.Option(min=1, metavar="N", help="Timed calls of each candidate.")
-    ] = 20,
     out: Out = None,
     force: Force = False,
 ) -> None:
@@ -34,7 +31,7 @@ def collect_calls(
             f"{plan}: names no candidates: every call was measured; apply it with tl.apply_calls"
         )
     with progress(f"timing {len(chosen.candidates)} calls"):
-        trace = time_calls(chosen.candidates, repeats)
+        trace = time_calls(chosen.candidates)
     failed = trace.frame("call_costs")["problem"].count()
     tell_of(trace.write(target, force=force), target)
     tell(

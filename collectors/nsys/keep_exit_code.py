@@ -1,7 +1,7 @@
 """Run the user's program, and write its exit code to a file.
 
 nsys runs this in place of the program, as nsys may exit with a code of its own. Called as `python
--I -S export_warnings.py FILE COMMAND...`; only the standard library is used.
+-I -S keep_exit_code.py FILE COMMAND...`; only the standard library is used.
 """
 
 import signal
