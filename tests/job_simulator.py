@@ -36,6 +36,8 @@ class Layout:
     per_node: int = 8
     n_microbatches: int = 1
     n_layers: int = 2
+    syncs_data: bool = True
+    """Whether data ranks reduce gradients: without, each tensor group is a replica of its own."""
 
     @property
     def n_ranks(self) -> int:
@@ -169,7 +171,7 @@ class _Simulation:
                                 yield "meet", (kind, layout.group(kind, rank))
                     if 0 <= sink < layout.pp:
                         yield "meet", ("pp", (rank, layout.rank(tp, dp, sink)))
-            if layout.dp > 1:
+            if layout.dp > 1 and layout.syncs_data:
                 yield "meet", ("dp", layout.group("dp", rank))
             yield "do", ("adam", self.job.layer_ns // 4)
             end = self.now[rank]

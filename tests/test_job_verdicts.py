@@ -14,6 +14,7 @@ from tests.job_simulator import Job, Layout, Plant
 from tests.schedules import Call, Schedule
 from tracelens.analyses.collectives_across import notes
 from tracelens.analyses.job import _why
+from tracelens.answers import make_answer
 from tracelens.derive.rank_ranges import list_ranks
 from tracelens.derive.ranks.pipeline import order_stages
 from tracelens.derive.ranks.rank_sets import RankSet
@@ -146,8 +147,24 @@ def test_a_rank_that_waits_for_its_own_peers_is_not_blamed() -> None:
     found = tl.analyses.job(Job(Layout(tp=2, dp=4), 3, MS, TRANSFERS, (plant,), noise=0.0).trace())
     row = found.row(0, named=True)
     assert (found.height, row["culprit"], row["cause"]) == (1, "rank 5", "input")
-    assert row["evidence"].endswith("; rank 4 of its tensor group only wait for it")
+    assert row["evidence"].endswith("; rank 4 of its tensor group only waits for it")
     assert row["cost_ns"] == pytest.approx(2 * MS, abs=5_000)
+
+
+def test_a_replica_is_judged_by_those_who_wait_for_it() -> None:
+    """Of four pairs that never meet, rank 5 keeps rank 4 waiting for 2 ms a step."""
+    plant = Plant(frozenset([5]), "compute", 2 * MS)
+    layout = Layout(tp=2, dp=4, syncs_data=False)
+    trace = Job(layout, 3, MS, TRANSFERS, (plant,), noise=0.0).trace()
+    row = tl.analyses.job(trace).row(0, named=True)
+    assert (row["culprit"], row["cause"]) == ("rank 5", "compute")
+    assert row["cost_ns"] == pytest.approx(2 * MS, abs=5_000)
+    answer = make_answer(trace)
+    assert answer.sentence.startswith("Rank 4 waits for rank 5: ")
+    assert "only wait" not in " ".join(answer.details)
+    assert [bar.label for bar in answer.bars] == ["rank 5", "rank 4"]
+    steps = trace.frame("steps").filter(rank=0)["duration_ns"]
+    assert answer.changes[0].after_ns == pytest.approx(steps.mean(), rel=0.02)
 
 
 @pytest.mark.parametrize("tells_stages", [True, False])

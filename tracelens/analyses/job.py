@@ -146,12 +146,17 @@ def _sentence(trace: Trace, culprit: Culprit) -> str:
     if culprit.cause in (LINK, NETWORK):
         when = "" if culprit.steps is None else f" {culprit.when}"
         return f"{who} {why}{when}: {_cost(culprit)}"
-    rest = sorted({*trace.manifest.ranks} - {*culprit.members.ranks})
+    connected = culprit.connected or {*trace.manifest.ranks}
+    rest = sorted(connected - {*culprit.members.ranks})
     when = "" if culprit.steps is None else f" {culprit.when}"
     others = f"rank {rest[0]} waits" if len(rest) == 1 else f"{len(rest):,} ranks wait"
     it = who if len(culprit.members.ranks) == 1 else "each of them"
     tied = tied_ranks(trace, culprit.members.ranks)
-    also_waiting = f"; {list_ranks(tied[1])} of its {tied[0]} only wait for it" if tied else ""
+    if tied is None or tied[1] == rest:
+        also_waiting = ""
+    else:
+        waits = "waits" if len(tied[1]) == 1 else "wait"
+        also_waiting = f"; {list_ranks(tied[1])} of its {tied[0]} only {waits} for it"
     return f"{others} for {who}{when}: {_cost(culprit)}; {it} {why}{also_waiting}"
 
 

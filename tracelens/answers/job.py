@@ -81,14 +81,15 @@ def _place_of(model: TimeModel, culprit: Culprit) -> str | None:
 
 
 def _culprit_bars(each: Sequence[Culprit], judged: Sequence[RankTime]) -> tuple[Bar, ...]:
-    """Draw the mean step of the first culprit's ranks and of the others.
+    """Draw the mean step of the first culprit's ranks and of those that wait for them.
 
     Without a culprit, draw the mean step of all ranks.
     """
     late = {*each[0].members.ranks} if each else set()
+    waiting = {*each[0].connected} - late if each else set()
     sides = [
         (each[0].members.text if each else "", [rank for rank in judged if rank.rank in late]),
-        ("the others", [rank for rank in judged if rank.rank not in late]),
+        ("the others", [rank for rank in judged if rank.rank in waiting]),
     ]
     if len(sides[1][1]) == 1:
         sides[1] = (f"rank {sides[1][1][0].rank}", sides[1][1])

@@ -70,8 +70,9 @@ def predict_job(trace: Trace, changes: Sequence[str]) -> JobStep:
     delays = own_delays(model)
     removals = [removal for culprit in fixed for removal in delays_of(culprit, delays)]
     n_steps = max(model.steps.group_by("rank").len()["len"].to_list(), default=1)
+    concerned = fixed[0].connected if fixed else None
     before, without, after = (
-        replay.duration_ns(gone, speed) / n_steps
+        replay.duration_ns(gone, speed, concerned) / n_steps
         for gone, speed in (((), 1.0), (removals, 1.0), (removals, network))
     )
     margin = RUN_SHARE * after + _DOUBT_OF_DELAY * abs(before - without)

@@ -26,8 +26,9 @@ class Culprit:
 
     `steps` are those in which they are late, None for all; `when` describes them. Times are means
     over these steps: excess_ns is the ranks' delay, part_ns their time for `measure`, usual_ns the
-    median rank's time for it, step_ns the whole step. `cost_ns` is what the job would gain in such
-    a step without this delay alone.
+    median rank's time for it, step_ns the whole step. `connected` are the ranks that wait for them,
+    and they themselves; empty where the network is late. `cost_ns` is what the job would gain in
+    such a step without this delay alone.
     """
 
     members: RankSet
@@ -43,6 +44,7 @@ class Culprit:
     step_ns: float = 0.0
     cost_ns: float = 0.0
     rotates: bool = False
+    connected: frozenset[int] = frozenset()
 
     @property
     def cost_frac(self) -> float:
@@ -108,24 +110,30 @@ def with_costs(model: TimeModel, delays: pl.DataFrame, culprits: list[Culprit]) 
     if replay is None:
         return Culprits((), 0.0, 0.0)
     removals = [delays_of(culprit, delays) for culprit in culprits]
-    whole = replay.duration_ns()
     kept = []
     for place, (culprit, removal) in enumerate(zip(culprits, removals, strict=True)):
+        connected = replay.connected_ranks(culprit.members.ranks)
         others = [delay for other, part in enumerate(removals) if other != place for delay in part]
-        alone = whole - replay.duration_ns(removal)
-        last = _gain(replay, others, removal) if others else alone
-        step_ns = float(delays.filter(_in_steps(culprit.steps))["step_ns"].mean() or 1)  # type: ignore[arg-type]
+        alone = _gain(replay, [], removal, connected)
+        last = _gain(replay, others, removal, connected) if others else alone
+        is_counted = _in_steps(culprit.steps) & pl.col("rank").is_in([*connected])
+        step_ns = float(delays.filter(is_counted)["step_ns"].mean() or 1)  # type: ignore[arg-type]
         if max(alone, last) >= _FELT * BLAMED * step_ns * culprit.n_steps:
             cost = max(alone, 0.0) / culprit.n_steps
-            kept.append((replace(culprit, cost_ns=cost, step_ns=step_ns), removal))
+            kept.append(
+                (replace(culprit, cost_ns=cost, step_ns=step_ns, connected=connected), removal)
+            )
     together = [removal for _, part in kept for removal in part]
-    cost = whole - replay.duration_ns(together) if together else 0.0
+    concerned = frozenset[int]().union(*(culprit.connected for culprit, _ in kept))
+    cost = _gain(replay, [], together, concerned) if together else 0.0
     return Culprits(tuple(culprit for culprit, _ in kept), max(cost, 0.0), 0.0)
 
 
-def _gain(replay: Replay, others: list[Removal], removal: list[Removal]) -> float:
+def _gain(
+    replay: Replay, others: list[Removal], removal: list[Removal], of: Collection[int]
+) -> float:
     """Return what the job gains by a removal made after all others."""
-    return replay.duration_ns(others) - replay.duration_ns([*others, *removal])
+    return replay.duration_ns(others, of=of) - replay.duration_ns([*others, *removal], of=of)
 
 
 def _late_rows(culprit: Culprit) -> pl.Expr:

@@ -51,10 +51,28 @@ class Replay:
     tails: Mapping[int, int]
     last_transfers: Mapping[int, int]
 
-    def duration_ns(self, removals: Collection[Removal] = (), network: float = 1.0) -> float:
+    def connected_ranks(self, ranks: Collection[int]) -> frozenset[int]:
+        """Return these ranks and all that wait for them: in a collective, or through other ranks.
+
+        Replicas that call no collective together do not wait for each other.
+        """
+        of_rows = self.rows["rank"].to_list()
+        groups = {frozenset(of_rows[first:end]) for first, end in pairwise(self.bounds)}
+        connected = frozenset(ranks)
+        while reached := {group for group in groups if group & connected}:
+            connected = connected.union(*reached)
+            groups -= reached
+        return connected
+
+    def duration_ns(
+        self,
+        removals: Collection[Removal] = (),
+        network: float = 1.0,
+        of: Collection[int] | None = None,
+    ) -> float:
         """Return the job's duration without the removed delays: the median of its ranks.
 
-        Transfers are shorter by the factor `network`.
+        Transfers are shorter by the factor `network`. With `of`, it is the median of these ranks.
         """
         owns = self._owns(removals)
         less = 1 - 1 / network
@@ -75,6 +93,7 @@ class Replay:
         return median(
             clock[rank] + self.tails[rank] - less * self.last_transfers[rank] - begin
             for rank, begin in self.begins.items()
+            if of is None or rank in of
         )
 
     def _owns(self, removals: Collection[Removal]) -> list[float]:
