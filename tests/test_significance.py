@@ -196,3 +196,31 @@ def test_two_kinds_of_gpu_are_shown_and_not_judged() -> None:
     )
     (row,) = compare_layers(base, other, rules=Rules(across_devices=True)).to_dicts()
     assert row["outcome"] == "slower"
+
+
+def test_the_order_of_rows_and_the_number_of_threads_change_no_digit() -> None:
+    """Sums of fractions differ in their last digit by their order, which threads choose.
+
+    Equal p-values, here those of the many rows that differ for certain, are ordered by the key.
+    """
+    rng = random.Random(1)  # noqa: S311 - noise
+    n_keys, n_steps = 2_000, 20
+    cells = [(key, step) for key in range(n_keys) for step in range(n_steps)]
+    sides = [
+        pl.DataFrame(
+            {
+                "what": [f"k{key}" for key, _ in cells],
+                "run": [0] * len(cells),
+                "value": [
+                    rng.uniform(900, 1100) * 10 ** (key % 7) * (1 + worse * (key % 3))
+                    for key, _ in cells
+                ],
+            }
+        )
+        for worse in (0, 5)
+    ]
+    first = judge(*sides, ["what"])
+    assert first["outcome"].n_unique() > 1
+    for seed in range(5):
+        shuffled = [side.sample(fraction=1, shuffle=True, seed=seed) for side in sides]
+        assert judge(*shuffled, ["what"]).equals(first)

@@ -262,7 +262,7 @@ def notes(trace: Trace, frame: pl.DataFrame) -> list[str]:
     if slowed.height and (trace.select("spans", "kind")["kind"] == "python").any():
         sentences.append(
             "The profiler recorded Python calls, which slows the host by several times: a run"
-            " without with_stack may be bound by something else."
+            " that records none may be bound by something else."
         )
     if not trace.manifest.complete:
         sentences.append("The trace is cut off; this judges the part that is there.")

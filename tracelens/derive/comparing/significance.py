@@ -95,6 +95,7 @@ def judge(  # noqa: PLR0913 - both sides, what tells rows apart, and the rules
         for which, side in zip(("base", "other"), sides, strict=True)
     ]
     rows = medians[0].join(medians[1], on=key, how="full", coalesce=True, nulls_equal=True)
+    rows = rows.sort(key)  # of equal p-values, the first takes the strictest level
     base_value = pl.col("base_value")
     difference = pl.col("other_value") - base_value
     effect = (difference.abs() / (base_value if whole is None else whole)).fill_nan(0.0)
@@ -161,7 +162,10 @@ def _median_variance(side: pl.DataFrame, rows: pl.DataFrame, key: list[str]) -> 
     )
     value = pl.col("value")
     weight = pl.col("weight")
-    weighted = ranked.join(_median_weights(), on=["n", "order"]).group_by(key)
+    # Fractions are summed in the order of the values: otherwise threads decide the last digit.
+    weighted = ranked.join(_median_weights(), on=["n", "order"], maintain_order="left").group_by(
+        key, maintain_order=True
+    )
     variance = ((weight * value**2).sum() - (weight * value).sum() ** 2).clip(0)
     variances = weighted.agg(variance=variance)
     joined = rows.join(variances, on=key, how="left", nulls_equal=True, maintain_order="left")
@@ -170,7 +174,8 @@ def _median_variance(side: pl.DataFrame, rows: pl.DataFrame, key: list[str]) -> 
 
 def _variance_between_runs(base: pl.DataFrame, rows: pl.DataFrame, key: list[str]) -> pl.Series:
     """Estimate the variance of other's median from the variance between runs of base."""
-    variance = base.group_by(key).agg(run_variance=pl.col("value").var())
+    by_key = base.sort("value").group_by(key, maintain_order=True)
+    variance = by_key.agg(run_variance=pl.col("value").var())
     joined = rows.join(variance, on=key, how="left", nulls_equal=True, maintain_order="left")
     return joined.select(pl.col("run_variance") / pl.col("n_other_values")).to_series()
 
@@ -195,7 +200,7 @@ def _median_weights() -> pl.DataFrame:
     frame = pl.DataFrame(
         rows, schema={"n": pl.Int64, "order": pl.Int64, "weight": pl.Float64}, orient="row"
     )
-    return frame.group_by("n", "order").sum()
+    return frame.group_by("n", "order", maintain_order=True).sum()
 
 
 def _at_least(k: int, n: int, probability: float) -> float:
