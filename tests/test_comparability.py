@@ -11,6 +11,7 @@ from tests.command_line import command_line
 from tests.sources import torch_trace
 from tracelens.analyses import compare_setup
 from tracelens.analyses.compare_setup import notes
+from tracelens.answers import make_answer
 from tracelens.cli.app import main
 from tracelens.derive.comparing.comparability import other_work, unrelated
 from tracelens.derive.comparing.significance import Rules
@@ -185,3 +186,32 @@ def test_two_programs_are_compared_by_force_only(
     names, forced = ["compare_time"], Rules(any_program=True)
     assert "not compared" in build_report(trace, base, names).answer.sentence
     assert "not compared" not in build_report(trace, base, names, forced).answer.sentence
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("is_base", [True, False])
+def test_captures_without_anything_in_common_are_refused(is_base: bool) -> None:
+    """Stacks were shown alone, as if no base had been named; a run on the CPU ended in an error."""
+    stacks, jax, torch = (
+        tl.collect(SAMPLES.parent / name)
+        for name in (
+            "stacks/h200_torch211_cudnn_v7.txt",
+            "jax/perceptron.trace.json.gz",
+            "torch/alexnet_eager.pt.trace.json.gz",
+        )
+    )
+    for one, another, reason in (
+        (stacks, torch, "there is nothing to compare"),
+        (jax, torch, "are two programs: only 0% of ops are in both"),
+    ):
+        pair = (one, another) if is_base else (another, one)
+        assert reason in (unrelated(*pair) or "")
+        assert reason in (make_answer(pair[1], pair[0]).refused or "")
+
+
+def test_a_step_is_all_that_runs_with_and_without_a_gpu_have_in_common() -> None:
+    op = {"name": "aten::mm", "kind": "op", "duration_ns": 9_000_000, "self_ns": 9_000_000}
+    on_cpu = make_trace(spans=[op])
+    on_gpu = make_trace(spans=[op], kernels=[{"name": "gemm", "duration_ns": 2_000_000}])
+    assert make_answer(on_gpu, on_cpu).sentence.startswith("Only new used a GPU, base did not: ")
+    assert make_answer(on_cpu, on_gpu).sentence.startswith("Only base used a GPU, new did not: ")

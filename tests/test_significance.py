@@ -219,8 +219,9 @@ def test_the_order_of_rows_and_the_number_of_threads_change_no_digit() -> None:
         )
         for worse in (0, 5)
     ]
-    first = judge(*sides, ["what"])
+    base, other = sides
+    first = judge(base, other, ["what"])
     assert first["outcome"].n_unique() > 1
     for seed in range(5):
-        shuffled = [side.sample(fraction=1, shuffle=True, seed=seed) for side in sides]
-        assert judge(*shuffled, ["what"]).equals(first)
+        base, other = (rows.sample(fraction=1, shuffle=True, seed=seed) for rows in sides)
+        assert judge(base, other, ["what"]).equals(first)

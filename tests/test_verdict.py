@@ -330,7 +330,7 @@ def test_the_remark_on_stacks_appears_where_it_matters() -> None:
         (idle(span("annotation", "checkpoint", 4_000, 8_990)), False),
         (program([STEP, python], [launch(0, 10)], busy(0, 9_900)), False),
     ):
-        assert any("with_stack" in note for note in notes(trace, verdict(trace))) == is_said
+        assert any("Python calls" in note for note in notes(trace, verdict(trace))) == is_said
 
 
 def test_notes_warn_of_a_trace_that_is_cut_off() -> None:

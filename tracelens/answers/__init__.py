@@ -4,6 +4,7 @@ from importlib import import_module
 
 from tracelens.answers.answer import Answer
 from tracelens.answers.words import counted, duration, listed
+from tracelens.derive.comparing.comparability import unrelated
 from tracelens.derive.comparing.significance import DEFAULT, Rules
 from tracelens.derive.time.graph_use import is_capture
 from tracelens.derive.time.step_table import process_ranks
@@ -45,7 +46,8 @@ def _two(base: Trace, other: Trace, rules: Rules) -> Answer:
         return _by("comparison", "answer_comparison", base, other, rules)
     if base.has("stacks") and other.has("stacks"):
         return _by("stacks", "answer_two_stacks", base, other)
-    return _one(other)
+    refused = None if rules.any_program else unrelated(base, other)
+    return _one(other) if refused is None else Answer("Nothing is compared", refused=refused)
 
 
 def _by(module: str, function: str, *inputs: Trace | Rules) -> Answer:

@@ -30,7 +30,10 @@ def answer_comparison(base: Trace, other: Trace, rules: Rules = DEFAULT) -> Answ
     refused = None if rules.any_program else unrelated(base, other)
     if refused is not None:
         return Answer("Two programs are not compared", refused=refused)
-    times = _middle_rank(compare_time(base, other, rules=rules))
+    compared = compare_time(base, other, rules=rules)
+    if base.has("kernels") != other.has("kernels"):
+        return _across_processors(base, other, compared)
+    times = _middle_rank(compared)
     parts = {row["part"]: row for row in times.iter_rows(named=True)}
     whole = parts.pop("window")
     parts.pop("idle", None)
@@ -53,6 +56,20 @@ def answer_comparison(base: Trace, other: Trace, rules: Rules = DEFAULT) -> Answ
             if other.has("kernels")
             else "compare_ops",
         ),
+    )
+
+
+def _across_processors(base: Trace, other: Trace, times: pl.DataFrame) -> Answer:
+    """Answer where only one run used a GPU: the time of a step is all that both have."""
+    windows = times.filter(part="window").select(pl.median("base_ns", "other_ns"))
+    before, after = map(duration, windows.row(0))
+    step = "a step" if _marks_steps(base, other) else "the program"
+    gpu, cpu = ("base", "new") if base.has("kernels") else ("new", "base")
+    return Answer(
+        f"Only {gpu} used a GPU, {cpu} did not: {step} took {before}, and {after} in new",
+        about=f"base: {about(base)}",
+        doubts=(f"new: {about(other)}",),
+        sections=("compare_setup", "compare_ops"),
     )
 
 

@@ -88,7 +88,7 @@ def shares(base: Trace, other: Trace) -> dict[str, float]:
         ("layers", "layers", "module_path", None),
         ("ops", "spans", "name", "duration_ns"),
     ):
-        if kind == "ops" and (base.has("kernels") or other.has("kernels")):
+        if kind == "ops" and base.has("kernels") and other.has("kernels"):
             continue
         sides = [_weights(trace, table, key, weight) for trace in (base, other)]
         if kind == "kernel time":
@@ -143,16 +143,33 @@ def unrelated(base: Trace, other: Trace) -> str | None:
     shares_by_kind = shares(base, other)
     layers = shares_by_kind.get("layers")
     rest = shares_by_kind.get("kernel time", shares_by_kind.get("ops"))
-    if (
-        not shares_by_kind
-        or (layers or 0) >= _MOST
-        or (rest or 0) >= (_SOME if layers is None else _MOST)
-    ):
+    if not shares_by_kind:
+        return _unlike_captures(base, other)
+    if (layers or 0) >= _MOST or (rest or 0) >= (_SOME if layers is None else _MOST):
         return None
     percentages = " and ".join(f"{share:.0%} of {kind}" for kind, share in shares_by_kind.items())
     return (
         f"{base.name} and {other.name} are two programs: only {percentages} are in both;"
         " compare runs of one program (--force compares them all the same)"
+    )
+
+
+def _unlike_captures(base: Trace, other: Trace) -> str | None:
+    """Return why two captures have nothing to compare: one is of times, the other of stacks."""
+    contents = {
+        "a timeline": ("kernels", "spans"),
+        "call stacks": ("stacks",),
+        "timings": ("timings",),
+    }
+    held = [
+        [words for words, tables in contents.items() if any(map(trace.has, tables))]
+        for trace in (base, other)
+    ]
+    if not all(held) or {*held[0]} & {*held[1]}:
+        return None
+    return (
+        f"{base.name} holds {' and '.join(held[0])}, {other.name} {' and '.join(held[1])}: there is"
+        " nothing to compare; name two captures of one kind"
     )
 
 
