@@ -209,7 +209,7 @@ def test_captures_without_anything_in_common_are_refused(is_base: bool) -> None:
         assert reason in (make_answer(pair[1], pair[0]).refused or "")
 
 
-def test_a_step_is_all_that_runs_with_and_without_a_gpu_have_in_common() -> None:
+def test_runs_with_and_without_a_gpu_have_a_step_in_common() -> None:
     op = {"name": "aten::mm", "kind": "op", "duration_ns": 9_000_000, "self_ns": 9_000_000}
     on_cpu = make_trace(spans=[op])
     on_gpu = make_trace(spans=[op], kernels=[{"name": "gemm", "duration_ns": 2_000_000}])

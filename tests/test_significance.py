@@ -198,7 +198,7 @@ def test_two_kinds_of_gpu_are_shown_and_not_judged() -> None:
     assert row["outcome"] == "slower"
 
 
-def test_the_order_of_rows_and_the_number_of_threads_change_no_digit() -> None:
+def test_the_order_of_rows_changes_no_digit() -> None:
     """Sums of fractions differ in their last digit by their order, which threads choose.
 
     Equal p-values, here those of the many rows that differ for certain, are ordered by the key.
