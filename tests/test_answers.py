@@ -296,9 +296,11 @@ def test_two_logs_are_answered_with_where_they_part(tmp_path: Path) -> None:
 
 
 def test_a_trace_that_tells_nothing_gets_one_sentence() -> None:
+    alone = make_answer(make_trace(ranks=[{}]))
+    assert alone.sentence == "This trace cannot tell what limits a program: it holds no events"
     answer = make_answer(make_trace(counters=[{}]))
     assert answer.sentence == (
-        "Nothing here tells what limits a program: the trace holds 1 counter"
+        "This trace cannot tell what limits a program: it holds only 1 counter"
     )
 
 

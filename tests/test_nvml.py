@@ -162,6 +162,7 @@ def test_without_a_gpu_the_reason_stands_in_the_manifest(
     assert not trace.counters.height
     assert why in trace.manifest.empty_tables["counters"]
     assert trace.manifest.empty_tables["kernels"] == "the trace holds no kernel"
+    assert [source["name"] for source in trace.manifest.sources] == ["a.json"]
 
 
 def test_no_driver_is_a_reason(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -11,7 +11,7 @@ from tracelens.derive.time.step_table import process_ranks
 from tracelens.errors import MissingTableError
 from tracelens.trace import Trace
 
-_NO_EVENTS = ("diagnostics", "devices", "layers")
+_NO_EVENTS = ("diagnostics", "devices", "layers", "ranks")
 
 
 def make_answer(trace: Trace, base: Trace | None = None, rules: Rules = DEFAULT) -> Answer:
@@ -74,6 +74,5 @@ def _holds(trace: Trace) -> str:
         for name, n in rows.select("table", "n_rows").iter_rows()
         if n
     ]
-    return (
-        f"Nothing here tells what limits a program: the trace holds {listed(held) or 'no events'}"
-    )
+    what = f"only {listed(held)}" if held else "no events"
+    return f"This trace cannot tell what limits a program: it holds {what}"

@@ -224,7 +224,11 @@ def _manifest(
     bases = {capture.time_base for capture in timed}
     return Manifest(
         tracelens_version=installed_version(),
-        sources=[_described(rank, capture) for rank, capture in settled],
+        sources=[
+            _described(rank, capture)
+            for rank, capture in settled
+            if capture.source.size_bytes or capture.tables | capture.stored  # else it gave nothing
+        ],
         ranks=sorted({rank for rank, _ in settled}),
         time_base=bases.pop() if len(bases) == 1 else "trace_start",
         time_precision_ns=max(capture.time_precision_ns for capture in timed),
