@@ -6,7 +6,9 @@ from tracelens.storage.table import Column, Table
 
 I64, I32, STR, F64 = pl.Int64, pl.Int32, pl.String, pl.Float64
 
-RANK = Column("rank", I32, "Rank of the process that was traced; in the path on disk.")
+RANK = Column(
+    "rank", I32, "Rank of the process that was traced; on disk it is in the folder's name."
+)
 START = Column(
     "start_ns", I64, "Start; since the Unix epoch if the manifest's time_base is unix_epoch."
 )
@@ -625,7 +627,7 @@ RANKS = Table(
         Column(
             "clock_uncertainty_ns",
             I64,
-            "The offset is known to this, from the first matched collective to the last.",
+            "How far the offset may be off, from the first matched collective to the last.",
             nullable=True,
         ),
     ),

@@ -87,11 +87,11 @@ def test_rows_by_op_library_and_primitive_with_gains() -> None:
     assert (
         notes[0]
         == "Rank 0: linear algebra 60.0%, elementwise 30.0%, movement 10.0% of 0.000 ms of kernel"
-        " time; of 3 pairs of library and primitive 2 carry 90.0%, 3 carry 100.0%."
+        " time. Of 3 pairs of library and primitive, 2 take 90.0% of it, 3 take 100.0% of it."
     )
     assert (
-        "with conv twice as fast, all of kernel time would be 1.429 times as fast, and"
-        " without any of it 2.500 times. A step may gain less, as it also waits for other things."
+        "if conv were twice as fast, all of kernel time would be 1.429 times as fast, and if"
+        " it took no time, 2.500 times. A step may gain less, as it also waits for other things."
         in notes[1]
     )
     assert len(notes) == 2

@@ -92,6 +92,9 @@ def test_what_was_recorded_of_the_host() -> None:
     )
     assert (found(full, "shapes")[0], found(full, "modules")[0]) == ("ok", "ok")
     assert found(full, "python_recording")[0] == "info"
+    # Where times are of a second window without Python calls, they can be read.
+    full.manifest.sources = [{"rank": 0, "settings": {"light_window": True}}]
+    assert "python_recording" not in data_quality(full)["check"]
 
 
 def test_the_profilers_own_time() -> None:

@@ -41,7 +41,7 @@ def test_idle_time_that_nothing_explains_is_told() -> None:
         program(STEPS, [launch(0, 10)], [work(0, 500, 0), work(700, 2_000, link="unlinked")])
     )
     assert len(found) == 1
-    assert found[0].startswith("Of 0.20 ms nothing tells who launched the next work")
+    assert found[0].startswith("For 0.20 ms of idle time it is not known who launched")
 
 
 def test_without_kernels() -> None:

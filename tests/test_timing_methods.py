@@ -99,7 +99,7 @@ def test_every_way_of_timing_beside_the_pure_run() -> None:
 
 def test_the_finding_in_words() -> None:
     said = notes(MEASURED, timing_methods(MEASURED))
-    assert said[0].startswith("interpreted: measured otherwise")
+    assert said[0].startswith("interpreted: measured in these ways")
     assert (
         "around each layer 1.20, timers 1.20, both 1.50, the profiler alone 2.00, all three 3.00."
         in said[0]

@@ -67,7 +67,7 @@ class Session:
                 present = ", ".join(sorted(self.export.columns[table]))
                 raise SourceError(
                     f"{self.export.path}: expected the columns {', '.join(missing)} in {table},"
-                    f" found {present}; upgrade with pip install -U tracelens-toolkit, or export with"
+                    f" found {present}; install a newer tracelens, or export with"
                     " another version of nsys"
                 )
         columns = wanted([*needed, *integers], texts)

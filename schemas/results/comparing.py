@@ -32,18 +32,19 @@ COMPARE_SETUP = Table(
         Column(
             "what",
             STR,
-            "program: how much of the kernel time (of ops without kernels) and of the layers both"
-            " have; calls: kernels a step, or in all; shapes, dtypes: of the inputs of ops that"
-            " both ran; options: what was recorded.",
+            "program: share of the kernel time (without kernels, of the ops' time) and of the"
+            " layers that both have; calls: kernels a step, or in all; shapes, dtypes: of the"
+            " inputs of ops that both ran; options: what was recorded.",
             values=SETUP,
         ),
         Column(
             "base",
             STR,
-            "In base; of shapes and dtypes an op's that only base has. Null if not told.",
+            "Its value in base; for shapes and dtypes, those of an op that only base has. Null"
+            " where the trace does not say.",
             nullable=True,
         ),
-        Column("other", STR, "In other, likewise.", nullable=True),
+        Column("other", STR, "Its value in other, likewise.", nullable=True),
         Column("status", STR, "Whether they are the same.", values=("same", "differs", "unknown")),
         Column("invalidates", STR, "What cannot be compared where they differ.", nullable=True),
     ),
@@ -82,7 +83,13 @@ _TIMES = (
         "1",
         nullable=True,
     ),
-    Column("speedup_per_call", F64, "The same of a call.", "1", nullable=True),
+    Column(
+        "speedup_per_call",
+        F64,
+        "Mean time of a call in base over that in other.",
+        "1",
+        nullable=True,
+    ),
     Column(
         "speedup_low",
         F64,
@@ -117,7 +124,7 @@ COMPARE_TIME = Table(
         Column(
             "of_step_frac",
             F64,
-            "more_ns over the step in base; the effect that counts.",
+            "more_ns over the duration of base's step: the effect that is judged.",
             "1",
             nullable=True,
         ),

@@ -199,8 +199,8 @@ RECONCILE = Table(
         Column(
             "evidence",
             STR,
-            "other capture: only one of the two tells layer or op, and the other takes them from"
-            " it; both captures: each tells some, and other's count; none.",
+            "other capture: only one of the two knows layer and op, and they count for both;"
+            " both captures: each knows some, and those of other count; none: neither knows any.",
             values=("other capture", "both captures", "none"),
         ),
         _NAME,

@@ -103,8 +103,8 @@ WAITING = Table(
         Column(
             "exposed_ns",
             I64,
-            "Time in which a collective waited and it did not: time lost. Counted once where two "
-            "collectives wait.",
+            "Time in which a collective waited and the device did not compute: time lost."
+            " Counted once where two collectives wait.",
         ),
         Column(
             "exposed_frac",
@@ -149,24 +149,25 @@ JOB = Table(
         Column(
             "bound",
             STR,
-            "The first thing to work on: straggler where the job loses most by waiting for culprits;"
-            " else what takes most of both their time and the others', or the bound of most ranks;"
-            " inconclusive where clocks or matches do not allow to say.",
+            "The first thing to work on: straggler where the job loses most by waiting for"
+            " culprits; else what takes most of their time and of the others', or the bound of"
+            " most ranks; inconclusive where clocks or matched collectives leave it open.",
             values=("straggler", *BOUNDS),
         ),
         Column(
             "value",
             F64,
-            "In the first row the share of all ranks' time that the bound takes, of several culprits"
-            " together; in others cost_frac.",
+            "In the first row: share of all ranks' time that the bound takes, all culprits"
+            " together. In other rows: cost_frac.",
             nullable=True,
         ),
         Column("unit", STR, "Unit of the value.", nullable=True),
         Column(
             "second",
             STR,
-            "The next part: of the ranks that share a bound; straggler where culprits come second;"
-            " after a straggler what all ranks lose most by, from a tenth of their time on.",
+            "The next thing to work on: the next part of the ranks that share a bound;"
+            " straggler where culprits come second; after a straggler, what all ranks lose most"
+            " time to, if it is at least a tenth.",
             nullable=True,
             values=("straggler", *BOUNDS[:-1]),
         ),
@@ -175,7 +176,7 @@ JOB = Table(
         Column(
             "kind",
             STR,
-            "What the set is named by; ranks where it is a list.",
+            "What the set is named after; ranks where it is a list of ranks.",
             nullable=True,
             values=("rank", "node", "stage", "group", "ranks"),
         ),
@@ -193,7 +194,8 @@ JOB = Table(
         Column(
             "excess_ns",
             I64,
-            "Its own time beyond the median rank's in a step in which it is late; of a set the mean.",
+            "How much longer its own time is than the median rank's, in a step in which it is"
+            " late; for a set, the mean.",
             nullable=True,
         ),
         Column(

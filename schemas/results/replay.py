@@ -41,7 +41,7 @@ UNPROFILED_STEP = Table(
         Column(
             "unprofiled_ns",
             pl.Int64,
-            "Duration of a step without the profiler; null where nothing tells.",
+            "Duration of a step without the profiler; null where it is not known.",
             nullable=True,
         ),
         Column("low_ns", pl.Int64, "The least that it may be.", nullable=True),
@@ -108,7 +108,7 @@ SENSITIVITY = Table(
             "what",
             pl.String,
             "Outermost op; module path, up to three parts; or cause: what the host did, as in"
-            " activities, or kernels, copies and collectives.",
+            " activities, or kernels, copies and collectives; without a device ops, not launch.",
         ),
         Column(
             "total_ns", pl.Int64, "Its time in a step, on host and device, without the profiler."

@@ -22,8 +22,8 @@ ROOFLINE = Table(
         Column(
             "precision",
             STR,
-            "Kind of product that the peak is of; tf32 where a float32 op ran a kernel named"
-            " for it; fp32 of ops that are no products, which compute in float32.",
+            "Number format whose peak counts: tf32 where a float32 op ran a kernel named for"
+            " it; fp32 for ops that are no products, which compute in float32.",
             nullable=True,
         ),
         Column("n_calls", I64, "Calls that ran kernels.", nullable=True),

@@ -12,8 +12,8 @@ IDLE = {
     "sync": "it waits for the device, or launches again after such a wait.",
     "loading": "it loads modules, libraries or kernels, or compiles.",
     "launch": (
-        "it is inside launch calls and the framework's ops; without a device, in ops that do"
-        " hardly more than being called, and in pauses of under 0.1 ms between ops (with Python"
+        "it is inside launch calls and the framework's ops; without a device, in small"
+        " ops, whose call takes longer than their work, and in pauses of under 0.1 ms between ops (with Python"
         " calls recorded 0.4 ms)."
     ),
     "host": "it does something else: Python, writing files, sleeping.",
@@ -103,12 +103,20 @@ TIME_BREAKDOWN = Table(
         Column(
             "exposed_communication_frac",
             pl.Float64,
-            "exposed_communication_ns over the same.",
+            "exposed_communication_ns over window_ns without profiler_ns.",
             nullable=True,
         ),
-        Column("exposed_copy_frac", pl.Float64, "exposed_copy_ns over the same.", nullable=True),
         Column(
-            "idle_frac", pl.Float64, "idle_ns without profiler_ns over the same.", nullable=True
+            "exposed_copy_frac",
+            pl.Float64,
+            "exposed_copy_ns over window_ns without profiler_ns.",
+            nullable=True,
+        ),
+        Column(
+            "idle_frac",
+            pl.Float64,
+            "idle_ns without profiler_ns, over window_ns without profiler_ns.",
+            nullable=True,
         ),
         Column(
             "last_collective_ns",
@@ -149,15 +157,15 @@ TOP_KERNELS = Table(
             Column(
                 name,
                 pl.String,
-                f"{words} with their shares of its time, the largest three; through graphs by"
-                " their capture.",
+                f"{words}, with the share of its time: the largest three. Those of replays are known"
+                " by the capture of their graph.",
                 nullable=True,
             )
             for name, words in (
-                ("ops", "Innermost ops of its launches"),
-                ("layers", "Layers of its launches, numbers left out"),
-                ("places", "Python lines of its launches"),
-                ("phases", "Phases of its launches: of a server's or of a training step"),
+                ("ops", "Innermost ops that launched it"),
+                ("layers", "Layers that launched it (numbers in paths left out)"),
+                ("places", "Python lines that launched it"),
+                ("phases", "Phases of a training or a server's step that launched it"),
             )
         ),
     ),
@@ -315,10 +323,10 @@ IDLE_GAPS = Table(
         Column(
             "longest_ns",
             pl.Int64,
-            "The most that one gap has of it; for a process, one activity with all its pauses"
+            "Longest such time within one gap; for a process, one activity with all its pauses"
             " between ops.",
         ),
-        Column("example_ns", pl.Int64, "Start of that gap."),
+        Column("example_ns", pl.Int64, "Start of the gap with the longest such time."),
     ),
 )
 

@@ -111,7 +111,7 @@ def read_plan(path: str | os.PathLike[str], kind: type[_P], name: str, how: str)
     if type(version) is int and version > PLAN_VERSION:
         raise SchemaError(
             f"{file}: plan version {version}, this tracelens reads up to {PLAN_VERSION}; "
-            "upgrade with pip install -U tracelens-toolkit"
+            "install a newer tracelens"
         )
     try:
         return msgspec.convert(data, kind)

@@ -13,7 +13,8 @@ from tracelens.trace import Trace
 
 CHANGES = Table(
     "changes",
-    "A change that would help, by itself: what it makes less, and how much of a step it saves.",
+    "A change that would help if it were the only one: which part of the time shrinks, and how"
+    " much of a step that saves.",
     (
         Column(
             "rank",
@@ -22,8 +23,12 @@ CHANGES = Table(
             nullable=True,
         ),
         Column("change", pl.String, "What to do."),
-        Column("cause", pl.String, "Part of the time that it makes less, as in the verdict."),
-        Column("step_ns", pl.Int64, "Step that the saving is of; all judged time without steps."),
+        Column("cause", pl.String, "Part of the time that shrinks, named as in the verdict."),
+        Column(
+            "step_ns",
+            pl.Int64,
+            "Duration of the step before the change; where no step is marked, all judged time.",
+        ),
         Column(
             "saving_ns",
             pl.Int64,
@@ -36,15 +41,18 @@ CHANGES = Table(
         Column(
             "evidence",
             pl.String,
-            "What the saving rests on: a replay of the trace with the change, or recorded times,"
-            " of which it is the most that can be saved.",
+            "Where the saving comes from: a replay of the trace with the change; or recorded"
+            " times, which say the most that can be saved.",
             values=("replay", "recorded"),
         ),
         Column("place", pl.String, "Where most of it lies.", nullable=True),
         Column(
-            "example_start_ns", pl.Int64, "An idle gap of this cause: its begin.", nullable=True
+            "example_start_ns",
+            pl.Int64,
+            "Start of an idle gap of this cause, as an example.",
+            nullable=True,
         ),
-        Column("example_ns", pl.Int64, "The gap's length.", nullable=True),
+        Column("example_ns", pl.Int64, "Length of that gap.", nullable=True),
         Column("section", pl.String, "Analyses that show it, most telling first."),
         Column("whatif", pl.String, "The change as whatif takes it.", nullable=True),
         Column("sql", pl.String, "A query that shows what is behind it."),

@@ -261,19 +261,19 @@ def _of_rank(name: str, part: pl.DataFrame, what: str) -> Iterator[str]:
     )
     until = pairs["duration_total_ns"].cum_sum() / total
     ends = sorted({min(int((until < least).sum()), pairs.height - 1) for least in _SHARES_NAMED})
-    reach = ", ".join(f"{end + 1} carry {until[end]:.1%}" for end in ends)
+    reach = ", ".join(f"{end + 1} take {until[end]:.1%} of it" for end in ends)
     yield (
-        f"{name}: {family_shares} of {total / 1e6:,.3f} ms of {what}; of {pairs.height}"
-        f" pairs of library and primitive {reach}."
+        f"{name}: {family_shares} of {total / 1e6:,.3f} ms of {what}. Of {pairs.height}"
+        f" pairs of library and primitive, {reach}."
     )
     primitives = part.group_by("primitive", "what_if_twice", "what_if_limit").agg(ns.sum())
     first = primitives.sort("duration_total_ns", "primitive", descending=[True, False]).row(
         0, named=True
     )
     limit = first["what_if_limit"]
-    free = f", and without any of it {limit:.3f} times" if limit is not None else ""
+    free = f", and if it took no time, {limit:.3f} times" if limit is not None else ""
     yield (
-        f"{name}: with {first['primitive']} twice as fast, all of {what} would be"
+        f"{name}: if {first['primitive']} were twice as fast, all of {what} would be"
         f" {first['what_if_twice']:.3f} times as fast{free}. A step may gain less, as it also"
         " waits for other things."
     )

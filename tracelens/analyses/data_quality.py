@@ -45,7 +45,8 @@ class _Known:
     """The data that the checks read, by rank.
 
     It holds the kernels' sums by link and primitive, and by step; the spans' sums; whether the
-    sources are complete; whether shapes were recorded; and the limits of devices.
+    sources are complete; whether shapes were recorded; the limits of devices; and whether times
+    are those of a window without Python calls.
     """
 
     kernels: dict[int, pl.DataFrame]
@@ -54,6 +55,7 @@ class _Known:
     is_complete: dict[int, bool]
     with_shapes: set[int]
     with_limits: set[int]
+    with_light_window: set[int]
 
 
 def _known(trace: Trace) -> _Known:
@@ -82,10 +84,14 @@ def _known(trace: Trace) -> _Known:
         )
     )
     is_complete: dict[int, bool] = {}
+    light: set[int] = set()
     for source in trace.manifest.sources:
         rank = source.get("rank")
         if rank is not None and "complete" in source:
             is_complete[rank] = is_complete.get(rank, True) and source["complete"]
+        settings = source.get("settings")
+        if rank is not None and isinstance(settings, dict) and settings.get("light_window"):
+            light.add(rank)
     shaped = trace.select("spans", "rank", where=pl.col("input_shapes").is_not_null())
     ruled = trace.devices.filter(pl.col("compute_capability").is_not_null())
     return _Known(
@@ -95,6 +101,7 @@ def _known(trace: Trace) -> _Known:
         is_complete,
         {*shaped["rank"].unique()},
         {*ruled["rank"]},
+        light,
     )
 
 
@@ -125,7 +132,10 @@ def _checks(trace: Trace, rank: int, known: _Known) -> Iterator[_Check]:
     if rank in known.spans:
         shapes = None if rank in known.with_shapes else _why_no_shapes(trace, rank)
         modules = trace.manifest.empty_tables.get("layers", "only other ranks have module calls")
-        yield from _span_checks(known.spans[rank], shapes, modules)
+        spans = known.spans[rank]
+        if rank in known.with_light_window:
+            spans = spans | {"python": False}
+        yield from _span_checks(spans, shapes, modules)
 
 
 def _why_no_shapes(trace: Trace, rank: int) -> str:
@@ -191,7 +201,7 @@ def _span_checks(spans: dict[str, Any], no_shapes: str | None, no_modules: str) 
             _graded(share),
             share,
             "1",
-            "host time the profiler itself says it took",
+            "share of host time that the profiler says it took itself",
         )
     if spans["python"]:
         text = "Python calls were recorded, which slows the host by several times"

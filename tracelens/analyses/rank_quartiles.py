@@ -13,8 +13,8 @@ from tracelens.trace import Trace
 
 RANK_QUARTILES = Table(
     "rank_quartiles",
-    "A part of the ranks' steps, with its quartiles over the ranks; of each rank its average step,"
-    " or all its time where it marks no steps. The parts of a rank's step add up to it.",
+    "A part of a step, with its quartiles over the ranks. Each rank counts with its average"
+    " step, or with all its time where it marks no steps; the parts of that add up to it.",
     (
         Column("part", pl.String, "The step, or what its time goes to.", values=("step", *PARTS)),
         Column("least_ns", pl.Int64, "The least of any rank."),

@@ -132,7 +132,10 @@ def notes(base: Trace, other: Trace, frame: pl.DataFrame) -> list[str]:
         f"{n:,} kernels are aligned, of {of[0]:,} in base and {of[1]:,} in other: they take"
         f" {times[0] / 1e6:.3f} ms in base and {times[1] / 1e6:.3f} ms in other."
     )
-    return [summary, f"One capture tells the layer or op of {share:.1%} of that time to the other."]
+    return [
+        summary,
+        f"Of {share:.1%} of that time only one capture knows layer or op; it counts for both.",
+    ]
 
 
 def _charts(frame: pl.DataFrame) -> list[Chart]:

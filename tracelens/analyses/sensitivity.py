@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 import polars as pl
 
 from tracelens.analyses.analysis import Analysis, Bars, Chart, Parallel, named
@@ -44,16 +45,16 @@ def sensitivity(trace: Trace) -> pl.DataFrame:
 def notes(_trace: Trace, frame: pl.DataFrame) -> list[str]:
     """Name the row with the largest gain."""
     if not frame.height:
-        return ["No step is replayed, so nothing is said of what would shorten one."]
+        return ["No step could be replayed, so it is not known what would shorten one."]
     best = frame.sort("saved_ns", descending=True, maintain_order=True).row(0, named=True)
     if not best["saved_ns"]:
-        return ["No single thing that takes 10 % less time shortens a step."]
+        return ["No step gets shorter by 10 % less time for any one of these."]
     saved = f"{best['saved_ns'] / 1e6:.2f} ms"
-    return [f"Of all rows, 10 % less time for {best['what']} shortens a step most: by {saved}."]
+    return [f"What helps most: 10 % less time in {best['what']} shortens a step by {saved}."]
 
 
 def _charts(frame: pl.DataFrame) -> list[Chart]:
-    title = "What a tenth less would save"
+    title = "What 10 % less time would save"
     return [Bars(title, frame, named(frame, "kind", "what"), "saved_ns", "kind")]
 
 
@@ -100,8 +101,11 @@ def _causes(subject: Subject) -> list[tuple[str, str, Flags]]:
     """List the causes of host time and the kinds of device work, each with flags of its edges."""
     table = subject.replay.table
     causes = sorted({cause for cause in subject.labels.causes if cause})
-    subjects = [("cause", cause, subject.of_cause(cause)) for cause in causes]
-    for kind, word in ((KERNEL, "kernels"), (COPY, "copies"), (COLLECTIVE, "collectives")):
+    of_device = ((KERNEL, "kernels"), (COPY, "copies"), (COLLECTIVE, "collectives"))
+    works = bool(np.isin(table.kinds, [kind for kind, _ in of_device]).any())
+    words = {} if works else {"launch": "ops"}  # without a device, ops do the work themselves
+    subjects = [("cause", words.get(cause, cause), subject.of_cause(cause)) for cause in causes]
+    for kind, word in of_device:
         chosen = table.kinds == kind
         if chosen.any():
             subjects.append(("cause", word, chosen))

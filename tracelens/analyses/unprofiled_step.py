@@ -40,7 +40,9 @@ def unprofiled_step(trace: Trace) -> pl.DataFrame:
 def notes(trace: Trace, frame: pl.DataFrame) -> list[str]:
     """Describe the step of each of the first ranks, or say why it is unknown."""
     if not frame.height:
-        return ["The trace marks no steps, so nothing is said of one."]
+        return [
+            "The trace marks no steps, so it is not known how long one takes without the profiler."
+        ]
     several = len(trace.manifest.ranks) > 1
     steps = list(unprofiled_steps(trace).values())[:_FIRST_RANKS]
     judged = program_steps(steps_of(trace), phases(trace))
@@ -59,15 +61,15 @@ def _sentence(step: UnprofiledStep, subject: str) -> str:
     if step.unprofiled_ns is None or step.low_ns is None or step.high_ns is None:
         if step.replay_error_frac > LARGEST_ERROR:
             return (
-                f"{recorded}; replaying it gives a time {step.replay_error_frac:.0%} off, too far"
-                " to say how long it takes without."
+                f"{recorded}; a replay misses that by {step.replay_error_frac:.0%}, too far to say how"
+                " long one takes without it."
             )
-        return f"{recorded}; how much of that this profiler adds was never measured."
+        return f"{recorded}; how much of that this profiler adds is not known."
     if step.evidence == "measured":
-        return f"{recorded}, and {step.unprofiled_ns / 1e6:.2f} ms without, as measured."
+        return f"{recorded}, and {step.unprofiled_ns / 1e6:.2f} ms without it, as measured."
     return (
-        f"{recorded}; without, it would take {step.low_ns / 1e6:.2f} to"
-        f" {step.high_ns / 1e6:.2f} ms, as replaying the trace estimates."
+        f"{recorded}. Without it, one would take {step.low_ns / 1e6:.2f} to"
+        f" {step.high_ns / 1e6:.2f} ms, by a replay of the trace."
     )
 
 

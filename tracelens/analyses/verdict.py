@@ -233,9 +233,9 @@ def _evidence(rank: RankTime, places: Places, awaited: int | None) -> str:
     if rank.unprofiled_ns is not None and rank.step_ns is not None:
         profiled = rank.recorded["compute"] / max(sum(rank.recorded.values()), 1)
         sentence += (
-            f". This judges a step of {rank.unprofiled_ns / 1e6:.2f} ms, as without the profiler;"
-            f" with it one takes {rank.step_ns / 1e6:.2f} ms, and the {rank.subject} computes"
-            f" {profiled:.1%} of it"
+            f". Shares are of a step of {rank.unprofiled_ns / 1e6:.2f} ms, as without the profiler;"
+            f" under it, one takes {rank.step_ns / 1e6:.2f} ms, of which the {rank.subject} computes"
+            f" {profiled:.1%}"
         )
     return sentence
 

@@ -29,7 +29,7 @@ WORST_RANKS = Table(
         Column(
             "idle_ns",
             pl.Int64,
-            "Time with nothing running on its device, without communication of the host.",
+            "Time in which nothing ran on its device and its host did not communicate.",
         ),
         Column(
             "cause",

@@ -166,9 +166,9 @@ def _waits_beyond_the_step(model: TimeModel, rank: RankTime) -> tuple[str, ...]:
     if waits_ns < _LONGER * rank.unprofiled_ns:
         return ()
     sentence = (
-        f"a recorded step waits {duration(waits_ns)}, one without the profiler took"
-        f" {duration(rank.unprofiled_ns)} in all: what it waits for was ready by then, as a queue"
-        " fills in a pause"
+        f"a recorded step waits {duration(waits_ns)}, but a whole step without the profiler took"
+        f" {duration(rank.unprofiled_ns)}: it was timed after a pause, in which a queue fills, so"
+        " that nothing was waited for"
     )
     return (sentence,)
 

@@ -60,7 +60,7 @@ def server_of(paths: Sequence[Path]) -> Any:
         from mcp.server.mcpserver.exceptions import ToolError as Refusal  # noqa: PLC0415
         from mcp.types import ToolAnnotations  # noqa: PLC0415
     except ImportError as error:
-        raise ToolError("mcp is not installed: pip install 'tracelens-toolkit[mcp]'") from error
+        raise ToolError("mcp is not installed: pip install mcp") from error
     tools = _Tools(paths)
     server = MCPServer("tracelens", instructions=_INSTRUCTIONS)
     read_only = ToolAnnotations(readOnlyHint=True, openWorldHint=False)

@@ -269,7 +269,7 @@ def manifest_of(content: bytes, folder: str) -> Manifest:
     if version > SCHEMA_VERSION:
         raise SchemaError(
             f"{folder}: schema version {version}, this tracelens reads up to {SCHEMA_VERSION}; "
-            "upgrade with pip install -U tracelens-toolkit"
+            "install a newer tracelens"
         )
     try:
         return Manifest.from_dict(data)

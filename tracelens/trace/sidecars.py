@@ -123,6 +123,6 @@ def _decoded(path: Path, kind: type[Sidecar]) -> Sidecar:
     if decoded.format != name or decoded.version > _VERSION:
         raise SourceError(
             f"{path}: {decoded.format} version {decoded.version}, this tracelens reads {name} up to"
-            f" {_VERSION}; upgrade with pip install -U tracelens-toolkit"
+            f" {_VERSION}; install a newer tracelens"
         )
     return decoded

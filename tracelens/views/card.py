@@ -11,7 +11,7 @@ from tracelens.trace import Trace
 from tracelens.views.values import quantity
 
 _UNKNOWN_COST = (
-    "not known: only a live capture (tracelens collect torch -- COMMAND) times steps without the"
+    "not measured: only a live capture (tracelens collect torch -- COMMAND) times steps without the"
     " profiler"
 )
 

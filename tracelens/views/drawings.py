@@ -85,7 +85,7 @@ def _timeline(
     n_ranks = len(report.trace.manifest.ranks)
     notes = []
     if 1 < n_ranks > len(ranks):
-        notes.append(f"To choose from are {list_ranks(ranks)} of {n_ranks}.")
+        notes.append(f"The page has timelines of {list_ranks(ranks)}, of {n_ranks} ranks.")
     steps = overviews(report, model, timelines)
     drawn = [
         (view_names(one), shown_bars(one, path), one.drawn_step.duration_ns, timeline_note(one))
@@ -101,12 +101,12 @@ def _timeline(
 
 def _heat(heat: HeatMap) -> Drawn:
     notes = [
-        "A row is a rank, a column a step. Waiting is for other ranks, while nothing is computed."
+        "Rows are ranks, columns steps. Waiting is for other ranks, with nothing computed meanwhile."
     ]
     if any(" to " in label for label in (*heat.ranks, *heat.steps)):
         notes.append(
-            "There are too many to draw each: a cell of several has the largest value of any, and"
-            " the cause of most idle time."
+            "There are too many to draw each. A cell that stands for several shows the largest value"
+            " of them, and the cause of most idle time."
         )
     colors = {cause: COLORS[cause] for cause in heat.cells["cause"].drop_nulls().unique().sort()}
     columns = {name: heat.cells[name].to_list() for name in heat.cells.columns}

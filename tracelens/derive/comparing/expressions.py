@@ -146,7 +146,9 @@ def _limit(text: str, begin: int, words: str, counted_in: str) -> tuple[Form, fl
     unit = limit["unit"]
     if unit == "%":
         if not sign:
-            raise ExpressionError(text, place, f"a share is of what it was: write +{words.strip()}")
+            raise ExpressionError(
+                text, place, f"a limit in % is a change from base: write +{words.strip()}"
+            )
         return "share", number / 100
     units = UNITS[counted_in]
     if unit not in units and number:

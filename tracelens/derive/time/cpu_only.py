@@ -43,7 +43,10 @@ def process_sentences(trace: Trace, processes: Sequence[int]) -> list[str]:
         f"Nothing was recorded on a device, so this is the time{which} of the process: it computes"
         " while any of its threads runs an op that does arithmetic, and copies while one copies"
     )
-    return [sentence + " memory. Launch is calling ops: small ones, and the pauses between two."]
+    return [
+        sentence
+        + " memory. 'Launch' is the time of calling ops: small ones, and the pauses between two."
+    ]
 
 
 def unseen_device(trace: Trace, processes: Sequence[int]) -> list[str]:
