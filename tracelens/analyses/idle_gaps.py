@@ -59,7 +59,7 @@ def notes(trace: Trace, frame: pl.DataFrame) -> list[str]:
         )
     if frame["what"].str.contains(DEFINED, literal=True).any():
         sentences.append(
-            "'defined at' names the line at which a function begins (or a generator goes on):"
+            "After 'defined at' stands the line at which a function begins (or a generator goes on):"
             " which of its lines ran was not recorded. tracelens run records lines."
         )
     return sentences + _calls_that_matter(trace)
