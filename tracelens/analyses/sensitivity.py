@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import numpy as np
 import polars as pl
 
 from tracelens.analyses.analysis import Analysis, Bars, Chart, Parallel, named
@@ -102,7 +101,7 @@ def _causes(subject: Subject) -> list[tuple[str, str, Flags]]:
     table = subject.replay.table
     causes = sorted({cause for cause in subject.labels.causes if cause})
     of_device = ((KERNEL, "kernels"), (COPY, "copies"), (COLLECTIVE, "collectives"))
-    works = bool(np.isin(table.kinds, [kind for kind, _ in of_device]).any())
+    works = any((table.kinds == kind).any() for kind, _ in of_device)
     words = {} if works else {"launch": "ops"}  # without a device, ops do the work themselves
     subjects = [("cause", words.get(cause, cause), subject.of_cause(cause)) for cause in causes]
     for kind, word in of_device:
