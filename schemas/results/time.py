@@ -13,8 +13,8 @@ IDLE = {
     "loading": "it loads modules, libraries or kernels, or compiles.",
     "launch": (
         "it is inside launch calls and the framework's ops; without a device, in small"
-        " ops, whose call takes longer than their work, and in pauses of under 0.1 ms between ops (with Python"
-        " calls recorded 0.4 ms)."
+        " ops, whose call takes longer than their work, and in pauses of under 0.1 ms between ops"
+        " (with Python calls recorded 0.4 ms)."
     ),
     "host": "it does something else: Python, writing files, sleeping.",
     "dependency": (
@@ -157,8 +157,8 @@ TOP_KERNELS = Table(
             Column(
                 name,
                 pl.String,
-                f"{words}, with the share of its time: the largest three. Those of replays are known"
-                " by the capture of their graph.",
+                f"{words}, with the share of its time: the largest three. Those of replays are"
+                " known by the capture of their graph.",
                 nullable=True,
             )
             for name, words in (

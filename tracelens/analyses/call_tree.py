@@ -143,8 +143,8 @@ def notes(trace: Trace, frame: pl.DataFrame) -> list[str]:  # noqa: ARG001 - as 
         if total:
             name, own = part.select("name", pl.col("host_self_ns") / total).row(0)
             sentences.append(
-                f"Rank {rank}: the host takes {total / 1e6:,.3f} ms on all threads. The chain of calls"
-                f" with most own time ends in {name}, and has {own:.1%} of it."
+                f"Rank {rank}: the host takes {total / 1e6:,.3f} ms on all threads. The chain of"
+                f" calls with most own time ends in {name}, and has {own:.1%} of it."
             )
     return sentences
 

@@ -54,13 +54,13 @@ def notes(trace: Trace, frame: pl.DataFrame) -> list[str]:
     unknown = int(frame.filter(pl.col("cause") == "unknown")["idle_ns"].sum())
     if unknown:
         sentences.append(
-            f"For {unknown / 1e6:.2f} ms of idle time it is not known who launched the next work: its call came"
-            " before the capture, or API calls were not recorded."
+            f"For {unknown / 1e6:.2f} ms of idle time it is not known who launched the next work:"
+            " its call came before the capture, or API calls were not recorded."
         )
     if frame["what"].str.contains(DEFINED, literal=True).any():
         sentences.append(
-            "After 'defined at' stands the line at which a function begins (or a generator goes on):"
-            " which of its lines ran was not recorded. tracelens run records lines."
+            "After 'defined at' stands the line at which a function begins (or a generator goes"
+            " on): which of its lines ran was not recorded. tracelens run records lines."
         )
     return sentences + _calls_that_matter(trace)
 

@@ -98,13 +98,13 @@ def notes(trace: Trace, frame: pl.DataFrame) -> list[str]:
         ]
         if ratios:
             outcome.append(
-                f"{name}: measured in these ways, a run takes so many times as long as the pure one:"
-                f" {', '.join(ratios)}."
+                f"{name}: measured in these ways, a run takes so many times as long as the pure"
+                f" one: {', '.join(ratios)}."
             )
         outcome += [
             f"{name}: with {words} a run took {known[words]['cost_ratio']:.2f} of the pure one's"
-            " time, less beyond the spread of both. Measuring makes nothing faster, so these runs are"
-            " not comparable (another warm-up, clock rate or load of the machine, or compiled"
+            " time, less beyond the spread of both. Measuring makes nothing faster, so these runs"
+            " are not comparable (another warm-up, clock rate or load of the machine, or compiled"
             " anew): measure again."
             for words in known
             if words in strange

@@ -61,8 +61,8 @@ def _sentence(step: UnprofiledStep, subject: str) -> str:
     if step.unprofiled_ns is None or step.low_ns is None or step.high_ns is None:
         if step.replay_error_frac > LARGEST_ERROR:
             return (
-                f"{recorded}; a replay misses that by {step.replay_error_frac:.0%}, too far to say how"
-                " long one takes without it."
+                f"{recorded}; a replay misses that by {step.replay_error_frac:.0%}, too far to say"
+                " how long one takes without it."
             )
         return f"{recorded}; how much of that this profiler adds is not known."
     if step.evidence == "measured":

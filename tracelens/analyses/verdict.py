@@ -234,8 +234,8 @@ def _evidence(rank: RankTime, places: Places, awaited: int | None) -> str:
         profiled = rank.recorded["compute"] / max(sum(rank.recorded.values()), 1)
         sentence += (
             f". Shares are of a step of {rank.unprofiled_ns / 1e6:.2f} ms, as without the profiler;"
-            f" under it, one takes {rank.step_ns / 1e6:.2f} ms, of which the {rank.subject} computes"
-            f" {profiled:.1%}"
+            f" under it, one takes {rank.step_ns / 1e6:.2f} ms, of which the {rank.subject}"
+            f" computes {profiled:.1%}"
         )
     return sentence
 

@@ -101,12 +101,12 @@ def _timeline(
 
 def _heat(heat: HeatMap) -> Drawn:
     notes = [
-        "Rows are ranks, columns steps. Waiting is for other ranks, with nothing computed meanwhile."
+        "Rows are ranks, columns steps. Waiting is for other ranks, while nothing is computed."
     ]
     if any(" to " in label for label in (*heat.ranks, *heat.steps)):
         notes.append(
-            "There are too many to draw each. A cell that stands for several shows the largest value"
-            " of them, and the cause of most idle time."
+            "There are too many to draw each. A cell that stands for several shows the largest"
+            " value of them, and the cause of most idle time."
         )
     colors = {cause: COLORS[cause] for cause in heat.cells["cause"].drop_nulls().unique().sort()}
     columns = {name: heat.cells[name].to_list() for name in heat.cells.columns}

@@ -78,7 +78,8 @@ def timeline_note(timeline: Timeline) -> str:
     if timeline.merged_ns is not None:
         note += (
             " There are too many to draw each: those that begin together and are shorter than"
-            f" {quantity(timeline.merged_ns, 'ns')} are drawn as one, under the name of the longest."
+            f" {quantity(timeline.merged_ns, 'ns')} are drawn as one, under the name of the"
+            " longest."
         )
     if timeline.n_left_out:
         note += (
