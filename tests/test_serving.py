@@ -30,6 +30,11 @@ DECODE = "execute_8_context_0(sq0sk0sqsq0sqsk0)_generation_8(sq8sk8000sqsq8sqsk8
         ("execute_context_0(0)_generation_32(32)", ("decode", 32, 32, None)),
         ("step[DECODE bs=8]", ("decode", 8, 8, None)),
         ("step[EXTEND bs=2 toks=1034]", ("prefill", 2, 1034, None)),
+        ("step[MIXED bs=3 toks=514]", ("mixed", 3, 514, None)),
+        # Drafts of several tokens each, of which the name does not tell the number.
+        ("step[TARGET_VERIFY bs=2]", ("decode", 2, None, None)),
+        ("step[DRAFT_EXTEND bs=2]", ("decode", 2, None, None)),
+        ("step[IDLE bs=0]", (None, None, None, None)),
         ("execute_context_0(0)_generation_0(0)", (None, 0, 0, None)),
         ("ProfilerStep#3", (None, None, None, None)),
         ("execute_model", (None, None, None, None)),

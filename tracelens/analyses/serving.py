@@ -70,7 +70,7 @@ SERVING = Table(
             "between_ns",
             I64,
             "Host time between replays of CUDA graphs: from the end of one's work to the next"
-            " launch, counted in the step of that launch.",
+            " launch, counted in the step of that launch; not where a step without replays ran between.",
             nullable=True,
         ),
     ),
@@ -203,7 +203,9 @@ def _replay_gaps(trace: Trace) -> _ReplayGaps:
     gaps = replays.with_columns(
         begin_ns=pl.col("end_ns").shift(1).over("rank"), until_ns=pl.col("start_ns")
     )
-    gaps = gaps.filter(pl.col("begin_ns") < pl.col("until_ns"))
+    # A step without graphs in between runs its own kernels: that time is not the host's.
+    skips_step = pl.col("step") > pl.col("step").shift(1).over("rank") + 1
+    gaps = gaps.filter(pl.col("begin_ns") < pl.col("until_ns"), ~skips_step.fill_null(value=False))
     between = pl.col("until_ns") - pl.col("begin_ns")
     by_step = gaps.group_by("rank", "step").agg(between_ns=between.sum()).drop_nulls("step")
     sentences = [_sentence(trace, int(part["rank"][0]), part) for part in gaps.partition_by("rank")]

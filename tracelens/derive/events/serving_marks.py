@@ -21,7 +21,9 @@ _OLDER = (
     r"^execute_context_([0-9]{1,15})\(([0-9]{1,15})(?:_[0-9]+)?\)"
     r"_generation_([0-9]{1,15})\(([0-9]{1,15})(?:_[0-9]+)?\)$"
 )
-_BRACKETED = r"^step\[(DECODE|EXTEND) bs=([0-9]{1,15})(?: toks=([0-9]{1,15}))?"
+_BRACKETED = r"^step\[([A-Z][A-Z0-9_]{1,30}) bs=([0-9]{1,15})(?: toks=([0-9]{1,15}))?"
+_OF_PROMPTS = ("EXTEND", "SPLIT_PREFILL", "DLLM_EXTEND")
+_OF_TOKENS = ("DECODE", "TARGET_VERIFY", "DRAFT_EXTEND", "DRAFT_EXTEND_V2")
 PHASES = ("prefill", "decode", "mixed")
 """A first pass over requests' prompts, one more token for each request, or both in one batch."""
 
@@ -44,12 +46,13 @@ def batches(names: pl.Series) -> pl.DataFrame:
 
     kind = pl.col("bracketed").struct.field("1")
     of_bracket = number("bracketed", 2)
-    is_decode = kind == "DECODE"
+    is_mixed = kind == "MIXED"
+    of_prompts, of_tokens = kind.is_in(_OF_PROMPTS), kind.is_in(_OF_TOKENS)
     prefills = pl.coalesce(
-        number("summed", 2), number("older", 1), pl.when(kind == "EXTEND").then(of_bracket)
+        number("summed", 2), number("older", 1), pl.when(of_prompts).then(of_bracket)
     )
     decodes = pl.coalesce(
-        number("summed", 7), number("older", 3), pl.when(is_decode).then(of_bracket)
+        number("summed", 7), number("older", 3), pl.when(of_tokens).then(of_bracket)
     )
     n_prefills = prefills.fill_null(0)
     n_decodes = decodes.fill_null(0)
@@ -57,10 +60,10 @@ def batches(names: pl.Series) -> pl.DataFrame:
         number("summed", 1),
         number("older", 2) + number("older", 4),
         number("bracketed", 3),
-        pl.when(is_decode).then(of_bracket),
+        pl.when(kind == "DECODE").then(of_bracket),
     )
     phase = (
-        pl.when((n_prefills > 0) & (n_decodes > 0))
+        pl.when(is_mixed | ((n_prefills > 0) & (n_decodes > 0)))
         .then(pl.lit("mixed"))
         .when(n_prefills > 0)
         .then(pl.lit("prefill"))
@@ -70,8 +73,8 @@ def batches(names: pl.Series) -> pl.DataFrame:
     is_batch = prefills.is_not_null() | decodes.is_not_null()
     return groups.select(
         phase=phase,
-        n_requests=pl.when(is_batch).then(n_prefills + n_decodes),
-        n_tokens=tokens,
+        n_requests=pl.when(is_mixed).then(of_bracket).when(is_batch).then(n_prefills + n_decodes),
+        n_tokens=pl.when(is_batch | is_mixed).then(tokens),
         n_context_tokens=number("summed", 4) + number("summed", 9),
         n_pairs=number("summed", 6) + number("summed", 11),
         # Of a prompt's own tokens, as many squared, half of the keys come later.

@@ -1,0 +1,123 @@
+"""Steps of servers as their current versions mark them, from trace files whose truth is known."""
+
+from __future__ import annotations
+
+from itertools import chain
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+import tracelens as tl
+from tests.torch_files import call, kernel, span, write
+from tracelens.analyses import serving, top_kernels
+from tracelens.analyses.serving import notes
+
+Events = list[dict[str, Any]]
+DECODE = "execute_4_context_0(sq0sk0sqsq0sqsk0)_generation_4(sq4sk{0}sqsq4sqsk{0})"
+MIXED = "execute_516_context_1(sq512sk512sqsq262144sqsk262144)_generation_4(sq4sk4008sqsq4sqsk4008)"
+
+
+def mark(name: str, ts: float, dur: float) -> dict[str, Any]:
+    return span(name, ts, dur, cat="user_annotation")
+
+
+def python(name: str, ts: float, dur: float) -> dict[str, Any]:
+    return span(name, ts, dur, cat="python_function", args={"Python id": int(ts)})
+
+
+def vllm_step(name: str, begin: float, number: int, *, by_graph: bool) -> Events:
+    """A step of 920 µs: 100 of the scheduler, 150 of inputs, then work from 360 to 860."""
+    at, correlation = begin + 300, 10 * (number + 1)
+    launch = "cudaGraphLaunch" if by_graph else "cudaLaunchKernel"
+    return [
+        python("vllm/v1/core/sched/scheduler.py(210): schedule", begin + 10, 100),
+        python("vllm/v1/worker/gpu_model_runner.py(3000): _prepare_inputs", begin + 120, 150),
+        mark(name, at, 480),
+        call(launch, at + 20, 30, correlation),
+        kernel("nvjet_hsh_128x64", at + 60, 300, correlation),
+        kernel("flash_fwd_splitkv_kernel", at + 360, 200, correlation if by_graph else 9000),
+        python("vllm/v1/sample/sampler.py(80): forward", at + 410, 60),
+        call("cudaLaunchKernel", at + 425, 5, correlation + 1),
+        kernel("void at::native::reduce_kernel<512>", at + 560, 20, correlation + 1),
+        call("cudaEventSynchronize", at + 480, 110, correlation + 2),
+    ]
+
+
+def test_decoding_by_graphs_with_a_mixed_step_between(tmp_path: Path) -> None:
+    """Between the first two replays lie 380 µs, of which the scheduler takes 100, inputs 150.
+
+    Before the last replay a mixed step ran kernels of its own: that is no time between replays.
+    """
+    marks = [DECODE.format(4000), DECODE.format(4004), MIXED, DECODE.format(4012)]
+    steps = [
+        vllm_step(name, 1000 + 920 * n, n, by_graph=name != MIXED) for n, name in enumerate(marks)
+    ]
+    trace = tl.collect(write(tmp_path / "a.pt.trace.json", [*chain.from_iterable(steps)]))
+    columns = ("phase", "n_requests", "n_tokens", "n_context_tokens")
+    assert trace.steps.select(columns).rows() == [
+        ("decode", 4, 4, 4000),
+        ("decode", 4, 4, 4004),
+        ("mixed", 5, 516, 4520),
+        ("decode", 4, 4, 4012),
+    ]
+    phases = serving(trace)
+    rows = phases.sort("phase").select("phase", "n_steps", "n_tokens", "between_ns").rows()
+    assert rows == [("decode", 3, 12, 380_000), ("mixed", 1, 516, None)]
+    assert notes(trace, phases)[-1] == (
+        "Rank 0: between replays of graphs the host takes 0.38 ms, 0.380 ms in the median of 1:"
+        " model runner 60%, scheduler 40%."
+    )
+    kernels = top_kernels(trace)
+    places = dict(kernels.select(pl.col("name").cast(pl.String), "places").iter_rows())
+    sampling = places["void at::native::reduce_kernel<512>"]
+    assert sampling == "sampler.py(defined at 80): forward 100%"
+    assert places["nvjet_hsh_128x64"] is None  # replays have no place, and the mixed step no frame
+    phases_of = dict(kernels.select(pl.col("name").cast(pl.String), "phases").iter_rows())
+    assert phases_of["nvjet_hsh_128x64"] == "decode 75%, mixed 25%"
+
+
+def sglang_step(name: str, begin: float, number: int) -> Events:
+    """A batch of the scheduler: decoding replays two graphs, else one kernel of 300 µs runs."""
+    first = 100 * (number + 1)
+    is_graph = "DECODE" in name
+    n = 2 if is_graph else 1
+    launch = "cudaGraphLaunch" if is_graph else "cudaLaunchKernel"
+    return [
+        mark("scheduler.run_batch", begin, 520),
+        mark(name, begin + 10, 500),
+        *(call(launch, begin + 30 + 30 * k, 10, first + k) for k in range(n)),
+        *(kernel("nvjet", begin + 70 + 100 * k, 300 / (2 * n - 1), first + k) for k in range(n)),
+        mark("scheduler.process_batch_result", begin + 540, 50),
+    ]
+
+
+def test_batches_of_sglang_with_drafts_and_idle_ranks(tmp_path: Path) -> None:
+    """From 1,970 µs, when the first decoding's second graph ends, to the next launch at 2,430."""
+    names = [
+        "step[EXTEND bs=2 toks=1034]",
+        "step[DECODE bs=2]",
+        "step[DECODE bs=2]",
+        "step[MIXED bs=3 toks=514]",
+        "step[TARGET_VERIFY bs=2]",
+        "step[IDLE bs=0]",
+        "step[DECODE bs=3]",
+    ]
+    steps = [sglang_step(name, 1000 + 700 * n, n) for n, name in enumerate(names)]
+    trace = tl.collect(write(tmp_path / "a.pt.trace.json", [*chain.from_iterable(steps)]))
+    assert trace.steps.select("phase", "n_requests", "n_tokens").rows() == [
+        ("prefill", 2, 1034),
+        ("decode", 2, 2),
+        ("decode", 2, 2),
+        ("mixed", 3, 514),
+        ("decode", 2, None),
+        (None, None, None),
+        ("decode", 3, 3),
+    ]
+    rows = serving(trace).sort("phase").select("phase", "n_steps", "n_tokens", "between_ns").rows()
+    # How many tokens a draft has is not in its mark, so those of decoding are not known.
+    assert rows == [
+        ("decode", 4, None, 460_000),
+        ("mixed", 1, 514, None),
+        ("prefill", 1, 1034, None),
+    ]
