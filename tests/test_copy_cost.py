@@ -13,6 +13,7 @@ from polars.testing import assert_frame_equal
 
 import tracelens as tl
 from tests.cases import make_trace
+from tracelens.analyses import verdict
 from tracelens.analyses.copy_cost import copy_cost, notes
 from tracelens.derive.replay.advised import advise
 from tracelens.errors import MissingTableError
@@ -404,3 +405,6 @@ def test_pages_that_moved_on_an_h200_are_those_of_nsys() -> None:
     assert f"4 kernels wait for them, for {sum(waits) / 1e6:.3f} ms" in said
     (only,) = (text for text in advise(trace) if "managed memory" in text)
     assert f"up to {sum(waits) / 8e6:.2f} ms a step" in only
+    share = sum(waits) / sum(ended - begun for begun, ended in kernels)
+    (caveat,) = verdict(trace)["caveat"]
+    assert caveat.endswith(f"pages of managed memory move during {share:.1%} of kernel time")

@@ -9,6 +9,7 @@ import pytest
 from tests.cases import make_trace
 from tests.programs import Row, api, launch, mark, program, span, work
 from tracelens.analyses.verdict import notes, verdict
+from tracelens.answers import make_answer
 from tracelens.derive.time.bounds import bound_words
 from tracelens.errors import MissingTableError
 from tracelens.schemas.results.time import VERDICT
@@ -393,3 +394,16 @@ def test_a_capture_of_graphs_is_said_to_be_one() -> None:
     ]
     trace = make_trace(kernels=[{"name": "warm", "duration_ns": 5}], api_calls=calls)
     assert any("capture of CUDA graphs, not a run" in text for text in notes(trace, verdict(trace)))
+
+
+@pytest.mark.parametrize(("until", "is_said"), [(6_000, True), (4_500, False)])
+def test_computing_that_waits_for_pages_is_called_waiting(until: int, is_said: bool) -> None:
+    """Kernels run all of 10,000 µs, and pages move from 1,000 µs of it on: 5,000 or 3,500."""
+    page = {"direction": "h2d", "source_memory": "managed", "destination_memory": "managed"}
+    moves = [work(at, at + 100, None, **page) for at in range(1_000, until, 100)]
+    trace = program([STEP], [launch(0, 10)], busy(0, 10_000), memcpys=moves)
+    row = verdict(trace).row(0, named=True)
+    assert row["bound"] == "compute"
+    said = "what counts as computing is mostly waiting: pages of managed memory move during 50.0%"
+    assert (row["caveat"] or "").startswith(said) == is_said
+    assert any(line.startswith(said) for line in make_answer(trace).details) == is_said

@@ -10,6 +10,7 @@ from tracelens.derive.time.bound_places import Places, bound_places, short_kerne
 from tracelens.derive.time.bounds import PART_WORDS, PROCESS_WORDS, place_phrase
 from tracelens.derive.time.cpu_only import unseen_device
 from tracelens.derive.time.graph_use import GraphUse, count_captured, graph_use, is_capture_alone
+from tracelens.derive.time.migrations import WAITS_DOMINATE, page_waits
 from tracelens.derive.time.model import time_model
 from tracelens.derive.time.phase_sentences import phase_sentences
 from tracelens.derive.time.rank_time import RankTime, rank_times, step_sentences
@@ -164,13 +165,20 @@ def _time(ns: int) -> str:
 
 
 def _caveat(trace: Trace, rank: RankTime) -> str | None:
-    """Say what a rank that communicates cannot show if its job's other ranks were not given."""
+    """Say what a rank's parts cannot show: waits for other ranks, or within kernels for pages."""
     communicates = bool({rank.bound, rank.second} & {"communication", "waiting"})
-    if not communicates or len(trace.manifest.ranks) > 1 or not missing_ranks(trace):
+    if communicates and len(trace.manifest.ranks) == 1 and missing_ranks(trace):
+        return (
+            "waiting for the other ranks and transfer cannot be told apart, as only this rank of"
+            " the job was given"
+        )
+    memories = trace.select("memcpys", "source_memory")["source_memory"]
+    waits = page_waits(trace).get(rank.rank, 0.0) if (memories == "managed").any() else 0.0
+    if waits < WAITS_DOMINATE:
         return None
     return (
-        "waiting for the other ranks and transfer cannot be told apart, as only this rank of"
-        " the job was given"
+        f"what counts as computing is mostly waiting: pages of managed memory move during"
+        f" {waits:.1%} of kernel time"
     )
 
 

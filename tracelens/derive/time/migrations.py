@@ -11,6 +11,8 @@ from tracelens.trace import Trace
 
 _BARE = r"^(?:void )?([^<(]+)"
 """A kernel's name without template arguments and parameters."""
+WAITS_DOMINATE = 0.5
+"""Share of kernel time from which it is said that kernels wait for pages."""
 _DEVICE = ("rank", "device_id")
 _END = pl.col("start_ns") + pl.col("duration_ns")
 _MOVED = ("rank", "device_id", "direction", "process_id", "start_ns", "duration_ns", "size_bytes")
@@ -60,6 +62,28 @@ def waiting_kernels(trace: Trace, moves: pl.DataFrame) -> pl.DataFrame:
         )
         .with_columns(pl.col("name").cast(pl.String))
     )
+
+
+def page_waits(trace: Trace) -> dict[int, float]:
+    """Return the share of each rank's kernel time that waits for pages, where any moved.
+
+    It is 0 to 1: from the first page's move to the end of the last one's, within each kernel.
+    """
+    return trace.derived(_page_waits)
+
+
+def _page_waits(trace: Trace) -> dict[int, float]:
+    moves = migrations(trace) if trace.has("memcpys") else None
+    if moves is None or not moves.height or not trace.has("kernels"):
+        return {}
+    stalled = waiting_kernels(trace, moves).group_by("rank").agg(pl.col("stalled_ns").sum())
+    kernels = trace.select("kernels", "rank", "duration_ns")
+    shares = kernels.group_by("rank").agg(pl.col("duration_ns").sum()).join(stalled, on="rank")
+    return {
+        rank: ns / total
+        for rank, total, ns in shares.select("rank", "duration_ns", "stalled_ns").iter_rows()
+        if total
+    }
 
 
 def stalls_by_place(trace: Trace, kernels: pl.DataFrame) -> list[tuple[str, int]]:
