@@ -348,6 +348,9 @@ def test_windows_of_rows_are_written_as_one(monkeypatch: pytest.MonkeyPatch) -> 
     monkeypatch.setattr("tracelens.exports.export.ROWS_AT_ONCE", 2)
     by_two = written(trace)
     assert sorted(slices_of(by_two)) == sorted(slices_of(at_once))
+    assert counters_of(by_two) == counters_of(at_once)
+    queue = [(11, 2), (31, 4), (40, 3), (49, 2), (58, 1), (67, 0)]
+    assert counters_of(by_two) == {"queue length of stream None": queue}
     flows: Counter[int] = Counter()
     for packet in pb2.Trace.FromString(by_two).packet:
         flows.update(packet.track_event.flow_ids)

@@ -116,7 +116,10 @@ def test_fast_and_slow(each: list[DeviceWork], data: st.DataObject) -> None:
         )
         if data.draw(st.booleans()):
             loaded[number] = data.draw(some)
-    fast, slow = by_pass(devices, loaded), by_columns(devices, loaded)
+    fast = by_pass(devices, loaded)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("tracelens.derive.time.idle._WORK_AT_ONCE", data.draw(st.integers(1, 9)))
+        slow = by_columns(devices, loaded)
     for one, other, key in (
         (fast.busy, slow.busy, ["device", "window"]),
         (fast.idle, slow.idle, ["device", "window", "within", "cause"]),

@@ -18,37 +18,31 @@ _OF_OPS = 1 << 31
 class Arrows:
     """Numbers of a rank's arrows.
 
-    `n_of_call` is how much device work each API call launched, `first_of_call` the number of its
-    first arrow, and `n_drawn` how many of its arrows have an end already. `pairs` has span_id,
-    first_flow, n_flows and ends_flow of forward and backward ops.
+    `calls` has the API call of each piece of device work, sorted: an arrow's number is its place
+    there. `n_drawn` says, at the place of a call's first arrow, how many of its arrows have an end
+    already. `pairs` has span_id, first_flow, n_flows and ends_flow of forward and backward ops.
     """
 
-    n_of_call: pl.Series
-    first_of_call: pl.Series
+    calls: pl.Series
     n_drawn: pl.Series
     pairs: pl.DataFrame
 
     @classmethod
     def of(cls, selection: Selection, rank: int) -> Arrows:
         """Number the arrows between the chosen rows of a rank."""
+        pairs = _pairs(selection, rank)
         calls = [selection.rows(table, rank, "api_call_id")["api_call_id"] for table in DEVICE_WORK]
-        launching_calls = pl.concat(calls).drop_nulls()
-        counted = launching_calls.value_counts()
-        largest = counted["api_call_id"].max()
-        assert largest is None or isinstance(largest, int)
-        none = pl.zeros(0 if largest is None else largest + 1, pl.Int64, eager=True)
-        launched_counts = counted["count"].cast(pl.Int64)
-        n_of_call = none.clone().scatter(counted["api_call_id"], launched_counts)
-        first = n_of_call.cum_sum() - n_of_call
-        return cls(n_of_call, first, none, _pairs(selection, rank))
+        launching_calls = pl.concat(calls).drop_nulls().sort()
+        none = pl.zeros(len(launching_calls), pl.UInt32, eager=True)
+        return cls(launching_calls, none, pairs)
 
     def of_calls(self, calls: pl.DataFrame) -> pl.DataFrame:
         """Add first_flow and n_flows to calls: one arrow for each launched kernel, copy or fill."""
-        known = calls["api_call_id"]
-        known = known.set(known >= len(self.n_of_call), None)
+        first = self._first_of(calls["api_call_id"])
+        after = self.calls.search_sorted(calls["api_call_id"], side="right").cast(pl.Int64)
         return calls.with_columns(
-            first_flow=self.first_of_call.gather(known),
-            n_flows=self.n_of_call.gather(known).fill_null(0),
+            first_flow=first,
+            n_flows=after - first,
             ends_flow=pl.lit(value=False),
         )
 
@@ -57,18 +51,26 @@ class Arrows:
         number_within_call = pl.col("api_call_id").cum_count().over("api_call_id") - 1
         within = number_within_call.cast(pl.Int64)
         call = work["api_call_id"]
-        first_of_call = self.first_of_call.gather(call)
-        first = first_of_call + self.n_drawn.gather(call)
-        drawn = call.drop_nulls().value_counts()
-        newly_drawn = drawn["count"].cast(pl.Int64)
-        drawn_before = self.n_drawn.gather(drawn["api_call_id"])
-        so_far = drawn_before + newly_drawn
-        self.n_drawn = self.n_drawn.scatter(drawn["api_call_id"], so_far)
+        known = call.drop_nulls().value_counts()
+        first_of_known = self._first_of(known["api_call_id"])
+        before = pl.DataFrame(
+            {
+                "api_call_id": known["api_call_id"],
+                "next": first_of_known + self.n_drawn.gather(first_of_known).cast(pl.Int64),
+            }
+        )
+        so_far = self.n_drawn.gather(first_of_known) + known["count"]
+        self.n_drawn = self.n_drawn.scatter(first_of_known, so_far)
+        with_next = work.join(before, on="api_call_id", how="left", maintain_order="left")
         return work.with_columns(
-            first_flow=first + work.select(within).to_series(),
+            first_flow=with_next.select(pl.col("next") + within).to_series(),
             n_flows=call.is_not_null().cast(pl.Int64),
             ends_flow=pl.lit(value=True),
         )
+
+    def _first_of(self, calls: pl.Series) -> pl.Series:
+        """Return the number of each call's first arrow."""
+        return self.calls.search_sorted(calls).cast(pl.Int64)
 
     def of_spans(self, spans: pl.DataFrame) -> pl.DataFrame:
         """Add first_flow and n_flows to ops that have an arrow to or from another op."""

@@ -7,30 +7,61 @@ import polars as pl
 from tracelens.exports.export import Selection
 from tracelens.schemas import DEVICE_WORK
 
+_STREAM = ("device_id", "stream_id")
 _Series = tuple[tuple[object, str], pl.DataFrame]
 """A device and a counter's name, and its values: time_ns, value."""
 
 
 def queue_lengths(selection: Selection, rank: int) -> Iterator[_Series]:
-    """Yield, for each stream, how much work was launched and has not begun.
+    """Yield, for each stream, how much work was launched and has not begun, window by window.
 
     The number grows where a call begins, and falls where its kernel, copy or fill begins, as in
-    Holistic Trace Analysis.
+    Holistic Trace Analysis. Work without a recorded call is left out.
     """
-    columns = ("device_id", "stream_id", "start_ns", "api_call_id")
+    columns = (*_STREAM, "api_call_id")
     work = pl.concat([selection.rows(table, rank, *columns) for table in DEVICE_WORK])
     if work["api_call_id"].count() == 0:
         return
-    calls = selection.rows("api_calls", rank, "api_call_id", launched_at := "start_ns")
-    calls = calls.rename({launched_at: "called_ns"})
-    with_calls = work.join(calls, on="api_call_id", maintain_order="left")
-    work = with_calls.drop("api_call_id")
-    by_stream = work.partition_by("device_id", "stream_id", as_dict=True, include_key=False)
-    for (device, stream), part in by_stream.items():
-        launches = part.select(time_ns="called_ns", change=pl.lit(1.0))
-        begins = part.select(time_ns="start_ns", change=pl.lit(-1.0))
-        values = _running_sum(pl.concat([launches, begins]))
-        yield (device, f"queue length of stream {stream}"), values
+    calls = selection.rows("api_calls", rank, "api_call_id")["api_call_id"].sort()
+    launched = work.filter(_is_among(calls, work["api_call_id"])).sort("api_call_id")
+    del work, calls
+    lengths = dict[tuple[object, ...], float]()
+    for window in selection.windows_of_rows(rank):
+        for stream, changes in _changes(selection, rank, window, launched):
+            before = lengths.get(stream, 0.0)
+            values = _running_sum(changes).with_columns(pl.col("value") + before)
+            lengths[stream] = float(values["value"][-1])
+            yield (stream[0], f"queue length of stream {stream[1]}"), values
+
+
+def _changes(
+    selection: Selection, rank: int, window: pl.Expr, launched: pl.DataFrame
+) -> list[tuple[tuple[object, ...], pl.DataFrame]]:
+    """Return, by device and stream, each change of its queue in a window: time_ns, change.
+
+    `launched` has the device, stream and call of all work that has one, by call.
+    """
+    calls = selection.rows("api_calls", rank, "api_call_id", "start_ns", where=window)
+    known = launched["api_call_id"]
+    ids = calls["api_call_id"]
+    low, high = pl.lit(ids.min(), pl.Int64), pl.lit(ids.max(), pl.Int64)
+    is_near = pl.col("api_call_id").is_between(low, high)
+    launches = calls.join(launched.filter(is_near), on="api_call_id")
+    columns = (*_STREAM, "api_call_id", "start_ns")
+    work = pl.concat([selection.rows(table, rank, *columns, where=window) for table in DEVICE_WORK])
+    begins = work.filter(_is_among(known, work["api_call_id"]))
+    changes = pl.concat(
+        [
+            launches.select(*_STREAM, time_ns="start_ns", change=pl.lit(1.0)),
+            begins.select(*_STREAM, time_ns="start_ns", change=pl.lit(-1.0)),
+        ]
+    )
+    return [*changes.partition_by(*_STREAM, as_dict=True, include_key=False).items()]
+
+
+def _is_among(known: pl.Series, ids: pl.Series) -> pl.Series:
+    """Return whether each id is among the known ones, which are sorted; None is not."""
+    return known.search_sorted(ids) < known.search_sorted(ids, side="right")
 
 
 def bandwidths(selection: Selection, rank: int) -> Iterator[_Series]:

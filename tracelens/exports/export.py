@@ -65,18 +65,20 @@ class Selection:
     @cached_property
     def layers(self) -> pl.DataFrame:
         """The layer of each kernel of the trace: rank, kernel_id, layer."""
-        return kernel_layers(self.trace.uncached())
+        return kernel_layers(self.trace.uncached()).cast({"layer": pl.Categorical})
 
-    def layers_of(self, rank: int) -> pl.DataFrame:
-        """Return the layer of each of a rank's kernels: kernel_id, layer."""
+    def layers_of(self, rank: int, kernels: pl.Series) -> pl.DataFrame:
+        """Return the layer of some of a rank's kernels, by their ids: kernel_id, layer."""
         is_of_rank = pl.col("rank") == rank
-        return self.layers.filter(is_of_rank).drop("rank")
+        low, high = pl.lit(kernels.min(), pl.Int64), pl.lit(kernels.max(), pl.Int64)
+        is_near = pl.col("kernel_id").is_between(low, high)
+        return self.layers.filter(is_of_rank & is_near).drop("rank")
 
     @cached_property
     def idle(self) -> pl.DataFrame:
         """Idle time of devices, and of processes without any.
 
-        Columns are rank, device_id, start_ns, end_ns, cause and what.
+        Columns are rank, device_id, start_ns, end_ns, cause and what; by rank, device and start.
         """
         return list_idle(self.trace.uncached())
 
@@ -87,9 +89,10 @@ class Selection:
 
         `where` is a further condition on the rows.
         """
-        chosen = pl.lit(value=True) if self.steps is None else pl.col("step").is_in(self.steps)
-        both = chosen if where is None else where & chosen
-        return self.trace.select(table, *columns, where=both, rank=rank)
+        if self.steps is not None:
+            is_chosen = pl.col("step").is_in(self.steps)
+            where = is_chosen if where is None else where & is_chosen
+        return self.trace.uncached().select(table, *columns, where=where, rank=rank)
 
     def windows_of_rows(self, rank: int) -> Iterator[pl.Expr]:
         """Yield conditions on start_ns that cut a rank's time into windows, in order.

@@ -7,7 +7,7 @@ import polars as pl
 
 from tracelens.derive.time.step_table import steps_of
 from tracelens.exports.arrows import Arrows
-from tracelens.exports.export import Selection
+from tracelens.exports.export import ROWS_AT_ONCE, Selection
 
 _TIMES = ("start_ns", "duration_ns")
 _END = (pl.col("start_ns") + pl.col("duration_ns")).alias("end_ns")
@@ -46,33 +46,40 @@ def tracks_of(selection: Selection, rank: int) -> Iterator[Track]:
     First come steps, and each device's idle time and waits. Then come host threads and streams,
     window by window.
     """
+    # First, as pairing ops takes most memory.
+    arrows = Arrows.of(selection, rank)
     all_steps = steps_of(selection.trace)
     steps = selection.in_time(all_steps, rank).select("name", *_TIMES)
     yield from _track(("steps",), steps.with_columns(category=pl.lit("step")))
-    length_ns = pl.col("end_ns") - pl.col("start_ns")
-    idle = selection.in_time(selection.idle, rank).select(
-        "device_id",
-        "start_ns",
-        "what",
-        "cause",
-        name="cause",
-        duration_ns=length_ns,
-    )
-    idle_slices = idle.with_columns(category=pl.lit("idle"))
-    for (device,), part in _by(idle_slices, "device_id"):
-        yield from _track(("process" if device is None else f"GPU {device}", "idle"), part)
+    yield from _idle_tracks(selection, rank)
     synchronizations = selection.trace.frame("synchronizations")
     waits = selection.in_time(synchronizations, rank)
     wait_slices = waits.select(*_STREAM, *_TIMES, name="kind", category=pl.lit("sync"))
     for (device, stream), part in _by(wait_slices, *_STREAM):
         place = "waits" if stream is None else f"waits of stream {stream}"
         yield from _track((f"GPU {'' if device is None else device}".strip(), place), part)
-    arrows = Arrows.of(selection, rank)
     for window in selection.windows_of_rows(rank):
         yield from host_tracks(selection, rank, window, arrows)
         work = _device_work(selection, rank, window, arrows)
         for (device, stream), part in _by(work, *_STREAM):
             yield from _track((f"GPU {device}", f"stream {stream}"), part)
+
+
+def _idle_tracks(selection: Selection, rank: int) -> Iterator[Track]:
+    """Yield the idle time of each device, or of the process, in parts."""
+    length_ns = pl.col("end_ns") - pl.col("start_ns")
+    for part in selection.idle.iter_slices(ROWS_AT_ONCE):
+        idle = selection.in_time(part, rank).select(
+            "device_id",
+            "start_ns",
+            "what",
+            "cause",
+            name="cause",
+            duration_ns=length_ns,
+            category=pl.lit("idle"),
+        )
+        for (device,), slices in _by(idle, "device_id"):
+            yield from _track(("process" if device is None else f"GPU {device}", "idle"), slices)
 
 
 def host_tracks(
@@ -134,7 +141,7 @@ def _device_work(
         return chosen.with_columns(category=pl.lit(table.removesuffix("s")))
 
     kernels = rows("kernels", "kernel_id", *_KERNEL)
-    layers = selection.layers_of(rank)
+    layers = selection.layers_of(rank, kernels["kernel_id"])
     kernels = kernels.join(layers, on="kernel_id", how="left", maintain_order="left")
     kernels = kernels.drop("kernel_id").rename(
         {"registers_per_thread": "registers", "estimated_occupancy_frac": "occupancy"}

@@ -41,8 +41,8 @@ _INTERVALS = {
     "device_id": pl.Int32,
     "start_ns": pl.Int64,
     "end_ns": pl.Int64,
-    "cause": pl.String,
-    "what": pl.String,
+    "cause": pl.Categorical,
+    "what": pl.Categorical,
 }
 
 
@@ -103,18 +103,18 @@ def idle_intervals(trace: Trace, devices: Mapping[Device, DeviceWork]) -> pl.Dat
     Breakdown in the phase program.
     """
     parts = [pl.DataFrame(schema=_INTERVALS)]
-    idle = idle_of_devices(trace, devices) if devices else []
-    for ((rank, device_id), device), pieces in zip(devices.items(), idle, strict=True):
-        what = pl.Series("what", [*device.host.places, None], dtype=pl.String).gather(
-            pieces["place"]
-        )
+    idle = idle_of_devices(trace, devices) if devices else ()
+    for (rank, device_id), pieces in idle:
+        places = [*devices[rank, device_id].host.places, None]
+        what = pl.Series("what", places, dtype=pl.Categorical).gather(pieces["place"])
         key = [pl.lit(rank, pl.Int32).alias("rank"), pl.lit(device_id, pl.Int32).alias("device_id")]
-        cause = _CAUSE.gather(pieces["cause"])
+        cause = _CAUSE.cast(pl.Categorical).gather(pieces["cause"])
         parts.append(pieces.select(*key, "start_ns", "end_ns", cause, what))
     for rank in process_ranks(trace):
         no_device = pl.lit(None, pl.Int32).alias("device_id")
         key = [pl.lit(rank, pl.Int32).alias("rank"), no_device]
-        parts.append(process_idle(trace, rank).select(*key, pl.all()))
+        idle_of_process = process_idle(trace, rank).cast({pl.String: pl.Categorical})
+        parts.append(idle_of_process.select(*key, pl.all()))
     return pl.concat(parts)
 
 

@@ -132,7 +132,7 @@ def _idle(model: TimeModel, rank: int, work: pl.DataFrame, window: tuple[int, in
         calls_of_work = call_rows({rank: host}, wanted)
         columns = work_of_device.select(*_TIMES, "kind", call=calls_of_work).sort("start_ns")
         device = DeviceWork(host, (columns, columns.clear()), windows)
-        pieces = idle_pieces(device, None)
+        pieces = pl.concat(idle_pieces(device, None))
         place_names = pl.Series([*host.places, None], dtype=pl.String)
         what = place_names.gather(pieces["place"])
         cause = pl.Series(CAUSE_OF_KIND).gather(pieces["cause"])

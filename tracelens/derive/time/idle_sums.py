@@ -5,7 +5,7 @@
 """
 
 from array import array
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import polars as pl
@@ -82,13 +82,14 @@ def times_of_devices(trace: Trace, devices: Mapping[Device, DeviceWork]) -> Devi
     return replace(both, launching=without_loading.launching, ends=without_loading.ends)
 
 
-def idle_of_devices(trace: Trace, devices: Mapping[Device, DeviceWork]) -> list[pl.DataFrame]:
-    """Return the idle time of each device that `times_of_devices` sums, in pieces."""
+def idle_of_devices(
+    trace: Trace, devices: Mapping[Device, DeviceWork]
+) -> Iterator[tuple[Device, pl.DataFrame]]:
+    """Yield the idle time that `times_of_devices` sums, in pieces, some of a device at a time."""
     loaded = _launched(trace, devices)[1].values()
-    return [
-        idle_pieces(device, loaded_work)
-        for device, loaded_work in zip(devices.values(), loaded, strict=True)
-    ]
+    for (key, device), loaded_work in zip(devices.items(), loaded, strict=True):
+        for pieces in idle_pieces(device, loaded_work):
+            yield key, pieces
 
 
 def _launched(
@@ -139,7 +140,7 @@ def by_columns(devices: Mapping[int, DeviceWork], loaded: Mapping[int, pl.Series
 def _by_columns(number: int, device: DeviceWork, loaded: pl.Series | None) -> DeviceTimes:
     work = in_time_order(device)
     n_work = work.height
-    pieces = cut_gaps(work, device)
+    pieces = pl.concat(cut_gaps(work, device))
     is_launch = pl.col("cause") == LAUNCH
     is_of_work = pl.col("gap") < n_work
     launches = pieces.filter(is_launch & is_of_work)

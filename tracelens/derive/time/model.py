@@ -150,8 +150,10 @@ def list_idle(trace: Trace) -> pl.DataFrame:
     """
     devices = {}
     if trace.has("kernels"):
+        # What phases are found by is more than what is needed after them.
+        windows = phases(trace.uncached())
         hosts = host_times(trace, activities_of(trace))
-        devices = works_of_devices(trace, hosts, phases(trace))
+        devices = works_of_devices(trace, hosts, windows)
     return idle_intervals(trace, devices)
 
 
