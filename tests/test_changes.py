@@ -1,5 +1,6 @@
 """Advice as rows: what the answer says in words, with an example and a query that runs."""
 
+import polars as pl
 import pytest
 
 from tests.cases import make_trace
@@ -7,6 +8,8 @@ from tests.programs import api, span
 from tests.test_advice import idle
 from tracelens.analyses import changes
 from tracelens.analyses.changes import _SPANS, _SQL
+from tracelens.views.formats.format import Screen
+from tracelens.views.formats.text import frame_to_text
 
 
 def test_a_wait_is_a_row_with_its_longest_gap() -> None:
@@ -27,3 +30,10 @@ def test_a_wait_is_a_row_with_its_longest_gap() -> None:
 @pytest.mark.parametrize("cause", [*_SQL, "host"])
 def test_each_query_runs(cause: str) -> None:
     assert make_trace().sql(_SQL.get(cause, _SPANS)).height == 0
+
+
+def test_what_to_do_is_wrapped_and_never_cut() -> None:
+    text = "The program only waits (sleep, lock, queue, request): wait less, or work meanwhile"
+    shown = frame_to_text(pl.DataFrame({"change": [text], "place": ["train"]}), Screen(width=60))
+    assert "…" not in shown
+    assert "meanwhile" in shown

@@ -12,12 +12,21 @@ ALL = [file for pattern in PAGES for file in sorted(ROOT.glob(pattern))]
 
 @pytest.mark.parametrize("page", ALL, ids=lambda page: str(page.relative_to(ROOT)))
 def test_links_of_a_page_lead_to_files(page: Path) -> None:
-    links = [link for _, link, _ in LINK.findall(_without_code(page.read_text(encoding="utf-8")))]
+    assert _lost_links(page, page.read_text(encoding="utf-8")) == []
+
+
+def test_a_link_that_leads_nowhere_is_found() -> None:
+    text = "[there](LICENSE), [gone](docs/gone.md), `[code](gone.md)`, [far](https://example.org)"
+    assert _lost_links(ROOT / "README.md", text) == ["docs/gone.md"]
+
+
+def _lost_links(page: Path, text: str) -> list[str]:
+    """Return the links of a page that lead neither to a file nor to a folder of ours."""
+    links = [link for _, link, _ in LINK.findall(_without_code(text))]
     local = [link for link in links if "://" not in link and not link.startswith("mailto:")]
-    lost = [
+    return [
         link for link in local if linked(page, link) is None and not (page.parent / link).is_dir()
     ]
-    assert lost == []
 
 
 @pytest.mark.parametrize("page", ALL, ids=lambda page: str(page.relative_to(ROOT)))

@@ -8,6 +8,7 @@ UNANSWERED = "What this trace cannot answer"
 """The heading over sections without an answer."""
 
 PROSE = (
+    "change",
     "evidence",
     "text",
     "reason",
