@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import gc
 import importlib
 import importlib.abc
@@ -116,13 +117,18 @@ class AfterImport(importlib.abc.MetaPathFinder):
         self.name = name
         self.callback = callback
 
+    def forget(self) -> None:
+        """Remove this: it calls back no more."""
+        with contextlib.suppress(ValueError):
+            sys.meta_path.remove(self)
+
     def find_spec(
         self, fullname: str, _path: Sequence[str] | None, _target: ModuleType | None = None
     ) -> importlib.machinery.ModuleSpec | None:
         """Return the module's own spec, with a loader that calls back after running the module."""
         if fullname != self.name:
             return None
-        sys.meta_path.remove(self)
+        self.forget()
         spec = importlib.util.find_spec(fullname)
         loader: Any = spec.loader if spec is not None else None
         if loader is None:

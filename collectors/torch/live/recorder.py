@@ -22,7 +22,7 @@ from .own_calls import OwnCalls
 from .settings import Settings
 from .status_file import DONE, RECORDING, StatusFile
 from .step_times import ACTIVE, FIRST, PLAIN, SETTLING, TIMED, WARMUP, StepTimes
-from .steps import LOADER, MODULE, StepFinder
+from .steps import BEGIN_STEPS, StepFinder
 from .window import Window, export_trace
 
 BUSY = (
@@ -50,8 +50,9 @@ class Recorder:
     def __init__(self, settings: Settings, status: StatusFile) -> None:
         self.settings = settings
         self.status = status
-        self.finder = StepFinder(self._first, self._boundary)
+        self.finder = StepFinder(self._first, self._boundary, self._begin_anew)
         self.n = 0
+        self._n_prepared = 0
         self.times = StepTimes()
         self._n_after = 0
         self._first_marked = 0
@@ -145,9 +146,9 @@ class Recorder:
         settings = self.settings
         if settings.window_s is not None:
             return ProfilerAction.RECORD
-        active = n - settings.wait - settings.warmup
+        active = n - self._n_prepared - settings.wait - settings.warmup
         if active < 0:
-            return ProfilerAction.WARMUP if n >= settings.wait else ProfilerAction.NONE
+            return ProfilerAction.WARMUP if active >= -settings.warmup else ProfilerAction.NONE
         if settings.active is None or active < settings.active - 1:
             return ProfilerAction.RECORD
         return (
@@ -169,6 +170,23 @@ class Recorder:
         if not self._opening.close_from_any_thread():
             self.status.note(BUSY)
             self._is_done = True
+
+    def _begin_anew(self) -> bool:
+        """Count the steps to leave out and to record from the next one on.
+
+        Those so far prepared the program, for example captured a graph. Returns False where they
+        are recorded already.
+        """
+        if self._is_done or self._is_finished or self.settings.window_s is not None:
+            return False
+        if self.settings.active is not None:
+            self._n_prepared = self.n + 1
+            self.times.forget()
+            self._drop_window()
+            if self._calls is not None:
+                self._calls.remove()
+            self.finder.recorded()
+        return True
 
     # ---- the window
 
@@ -310,7 +328,7 @@ class Recorder:
             return
         self._is_finished = True
         self.finder.remove()
-        if self.times.began_ns is not None and self.finder.source in (LOADER, MODULE):
+        if self.times.began_ns is not None and self.finder.source in BEGIN_STEPS:
             # Its beginning is known, its end is the program's: a step, but none to time.
             self.times.end(self.n, self._state(), is_after=self._is_done, note=", to the end")
             self.n += 1
@@ -375,10 +393,13 @@ class Recorder:
 
     def _drop(self) -> None:
         """Stop without keeping anything."""
+        self._drop_window()
+        with contextlib.suppress(Exception), self._own_calls.marked():
+            self._opening.drop()
+
+    def _drop_window(self) -> None:
         window, self._window = self._window, None
         with contextlib.suppress(Exception), self._own_calls.marked():
             if window is not None:
                 window.on_trace_ready = None
                 window.stop()
-        with contextlib.suppress(Exception), self._own_calls.marked():
-            self._opening.drop()

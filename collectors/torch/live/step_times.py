@@ -61,6 +61,11 @@ class StepTimes:
             (self._after if is_after else self._before).append(pair)
             del self._before[:-TIMED]
 
+    def forget(self) -> None:
+        """Forget the steps so far."""
+        self.step_ns.clear()
+        self._before.clear()
+
     def wait_ended(self, stopped_ns: int | None) -> None:
         """Move the end of the last step to where the devices were done.
 

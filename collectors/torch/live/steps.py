@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import functools
 import threading
+from collections import Counter
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -13,7 +14,11 @@ from torch.optim.optimizer import Optimizer, register_optimizer_step_post_hook
 from torch.utils.data import get_worker_info
 from torch.utils.data.dataloader import _BaseDataLoaderIter, _DatasetKind
 
+from .repeated_calls import COMPILED, GRAPH, watch_repeated_calls
+
 OPTIMIZER, LOADER, MODULE, PROGRAM = "optimizer", "data loader", "outermost module", "program"
+BEGIN_STEPS = (LOADER, MODULE, GRAPH, COMPILED)
+"""Signs that stand at the beginning of a step; the others stand at its end."""
 _UNDECIDED_CALLS = 20
 _CALLS_OF_ONE_BATCH = 2
 
@@ -31,11 +36,24 @@ class StepFinder:
     has ended. `other_trainers` are threads that stepped an optimizer beside it. Evaluation before
     training has steps of its own. In a child process only an optimizer counts, as data loaders'
     workers call modules, too.
+
+    A program that calls no module may replay the same CUDA graph again, call the same compiled
+    function, or run backward: then a step begins at the call, and ends with backward. Where a graph
+    is replayed over and over and the sign known so far, such as the optimizer of a warm-up, no
+    longer comes, replays count from then on, unless `begin_anew()` is False.
     """
 
-    def __init__(self, first: Callable[[], None], boundary: Callable[[], None]) -> None:
+    def __init__(
+        self,
+        first: Callable[[], None],
+        boundary: Callable[[], None],
+        begin_anew: Callable[[], bool] = lambda: True,
+    ) -> None:
         self._first = first
-        self._boundary = boundary
+        self._end_step = boundary
+        self._begin_anew = begin_anew
+        self._repeated: object = None
+        self._n_calls: Counter[object] = Counter()
         self.source: str | None = None
         self.main: Any = None
         self.other_trainers: set[int] = set()
@@ -71,6 +89,7 @@ class StepFinder:
             for name in ("trace", "trace_module"):
                 self._patch(torch.jit, name, self._watch_tracing)
             self._spy()
+            self._undo.append(watch_repeated_calls(self._repeats))
 
     def remove(self) -> None:
         """Remove every hook from torch."""
@@ -89,6 +108,31 @@ class StepFinder:
         original = getattr(owner, name)
         setattr(owner, name, wrap(original))
         self._undo.append(lambda: setattr(owner, name, original))
+
+    def _boundary(self) -> None:
+        self._n_calls.clear()
+        self._end_step()
+
+    def _repeats(self, source: str, key: object) -> None:
+        """Note a call of a graph, a compiled function or backward: `key` is what is called."""
+        if self.source == PROGRAM or self._is_tracing or not self._see():
+            return
+        self._n_calls[key] += 1
+        if self.source is None:
+            self._called = True
+            is_again = self._n_calls[key] > (_CALLS_OF_ONE_BATCH if self._loads else 1)
+            is_sign = is_again and not self._is_in_module() and not self._has_optimizer
+        else:
+            is_left = source == GRAPH != self.source and self._n_calls[key] > _UNDECIDED_CALLS
+            is_sign = is_left and self._begin_anew()
+        if is_sign:
+            self.source, self._repeated = source, key
+        if self.source == source and self._repeated == key:
+            self._boundary()
+
+    def _is_in_module(self) -> bool:
+        """Return whether a module is being called, where the source is still unknown."""
+        return torch.nn.Module.__call__ is self._own_call
 
     def _see(self) -> bool:
         """Return whether this thread counts; its first sign of work begins step 0."""
@@ -156,6 +200,7 @@ class StepFinder:
         if self.source == LOADER:
             self._boundary()
         self._loads, self._called, self._n_since_batch = True, False, 0
+        self._n_calls.clear()
 
     def _may_decide(self) -> bool:
         """Return whether to look for steps without an optimizer.

@@ -35,8 +35,10 @@ _OPERATOR = r"^\w+::\w+$|^\w+::\w+\.\w+$"
 
 Names such as `autograd::engine::evaluate_function: …` do not match.
 """
-_HOOK_AROUND_CALL = r"/(?:steps|calls)\.py\(\d+\): (?:call|following|init|tracing)$"
-"""Hooks of a live capture around the program's own calls of modules, loaders and optimizers."""
+_HOOK_AROUND_CALL = (
+    r"/(?:steps|calls|repeated_calls)\.py\(\d+\): (?:call|following|init|tracing|repeated)$"
+)
+"""Hooks of a live capture around the program's own calls, such as those of modules and loaders."""
 
 
 def list_activities(spans: pl.DataFrame, calls: pl.DataFrame, marks: pl.DataFrame) -> pl.DataFrame:

@@ -1,0 +1,69 @@
+"""Steps of loops that call no module: replayed graphs, compiled functions, backward."""
+
+import importlib.util
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+from tests.never_compiled import NEVER_COMPILED
+from tests.test_live_torch import manifest_settings, run, steps
+
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(
+        importlib.util.find_spec("torch") is None, reason="needs torch, which is not installed"
+    ),
+]
+GRAPH = """
+kind = torch.cuda.CUDAGraph
+# The CPU has no graphs: this one's replay calls an op.
+kind.__mro__[1].replay = lambda graph: torch.ones(4).cumsum(0)
+graph = object.__new__(kind)
+graph._tracker = None
+"""
+WARMED = """
+model = torch.nn.Linear(2, 2)
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+for _ in range(4):
+    model(torch.ones(2)).sum().backward()
+    optimizer.step()
+"""
+
+
+@pytest.mark.parametrize(
+    ("code", "source", "op", "first"),
+    [
+        (GRAPH + "for _ in range(9): graph.replay()", "replayed graph", "aten::cumsum", 3),
+        # Twenty replays without the optimizer, then two steps to leave out and one to warm up.
+        (
+            GRAPH + WARMED + "for _ in range(30): graph.replay()",
+            "replayed graph",
+            "aten::cumsum",
+            8,
+        ),
+        (
+            "w = torch.ones(2, requires_grad=True)\nfor _ in range(9): w.exp().sum().backward()",
+            "backward pass",
+            "aten::exp",
+            3,
+        ),
+    ],
+    ids=["graph", "graph after warm-up", "backward"],
+)
+def test_a_repeated_call_marks_steps(
+    tmp_path: Path, code: str, source: str, op: str, first: int
+) -> None:
+    done = run(tmp_path, f"{NEVER_COMPILED}import torch\n{code}\n")
+    assert manifest_settings(done)["step_source"] == source
+    assert steps(done) == [f"ProfilerStep#{n}" for n in range(first, first + 3)]
+    calls = done.trace.spans.filter(pl.col("name") == op, pl.col("step").is_not_null())
+    assert calls["step"].n_unique() == calls.height == 3
+    assert not [note for note in done.notes if "failed" in note]
+
+
+@pytest.mark.exhaustive  # Inductor compiles C++
+def test_a_compiled_function_marks_steps(tmp_path: Path) -> None:
+    code = "import torch\nf = torch.compile(lambda x: (x.sin() + 1).relu())\nx = torch.ones(64)\n"
+    done = run(tmp_path, f"{code}for _ in range(9): f(x)\n")
+    assert "recorded steps 3 to 5 of 9, found from the compiled function" in done.notes
