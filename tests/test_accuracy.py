@@ -106,6 +106,12 @@ def test_what_nsys_adds_is_on_the_page() -> None:
     assert made.rstrip("\n") in PAGE.read_text(), "a prediction changed: `make accuracy`"
 
 
+@pytest.mark.exhaustive
+def test_changes_in_turns_and_batch_sizes_are_on_the_page() -> None:
+    made = script("turns").section()
+    assert made.rstrip("\n") in PAGE.read_text(), "a prediction changed: `make accuracy`"
+
+
 def test_the_summary_counts_the_rows() -> None:
     text = PAGE.read_text()
     table = re.findall(r"^\| (.+) \| (\d+) \| (\d+) \| (\d+) \|$", text, re.MULTILINE)

@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -27,11 +28,11 @@ def trace(tmp_path: Path) -> Path:
     return path
 
 
-def ask(trace: Path, *calls: tuple[str, dict[str, Any]]) -> list[Any]:
+def ask(trace: Path, *calls: tuple[str, dict[str, Any]], beside: Sequence[Path] = ()) -> list[Any]:
     """Return what each tool answers, or the text of its error."""
 
     async def talk() -> list[Any]:
-        async with mcp.Client(server_of([trace])) as client:
+        async with mcp.Client(server_of([trace, *beside])) as client:
             tools = (await client.list_tools()).tools
             assert {tool.name for tool in tools} == {
                 "report",
@@ -78,3 +79,22 @@ def test_tools_answer_with_capped_rows_and_refuse_in_words(trace: Path) -> None:
     assert "expected SELECT, found DROP" in dropped
     assert "near: top_kernels" in unknown
     assert "no function of columns is called read_csv" in elsewhere
+
+
+@pytest.mark.filterwarnings("default")  # the SDK's dependencies have warnings of their own
+def test_an_agent_is_told_which_tool_and_which_trace_to_name(trace: Path, tmp_path: Path) -> None:
+    other = tmp_path / "other.tracelens"
+    make_trace(kernels=[{"name": "gemm", "duration_ns": 7}]).write(other)
+    unnamed, compared, grids, unlike = ask(
+        trace,
+        ("report", {}),
+        ("section", {"name": "compare_grids", "trace": "run"}),
+        ("compare", {"trace": "run", "base": "run", "name": "compare_grids"}),
+        ("compare", {"trace": "run", "base": "other"}),
+        beside=[other],
+    )
+    assert "name the trace that you ask. The traces are called run, other." in unnamed
+    assert "ask the tool compare" in compared
+    assert [*grids["sections"]] == ["compare_grids"]
+    assert "are two programs: only 0% of kernel time are in both" in unlike["refused"]
+    assert "sections" not in unlike

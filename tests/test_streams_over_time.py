@@ -7,6 +7,7 @@ from tests.hta_peer import parsed_by_hta
 from tests.sources import torch_trace
 from tracelens.analyses import copy_bandwidth, kernel_sizes, queue_length, stream_overlap
 from tracelens.analyses.kernel_sizes import notes
+from tracelens.analyses.queue_length import notes as queue_notes
 from tracelens.analyses.stream_overlap import notes as overlap_notes
 
 
@@ -61,6 +62,17 @@ def test_of_very_many_streams_the_busiest_have_queues() -> None:
     ]
     frame = queue_length(make_trace(api_calls=calls, kernels=kernels))
     assert sorted(frame["stream_id"].unique()) == [*range(24), *range(32, 40)]
+
+
+def test_of_equally_long_queues_the_first_streams_is_named() -> None:
+    """On each of 30 streams a launch at 0 waits until 100: one waits, all the time."""
+    calls = [{"start_ns": 0, "duration_ns": 9} for _ in range(30)]
+    kernels = [
+        {"api_call_id": n, "stream_id": n, "start_ns": 100, "duration_ns": 90} for n in range(30)
+    ]
+    trace = make_trace(api_calls=calls, kernels=kernels)
+    (sentence,) = queue_notes(trace, queue_length(trace))
+    assert sentence.startswith("Rank 0, stream 0: 1.0 launches wait on average, at most 1;")
 
 
 def test_bandwidth_of_two_copies_at_once_adds_up() -> None:

@@ -139,6 +139,22 @@ def test_workers_that_are_waited_for_must_be_counted() -> None:
     assert after(trace, "workers=2:20") == 5_000_000
 
 
+def test_a_late_first_kernel_waits_for_no_unseen_work() -> None:
+    def step_ns(late_us: float) -> int:
+        made = StepTrace()
+        for start in (0, 82_000, 164_000):
+            made.step(start, start + 82_000)
+            loader = "enumerate(DataLoader)#_MultiProcessingDataLoaderIter.__next__"
+            made.span(loader, start, start + 80_000, kind="annotation")
+            for called, late in ((start + 80_010, late_us), (start + 81_000, 0)):
+                made.launch("gemm", called, called + 10 + late, called + 30 + late)
+        return after(made.trace("trace_log"), "input_ready")
+
+    # From the first call on the host takes 1,990 µs, half as long where its caches are warm. The
+    # kernels take 40 µs.
+    assert step_ns(0) == step_ns(45) == 995_000
+
+
 def test_pinned_memory_copies_at_the_speed_of_pinned_copies() -> None:
     made = StepTrace()
     for start in (0, 1000, 2000):
@@ -151,6 +167,21 @@ def test_pinned_memory_copies_at_the_speed_of_pinned_copies() -> None:
     # The call returned at 610 once the copy was done; now it takes 5 µs as the pinned one does, and
     # the host goes on.
     assert after(made.trace("trace_log"), "pinned") == pytest.approx(405_000, abs=1_000)
+
+
+def test_pinned_memory_needs_no_synchronisation_after_the_copy() -> None:
+    made = StepTrace()
+    for start in (0, 1000, 2000):
+        made.step(start, start + 1000)
+        made.span("aten::copy_", start + 5, start + 640)
+        call = made.call("cudaMemcpyAsync", "memcpy", start + 10, start + 30)
+        made.copy(start + 40, start + 600, call, size_bytes=1 << 21)
+        made.call("cudaStreamSynchronize", "sync", start + 30, start + 610)
+        made.launch("gemm", start + 650, start + 680, start + 700)
+    call = made.call("cudaMemcpyAsync", "memcpy", 2900, 2905)
+    made.copy(2910, 3010, call, size_bytes=1 << 21, source_memory="pinned")
+    # The copy's call takes 8 instead of 20 µs; the synchronisation, 30 to 610, is not made.
+    assert after(made.trace("trace_log"), "pinned") == 1_000_000 - 12_000 - 580_000
 
 
 @pytest.mark.parametrize(
@@ -258,7 +289,7 @@ def test_without_kernels_that_turn_layouts_round_the_rest_stays() -> None:
 
 
 def test_other_kernels_in_channels_last_are_a_range() -> None:
-    """A convolution may keep 0.49 of its 300 µs and normalizing 0.58 of 3 µs, or take 10.2 µs."""
+    """A convolution keeps 0.81 of 300 µs, or 0.49; normalizing takes 3 µs, 0.58 of it, or 10.2."""
     rows = []
     for primitives in (("elementwise",) * 2, ("conv", "normalization")):
         made = StepTrace()
@@ -269,10 +300,13 @@ def test_other_kernels_in_channels_last_are_a_range() -> None:
             made.launch("norm", start + 30, start + 330, start + 333, primitive=primitives[1])
             made.call("cudaDeviceSynchronize", "sync", start + 40, start + 340)
         rows.append(tl.whatif(made.trace("trace_log"), "channels_last").row(0, named=True))
-    assert rows[0]["after_ns"] == rows[1]["after_ns"]
-    assert rows[1]["high_ns"] - rows[0]["high_ns"] == pytest.approx(7_200, abs=2)
-    fewer = round(0.51 * 300_000 + 0.42 * 3_000)
-    assert rows[0]["low_ns"] - rows[1]["low_ns"] == pytest.approx(fewer, abs=2)
+    usual = 0.19 * 300_000
+    assert rows[0]["after_ns"] - rows[1]["after_ns"] == usual
+    # The error to expect is 0.1 of what is gained more, and 0.02 of what the step takes less.
+    wider = 2.2 * (0.1 - 0.02) * usual
+    assert rows[1]["high_ns"] - rows[0]["high_ns"] == pytest.approx(7_200 + wider, abs=2)
+    fewer = 0.51 * 300_000 + 0.42 * 3_000
+    assert rows[0]["low_ns"] - rows[1]["low_ns"] == pytest.approx(fewer + wider, abs=2)
 
 
 def test_a_fused_optimizer_keeps_a_share_of_its_step() -> None:

@@ -3,8 +3,8 @@
     python -m tools.slow_tests [PYTEST ARGUMENT ...]
 
 Runs every test that tests/fast.py finds fast by its code, those listed before among them. A test is
-listed by its function where its cases take more than 0.15 seconds of processor time each, or three
-seconds together. As tests share what the first of them reads, one may be listed for what others
+listed by its function where its cases take more than 0.1 seconds of processor time each, or one
+second together. As tests share what the first of them reads, one may be listed for what others
 use; nothing but the choice of `make check-fast` depends on it.
 """
 
@@ -24,7 +24,7 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[1]
 LIST = ROOT / "tests" / "slow.txt"
-MOST_OF_A_CASE_S, MOST_OF_A_TEST_S = 0.15, 3.0
+MOST_OF_A_CASE_S, MOST_OF_A_TEST_S = 0.1, 1.0
 """Seconds of a case and of all cases above which a test is slow.
 
 They are of processor time; slow tests are no part of the loop to work in.

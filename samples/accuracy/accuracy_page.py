@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 import tracelens as tl
-from samples.accuracy import coverage, nsys_costs, predictions
+from samples.accuracy import coverage, nsys_costs, predictions, turns
 from samples.accuracy.independent_count import count
 from samples.accuracy.raw_events import read
 from tracelens.analyses import ANALYSES
@@ -301,6 +301,7 @@ def page(counts: dict[str, dict[str, float]]) -> str:
             for part in [
                 *parts,
                 predictions.page(),
+                turns.section(),
                 nsys_costs.section(),
                 coverage.section(),
                 operations(),

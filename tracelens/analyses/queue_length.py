@@ -63,11 +63,9 @@ def notes(trace: Trace, frame: pl.DataFrame) -> list[str]:  # noqa: ARG001 - as 
     streams = frame.group_by(*_KEY).agg(
         mean=weighted.sum() / pl.col("duration_ns").sum(), most=pl.col("length_max").max()
     )
-    streams = (
-        streams.sort("mean", descending=True).unique("rank", keep="first").sort("mean", "rank")
-    )
-    streams = streams.head(1)
-    for rank, _, stream, mean, most in streams.iter_rows():
+    by_mean = streams.sort("mean", *_KEY, descending=[True, *[False] * 3])
+    longest = by_mean.unique("rank", keep="first", maintain_order=True).sort("mean", "rank").head(1)
+    for rank, _, stream, mean, most in longest.iter_rows():
         ahead = "the device often finds nothing to do" if mean < _SHORT else "the host is ahead"
         sentences.append(
             f"Rank {rank}, stream {stream}: {mean:.1f} launches wait on average, at most {most:,};"

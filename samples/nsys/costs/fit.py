@@ -1,7 +1,8 @@
 """Fit what nsys adds to an API call on half of the programs; judge it on the other half.
 
-`fit.py [FOLDER]` prints the costs inside and beside a call that fit best, the errors of both
-halves with none and with them, and how many steps lie in their ranges.
+`fit.py FOLDER [CAPTURES]` prints the costs that fit best, the width of the range that holds nine in
+ten captures of that half, and the errors of both halves. FOLDER has turns.json, CAPTURES, if they
+lie elsewhere, a file PROGRAM.sqlite of each program.
 """
 
 from __future__ import annotations
@@ -16,12 +17,12 @@ from pathlib import Path
 sys.path.append(str(Path(__file__).resolve().parents[3]))
 
 import tracelens as tl
-from samples.accuracy.nsys_costs import FOLDER, cases
+from samples.accuracy.nsys_costs import FOLDER, turn_cases
 from samples.whatif.measured import Case
 from tracelens.derive.replay.costs import (
     NO_COSTS,
     NSYS_COSTS,
-    NSYS_STEP_WIDTH,
+    CallCost,
     Costs,
     CostsBeside,
     slowness_under_nsys,
@@ -32,7 +33,11 @@ from tracelens.derive.replay.replay import Replay, replays, steady_step_ns
 from tracelens.derive.replay.unprofiled import unprofiled_steps
 
 _MOST = 0.5
-_INSIDE, _BESIDE = range(0, 5_000, 1_000), range(0, 8_000, 1_000)
+_NVTX_NS = 600
+"""What `marks` takes longer under nsys, over its 500 ranges."""
+_LAUNCHES = [CallCost(inside, beside) for inside in (2e3, 3e3) for beside in (4e3, 6e3, 8e3, 1e4)]
+_WORK = [CallCost(1e3, beside) for beside in (1e3, 2e3, 3e3)]
+_OTHERS = [CallCost(200, beside) for beside in (500, 1e3, 1.5e3, 2e3)]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -44,21 +49,18 @@ class Replayed:
     scale: float
     slowness: float
 
-    def missed(self, costs: CostsBeside) -> tuple[float, bool]:
-        """The error of the step, and whether its range holds the measured one."""
-        of_host: Costs = (
-            costs.times(self.slowness) if costs.beside_ns or costs.call_ns else NO_COSTS
-        )
+    def missed(self, costs: Costs) -> tuple[float, float]:
+        """The error of the step, and over the expected error of a step."""
+        of_host = costs.times(self.slowness) if costs != NO_COSTS else costs
         steps = [steady_step_ns(self.replay, w) for w in weights_of_scenarios(self.replay, of_host)]
-        apart = steps[0] * self.scale - self.case.step_ns
-        margin = NSYS_STEP_WIDTH * uncertainty_ns(*steps) * self.scale
-        return abs(apart) / self.case.step_ns, abs(apart) <= margin
+        apart = abs(steps[0] * self.scale - self.case.step_ns)
+        return apart / self.case.step_ns, apart / (uncertainty_ns(*steps) * self.scale)
 
 
-def replayed(folder: Path) -> list[Replayed]:
-    """Every capture of the folder."""
+def replayed(cases: list[Case]) -> list[Replayed]:
+    """Every capture."""
     rows = []
-    for case in cases(folder):
+    for case in cases:
         trace = tl.collect(case.path)
         replay = replays(trace)[0]
         scale = unprofiled_steps(trace)[0].recorded_ns / steady_step_ns(replay)
@@ -66,33 +68,38 @@ def replayed(folder: Path) -> list[Replayed]:
     return rows
 
 
-def said(rows: list[Replayed], costs: CostsBeside) -> str:
+def _ninth(values: list[float]) -> float:
+    """The value that nine in ten do not exceed."""
+    return sorted(values)[math.ceil(0.9 * len(values)) - 1]
+
+
+def said(rows: list[Replayed], costs: Costs, width: float) -> str:
     """The cells of a table's row."""
-    missed = [row.missed(costs) for row in rows]
-    errors = sorted(error for error, _ in missed)
-    ninth = errors[math.ceil(0.9 * len(errors)) - 1]
-    held = sum(is_held for _, is_held in missed) / len(missed)
-    return f"{len(rows)} | {statistics.median(errors):.1%} | {ninth:.1%} | {held:.0%} |"
+    errors, widths = zip(*(row.missed(costs) for row in rows), strict=True)
+    held = sum(needed <= width for needed in widths) / len(rows)
+    median = statistics.median(errors)
+    return f"{len(rows)} | {median:.1%} | {_ninth(list(errors)):.1%} | {held:.0%} |"
 
 
 def main() -> None:
-    """Print the best costs, and the rows of docs/accuracy.md."""
-    rows = replayed(Path(sys.argv[1]) if sys.argv[1:] else FOLDER)
+    """Print the best costs, the width, and the rows of docs/accuracy.md."""
+    folders = [Path(word) for word in sys.argv[1:]] or [FOLDER]
+    rows = replayed(turn_cases(folders[0], folders[-1]))
     fitted = [row for row in rows if row.case.is_fitted]
     of_host = [row for row in fitted if not row.case.program.startswith("input_")]
     tried = []
-    for inside, beside in product(_INSIDE, _BESIDE):
-        costs = CostsBeside(0, 0, inside, 0, beside)
+    for launch, work, other in product(_LAUNCHES, _WORK, _OTHERS):
+        costs = CostsBeside(0, _NVTX_NS, 0, 0, launch, work, other)
         loss = statistics.fmean(min(row.missed(costs)[0], _MOST) for row in of_host)
-        tried.append((loss, inside, beside))
-    lines = [
-        f"{loss:.2%}: {inside} inside, {beside} beside"
-        for loss, inside, beside in sorted(tried)[:6]
-    ]
+        tried.append((loss, costs))
+    tried.sort(key=lambda pair: pair[0])
+    lines = [f"{loss:.2%}: {costs}" for loss, costs in tried[:4]]
+    width = _ninth([row.missed(NSYS_COSTS)[1] for row in fitted])
+    lines.append(f"width {width:.2f}")
     halves = {"fitted on": fitted, "judged": [row for row in rows if not row.case.is_fitted]}
     for name, half in halves.items():
-        lines += [f"| {name}, as recorded | {said(half, CostsBeside(0, 0, 0))}"]
-        lines += [f"| {name} | {said(half, NSYS_COSTS)}"]
+        lines += [f"| {name}, as recorded | {said(half, NO_COSTS, 0)}"]
+        lines += [f"| {name} | {said(half, NSYS_COSTS, width)}"]
     sys.stdout.write("\n".join(lines) + "\n")
 
 

@@ -1,83 +1,37 @@
-"""Time programs of samples/whatif with and without nsys.
+"""Time programs of samples/whatif with and without nsys, turn by turn.
 
-    python samples/nsys/costs/take.py OUT.json [--record]
+    python samples/nsys/costs/take.py OUT.json [--only WORD,WORD] [-- nsys profile …]
 
-Every program is timed in blocks of steps between two waits for the device. Then `N_RECORDED` steps
-of each are timed in the range of cudaProfilerStart and cudaProfilerStop, or without `--record`
-without these two calls. See README.md beside this file.
+Two processes build every program: one that never records, and one under the command that follows
+`--`. They take turns, so that both meet the host as fast as it is then. Every program is timed in
+both, outside of the recorded range. Then the range of cudaProfilerStart and cudaProfilerStop
+begins, and of each program some steps are recorded between two turns of the process that never
+records. See README.md beside this file.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
-import statistics
+import os
+import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from itertools import islice
+from multiprocessing.connection import Client, Connection, Listener
 from pathlib import Path
-
-import torch
+from typing import Any
 
 sys.path.append(str(Path(__file__).resolve().parents[2] / "whatif"))
 
-from programs import DEVICE, PROGRAMS, Steps
-
-N_WARM_UP, N_BLOCKS, BLOCK_S, N_LEAST, MOST_STEPS = 8, 5, 0.06, 4, 60
-N_SETTLE, N_RECORDED, N_OF_LOADER, CYCLE = 4, 16, 6, 24
-PUSH, POP = torch.cuda.nvtx.range_push, torch.cuda.nvtx.range_pop
-
-
-def forever(step: Callable[[], object]) -> Steps:
-    """The step again and again."""
-    while True:
-        step()
-        yield
-
-
-def repeated(call: Callable[[], object], n: int) -> Steps:
-    """Steps of so many calls, and a wait for the device."""
-
-    def step() -> None:
-        for _ in range(n):
-            call()
-        torch.cuda.synchronize()
-
-    return forever(step)
-
-
-def calls() -> Steps:
-    """Kernels that do next to nothing."""
-    x = torch.zeros(16, device=DEVICE)
-    return repeated(lambda: x.add_(1), 300)
-
-
-def copies() -> Steps:
-    """Copies of 64 bytes."""
-    x, y = torch.zeros(16, device=DEVICE), torch.ones(16, device=DEVICE)
-    return repeated(lambda: x.copy_(y), 200)
-
-
-def marks() -> Steps:
-    """NVTX ranges, one in the other by twos."""
-
-    def two() -> None:
-        PUSH("outer")
-        PUSH("inner")
-        POP()
-        POP()
-
-    return repeated(two, 250)
-
-
-OWN = {
-    "calls": calls,
-    "events": lambda: repeated(torch.cuda.Event().record, 300),
-    "copies": copies,
-    "marks": marks,
-}
-NAMES = [
+N_WARM_UP, N_BLOCKS, BLOCK_S, N_LEAST, MOST_STEPS = 8, 3, 0.06, 4, 60
+N_SETTLE, N_RECORDED, CYCLE = 4, 8, 24
+KEY = b"turns"
+OWN = ("calls", "events", "copies", "marks")
+NAMES = (
     "gpt_train_small",
     "gpt_decode",
     "gpt_decode.cuda_graph",
@@ -85,78 +39,226 @@ NAMES = [
     "conv_infer.cuda_graph",
     "conv_train",
     "mlp_train",
+    "mlp_train_wide",
     "sync_item",
+    "sync_device",
     "sync_loss_narrow",
     "copy_small",
     "copy_double",
     "repeat_mixed",
     "vit_infer",
     "input_main",
-    "input_one",
-]
+    "resnet50_infer",
+    "resnet50_train",
+    "bert_infer",
+    "gpt2_train_small",
+    "cached_decode",
+    "cross_infer",
+    "denoise",
+    "gan_train",
+    "graph_train",
+    "norm_train",
+    "strided_train",
+    "pictures_copy",
+    "unet_infer",
+    "lstm_train",
+    "encoder_train_small",
+    "depthwise_infer_small",
+    "depthwise_infer_small.cuda_graph",
+)
 
 
-def steps_of(name: str) -> Steps:
-    """The steps of a program, begun."""
-    if name in OWN:
-        return OWN[name]()
-    name, _, option = name.partition(".")
-    return PROGRAMS[name].steps(option or None, **PROGRAMS[name].settings)
+class Programs:
+    """The programs of one process, begun, and what is asked of them."""
+
+    def __init__(self) -> None:
+        import torch  # noqa: PLC0415 - not in the process that only says whose turn it is
+        from held_out_hosts import HELD_OUT  # noqa: PLC0415
+        from programs import DEVICE, ON_GPU, PROGRAMS  # noqa: PLC0415
+
+        self.torch, self.device, self.is_on_gpu = torch, DEVICE, ON_GPU
+        self.known = {**PROGRAMS, **HELD_OUT}
+        with suppress(ImportError):
+            from networks import NETWORKS  # noqa: PLC0415 - needs torchvision and transformers
+
+            self.known |= NETWORKS
+        self.running: dict[str, Any] = {}
+
+    def build(self, name: str) -> None:
+        """Begin a program, and let it warm up."""
+        if name in OWN:
+            self.running[name] = getattr(self, name)()
+        else:
+            program, _, option = name.partition(".")
+            entry = self.known[program]
+            self.running[name] = entry.steps(option or None, **entry.settings)
+        for _ in islice(self.running[name], N_WARM_UP if self.is_on_gpu else 1):
+            pass
+
+    def time(self, name: str) -> list[float]:
+        """The mean time of a step in ms, in each of several blocks of steps."""
+        if name.startswith("input"):
+            return [self._block_ms(name, CYCLE)]
+        once = max(self._block_ms(name, 3), 1e-3)
+        n = max(N_LEAST, min(MOST_STEPS, round(BLOCK_S * 1e3 / once)))
+        return [self._block_ms(name, n) for _ in range(N_BLOCKS)]
+
+    def start(self, _: str) -> None:
+        """Begin the recorded range."""
+        if self.is_on_gpu:
+            self.torch.cuda.cudart().cudaProfilerStart()
+
+    def stop(self, _: str) -> None:
+        """End the recorded range."""
+        if self.is_on_gpu:
+            self.torch.cuda.cudart().cudaProfilerStop()
+
+    def record(self, name: str) -> list[float]:
+        """The mean time of the steps that are marked for the recording, in ms."""
+        for _ in islice(self.running[name], N_SETTLE):
+            pass
+        self._synchronize()
+        self._push(f"program {name}")
+        took = self._block_ms(name, N_RECORDED)
+        self._pop()
+        return [took]
+
+    def calls(self) -> Any:
+        """Kernels that do next to nothing."""
+        x = self.torch.zeros(16, device=self.device)
+        return self._repeated(lambda: x.add_(1), 300)
+
+    def events(self) -> Any:
+        """Events that are recorded."""
+        event = self.torch.cuda.Event() if self.is_on_gpu else None
+        return self._repeated(lambda: event and event.record(), 300)
+
+    def copies(self) -> Any:
+        """Copies of 64 bytes."""
+        x, y = (self.torch.zeros(16, device=self.device) for _ in range(2))
+        return self._repeated(lambda: x.copy_(y), 200)
+
+    def marks(self) -> Any:
+        """NVTX ranges, one in the other by twos."""
+
+        def two() -> None:
+            self._push("outer")
+            self._push("inner")
+            self._pop()
+            self._pop()
+
+        return self._repeated(two, 250)
+
+    def _repeated(self, call: Callable[[], object], n: int) -> Any:
+        while True:
+            for _ in range(n):
+                call()
+            self._synchronize()
+            yield
+
+    def _block_ms(self, name: str, n: int) -> float:
+        """The mean time of a step, of n steps between two waits for the device."""
+        steps = self.running[name]
+        self._synchronize()
+        began = time.perf_counter_ns()
+        for i in range(n):
+            self._push(f"step {i}")
+            next(steps)
+            self._pop()
+        self._synchronize()
+        return round((time.perf_counter_ns() - began) / n / 1e6, 4)
+
+    def _synchronize(self) -> None:
+        if self.is_on_gpu:
+            self.torch.cuda.synchronize()
+
+    def _push(self, text: str) -> None:
+        if self.is_on_gpu:
+            self.torch.cuda.nvtx.range_push(text)
+
+    def _pop(self) -> None:
+        if self.is_on_gpu:
+            self.torch.cuda.nvtx.range_pop()
 
 
-def block_ms(steps: Steps, n: int) -> float:
-    """The mean time of a step, of n steps between two waits for the device."""
-    torch.cuda.synchronize()
-    began = time.perf_counter_ns()
-    for i in range(n):
-        PUSH(f"step {i}")
-        next(steps)
-        POP()
-    torch.cuda.synchronize()
-    return (time.perf_counter_ns() - began) / n / 1e6
+def work(address: str) -> None:
+    """Do what the process at the address asks for, until it has nothing more."""
+    programs = Programs()
+    with Client(address, authkey=KEY) as asker:
+        while True:
+            try:
+                what, name = asker.recv()
+            except EOFError:
+                return
+            try:
+                answer = getattr(programs, what)(name)
+            except Exception as error:  # noqa: BLE001 - the other programs go on
+                answer = f"{type(error).__name__}: {error}"[:300]
+            asker.send(answer)
 
 
-def timed_ms(name: str, steps: Steps) -> float:
-    """The median of several blocks of steps."""
-    once = max(block_ms(steps, 3), 1e-3)
-    if name.startswith("input"):
-        return block_ms(steps, CYCLE)
-    n = max(N_LEAST, min(MOST_STEPS, round(BLOCK_S * 1e3 / once)))
-    return statistics.median(block_ms(steps, n) for _ in range(N_BLOCKS))
+def asked(worker: Connection, what: str, name: str) -> Any:
+    """The worker's answer: times, or None; raises RuntimeError where it failed."""
+    worker.send((what, name))
+    answer = worker.recv()
+    if isinstance(answer, str):
+        raise RuntimeError(f"{what} {name}: {answer}")  # noqa: TRY004 - an error that was sent
+    return answer
+
+
+def take(bare: Connection, recorder: Connection, names: list[str], until: float) -> dict[str, Any]:
+    """Times of every program: bare, under the recorder outside of its range, and inside of it."""
+    times: dict[str, Any] = {}
+    for name in names:
+        if time.monotonic() > until:
+            break
+        try:
+            for worker in (bare, recorder):
+                asked(worker, "build", name)
+            first = asked(bare, "time", name)
+            outside = asked(recorder, "time", name)
+            again = asked(bare, "time", name)
+            times[name] = {"bare": [first, again], "outside": [outside]}
+        except RuntimeError as error:
+            print(name, error, flush=True)
+    asked(recorder, "start", "")
+    for name, row in times.items():
+        before = asked(bare, "time", name)
+        row["inside"] = asked(recorder, "record", name)
+        row["beside"] = [before, asked(bare, "time", name)]
+        print(name, row, flush=True)
+    asked(recorder, "stop", "")
+    return times
 
 
 def main() -> None:
-    """Time every program before, inside and after, and write the times."""
+    """Start both processes, let them take turns, and write the times."""
     parser = argparse.ArgumentParser()
     parser.add_argument("out", type=Path)
-    parser.add_argument("--record", action="store_true")
-    given = parser.parse_args()
-    running: dict[str, Steps] = {}
-    times: dict[str, dict[str, float]] = {}
-    for name in [*OWN, *NAMES]:
-        running[name] = steps_of(name)
-        for _ in islice(running[name], N_WARM_UP):
-            pass
-        times[name] = {"before": timed_ms(name, running[name])}
-    if given.record:
-        torch.cuda.cudart().cudaProfilerStart()
-    for name, steps in running.items():
-        PUSH(f"settle {name}")
-        for _ in islice(steps, N_SETTLE):
-            pass
-        torch.cuda.synchronize()
-        POP()
-        PUSH(f"program {name}")
-        n = N_OF_LOADER if name.startswith("input") else N_RECORDED
-        times[name]["inside"] = block_ms(steps, n)
-        POP()
-    if given.record:
-        torch.cuda.cudart().cudaProfilerStop()
-        time.sleep(10)  # while nsys writes its report
-    for name, steps in running.items():
-        times[name]["after"] = timed_ms(name, steps)
-    given.out.write_text(json.dumps(times, indent=1))
+    parser.add_argument("--only", default="", help="programs with these words, joined by commas")
+    parser.add_argument("--seconds", type=float, default=3600, help="to build and time programs")
+    words = sys.argv[1:]
+    place = words.index("--") if "--" in words else len(words)
+    given = parser.parse_args(words[:place])
+    until = time.monotonic() + given.seconds
+    names = [n for n in (*OWN, *NAMES) if any(word in n for word in given.only.split(","))]
+    with tempfile.TemporaryDirectory() as folder, Listener(f"{folder}/turns", authkey=KEY) as door:
+        worker = [sys.executable, str(Path(__file__).resolve()), "--work", str(door.address)]
+        environment = {**os.environ, "OMP_NUM_THREADS": "4"}
+        bare_process = subprocess.Popen(worker, env=environment)
+        bare = door.accept()
+        recorder_process = subprocess.Popen([*words[place + 1 :], *worker], env=environment)
+        recorder = door.accept()
+        times = take(bare, recorder, names, until)
+        given.out.write_text(json.dumps(times, indent=1))
+        for end in (bare, recorder):
+            end.close()
+        bare_process.wait()
+        recorder_process.wait()
 
 
 if __name__ == "__main__":
-    main()
+    if sys.argv[1] == "--work":
+        work(sys.argv[2])
+    else:
+        main()

@@ -7,6 +7,7 @@ from dataclasses import astuple, dataclass
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import polars as pl
 
 from tracelens.derive.replay.device import LEAST_LATENCY_NS
@@ -15,6 +16,7 @@ from tracelens.derive.replay.moment_graph import Ints
 from tracelens.derive.replay.replay import Replay
 from tracelens.trace import Trace
 
+Floats = npt.NDArray[np.float64]
 _LEAST_LEFT = 0.05
 """At least this share of each stretch of host time is the program's own."""
 _HOST = (OP, PYTHON, CALL, LAUNCH)
@@ -44,13 +46,31 @@ class Costs:
 
 
 @dataclass(frozen=True, slots=True)
-class CostsBeside(Costs):
-    """Costs of a profiler that works mostly before and after the API call that it records.
+class CallCost:
+    """The time that a profiler adds to an API call: inside of what it records, and beside that.
 
-    `beside_ns` is added to the host's time around each API call, half of it on either side.
+    Half of `beside_ns` lies before the call, half after it.
     """
 
-    beside_ns: float = 0
+    inside_ns: float
+    beside_ns: float
+
+    def times(self, factor: float) -> CallCost:
+        """Multiply this cost by the factor."""
+        return CallCost(self.inside_ns * factor, self.beside_ns * factor)
+
+
+@dataclass(frozen=True, slots=True)
+class CostsBeside(Costs):
+    """Costs of a profiler that works before and after an API call, by what the call does.
+
+    They are of launches of kernels, of other calls that give a device work (copies, fills, graphs),
+    and of all others. `python_ns` is that of an NVTX range.
+    """
+
+    of_launch: CallCost = CallCost(0, 0)
+    of_work: CallCost = CallCost(0, 0)
+    of_other: CallCost = CallCost(0, 0)
 
     def times(self, factor: float) -> CostsBeside:
         """Multiply these costs by the factor."""
@@ -59,10 +79,26 @@ class CostsBeside(Costs):
             self.python_ns * factor,
             self.call_ns * factor,
             self.generated_ns * factor,
-            self.beside_ns * factor,
+            self.of_launch.times(factor),
+            self.of_work.times(factor),
+            self.of_other.times(factor),
         )
 
+    def of_calls(self, kinds: pl.Series) -> tuple[Floats, Floats]:
+        """Return the cost inside and beside each call of these kinds, and 0 at the end for none."""
+        is_launch = (kinds == "kernel_launch").to_numpy()
+        is_work = kinds.is_in(_WORK_CALLS).to_numpy()
+        inside, beside = (
+            np.where(is_launch, launch, np.where(is_work, work, other))
+            for launch, work, other in (
+                (self.of_launch.inside_ns, self.of_work.inside_ns, self.of_other.inside_ns),
+                (self.of_launch.beside_ns, self.of_work.beside_ns, self.of_other.beside_ns),
+            )
+        )
+        return np.append(inside, 0.0), np.append(beside, 0.0)
 
+
+_WORK_CALLS = ("memcpy", "memset", "graph_launch")
 NO_COSTS = Costs(0, 0, 0)
 TORCH_COSTS = {
     "plain": Costs(1_700, 0, 2_500, 12_000),
@@ -75,11 +111,13 @@ They are fitted by samples/whatif/fit.py on half of the programs of samples/what
 host of an H200), and judged on the other half: docs/accuracy.md. The last number of `stacks` is
 chosen, since a fit finds no upper bound for it.
 """
-NSYS_COSTS = CostsBeside(0, 0, 2_000, 0, 5_000)
-"""Costs of nsys, recording CUDA alone or with the operating system's calls.
+NSYS_COSTS = CostsBeside(
+    0, 600, 0, 0, CallCost(3_000, 8_000), CallCost(1_000, 2_000), CallCost(200, 1_500)
+)
+"""Costs of nsys, of CUDA and NVTX, with the operating system's calls or without.
 
-They are fitted by samples/nsys/costs/fit.py on half of the programs there, and judged on the other
-half: docs/accuracy.md. The time that nsys adds to an NVTX range, about 1 µs, is not subtracted.
+Fitted by samples/nsys/costs/fit.py on half of the programs there, and judged on the other half:
+docs/accuracy.md.
 """
 _NSYS_LAUNCH_NS = 7_200
 """The median time of a recorded launch in the captures that NSYS_COSTS were fitted on."""
@@ -98,6 +136,12 @@ It is fitted on one program of samples/whatif, gpt_decode, and judged on two oth
 _MOST_NS = 1e9
 """A cost above this, one second per event, is invalid."""
 _SLOWER_HOST = 1.1
+_COPY_VARIES = 3
+"""Copies from and to pageable memory vary so many times as much as other work of the host.
+
+Recorded ones took up to 1.5 times as long as those of the same program without a profiler, 1.2
+times in the median of six programs of samples/whatif that copy in each step.
+"""
 RUN_SHARE, HOST_SHARE, ADDED_SHARE = 0.02, 0.5, 0.2
 """Shares that make up the expected error of a step without the profiler.
 
@@ -111,8 +155,8 @@ STEP_WIDTH, CHANGE_WIDTH = 2.2, 2.2
 Such ranges held the true time of nine in ten captures of samples/whatif, and of nine in ten changed
 programs there.
 """
-NSYS_STEP_WIDTH = 2.8
-"""The same for a step under nsys; the ranges held nine in ten captures of samples/nsys/costs."""
+NSYS_STEP_WIDTH = 3.1
+"""The same for a step under nsys: it held nine in ten of the captures that costs were fitted on."""
 
 
 def kind_of_profile(trace: Trace, rank: int) -> str:
@@ -225,7 +269,7 @@ def weights_without(replay: Replay, costs: Costs, host_factor: float = 1) -> Int
     added += table.n_generated * costs.generated_ns / 2
     added += table.n_calls * costs.call_ns
     if isinstance(costs, CostsBeside):
-        added += _n_calls_beside(replay) * costs.beside_ns / 2
+        added += _added_by_calls(replay, costs)
     if costs != NO_COSTS:
         added += table.profiler_ns
     is_launch = table.kinds == LAUNCH
@@ -238,19 +282,25 @@ def weights_without(replay: Replay, costs: Costs, host_factor: float = 1) -> Int
         on_device = np.where(of_graph, np.maximum(recorded - _GRAPH_KERNEL_NS, 0), recorded)
     is_pageable = replay.excerpt.work["is_pageable"].fill_null(value=False).to_numpy()
     is_staged = (table.kinds == COPY) & picked(is_pageable, table.items)
-    on_device = np.where(is_staged, on_device * host_factor, on_device).astype(np.int64)
+    factor = 1 + _COPY_VARIES * (host_factor - 1)
+    on_device = np.where(is_staged, on_device * factor, on_device).astype(np.int64)
     return np.where(np.isin(table.kinds, _HOST), bare, on_device)
 
 
-def _n_calls_beside(replay: Replay) -> Ints:
-    """Count, for each stretch of the host outside of calls, the calls next to it: 0 to 2."""
+def _added_by_calls(replay: Replay, costs: CostsBeside) -> Floats:
+    """Return what API calls add to each edge: to the call, its launch, and the host beside it."""
     table = replay.table
-    sources, targets = table.graph.sources, table.targets
+    inside, beside = costs.of_calls(replay.excerpt.calls["kind"])
     is_call = table.kinds == CALL
+    is_launch = table.kinds == LAUNCH
+    launching = np.append(replay.work.calls, -1)[np.where(is_launch, table.items, -1)]
+    calls = np.where(is_call, table.items, np.where(is_launch, launching, -1))
+    begun, ended = np.full((2, table.graph.n_moments), -1)
+    begun[table.graph.sources[is_call]] = table.items[is_call]
+    ended[table.targets[is_call]] = table.items[is_call]
     is_between = np.isin(table.kinds, (OP, PYTHON))
-    n_beside = np.isin(sources, targets[is_call]).astype(np.int64)
-    n_beside += np.isin(targets, sources[is_call])
-    return np.where(is_between, n_beside, 0)
+    around = beside[ended[table.graph.sources]] + beside[begun[table.targets]]
+    return table.n_calls * inside[calls] + np.where(is_between, around / 2, 0)
 
 
 def weights_of_scenarios(replay: Replay, costs: Costs) -> tuple[Ints, Ints, Ints]:

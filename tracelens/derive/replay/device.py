@@ -30,6 +30,12 @@ _LONG_GAP_NS, _LONG_LATENCY_NS = 10_000, 20_000
 
 A launch did so, too, if its latency is above the second.
 """
+_LEAST_REST = 0.1
+"""Work from before the excerpt delays a stream's first launch only if it lasts so long after it.
+
+This is a share of the time from the excerpt's beginning to the launch. After a long pause of the
+host, a launch that is a little late had no work before it that ended just then.
+"""
 _NEAR_NS = 5_000
 """Work may have waited for other work that ended at most this long before it began."""
 _LEAST_INTERVAL_NS = 1
@@ -123,6 +129,7 @@ def add_device_edges(
     explained = (awaited >= 0) & (work.starts - work.ends[awaited] < _NEAR_NS)
     is_pageable = excerpt.work["is_pageable"].fill_null(value=False).to_numpy()
     is_after_unseen = is_late & is_launched & ~has_previous & ~explained & ~is_pageable
+    is_after_unseen &= latencies > _LEAST_REST * work.launched
     launch_ns = np.where(
         is_queued | explained | is_after_unseen, np.minimum(latencies, usual.launch_ns), latencies
     )

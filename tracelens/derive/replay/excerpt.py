@@ -156,7 +156,7 @@ def _spans(trace: Trace, where: pl.Expr, origin: int, until: int) -> pl.DataFram
     """
     kind = pl.col("kind")
     start_ns = pl.col("start_ns")
-    wanted = where & ~kind.is_in(["overhead", "annotation", "nvtx"])
+    wanted = where & ~kind.is_in(["overhead", "annotation"])
     spans = trace.select(
         "spans",
         "start_ns",
@@ -175,7 +175,7 @@ def _spans(trace: Trace, where: pl.Expr, origin: int, until: int) -> pl.DataFram
         process_id="process_id",
         thread_id="thread_id",
         is_op=kind == "op",
-        is_python=kind.is_in(["python", "module"]),
+        is_python=kind.is_in(["python", "module", "nvtx"]),  # an NVTX range costs at both ends, too
         is_generated=(kind == "op") & pl.col("name").cast(pl.String).str.starts_with("triton_"),
         begins_inside=start_ns >= origin,
         ends_inside=_ENDS.le(until),

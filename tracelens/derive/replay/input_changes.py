@@ -9,6 +9,7 @@ import numpy as np
 from tracelens.derive.kernels.pinned_copies import pinned_bytes_per_s
 from tracelens.derive.replay.edges import CALL, COPY, LAUNCH, OP, WAIT, picked
 from tracelens.derive.replay.moment_graph import Flags, Ints
+from tracelens.derive.replay.replay import Replay
 from tracelens.derive.replay.subject import NEVER, Change, Spread, Subject, require
 from tracelens.errors import UsageError
 
@@ -126,7 +127,10 @@ def workers(subject: Subject, value: str | None) -> Spread:
 
 
 def pinned(subject: Subject, _: str | None) -> Change:
-    """Make copies from pageable memory as fast as pinned ones, without a wait of the host."""
+    """Make copies from pageable memory as fast as pinned ones. The host does not wait for them.
+
+    The op that copies neither waits in the copy's call nor in a synchronisation after it.
+    """
     work = subject.replay.excerpt.work
     table = subject.replay.table
     is_pageable = (work["name"].str.starts_with("h2d") & work["is_pageable"]).fill_null(value=False)
@@ -145,16 +149,32 @@ def pinned(subject: Subject, _: str | None) -> Change:
     durations = np.append(took, 0)[np.where(of_copy, table.items, -1)]
     calls = subject.replay.work.calls[rows]
     of_call = np.isin(table.items, calls[calls >= 0])
+    of_synchronisation = np.isin(table.items, _synchronisations(subject.replay, rows))
     usual = subject.replay.usual.launch_ns
 
     def change(weights: Ints) -> Ints:
         changed = np.where(is_copy, np.minimum(weights, durations), weights)
         changed = np.where(is_launch, np.minimum(changed, usual), changed)
-        changed = np.where((table.kinds == WAIT) & of_call, NEVER, changed)
-        is_call = (table.kinds == CALL) & of_call
-        return np.where(is_call, np.minimum(changed, _PINNED_CALL_NS), changed)
+        changed = np.where((table.kinds == WAIT) & (of_call | of_synchronisation), NEVER, changed)
+        is_call = table.kinds == CALL
+        changed = np.where(is_call & of_synchronisation, 0, changed)
+        return np.where(is_call & of_call, np.minimum(changed, _PINNED_CALL_NS), changed)
 
     return change
+
+
+def _synchronisations(replay: Replay, rows: Flags) -> list[int]:
+    """Return the calls that wait for one of these copies, in the op that copies."""
+    op_of = replay.call_ops
+    copy_calls = replay.work.calls
+    return [
+        wait.call
+        for wait in replay.waits
+        if rows[wait.work]
+        and wait.call != copy_calls[wait.work]
+        and op_of[wait.call] >= 0
+        and op_of[wait.call] == op_of[copy_calls[wait.work]]
+    ]
 
 
 def dtype(subject: Subject, value: str | None) -> Change:

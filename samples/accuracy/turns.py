@@ -1,0 +1,155 @@
+"""The parts of docs/accuracy.md on programs timed in turns, and on batch sizes."""
+
+from __future__ import annotations
+
+import json
+import statistics
+from collections.abc import Iterable
+from itertools import permutations
+from pathlib import Path
+from typing import Any
+
+import tracelens as tl
+from samples.accuracy.predictions import Predicted, summary
+from tracelens.derive.replay.predict import Prediction, predict
+
+WHATIF = Path(__file__).resolve().parents[1] / "whatif"
+_EXPRESSIONS = {"dtype": "dtype=bf16"}
+_OF_DOUBLE = {"dtype": "dtype=float64:bf16"}
+_ENDING = ".plain.pt.trace.json.gz"
+
+_TURNS = """\
+## Changes timed in turns
+
+The host of the last section changes its own speed: one program takes 1.8 ms a step, and a second later 2.8, with
+nothing changed. So twelve programs were timed before and after a change in turns, in one process, three times
+([turns](../samples/whatif/turns)): *factor* is the step after over the step before, the median of the three. The step
+before was recorded after the first turn. Some processes stay slower once they have recorded: without the profiler,
+steps take {slower:.0%} longer than before in the median of these programs, and {most:.0%} at the most, where they
+wait for the host. Times in ms are those of the first turn.
+
+"""
+_BATCHES = """\
+## Another batch size
+
+Seven programs were recorded with three batch sizes ([batches](../samples/whatif/batches)): each size is predicted from
+the other two (`batch=16,32:64`). Times are in ms.
+
+"""
+
+
+def _named(trace: tl.Trace, expression: str, other: tl.Trace | None = None) -> Prediction:
+    (found,) = predict(trace, [expression], other=other)
+    return found
+
+
+def _rows() -> list[dict[str, Any]]:
+    rows: list[dict[str, Any]] = json.loads((WHATIF / "turns" / "turns.json").read_text())[
+        "programs"
+    ]
+    return rows
+
+
+def _medians(row: dict[str, Any], option: str) -> list[float]:
+    """The median step of each turn."""
+    return [statistics.median(turn[option]) for turn in row["rounds"]]
+
+
+def turn_rows() -> list[tuple[Predicted, Predicted]]:
+    """Each change: its step after, and its factor."""
+    found = []
+    for row in _rows():
+        program = row["program"]
+        trace = tl.collect(WHATIF / "turns" / f"{program}{_ENDING}")
+        for option in row["rounds"][0]:
+            if option == "-":
+                continue
+            known = _OF_DOUBLE if program == "copy_double" else _EXPRESSIONS
+            expression = known.get(option, option)
+            befores, afters = _medians(row, "-"), _medians(row, option)
+            pairs = zip(befores, afters, strict=True)
+            factor = statistics.median(after / before for before, after in pairs)
+            said = _named(trace, expression)
+            after, low, high = (ns / 1e6 for ns in (said.after_ns, said.low_ns, said.high_ns))
+            expected = said.after_ns / said.before_ns
+            is_held = low <= afters[0] <= high
+            line = (
+                f"| `{expression}` | {program} | {befores[0]:.3f} | {after:.3f} ({low:.3f} to"
+                f" {high:.3f}) | {afters[0]:.3f} | {after / afters[0] - 1:+.1%} | {expected:.2f} |"
+                f" {factor:.2f} | {expected / factor - 1:+.1%} | {'' if is_held else 'outside'} |"
+            )
+            has_sign = abs(factor - 1) < _SMALL or (expected < 1) == (factor < 1)
+            step = Predicted("the step after", after, afters[0], is_held, line, has_sign)
+            of_factor = Predicted("its factor", expected, factor, is_held, "", has_sign)
+            found.append((step, of_factor))
+    return found
+
+
+_HEAD = (
+    "| Change | program | before | predicted | measured | error | factor, predicted | measured |"
+    " error | |"
+)
+_SMALL = 0.05
+"""A change of a step by less may have either sign."""
+
+
+def _slower() -> tuple[float, float]:
+    """How much longer steps take once the process has recorded: in the median, and at the most."""
+    ratios = [_medians(row, "-") for row in _rows() if not row["program"].startswith("input_")]
+    longer = [statistics.fmean(turns[1:]) / turns[0] - 1 for turns in ratios]
+    return statistics.median(longer), max(longer)
+
+
+def batch_rows() -> list[Predicted]:
+    """Each batch size of each program, predicted from the other two."""
+    steps = json.loads((WHATIF / "batches" / "batches.json").read_text())["steps_ms"]
+    found = []
+    for program, by_size in sorted(steps.items()):
+        paths = {size: WHATIF / "batches" / f"{program}.b{size}{_ENDING}" for size in by_size}
+        if len(by_size) < 3 or not all(path.exists() for path in paths.values()):
+            continue
+        traces = {size: tl.collect(path) for size, path in paths.items()}
+        for first, second, wanted in permutations(sorted(by_size, key=int)):
+            if int(first) > int(second):
+                continue
+            expression = f"batch={first},{second}:{wanted}"
+            said = _named(traces[first], expression, traces[second])
+            after, low, high = (ns / 1e6 for ns in (said.after_ns, said.low_ns, said.high_ns))
+            measured = by_size[wanted]
+            is_held = low <= measured <= high
+            line = (
+                f"| {program} | `{expression}` | {by_size[first]:.3f}, {by_size[second]:.3f} |"
+                f" {after:.3f} ({low:.3f} to {high:.3f}) | {measured:.3f} |"
+                f" {after / measured - 1:+.1%} | {'' if is_held else 'outside'} |"
+            )
+            found.append(Predicted("batch", after, measured, is_held, line))
+    return found
+
+
+def _groups(rows: Iterable[Predicted]) -> list[str]:
+    """The table of errors, without the row of all groups."""
+    return [line for line in summary(rows) if not line.startswith("| all |")]
+
+
+def section() -> str:
+    """Both sections."""
+    turns = turn_rows()
+    batches = batch_rows()
+    slower, most = _slower()
+    lines = [
+        _TURNS.format(slower=slower, most=most),
+        *_groups(part for pair in turns for part in pair),
+        "",
+        _HEAD,
+        "| --- | --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: | --- |",
+        *(step.line for step, _ in turns),
+        "",
+        _BATCHES,
+        *_groups(batches),
+        "",
+        "| Program | | both | predicted | measured | error | |",
+        "| --- | --- | ---: | ---: | ---: | ---: | --- |",
+        *(row.line for row in batches),
+        "",
+    ]
+    return "\n".join(lines).replace("\n\n\n", "\n\n")
