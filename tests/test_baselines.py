@@ -2,11 +2,13 @@
 
 from pathlib import Path
 
+import polars as pl
 import pytest
 
 from tests.command_line import Result, command_line
 from tests.test_gate import run
 from tracelens.errors import SourceError, UsageError
+from tracelens.schemas import TABLES
 from tracelens.trace import Trace
 from tracelens.trace.baselines import LATEST, add_run, folder_of, runs_of, with_runs
 
@@ -57,6 +59,24 @@ def test_a_name_may_stand_behind_a_folder() -> None:
     assert folder_of("kept/here/net") == Path("kept/here/net")
     assert add_run("kept/net", run(100)).parent == Path("kept/net")
     assert len(runs_of("kept/net")) == 1
+
+
+def test_a_run_of_another_program_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
+    """Kernels and layers of other names are another program's: nothing of such a call is kept."""
+    one, more = stored("one.tracelens", 100), stored("more.tracelens", 110)
+    other = run(100)
+    tables = {name: other.frame(name) for name in TABLES}
+    for table, column in (("kernels", "name"), ("layers", "module_path")):
+        tables[table] = tables[table].with_columns(pl.lit("another").alias(column))
+    Trace(other.manifest, {name: frame.lazy() for name, frame in tables.items()}).write(
+        "o.tracelens"
+    )
+    mixed = command_line(capsys, "baseline", "add", "net", one, "o.tracelens")
+    assert mixed.code == 2
+    assert "are two programs" in mixed.err
+    assert command_line(capsys, "baseline", "add", "net", one).code == 0
+    assert command_line(capsys, "baseline", "add", "net", more, "o.tracelens").code == 2
+    assert len(runs_of("net")) == 1
 
 
 def test_too_few_runs_are_said(capsys: pytest.CaptureFixture[str]) -> None:

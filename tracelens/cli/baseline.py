@@ -1,5 +1,6 @@
 """The command `baseline`: keep runs under a name, for `report --against baseline:NAME`."""
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
 
@@ -9,7 +10,10 @@ import typer
 from tracelens.cli.io import open_any, plain, progress
 from tracelens.cli.next_step import suggest
 from tracelens.cli.output import emit, tell
+from tracelens.derive.comparing.comparability import unrelated
+from tracelens.errors import UsageError
 from tracelens.storage.addresses import shown
+from tracelens.trace import Trace
 from tracelens.trace.baselines import (
     FOLDER,
     LATEST,
@@ -54,9 +58,11 @@ def add(
 ) -> None:
     """Add runs to a baseline; make the baseline where there is none.
 
-    A new run is judged by the spread of three or more runs, and by the latest ten at most.
+    A new run is judged by the spread of three or more runs, and by the latest ten at most. Runs of
+    another program are refused, and then none is added.
     """
     runs = [open_any([path]) for path in traces]
+    _check_one_program(name, runs)
     for run in runs:
         with progress(f"adding to {name}"):
             place = add_run(name, run)
@@ -65,6 +71,19 @@ def add(
     if n_runs < 3:
         tell(f"{name} has {n_runs} of the 3 runs that a new one is judged by; add more")
     suggest(f'tracelens report TRACE --against {PREFIX}{name} --fail-on "gpu_time > +5%"')
+
+
+def _check_one_program(name: str, runs: Sequence[Trace]) -> None:
+    """Raise UsageError if these runs and the latest one of the baseline are of several programs."""
+    kept = runs_of(name)[-1:] if run_names(folder_of(name)) else []
+    first, *others = [*map(Trace.open, kept), *runs]
+    for run in others:
+        reason = unrelated(first, run)
+        if reason is not None:
+            raise UsageError(
+                f"{name}: a baseline has the runs of one program;"
+                f" {reason.partition(';')[0]}; add it under another name"
+            )
 
 
 @app.command("list")
