@@ -138,6 +138,12 @@ const wait = setInterval(async () => {
   found.stack = [...timeline.querySelectorAll(".details ol li")].map((one) => one.textContent);
   const buttons = [...timeline.querySelectorAll(".details button")];
   found.rows = buttons.map((one) => one.textContent);
+  scrollTo(0, 0);
+  const table = document.getElementById("top_kernels"), isSeen = ({top, bottom}) => top >= 0 && bottom <= innerHeight;
+  found.seen = [isSeen(table.querySelector("tbody tr").getBoundingClientRect())];
+  buttons[1].click();
+  found.seen.push(isSeen(document.activeElement.getBoundingClientRect()));
+  found.row = document.activeElement.cells?.[0].textContent;
   buttons[0].click();
   found.launch = terms().what;
   const tall = canvas.height;
@@ -206,6 +212,8 @@ def test_a_click_tells_of_a_bar_and_steps_are_chosen(
     }
     assert found["stack"] == [f"{SCRIPT} (op)", "train.py(3): step (python)"]
     assert found["rows"] == ["Show its launch", "gemm in top kernels (1)"]
+    assert found["seen"] == [False, True]
+    assert found["row"] == "gemm"
     assert found["launch"] == "launch"
     assert found["taller"]
     assert found["steps"] == [

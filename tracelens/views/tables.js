@@ -293,7 +293,9 @@ function drawTable(place, told) {
         sought.value = word;
         draw({search: word, page: 0});
       }
-      place.closest("section").scrollIntoView();
+      place.scrollIntoView();
+      const isOf = (row) => [...row.cells].some((cell) => (cell.querySelector(".whole") ?? cell).textContent === word);
+      ([...body.rows].find(isOf) ?? body.rows[0])?.focus({preventScroll: true});
     },
   });
   const button = element("button", {type: "button", onclick: async () => {
