@@ -6,6 +6,7 @@ import json
 import math
 import re
 from dataclasses import replace
+from pathlib import Path
 
 import polars as pl
 import pytest
@@ -24,6 +25,7 @@ from tests.sample_reports import (
     section,
     trace,
 )
+from tracelens import collect
 from tracelens.derive.rank_ranges import merge_ranks
 from tracelens.derive.time.model import time_model
 from tracelens.report import Report, build_report
@@ -326,3 +328,12 @@ def test_whatever_is_hostile_stays_text(monkeypatch: pytest.MonkeyPatch) -> None
         ]
         assert any("onerror" in word for word in words)
         assert all(word.isprintable() for word in words)
+
+
+@pytest.mark.slow
+def test_each_view_of_a_job_has_all_steps_of_its_rank_above_it() -> None:
+    page = to_html(build_report(collect(Path(__file__).parents[1] / "samples" / "ranks")), rows=1)
+    tags = tags_of(page).found
+    ranks = {about["data-rank"] for _, about in tags if about.get("data-step")}
+    assert ranks == {"ranks 1, 0", "rank 0", "rank 1"}
+    assert {about["data-overview"] for _, about in tags if "data-overview" in about} == ranks

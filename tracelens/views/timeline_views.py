@@ -104,19 +104,19 @@ def view_names(timeline: Timeline) -> tuple[str, str]:
 
 
 def overviews(report: Report, model: TimeModel, drawn: list[Timeline]) -> dict[str, dict[str, Any]]:
-    """Return all steps of each rank that is drawn by itself, by the words that choose it."""
+    """Return all steps of the rank that each view is of, by the words that choose its rank."""
     steps = model.program_steps.sort("start_ns")
-    overviews_by_rank = {}
-    for rank in dict.fromkeys(view.drawn_step.rank for view in drawn if len(view.ranks) == 1):
+    overviews_by_name = {}
+    ranks = {view_names(view)[0]: view.drawn_step.rank for view in drawn}
+    for whose, rank in ranks.items():
         rank_steps = steps.filter(pl.col("rank") == rank)
         if rank_steps.height > 1:
-            choices = {
-                view.drawn_step.step: view_names(view)[1] for view in drawn if view.ranks == [rank]
-            }
-            overviews_by_rank[f"rank {rank}"] = _overview(
-                rank_steps, _working(report, rank), choices
-            )
-    return overviews_by_rank
+            names = [(view.drawn_step.step, *view_names(view)) for view in drawn]
+            choices = {step: word for step, name, word in names if name == whose}
+            overview = _overview(rank_steps, _working(report, rank), choices)
+            of = f" of rank {rank}" if len(ranks) > 1 else ""
+            overviews_by_name[whose] = overview | {"of": of}
+    return overviews_by_name
 
 
 def _overview(
