@@ -64,7 +64,10 @@ def test_a_graph_is_read(tmp_path: Path, name: str) -> None:
 @pytest.mark.parametrize(
     ("changed", "said"),
     [
-        ({"version": 2}, "version 2, this tracelens reads tracelens-graph up to 1; upgrade"),
+        (
+            {"version": 2},
+            "version 2, this tracelens reads tracelens-graph up to 1; install a newer",
+        ),
         (
             {"nodes": [NODE | {"arguments": ["text"]}]},
             "expected a tracelens-graph sidecar, found Invalid",

@@ -18,6 +18,9 @@ _PENDING = ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.c_void_p)
 _AGAIN_S = 0.02
 _kept: list[Any] = []
 
+OWN_THREADS = "tracelens"
+"""How the names of the recorder's own threads begin."""
+
 
 def is_main_thread() -> bool:
     """Return whether this is the main thread.
@@ -107,6 +110,7 @@ def later(
 
     def start(after: float) -> None:
         timer = threading.Timer(after, lambda: in_main_thread(come))
+        timer.name = f"{OWN_THREADS}-timer"
         timer.daemon = True
         timers[:] = [timer]
         timer.start()

@@ -20,6 +20,7 @@ from .modules import ModuleCalls, describe_modules, numbered_modules
 from .opening import Opening
 from .own_calls import OwnCalls
 from .settings import Settings
+from .settling import LONG_PAUSE_NS, Settling
 from .status_file import DONE, RECORDING, StatusFile
 from .step_times import ACTIVE, FIRST, PLAIN, SETTLING, TIMED, WARMUP, StepTimes
 from .steps import BEGIN_STEPS, StepFinder
@@ -55,6 +56,8 @@ class Recorder:
         self._n_prepared = 0
         self.times = StepTimes()
         self._n_after = 0
+        self._settling = Settling()
+        self._is_settled = True
         self._first_marked = 0
         self._window: Any = None
         self._calls: ModuleCalls | None = None
@@ -113,8 +116,11 @@ class Recorder:
         """End one step and begin the next."""
         if self._is_finished or self.times.began_ns is None:
             return
-        self.times.end(self.n, self._state(), is_after=self._is_done)
-        self._n_after += self._is_done and self._state() in (PLAIN, SETTLING)
+        ended_ns = time.perf_counter_ns()
+        state = self._state()
+        self.times.end(self.n, state, is_after=self._is_done)
+        is_after = self._is_done and state in (PLAIN, SETTLING)
+        self._n_after += is_after and self._settling.is_over()
         self.n += 1
         with self._telling():
             if self._window is not None and not self._is_done:
@@ -124,13 +130,17 @@ class Recorder:
         self._follow_light()
         if self._n_after > TIMED:
             self.finder.remove()
+        pause_ns = time.perf_counter_ns() - ended_ns
+        if self._is_done and pause_ns > LONG_PAUSE_NS:
+            self._settling.begin(pause_ns)
+        self._is_settled = self._settling.is_over()
         self.times.begin(self._state())
 
     def _state(self) -> str:
         """Return the profiler's state in step `self.n`."""
         if self._is_done:
             light = self._light.state(self.n) if self._light is not None else None
-            return light or (PLAIN if self._n_after else SETTLING)
+            return light or (PLAIN if self._n_after and self._is_settled else SETTLING)
         if self.settings.window_s is not None:
             # The mark of step 0 begins where the window does, which may be long before the step.
             action = (

@@ -1,0 +1,55 @@
+"""Tell when a program that was held up does its usual steps again."""
+
+from __future__ import annotations
+
+import sys
+import threading
+import time
+from multiprocessing import active_children
+
+from .at_exit import OWN_THREADS
+
+LONG_PAUSE_NS = 10_000_000
+"""Pauses between steps that are shorter are the recorder's usual work, and fill no queue."""
+
+
+class Settling:
+    """Wait for as long after a pause as the pause was, in which the main thread wrote a trace.
+
+    In such a pause a loader's workers, and other threads, fill their queues. The next steps find
+    ready what they otherwise wait for: they are no measure of the program, nor is a window that
+    records them. A program that takes what is ready at twice the speed at which it is made, or
+    faster, has emptied its queues in that time.
+
+    Ranks of a job do not settle, as all have to record the same steps.
+    """
+
+    def __init__(self) -> None:
+        self._until_ns = 0
+
+    def begin(self, pause_ns: int) -> None:
+        """Note that the main thread was held up for so long, until now."""
+        if _has_producers() and not _is_in_job():
+            self._until_ns = max(time.perf_counter_ns() + pause_ns, self._until_ns)
+
+    def is_over(self) -> bool:
+        """Return whether steps are the program's usual ones again, as far as can be told."""
+        return time.perf_counter_ns() >= self._until_ns
+
+
+def _has_producers() -> bool:
+    """Return whether the program has other threads, or processes, that go on in a pause."""
+    names = (thread.name for thread in threading.enumerate())
+    threads = [name for name in names if not name.startswith((OWN_THREADS, "MainThread"))]
+    return bool(threads or active_children())
+
+
+def _is_in_job() -> bool:
+    """Return whether this process is a rank of several."""
+    distributed = sys.modules.get("torch.distributed")
+    return bool(
+        distributed is not None
+        and distributed.is_available()
+        and distributed.is_initialized()
+        and distributed.get_world_size() > 1
+    )
