@@ -19,7 +19,7 @@ _AGAIN_S = 0.02
 _kept: list[Any] = []
 
 OWN_THREADS = "tracelens"
-"""How the names of the recorder's own threads begin."""
+"""Names of threads that are the recorder's own begin with this."""
 
 
 def is_main_thread() -> bool:
