@@ -22,6 +22,12 @@ def span(kind: str, name: str, start: float, end: float, **more: Any) -> Row:
     return timed(start, end, kind=kind, name=name, **more)
 
 
+def many_ops(name: str, start: int, end: int) -> list[Row]:
+    """An op that calls short ones one after another, so that it never works for long in one."""
+    short = [span("op", "aten::view", at, min(at + 50, end)) for at in range(start, end, 50)]
+    return [span("op", name, start, end), *short]
+
+
 def mark(step: int, start: float, end: float, **more: Any) -> Row:
     """A step's mark as torch writes it."""
     return span("annotation", f"ProfilerStep#{step}", start, end, **more)

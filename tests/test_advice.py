@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from tests.programs import Row, api, launch, mark, program, span, work
+from tests.programs import Row, api, launch, many_ops, mark, program, span, work
 from tests.test_copy_cost import CAST
 from tests.test_verdict import unprofiled
 from tracelens.analyses.verdict import verdict
@@ -82,7 +82,7 @@ def loader(kind: str) -> Row:
             "Shorten this work of the host, or do it while the device works",
         ),
         (
-            idle(span("op", "aten::mm", 5_000, 9_100)),
+            idle(*many_ops("aten::mm", 5_000, 9_100)),
             "Launch fewer kernels: a CUDA graph, torch.compile or larger batches",
         ),
     ],
@@ -212,7 +212,7 @@ def test_what_recording_ops_may_have_added(n_ops: int, said: str) -> None:
 def test_a_graph_is_advised_to_a_program_without_one(
     spans: tuple[Row, ...], calls: tuple[Row, ...], said: str | None
 ) -> None:
-    found = advise(idle(span("op", "aten::mm", 5_000, 9_100), *spans, calls=calls))
+    found = advise(idle(*many_ops("aten::mm", 5_000, 9_100), *spans, calls=calls))
     assert [text[: len(said or "")] for text in found] == ([said] if said else [])
     assert not any("a CUDA graph, torch.compile" in text for text in found)
 

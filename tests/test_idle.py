@@ -322,7 +322,8 @@ def test_loading_takes_three_times_a_later_launch() -> None:
     )  # 3 x 974 = 2,922
 
 
-def test_a_kernel_that_always_takes_long_to_launch_is_not_loaded() -> None:
+def test_an_op_that_always_takes_long_to_launch_loads_nothing() -> None:
+    """The host works in it: launching takes microseconds."""
     spans = [
         mark(0, 0, 9_000),
         span("op", "aten::conv2d", 1_000, 4_000),
@@ -335,4 +336,4 @@ def test_a_kernel_that_always_takes_long_to_launch_is_not_loaded() -> None:
         work(7_920, 9_000, 2, name="b"),
     ]
     trace = program(spans, calls, kernels)
-    assert causes(trace) == total((1_000, 3_920, "launch"), (5_000, 7_920, "launch"))
+    assert causes(trace) == total((1_000, 3_920, "host"), (5_000, 7_920, "host"))

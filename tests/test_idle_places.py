@@ -6,7 +6,7 @@ import polars as pl
 import pytest
 
 from tests.idle_cases import causes, places
-from tests.programs import Row, api, launch, mark, program, span, work
+from tests.programs import Row, api, launch, many_ops, mark, program, span, work
 from tracelens.analyses import idle_gaps
 from tracelens.schemas.results.time import IDLE_GAPS
 from tracelens.trace import Trace
@@ -112,7 +112,7 @@ def test_places_in_a_program_with_stacks(
             "host",
             "between the step's begin and aten::add",
         ),
-        ([span("op", "aten::mm", 1_000, 5_100)], [], "launch", "cudaLaunchKernel"),
+        (many_ops("aten::mm", 1_000, 5_100), [], "launch", "cudaLaunchKernel"),
     ],
 )
 def test_places_without_stacks(inner: list[Row], calls: list[Row], cause: str, what: str) -> None:
@@ -127,7 +127,7 @@ def test_the_place_of_launching_and_loading_is_the_op() -> None:
     spans = [
         mark(0, 0, 9_000),
         span("op", "aten::conv2d", 1_000, 3_000),
-        span("op", "aten::mm", 4_000, 6_000),
+        *many_ops("aten::mm", 4_000, 6_000),
     ]
     calls = [launch(0, 10), launch(2_900, 2_910, site_id=0), launch(5_900, 5_910, site_id=1)]
     kernels = [
@@ -150,7 +150,7 @@ def test_the_place_of_launching_names_the_calling_function(inner: list[Row]) -> 
         span("python", "train.py(12): step", 1, 8_000),
         *inner,
         span("op", "aten::linear", 1_000, 7_000),
-        span("op", "aten::mm", 1_100, 6_900),
+        *many_ops("aten::mm", 1_100, 6_900),
     ]
     calls = [launch(0.2, 0.5), launch(6_800, 6_810, site_id=0)]
     kernels = [work(1, 1_000, 0), work(6_820, 9_000, 1)]

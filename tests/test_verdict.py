@@ -7,7 +7,7 @@ import polars as pl
 import pytest
 
 from tests.cases import make_trace
-from tests.programs import Row, api, launch, mark, program, span, work
+from tests.programs import Row, api, launch, many_ops, mark, program, span, work
 from tracelens.analyses.verdict import notes, verdict
 from tracelens.answers import make_answer
 from tracelens.derive.time.bounds import bound_words
@@ -73,7 +73,7 @@ def only(trace: Trace) -> dict[str, Any]:
             4_990 / 9_500,
             "cuModuleLoadData",
         ),
-        (idle(span("op", "aten::mm", 4_000, 9_050)), "launch", HALF, "cudaLaunchKernel"),
+        (idle(*many_ops("aten::mm", 4_000, 9_050)), "launch", HALF, "cudaLaunchKernel"),
         (idle(span("annotation", "checkpoint", 4_000, 8_990)), "host", 4_990 / 9_500, "checkpoint"),
         (
             program([STEP], [launch(0, 10)], [*busy(0, 4_000), work(9_000, 9_500)]),
@@ -184,7 +184,7 @@ def test_two_runs_of_one_program_get_one_label() -> None:
     """
     found = []
     for idle_from in (7_030, 6_940):
-        spans = [mark(0, 0, 10_000), span("op", "aten::mm", idle_from, 9_999)]
+        spans = [mark(0, 0, 10_000), *many_ops("aten::mm", idle_from, 9_999)]
         kernels = [*busy(0, idle_from), work(9_999, 10_000, 1)]
         found.append(only(program(spans, [launch(0, 10), launch(9_980, 9_999)], kernels)))
     assert [(row["bound"], row["second"]) for row in found] == [("compute", "launch")] * 2
@@ -290,7 +290,7 @@ def test_it_is_judged_by_the_step_without_the_profiler() -> None:
 
     The device computes 1,557 of them: 68 %, not 19 %.
     """
-    spans = [mark(0, 0, 8_150), span("op", "aten::mm", 1_000, 7_600)]
+    spans = [mark(0, 0, 8_150), *many_ops("aten::mm", 1_000, 7_600)]
     calls = [launch(0, 10), launch(7_590, 7_600)]
     kernels = [*busy(0, 1_000), work(7_600, 8_157, 1)]
     plain = only(program(spans, calls, kernels))

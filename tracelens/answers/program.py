@@ -3,6 +3,7 @@
 Without a device, the answer is about the process.
 """
 
+import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -25,7 +26,7 @@ from tracelens.derive.kernels.work_kinds import language_kinds
 from tracelens.derive.replay.unprofiled import bounds_of_range, unprofiled_steps
 from tracelens.derive.time.activity_places import PROFILER
 from tracelens.derive.time.advice_rules import WORKERS
-from tracelens.derive.time.bounds import PART_WORDS, PROCESS_WORDS, UNRECORDED
+from tracelens.derive.time.bounds import INSIDE_OP, PART_WORDS, PROCESS_WORDS, UNRECORDED
 from tracelens.derive.time.cpu_only import READS, count_reads, reads_of, unseen_device
 from tracelens.derive.time.graph_use import count_captured, is_capture
 from tracelens.derive.time.host_waits import is_wait
@@ -254,7 +255,10 @@ def no_change(rank: RankTime) -> str:
 def special_words(
     model: TimeModel, rank: RankTime, bound: str, where: str | None, *, reads: bool = False
 ) -> str | None:
-    """Describe a program that only reads single values or only waits; None for others."""
+    """Describe a program that only reads single values, works in an op or waits.
+
+    Return None for others.
+    """
     if reads:
         return "The program reads single values back"
     if bound != "host" or where is None:
@@ -268,9 +272,12 @@ def special_words(
             if rank.is_process
             else "The GPU is idle while the program sleeps or waits"
         )
-    if where.startswith(UNRECORDED) and not rank.is_process:
+    if rank.is_process:
+        return None
+    if where.startswith(UNRECORDED):
         return "The GPU waits for the program, which calls no op meanwhile"
-    return None
+    is_in_op = is_most and re.search(INSIDE_OP, where)
+    return "The GPU waits for the host, which is busy inside an op" if is_in_op else None
 
 
 def program_sentence(rank: RankTime, bound: str, share: str, *, special: str | None = None) -> str:

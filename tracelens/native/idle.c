@@ -50,8 +50,8 @@ static void count(struct walk *walk, unsigned cause, int64_t place, int64_t star
         place = walk->wait_place;
     } else if (walk->gap < idle->n_work) {
         add(&idle->launching[walk->gap], ns);
-        if (idle->loaded && idle->loaded[walk->gap])
-            cause = LOADING;
+        if (idle->true_causes && idle->true_causes[walk->gap] < N_CAUSES)
+            cause = idle->true_causes[walk->gap];
     }
     add(&idle->sums[(2 * walk->window + (size_t)walk->is_within) * N_CAUSES + cause], ns);
     if (walk->window == idle->n_windows || !idle->counted[walk->window])

@@ -275,7 +275,7 @@ static PyObject *py_idle_time(PyObject *module, PyObject *args)
     struct idle idle = {
         .work = {{held.at[0].n, held.at[0].data, held.at[1].data, held.at[2].data, held.at[3].data},
                  {held.at[4].n, held.at[4].data, held.at[5].data, held.at[6].data, held.at[7].data}},
-        .n_work = held.at[0].n + held.at[4].n, .loaded = held.at[8].data,
+        .n_work = held.at[0].n + held.at[4].n, .true_causes = held.at[8].data,
         .n_calls = held.at[9].n, .returned = held.at[9].data, .places = held.at[10].data, .threads = held.at[11].data,
         .n_threads = held.at[12].n, .own = held.at[12].data, .shared = held.at[13].data, .mains = held.at[14].data,
         .n_tracks = held.at[15].n, .segments = held.at[15].data, .lasts = held.at[16].data,
@@ -288,7 +288,7 @@ static PyObject *py_idle_time(PyObject *module, PyObject *args)
         .busy = held.at[29].data, .sums = held.at[30].data, .cells = held.at[31].data, .launching = held.at[32].data,
     };
     size_t n_cells = held.at[31].n / N_MEASURES;
-    if (held.at[32].n != idle.n_work || (idle.loaded && held.at[8].n != idle.n_work))
+    if (held.at[32].n != idle.n_work || (idle.true_causes && held.at[8].n != idle.n_work))
         return refuse(&held, "columns of one length");
     if (held.at[29].n != N_UNIONS * (idle.n_windows + 1) || held.at[30].n != 2 * N_CAUSES * (idle.n_windows + 1) ||
         !n_cells || n_cells % N_CAUSES || held.at[31].n % N_MEASURES)

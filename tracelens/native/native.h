@@ -171,7 +171,7 @@ struct work {
 struct idle {
     struct work work[2];   /* kernels, and all else */
     size_t n_work;         /* of both */
-    const uint8_t *loaded; /* of each work whether launching before it is loading; NULL: of none */
+    const uint8_t *true_causes; /* of each work what launching before it counts as; NULL: as launching */
     size_t n_calls;
     const int64_t *returned; /* when */
     const int32_t *places, *threads; /* threads: NULL where there is one only */

@@ -8,11 +8,12 @@ import polars as pl
 
 from tracelens.derive.columns.intervals import covered_ns
 from tracelens.derive.kernels.copy_casts import casts_after_copies
+from tracelens.derive.kernels.large_scores import has_large_scores
 from tracelens.derive.kernels.pinned_copies import LARGE_COPY, pinned_bytes_per_s
 from tracelens.derive.processes.cpu_work import COPY
-from tracelens.derive.time.bounds import UNRECORDED
+from tracelens.derive.time.bounds import INSIDE_OP, UNRECORDED
 from tracelens.derive.time.cpu_only import busiest_places, reads_of
-from tracelens.derive.time.graph_use import GraphUse, graph_use
+from tracelens.derive.time.graph_use import GraphUse, graph_use, op_of_changing_sizes
 from tracelens.derive.time.host_waits import WAITS
 from tracelens.derive.time.judged_program import JudgedProgram
 from tracelens.derive.time.migrations import migrations, stalls_by_place, waiting_kernels
@@ -24,7 +25,6 @@ _UNFUSED_LAUNCHES = 20
 
 None of these kernels works on many tensors at once.
 """
-_LARGE_SCORES = 128 * 128
 _REPEATED = 10
 """In a trace without steps: memory allocated and released this often counts as not cached."""
 _DEVICE_ALLOCATES = r"^(cuda|hip)Malloc$|^hipExtMallocWithFlags$|^cuMem(Alloc|Create)(_v2)?$"
@@ -59,6 +59,10 @@ _INSIDE_TORCH = (
     r"(?:\((?:defined at )?\d+\))?: \S+)$"
 )
 """Places of the host's time that are torch's own code, which a program cannot shorten itself."""
+_BY_OP = (
+    "The host works in this op before it launches: keep its sizes the same, or use another"
+    " implementation"
+)
 _BETWEEN_OPS = "Shorten what the program does outside of ops, or do it in a thread or process"
 _UNSEEN = "Shorten this work of the host (stacks would show it), or do it while the device works"
 _BY_HOST_PLACE = {
@@ -66,6 +70,10 @@ _BY_HOST_PLACE = {
     _INSIDE_TORCH: _BY_TORCH,
     rf"^(?:{'|'.join(UNRECORDED)})": _UNSEEN,
 }
+_OF_CHANGING_SIZES = (
+    "Launch fewer kernels: larger batches, or a CUDA graph once sizes stay the same (those of {}"
+    " change from step to step)"
+)
 _BY_WAIT = {
     r"aten::(?:item|_local_scalar_dense)\b": "Read the value later or less often (.item(), float(), if)",
     r"aten::(?:nonzero|masked_select|index\w*|unique\w*)\b": (
@@ -119,6 +127,8 @@ def _idle(program: JudgedProgram) -> Iterator[Rule]:
         if cause == "host" and not program.trace.has("kernels"):
             text = _BETWEEN_OPS
         kinds = {"host": _BY_HOST_PLACE, "sync": _BY_WAIT}.get(cause, {})
+        if cause == "host" and _is_mostly(places, INSIDE_OP):
+            kinds = kinds | {_in_launching_ops(program.trace): _BY_OP}
         text = next((say for kind, say in kinds.items() if _is_mostly(places, kind)), text)
         if cause == "allocation":
             text = _uncached(program) or words
@@ -129,8 +139,15 @@ def _idle(program: JudgedProgram) -> Iterator[Rule]:
             section="idle_gaps",
             is_of_host=cause != "sync",
             places=places,
-            expression=_EXPRESSIONS.get(cause),
+            expression=None if text == _BY_OP else _EXPRESSIONS.get(cause),
         )
+
+
+def _in_launching_ops(trace: Trace) -> str:
+    """Return a pattern of the places inside operators that launch."""
+    ops = trace.select("sites", "op")["op"].drop_nulls().unique().sort()
+    names = [re.escape(op) for op in ops if re.search(INSIDE_OP, op)]
+    return rf"(?:^|> )(?:{'|'.join(names) or '(?!)'})$"
 
 
 def _by_loader(places: list[tuple[str, int]]) -> str | None:
@@ -184,12 +201,17 @@ def _launches(program: JudgedProgram) -> Iterator[Rule]:
     of_process = not program.trace.has("kernels")
     if use == GraphUse.CAPTURED:
         return
+    is_worth = program.parts["launch"] >= WORTH_IT * program.total_ns
+    asks_for_graph = is_worth and not of_process and use != GraphUse.REPLAYED
+    changing = op_of_changing_sizes(program.trace) if asks_for_graph else None
     reads = _reads(program) if of_process else None
     if reads is not None:
         yield reads
+    text = _LAUNCHES[use] if changing is None else _OF_CHANGING_SIZES.format(changing)
+    is_without = of_process or use == GraphUse.REPLAYED or changing is not None
     yield Rule(
         ns=program.parts["launch"] - (reads.ns if reads is not None else 0),
-        text=_OF_PROCESS if of_process else _LAUNCHES[use],
+        text=_OF_PROCESS if of_process else text,
         cause="launch",
         section="idle_gaps, top_ops" if of_process else "idle_gaps, dispatch_depth",
         is_of_host=True,
@@ -198,7 +220,7 @@ def _launches(program: JudgedProgram) -> Iterator[Rule]:
             for what, ns in program.places_of("launch")
             if reads is None or what not in dict(reads.places)
         ],
-        expression=None if of_process or use == GraphUse.REPLAYED else "cuda_graph",
+        expression=None if is_without else "cuda_graph",
     )
 
 
@@ -344,7 +366,7 @@ def _attention(program: JudgedProgram) -> Iterator[Rule]:
     is_softmax = pl.col("primitive") == "softmax"
     softmax = program.kernels.filter(is_softmax & pl.col("op").str.contains(r"^aten::_?softmax"))
     saved = int(softmax["ns"].sum())
-    if saved < WORTH_IT * program.total_ns or not _has_large_scores(program.trace):
+    if saved < WORTH_IT * program.total_ns or not has_large_scores(program.trace):
         return
     is_product = program.kernels["op"].str.contains(r"^aten::(bmm|baddbmm|matmul)$")
     if is_product.fill_null(value=False).any():
@@ -353,25 +375,6 @@ def _attention(program: JudgedProgram) -> Iterator[Rule]:
             " matrix products"
         )
         yield Rule(saved, words, "compute", "top_kernels")
-
-
-def _has_large_scores(trace: Trace) -> bool:
-    """Return whether a softmax's recorded input shape is a batch of large matrices."""
-    is_softmax = pl.col("name") == "aten::_softmax"
-    softmaxes = trace.select("spans", "input_shapes", where=is_softmax)
-    shapes = (
-        softmaxes["input_shapes"]
-        .unique()
-        .cast(pl.String)
-        .str.extract(r"^\[\[(?:\d+, ?)+(\d+, ?\d+)\]")
-        .drop_nulls()
-    )
-    sizes = (
-        shapes.str.split(",")
-        .list.eval(pl.element().str.strip_chars().cast(pl.Int64))
-        .list.agg(pl.element().product())
-    )
-    return bool((sizes >= _LARGE_SCORES).any())
 
 
 def _communication(program: JudgedProgram) -> Iterator[Rule]:

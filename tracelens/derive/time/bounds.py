@@ -17,6 +17,8 @@ PART_WORDS = {
 """Each part of the time as a noun, as sentences, cards and pages print it."""
 UNRECORDED = ("between ", "before ", "after ")
 """Beginnings of places at which nothing was recorded; they name the events before and after."""
+INSIDE_OP = r"(?:^|> )\w+::\w+(?:\.\w+)?$"
+"""Places inside an operator, such as aten::add or aten::add.out."""
 PROCESS_WORDS = PART_WORDS | {
     "compute": "arithmetic",
     "launch": "calling ops",

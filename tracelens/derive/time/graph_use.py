@@ -1,9 +1,10 @@
-"""Tell whether a program replays device graphs, captures them, or is compiled without them."""
+"""Tell whether a program replays, captures or leaves out device graphs, or is of changing sizes."""
 
 from enum import Enum
 
 import polars as pl
 
+from tracelens.derive.time.thread_axis import LAUNCHES
 from tracelens.trace import Trace
 
 _CAPTURES = r"^(cuda|hip)Stream(Begin|End)Capture|^cuStream(Begin|End)Capture"
@@ -71,3 +72,36 @@ def _graph_use(trace: Trace) -> GraphUse:
     distinct_names = trace.select("spans", "name")["name"].unique()
     names = distinct_names.cast(pl.String)
     return GraphUse.COMPILED if names.str.contains(_COMPILED).any() else GraphUse.NONE
+
+
+def op_of_changing_sizes(trace: Trace) -> str | None:
+    """Name the op that launches most of what is launched with other sizes in most steps.
+
+    An op's sizes are the shapes of its inputs. They change where the most frequent ones are those
+    of less than half of the steps: a first or last step of its own leaves the others one graph.
+    Steps in which the op launches another number of times are not compared. None without steps or
+    shapes, and where no sizes change.
+    """
+    return trace.derived(_op_of_changing_sizes)
+
+
+def _op_of_changing_sizes(trace: Trace) -> str | None:
+    is_launch = pl.col("kind").is_in(LAUNCHES) & pl.col("step").is_not_null()
+    calls = trace.select("api_calls", "rank", "step", "span_id", where=is_launch)
+    has_shapes = pl.col("input_shapes").is_not_null()
+    spans = trace.select("spans", "rank", "span_id", "name", "input_shapes", where=has_shapes)
+    launches = calls.join(spans, on=["rank", "span_id"])
+    sizes = launches.group_by("rank", "step", "name").agg(
+        n=pl.len(), sizes=pl.col("input_shapes").cast(pl.String).sort().str.join(";")
+    )
+    changing = (
+        sizes.group_by(["rank", "name", "n"])
+        .agg(
+            most_frequent=pl.col("sizes").unique_counts().max(),
+            n_steps=pl.len(),
+            launches=pl.col("n").sum(),
+        )
+        .filter(2 * pl.col("most_frequent") < pl.col("n_steps"))
+        .sort("launches", "name", descending=[True, False])
+    )
+    return None if changing.is_empty() else str(changing["name"][0])

@@ -7,28 +7,26 @@ from collections.abc import Iterator, Mapping
 
 import polars as pl
 
+from tracelens.derive.columns.intervals import covered_ns
 from tracelens.derive.columns.split_intervals import cut_rows
+from tracelens.derive.time.busy_ops import LOADING_NS, busy_ops
 from tracelens.derive.time.device_work import Device, DeviceWork, call_rows
 from tracelens.derive.time.host_time import HostTime
 from tracelens.derive.time.host_tracks import UNKNOWN
 from tracelens.schemas.events import CAUSES
 from tracelens.trace import Trace
 
-LOADING_NS = 1_000_000
-"""A launching op that takes this long before a kernel's first use loads the kernel.
-
-Other launches take microseconds.
-"""
 _MUCH_LONGER = 3
 LATENCY_NS = 10_000
 """Work may start this long after its launching call returned before it counts as waiting for
 other work."""
 
 PLACES = ("cause", "place", "idle_ns", "n_gaps", "longest_ns", "example_ns")
-_SYNC, _LOADING, LAUNCH, _DEPENDENCY = (
-    CAUSES.index(name) for name in ("sync", "loading", "launch", "dependency")
+_SYNC, _LOADING, LAUNCH, _HOST, _DEPENDENCY = (
+    CAUSES.index(name) for name in ("sync", "loading", "launch", "host", "dependency")
 )
 LENGTH = pl.col("end_ns") - pl.col("start_ns")
+_IDS = {"process_id": pl.Int64, "thread_id": pl.Int64}
 _CALL = ("returned", "thread", "place")
 _GAPS = {
     "gap": pl.Int64,
@@ -43,20 +41,23 @@ _WORK_AT_ONCE = 1 << 18
 """Work whose gaps are cut at a time: cutting takes 0.5 kB of memory for each."""
 
 
-def mark_lazy_module_loads(
+def causes_of_launching(
     trace: Trace, devices: Mapping[Device, DeviceWork], launching: pl.Series
 ) -> pl.Series:
-    """Mark work for which a kernel was loaded: a first use with by far the longest launch.
+    """Return what launching before each work of all devices was in truth: the code of a cause.
 
-    Libraries and kernels are loaded when they are first used, inside an op or a launch, and no
-    profiler records that. `launching` is the time of launching before each work of all devices.
+    It is loading before a kernel's first use with by far the longest launch: libraries and kernels
+    are loaded when they are first used, inside an op or a launch, and no profiler records that. It
+    is the host's other work where most of it is an op that launches nothing for long. Else it is
+    launching. `launching` is the time of launching before each work.
     """
-    is_loaded = pl.repeat(False, len(launching), dtype=pl.Boolean, eager=True)
+    causes = pl.repeat(LAUNCH, len(launching), dtype=pl.UInt8, eager=True)
     if not (launching >= LOADING_NS).any():
-        return is_loaded
+        return causes
     gaps = _launching_gaps(devices, launching)
     ns = pl.col("ns")
     long_gaps = gaps.filter(ns >= LOADING_NS)
+    busy = _in_busy_ops(trace, devices, long_gaps)
     launches = _kernel_launches(trace, devices, long_gaps)
     first_launches = launches.unique(["rank", "name"], keep="first", maintain_order=True)
     named_gaps = gaps.join(launches, on=["rank", "call"])
@@ -68,7 +69,30 @@ def mark_lazy_module_loads(
     compared = first_gaps.join(longest_repeat, on=["device", "name"], how="left")
     much_longer = ns >= _MUCH_LONGER * pl.col("repeat_ns").fill_null(0)
     loads = compared.filter((ns >= LOADING_NS) & much_longer)
-    return is_loaded.scatter(loads["gap"], True)
+    return causes.scatter(busy, _HOST).scatter(loads["gap"], _LOADING)
+
+
+def _in_busy_ops(
+    trace: Trace, devices: Mapping[Device, DeviceWork], long_gaps: pl.DataFrame
+) -> pl.Series:
+    """Return the gaps in which the launching thread was mostly in an op that works for long."""
+    busy = busy_ops(trace, long_gaps["rank"].unique())
+    if busy.is_empty():
+        return pl.Series(dtype=pl.Int64)
+    parts = []
+    first = 0
+    for (rank, _), device in devices.items():
+        work = in_time_order(device)
+        end = pl.col("end_ns").cum_max().shift(1, fill_value=device.from_ns)
+        gaps = work.select(pl.col("gap") + first, start_ns=end, until="start_ns")
+        gaps = gaps.join(long_gaps.filter(pl.col("rank") == rank), on="gap")
+        thread = device.host.calls["thread"].gather(gaps["call"])
+        ids = pl.DataFrame(device.host.threads, schema=_IDS, orient="row")
+        parts.append(pl.concat([gaps, ids[thread]], how="horizontal"))
+        first += work.height
+    spans = pl.concat(parts).with_columns(duration_ns=pl.col("until") - pl.col("start_ns"))
+    is_busy = 2 * covered_ns(spans, busy, ["rank", *_IDS]) >= spans["ns"]
+    return spans.filter(is_busy)["gap"]
 
 
 def _launching_gaps(devices: Mapping[Device, DeviceWork], launching: pl.Series) -> pl.DataFrame:
@@ -112,14 +136,14 @@ def _kernel_launches(
     return launches.join(suspected_names, on=["rank", "name"], how="semi", maintain_order="left")
 
 
-def idle_pieces(device: DeviceWork, loaded: pl.Series | None) -> Iterator[pl.DataFrame]:
+def idle_pieces(device: DeviceWork, causes: pl.Series | None) -> Iterator[pl.DataFrame]:
     """Yield the idle time of windows that count: start_ns, end_ns, cause and place, by start.
 
     Cause and place are indices.
     """
     place = place_of_piece(len(device.host.places))
     for cut in cut_gaps(in_time_order(device), device):
-        counted = with_loading(cut, loaded).filter(is_counted(device))
+        counted = with_true_causes(cut, causes).filter(is_counted(device))
         yield counted.select("start_ns", "end_ns", "cause", place)
 
 
@@ -146,17 +170,16 @@ def cut_gaps(work: pl.DataFrame, device: DeviceWork) -> Iterator[pl.DataFrame]:
         yield _refilled(_caused(pieces.with_columns(window_or_last), device.host))
 
 
-def with_loading(pieces: pl.DataFrame, loaded: pl.Series | None) -> pl.DataFrame:
-    """Give launching the cause loading in each gap before work for which a kernel was loaded.
+def with_true_causes(pieces: pl.DataFrame, causes: pl.Series | None) -> pl.DataFrame:
+    """Give a piece of launching the cause in `causes` of the work after it.
 
-    `loaded` flags such work; it is None where nothing was loaded.
+    `causes` is as `causes_of_launching` returns it; it is None where all of it is launching.
     """
-    if loaded is None:
+    if causes is None:
         return pieces
-    is_launch = pl.col("cause") == LAUNCH
-    is_loaded_gap = pl.col("gap").is_in(loaded.arg_true().implode())
-    is_loading = is_launch & is_loaded_gap
-    return pieces.with_columns(cause=pl.when(is_loading).then(_LOADING).otherwise("cause"))
+    of_work = causes.gather(pieces["gap"].clip(upper_bound=causes.len() - 1))
+    is_of_work = (pl.col("cause") == LAUNCH) & (pl.col("gap") < causes.len())
+    return pieces.with_columns(cause=pl.when(is_of_work).then(of_work).otherwise("cause"))
 
 
 def place_of_piece(n_places: int) -> pl.Expr:

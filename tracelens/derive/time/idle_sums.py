@@ -20,13 +20,13 @@ from tracelens.derive.time.idle import (
     LAUNCH,
     LENGTH,
     PLACES,
+    causes_of_launching,
     cut_gaps,
     idle_pieces,
     in_time_order,
     is_counted,
-    mark_lazy_module_loads,
     place_of_piece,
-    with_loading,
+    with_true_causes,
 )
 from tracelens.native import LIBRARY
 from tracelens.native.columns import memory, series
@@ -63,54 +63,53 @@ class DeviceTimes:
 def times_of_devices(trace: Trace, devices: Mapping[Device, DeviceWork]) -> DeviceTimes:
     """Return the breakdown of the devices, numbered from 0.
 
-    Launching before a kernel's first use counts as loading.
+    Long launching counts as what it was in truth: see `causes_of_launching`.
     """
-    without_loading, loaded = _launched(trace, devices)
+    as_recorded, causes = _launched(trace, devices)
     anew = {
-        number: device for number, device in enumerate(devices.values()) if loaded[number].any()
+        number: device
+        for number, device in enumerate(devices.values())
+        if (causes[number] != LAUNCH).any()
     }
     if not anew:
-        return without_loading
+        return as_recorded
     others = ~pl.col("device").is_in([*anew])
     busy, idle, places = (
-        part.filter(others)
-        for part in (without_loading.busy, without_loading.idle, without_loading.places)
+        part.filter(others) for part in (as_recorded.busy, as_recorded.idle, as_recorded.places)
     )
-    both = joined(
-        [replace(without_loading, busy=busy, idle=idle, places=places), _times(anew, loaded)]
-    )
-    return replace(both, launching=without_loading.launching, ends=without_loading.ends)
+    both = joined([replace(as_recorded, busy=busy, idle=idle, places=places), _times(anew, causes)])
+    return replace(both, launching=as_recorded.launching, ends=as_recorded.ends)
 
 
 def idle_of_devices(
     trace: Trace, devices: Mapping[Device, DeviceWork]
 ) -> Iterator[tuple[Device, pl.DataFrame]]:
     """Yield the idle time that `times_of_devices` sums, in pieces, some of a device at a time."""
-    loaded = _launched(trace, devices)[1].values()
-    for (key, device), loaded_work in zip(devices.items(), loaded, strict=True):
-        for pieces in idle_pieces(device, loaded_work):
+    causes = _launched(trace, devices)[1].values()
+    for (key, device), of_device in zip(devices.items(), causes, strict=True):
+        for pieces in idle_pieces(device, of_device):
             yield key, pieces
 
 
 def _launched(
     trace: Trace, devices: Mapping[Device, DeviceWork]
 ) -> tuple[DeviceTimes, dict[int, pl.Series]]:
-    """Sum the devices' times as if nothing was loaded.
+    """Sum the devices' times as if all launching was that.
 
-    Also return, by device, flags for the work before which a kernel was loaded.
+    Also return, by device, the cause of launching before each work.
     """
     times = _times(dict(enumerate(devices.values())), {})
-    loaded = mark_lazy_module_loads(trace, devices, times.launching)
+    causes = causes_of_launching(trace, devices, times.launching)
     parts = {}
     first = 0
     for number, device in enumerate(devices.values()):
-        parts[number] = loaded.slice(first, len(device.calls))
+        parts[number] = causes.slice(first, len(device.calls))
         first += len(device.calls)
     return times, parts
 
 
-def _times(devices: Mapping[int, DeviceWork], loaded: Mapping[int, pl.Series]) -> DeviceTimes:
-    return (by_columns if LIBRARY is None else by_pass)(devices, loaded)
+def _times(devices: Mapping[int, DeviceWork], causes: Mapping[int, pl.Series]) -> DeviceTimes:
+    return (by_columns if LIBRARY is None else by_pass)(devices, causes)
 
 
 def joined(parts: Sequence[DeviceTimes]) -> DeviceTimes:
@@ -127,17 +126,17 @@ def joined(parts: Sequence[DeviceTimes]) -> DeviceTimes:
 # By whole columns.
 
 
-def by_columns(devices: Mapping[int, DeviceWork], loaded: Mapping[int, pl.Series]) -> DeviceTimes:
+def by_columns(devices: Mapping[int, DeviceWork], causes: Mapping[int, pl.Series]) -> DeviceTimes:
     """Return the breakdown in Polars, the reference for the C code.
 
-    Launching before work in `loaded` counts as loading.
+    Launching before work counts as the cause in `causes`.
     """
     return joined(
-        [_by_columns(number, device, loaded.get(number)) for number, device in devices.items()]
+        [_by_columns(number, device, causes.get(number)) for number, device in devices.items()]
     )
 
 
-def _by_columns(number: int, device: DeviceWork, loaded: pl.Series | None) -> DeviceTimes:
+def _by_columns(number: int, device: DeviceWork, causes: pl.Series | None) -> DeviceTimes:
     work = in_time_order(device)
     n_work = work.height
     pieces = pl.concat(cut_gaps(work, device))
@@ -147,7 +146,7 @@ def _by_columns(number: int, device: DeviceWork, loaded: pl.Series | None) -> De
     launches = launches.group_by("gap").agg(ns=LENGTH.sum())
     no_time = pl.repeat(0, n_work, dtype=pl.Int64, eager=True)
     launching = no_time.scatter(launches["gap"], launches["ns"])
-    pieces = with_loading(pieces, loaded)
+    pieces = with_true_causes(pieces, causes)
     ends = work["end_ns"].max()
     assert isinstance(ends, int)
     counted = pieces.filter(is_counted(device))
@@ -199,7 +198,7 @@ def _busy(work: pl.DataFrame, windows: pl.DataFrame) -> pl.DataFrame:
 # In C.
 
 
-def by_pass(devices: Mapping[int, DeviceWork], loaded: Mapping[int, pl.Series]) -> DeviceTimes:
+def by_pass(devices: Mapping[int, DeviceWork], causes: Mapping[int, pl.Series]) -> DeviceTimes:
     """Sum in one pass in C; the result is that of `by_columns`."""
     numbers = [*devices]
     parts = []
@@ -207,7 +206,7 @@ def by_pass(devices: Mapping[int, DeviceWork], loaded: Mapping[int, pl.Series]) 
         numbers_at_once = numbers[first : first + _AT_ONCE]
         some = {number: devices[number] for number in numbers_at_once}
         parts.append(
-            _decoded(some, [_pass(device, loaded.get(number)) for number, device in some.items()])
+            _decoded(some, [_pass(device, causes.get(number)) for number, device in some.items()])
         )
     return joined(parts)
 
@@ -215,7 +214,7 @@ def by_pass(devices: Mapping[int, DeviceWork], loaded: Mapping[int, pl.Series]) 
 _Passed = tuple[bytearray, bytearray, bytearray, bytearray, int]
 
 
-def _pass(device: DeviceWork, loaded: pl.Series | None) -> _Passed:
+def _pass(device: DeviceWork, causes: pl.Series | None) -> _Passed:
     """Return the C library's sums for a device, and the end of its last work.
 
     The sums are busy, idle, idle by place, and launching.
@@ -235,7 +234,7 @@ def _pass(device: DeviceWork, loaded: pl.Series | None) -> _Passed:
     last_ends = windows["end_ns"].tail(1).to_list()
     end_ns = LIBRARY.idle_time(
         *(column for part in device.work for column in _memory(part, _WORK)),
-        None if loaded is None else memory(loaded, pl.UInt8()),
+        None if causes is None else memory(causes, _U8),
         *_memory(host.calls, {"returned": _I64, "place": _I32}),
         *(_memory(host.calls, {"thread": _I32}) if len(host.threads) > 1 else [None]),
         *_memory(host.tracks.of_threads, dict.fromkeys(TRACKS_OF_THREAD, _I32)),

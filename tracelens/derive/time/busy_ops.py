@@ -1,0 +1,41 @@
+"""Find the time that ops take on the host without launching anything: they compute or plan."""
+
+import polars as pl
+
+from tracelens.derive.columns.intervals import END, covered_ns
+from tracelens.trace import Trace
+
+LOADING_NS = 1_000_000
+"""An op that launches takes microseconds.
+
+One that takes this long before a kernel's first use loads the kernel; before any other use it does
+something else, such as planning for sizes that it has not seen.
+"""
+OPERATOR = r"^\w+::\w+$|^\w+::\w+\.\w+$"
+"""An operator of a library, such as aten::add or aten::add.out;
+autograd::engine::evaluate_function: … is none."""
+_THREAD = ["rank", "process_id", "thread_id"]
+_TIMES = ["start_ns", "duration_ns"]
+
+
+def busy_ops(trace: Trace, ranks: pl.Series) -> pl.DataFrame:
+    """List long stretches of operators of these ranks in which no call or other op begins or ends.
+
+    One row per stretch: rank, process_id, thread_id, start_ns and duration_ns.
+    """
+    of_ranks = pl.col("rank").is_in(ranks.implode())
+    is_op = pl.col("kind") == "op"
+    ops = trace.select("spans", *_THREAD, *_TIMES, "name", where=is_op & of_ranks)
+    text = pl.col("name").cast(pl.String)
+    long_ops = ops.filter(pl.col("duration_ns") >= LOADING_NS).filter(text.str.contains(OPERATOR))
+    if long_ops.is_empty():
+        return long_ops.drop("name")
+    calls = trace.select("api_calls", *_THREAD, *_TIMES, where=of_ranks)
+    events = pl.concat([ops.drop("name"), calls])
+    edges = pl.concat(
+        [events.select(*_THREAD, "start_ns"), events.select(*_THREAD, start_ns=END)]
+    ).sort(*_THREAD, "start_ns")
+    length = pl.col("start_ns").shift(-1).over(_THREAD) - pl.col("start_ns")
+    stretches = edges.with_columns(duration_ns=length).filter(pl.col("duration_ns") >= LOADING_NS)
+    is_inside = covered_ns(stretches, long_ops, _THREAD) == stretches["duration_ns"]
+    return stretches.filter(is_inside)
