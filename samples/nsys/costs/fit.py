@@ -34,7 +34,7 @@ from tracelens.derive.replay.unprofiled import unprofiled_steps
 
 _MOST = 0.5
 _NVTX_NS = 600
-"""What `marks` takes longer under nsys, over its 500 ranges."""
+"""The cost of an NVTX range: the program `marks` takes 500 times as much longer under nsys."""
 _LAUNCHES = [CallCost(inside, beside) for inside in (2e3, 3e3) for beside in (4e3, 6e3, 8e3, 1e4)]
 _WORK = [CallCost(1e3, beside) for beside in (1e3, 2e3, 3e3)]
 _OTHERS = [CallCost(200, beside) for beside in (500, 1e3, 1.5e3, 2e3)]
