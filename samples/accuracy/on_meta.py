@@ -8,7 +8,7 @@ from __future__ import annotations
 import importlib
 import re
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from functools import cache
 from itertools import islice, repeat
@@ -108,6 +108,13 @@ def loader(
         yield collate_fn(list(islice(rows, batch_size)))
 
 
+def _replace_modules(old: Iterable[str], new: Mapping[str, ModuleType]) -> None:
+    """Forget these modules, and have the new ones instead."""
+    for name in old:
+        del sys.modules[name]
+    sys.modules.update(new)
+
+
 @contextmanager
 def as_on_gpu(rank: int = 0) -> Iterator[None]:
     """Let programs see two GPUs, and two ranks of which this is one.
@@ -116,10 +123,17 @@ def as_on_gpu(rank: int = 0) -> Iterator[None]:
     """
     dist, torchvision = torch.distributed, ModuleType("torchvision")
     torchvision.models = SimpleNamespace(alexnet=lambda **_: alexnet())
-    others = {"kernel": mock.MagicMock(BLOCK=1024), "torchvision": torchvision}
+    others: dict[str, Any] = {
+        "kernel": mock.MagicMock(BLOCK=1024),
+        "torchvision": torchvision,
+    }
     with ExitStack() as stack:
         patch = mock.patch.object
-        stack.enter_context(mock.patch.dict(sys.modules, others))
+        # mock.patch.dict would also forget what is imported meanwhile, and torch registers its
+        # operators once in a process.
+        before = {name: sys.modules.pop(name) for name in others if name in sys.modules}
+        sys.modules.update(others)
+        stack.callback(_replace_modules, others, before)
         stack.enter_context(patch(torch.cuda, "is_available", lambda: True))
         stack.enter_context(patch(torch.cuda, "device_count", lambda: 2))
         for name in _CUDA_STUBS:
