@@ -58,10 +58,11 @@ class ReadEvents:
 
 @dataclass(slots=True)
 class Document:
-    """Reads one trace out of a text, whose position is then after the trace.
+    """Reads one trace from a text, and leaves the text's position behind the trace.
 
-    Iterate `events()`; then the facts are set. If another reader parses a part of the events, use
-    `find_list`, `events_to` for the other parts, and `finish`.
+    `events()` yields all events; `facts` are complete after the last one. A caller that parses some
+    of the events by other means calls `find_list` first, then `events_to` for the stretches in
+    between, and `finish` at the end.
     """
 
     text: Text

@@ -62,7 +62,7 @@ def ops_in_steps(spans: pl.DataFrame, marks: pl.DataFrame) -> pl.DataFrame:
 
 
 def waits_in_steps(calls: pl.DataFrame | None, marks: pl.DataFrame) -> pl.DataFrame:
-    """Return the calls that wait for a device; they may lie in no op."""
+    """Return the API calls in steps that wait for a device, whether or not an op made them."""
     if calls is None:
         times = dict.fromkeys(("start_ns", "duration_ns", *THREAD), pl.Int64)
         calls = pl.DataFrame(schema={"raw_api": pl.String, **times})

@@ -103,9 +103,9 @@ def layer_oracle(
 
 
 def _chosen_way(pairs: pl.DataFrame, method: str | None) -> dict[str, Any]:
-    """Choose the preferred way of timing among those with a layer on both sides.
+    """Choose the preferred way of timing among those that timed a layer in both traces.
 
-    Whole models come before custom ones.
+    Timings of a whole model are preferred to those of a custom configuration.
     """
     if not pairs.is_empty():
         pairs = pairs.filter((pl.col("match") == "both") & ~pl.col("layer").str.starts_with("("))

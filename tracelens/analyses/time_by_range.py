@@ -64,9 +64,9 @@ def time_by_range(trace: Trace) -> pl.DataFrame:
 
 
 def _rows_of_ranges(ranges: Ranges, work: pl.DataFrame) -> pl.DataFrame:
-    """Return one row per path: its ranges' time, the work they launched, and the time without work.
+    """Return one row per path: its ranges' time, the work they launched, and idle_ns.
 
-    The time without work is the rank's.
+    idle_ns is the part of the ranges' time in which no device of the rank works.
     """
     pieces, calls = (frame.select("start_ns", end_ns=END) for frame in (work, ranges.tree))
     idle = ranges.tree["duration_ns"] - covered_by(union(pieces), calls)

@@ -217,7 +217,7 @@ def _where(model: TimeModel, row: Mapping[str, Any]) -> str | None:
 
 
 def _read_place(model: TimeModel, rank: RankTime) -> str | None:
-    """Say where a process reads single values, if most of its time in ops is that."""
+    """Say where a process reads single values, if that takes most of its time in ops."""
     times = _called_places(model, rank)
     reads = reads_of(times)
     read_ns, all_ns = (sum(ns for _, ns in part) for part in (reads, times))

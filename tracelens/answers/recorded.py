@@ -64,7 +64,7 @@ def _after_start_up(phases: pl.DataFrame) -> str:
 
 
 def _per_rank(steps: pl.DataFrame) -> int:
-    """Count the steps of a rank, in the median of ranks with any."""
+    """Return the median number of steps per rank, over the ranks that have steps."""
     median = steps.group_by("rank").len()["len"].median()
     return round(median) if isinstance(median, float) else 0
 

@@ -44,7 +44,7 @@ class Plan:
 
 
 def plan(needs: Sequence[int], limit_bytes: int | None = None) -> Plan:
-    """Return the plan for files that need so much memory.
+    """Return the plan for reading files; `needs` is the memory that each file needs, in bytes.
 
     At least one file is read at a time, and at most one per core. By default, all files together
     may take half of the machine's memory.

@@ -114,9 +114,9 @@ class Objects:
         return {str(item["path"]): item["last_modified"] for item in objects}
 
     def members(self, folder: str | None = None) -> Sequence[Listed]:
-        """Return the objects directly in the place, or in a folder of it, by name.
+        """List the objects of one folder, sorted by name; without `folder`, of this address itself.
 
-        Those in folders below are left out.
+        Objects in deeper folders are left out.
         """
         with self._plain("listed"):
             objects = self._obstore.list_with_delimiter(self._store, folder)["objects"]

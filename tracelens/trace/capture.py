@@ -234,7 +234,7 @@ class Manifest:
 
 
 def _of_key(by_table: dict[str, dict[str, int]], key: str) -> dict[str, dict[str, int]]:
-    """Return the counts of one rank, for the tables that have any."""
+    """Return the counts of one rank; tables without a count of it are left out."""
     return {table: {key: counts[key]} for table, counts in by_table.items() if key in counts}
 
 

@@ -170,7 +170,7 @@ class Tables:
         return int(self._collect(name, self.scan(name).select(pl.len())).item())
 
     def heights(self, name: str) -> dict[int, int]:
-        """Return the number of rows by rank, for ranks that have any."""
+        """Return the number of rows by rank; ranks without rows are left out."""
         files = self._files.get(name)
         if self._counts is not None:
             return {int(rank): n for rank, n in self._counts.get(name, {}).items() if n}

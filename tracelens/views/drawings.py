@@ -136,7 +136,11 @@ def _icicle(rank: int, paths: pl.DataFrame) -> View:
 
 
 def list_stacks(report: Report) -> list[dict[str, Any]]:
-    """List the stacks to be read: titles, stacks side by side with titles, what is left out."""
+    """List the call stacks that the page shows, one entry per symbol.
+
+    An entry has a title and its stacks. With a base, its stack stands beside the trace's. If there
+    are too many symbols, a last entry without stacks counts the others.
+    """
     if report.is_asked or not report.trace.has("frames"):
         return []
     if report.base is not None and report.base.has("frames"):

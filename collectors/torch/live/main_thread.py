@@ -24,9 +24,9 @@ def can_wake_main_thread() -> None:
 
 
 def wait_for_main_thread(call: Callable[[], None], seconds: float) -> bool:
-    """Have the main thread run the function `call`, and wait for that.
+    """Have the main thread run the function `call`, and wait until it has.
 
-    Returns False if it has not run it within so many seconds; then it never will.
+    Returns False if the main thread has not run it within `seconds`; it is then not run at all.
     """
     is_over = threading.Event()
     is_given_up = threading.Event()

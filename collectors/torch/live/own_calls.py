@@ -13,7 +13,7 @@ from .window import quiet_profiler
 
 
 class OwnCalls:
-    """The profiler's calls that a recorder makes; any other start of one is the program's."""
+    """Marks the calls to the profiler that the recorder makes; the program makes all others."""
 
     def __init__(self) -> None:
         self._is_inside = False

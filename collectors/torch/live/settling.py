@@ -28,12 +28,12 @@ class Settling:
         self._until_ns = 0
 
     def begin(self, pause_ns: int) -> None:
-        """Note that the main thread was held up for so long, until now."""
+        """Note a pause of the main thread that ends now and took `pause_ns`."""
         if _has_producers() and not _is_in_job():
             self._until_ns = max(time.perf_counter_ns() + pause_ns, self._until_ns)
 
     def is_over(self) -> bool:
-        """Return whether steps are the program's usual ones again, as far as can be told."""
+        """Return whether enough time has passed for steps to take as long as before the pause."""
         return time.perf_counter_ns() >= self._until_ns
 
 

@@ -360,7 +360,7 @@ def _may_mark(module: Any) -> bool:
 
 
 def _has_given_all(iterator: Any) -> bool:
-    """Return whether a data loader is asked after its last batch, which begins no step."""
+    """Return whether a data loader has given its last batch; asking it again begins no step."""
     with contextlib.suppress(AttributeError, TypeError, NotImplementedError):
         is_counted = iterator._dataset_kind == _DatasetKind.Map
         return bool(is_counted and iterator._num_yielded == len(iterator._index_sampler))

@@ -94,7 +94,7 @@ def _product(torch: Any, dtype: Any, device: str, size: int) -> Callable[[], Any
 def _seconds(run: Callable[[], Any], wait: Callable[[], Any]) -> float:
     """Return the median seconds that one call takes.
 
-    A round has so many calls that the time of waiting for the device is negligible.
+    A round has enough calls to make the time of waiting for the device negligible.
     """
     clocked(run, wait)  # loads the library, and chooses the kernel
     n_calls = 1

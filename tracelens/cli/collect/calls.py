@@ -22,7 +22,10 @@ def collect_calls(
     out: Out = None,
     force: Force = False,
 ) -> None:
-    """Time each call that a call plan lacks the cost of: table call_costs, for advise --costs."""
+    """Time each call of a plan that has no measured cost yet.
+
+    The trace that is written has the table call_costs, which tracelens advise --costs reads.
+    """
     target = out or Path(f"{plan.stem}_calls.tracelens")
     check_target(target, force=force)
     chosen = CallPlan.read(plan)

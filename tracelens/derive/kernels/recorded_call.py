@@ -67,7 +67,7 @@ class RecordedCall:
         return cls(shapes, strides, dtypes, values, list_type, experts)
 
     def shape(self, position: int, n_least: int = 2) -> list[int]:
-        """Return the sizes of a tensor of at least so many dimensions.
+        """Return the sizes of a tensor that has at least `n_least` dimensions.
 
         Raises UnknownWorkError where there is no such tensor.
         """

@@ -49,9 +49,10 @@ def cheapest_path(times: Sequence[tuple[float, float]], change_cost: float) -> l
 
 
 def _cheaper_origin(cost: Sequence[float], state: int, change_cost: float) -> int:
-    """Return the configuration of the layer before from which `state` is reached at least cost.
+    """Return the cheapest configuration of the previous layer, if this layer runs in `state`.
 
-    At equal cost it is `state` itself, or eager where changes cost nothing.
+    If both cost the same, the previous layer also runs in `state`; without a cost of changing, it
+    runs eagerly.
     """
     stay = cost[state]
     change = cost[1 - state] + change_cost
@@ -81,8 +82,8 @@ def best_of_two(layers: Sequence[Row]) -> list[Row]:
 def dynamic(layers: Sequence[Row], change_cost: float, region_ns: float) -> list[Row]:
     """Return the cheapest path with `change_cost` for every change between eager and compiled.
 
-    `region_ns` is what calling a layer as a compiled region of its own takes. It is subtracted from
-    the layer's time in other, as the changes pay for it.
+    `region_ns` is the cost of calling one layer as a separate compiled region. Each layer's
+    compiled time (`other_ns`) contains it. It is subtracted there, as `change_cost` covers it.
     """
     bare = [
         layer

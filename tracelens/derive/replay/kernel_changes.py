@@ -115,11 +115,11 @@ def _optimizer_steps(subject: Subject, prefix: str) -> tuple[Ints, Ints]:
 
 
 def capturable_ns(subject: Subject, gap_ns: int) -> Ints:
-    """Return the time that each edge gains if Adam is one that a CUDA graph can capture.
+    """Return by how much each edge grows if Adam runs with `capturable=True`, as CUDA graphs need.
 
-    Such an Adam keeps the number of its step on the device, where small kernels compute, for each
-    parameter or group of them, what the host computes otherwise. `addcdiv` is the last kernel of
-    each.
+    The step count is then on the device. Bias corrections, which the host computes by default,
+    take a few small kernels per parameter, or per group of parameters. Their time is added to the
+    edge of the last kernel of each: `addcdiv`. It is 0 where the trace shows such kernels already.
     """
     replay = subject.replay
     table = subject.replay.table

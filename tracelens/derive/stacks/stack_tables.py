@@ -29,8 +29,9 @@ _NO_FRAMEWORK = frozenset({"runtime", "python", "library", "user", "unknown"})
 class StackFrame:
     """One frame of a stop.
 
-    The address distinguishes inlined frames and doubled stops, and is not stored. `has_debug_info`
-    is the debugger's statement on the frame's library; None means that a known line decides.
+    The address distinguishes inlined frames and doubled stops, and is not stored. `has_debug_info`:
+    whether the debugger has debug information of the frame's library. It is None if the debugger
+    did not say; then a frame with a source line counts as having some.
     """
 
     level: int

@@ -66,7 +66,7 @@ class Change:
 
     @property
     def _where_all(self) -> str:
-        """Name the place of a change that has only one."""
+        """Name the place of a change that has a single place; empty for any other."""
         return f", {place_phrase(self.places[0][0])}" if len(self.places) == 1 else ""
 
     @property

@@ -44,12 +44,12 @@ _WORK_AT_ONCE = 1 << 18
 def causes_of_launching(
     trace: Trace, devices: Mapping[Device, DeviceWork], launching: pl.Series
 ) -> pl.Series:
-    """Return what launching before each work of all devices was in truth: the code of a cause.
+    """Find the cause of the launching before each work of all devices; return the causes' codes.
 
-    It is loading before a kernel's first use with by far the longest launch: libraries and kernels
-    are loaded when they are first used, inside an op or a launch, and no profiler records that. It
-    is the host's other work where most of it is an op that launches nothing for long. Else it is
-    launching. `launching` is the time of launching before each work.
+    The cause is loading before a kernel's first use if that launch is by far its longest: libraries
+    and kernels are loaded on first use, inside an op or a launch, and no profiler records that. It
+    is the host's other work if an op that launches nothing for long takes most of the time. In all
+    other cases it is launching. `launching` is the time of launching before each work.
     """
     causes = pl.repeat(LAUNCH, len(launching), dtype=pl.UInt8, eager=True)
     if not (launching >= LOADING_NS).any():

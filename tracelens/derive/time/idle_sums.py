@@ -63,7 +63,7 @@ class DeviceTimes:
 def times_of_devices(trace: Trace, devices: Mapping[Device, DeviceWork]) -> DeviceTimes:
     """Return the breakdown of the devices, numbered from 0.
 
-    Long launching counts as what it was in truth: see `causes_of_launching`.
+    Long stretches of launching count under the cause that `causes_of_launching` finds for them.
     """
     as_recorded, causes = _launched(trace, devices)
     anew = {
@@ -94,9 +94,10 @@ def idle_of_devices(
 def _launched(
     trace: Trace, devices: Mapping[Device, DeviceWork]
 ) -> tuple[DeviceTimes, dict[int, pl.Series]]:
-    """Sum the devices' times as if all launching was that.
+    """Sum the devices' times with all launching counted as the cause "launch".
 
-    Also return, by device, the cause of launching before each work.
+    Also return the cause of the launching before each work that `causes_of_launching` finds, by
+    device.
     """
     times = _times(dict(enumerate(devices.values())), {})
     causes = causes_of_launching(trace, devices, times.launching)

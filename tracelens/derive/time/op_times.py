@@ -196,7 +196,7 @@ class _Ops:
         return bool(self.library.ops_order(self.ops, span_durations, self.ends, self.durations))
 
     def measures(self) -> Iterator[pl.Series]:
-        """Yield the durations of the ops of each name that has any.
+        """Yield the durations of the ops of each name; names without ops are left out.
 
         Call it after all durations were sorted.
         """

@@ -108,8 +108,8 @@ def one_after_another(*frames: pl.DataFrame) -> Iterator[tuple[pl.DataFrame, ...
     """Shift the ranks' times so that no two ranks overlap, and yield the frames group by group.
 
     A group of ranks can then be processed as one rank. Frames have rank, start_ns and perhaps
-    duration_ns. A group has only so many ranks of the first frame that its memory is bounded and
-    its moments fit into 64 bits. Ranks that the first frame does not have are left out.
+    duration_ns. The size of a group is limited so that its memory is bounded and its moments fit
+    into 64 bits. Ranks that the first frame does not have are left out.
     """
     start = pl.col("start_ns")
     end = pl.col("end_ns")

@@ -181,10 +181,10 @@ def start_up_end(gaps: Gaps, first: int, awaited_from: int | None = None) -> int
 
 
 def _worked_steadily(row: dict[str, int], gaps: Gaps, start: int) -> bool:
-    """Return whether the device did much of its work from `start` to a gap, as steadily as later.
+    """Return whether the device did much of its work between `start` and a gap, at its later rate.
 
-    `start` is the end of start-up as far as it is known. Loading after such a stretch counts as
-    part of the program.
+    `start` is the end of start-up that earlier gaps show. If it did, the program had begun before
+    the gap, and loading in the gap counts as part of the program.
     """
     if row["start_ns"] <= start:
         return False
