@@ -34,6 +34,17 @@ DECODE = "execute_8_context_0(sq0sk0sqsq0sqsk0)_generation_8(sq8sk8000sqsq8sqsk8
         # Drafts of several tokens each, of which the name does not tell the number.
         ("step[TARGET_VERIFY bs=2]", ("decode", 2, None, None)),
         ("step[DRAFT_EXTEND bs=2]", ("decode", 2, None, None)),
+        # With detailed annotations: 2 requests with 4 tokens each, 8 in all, that meet 2,008 keys.
+        ("step[TARGET_VERIFY bs=2 g_sq=8 g_sqsq=32 g_sqsk=8032 g_sk=2008]", ("decode", 2, 8, 2008)),
+        ("step[DECODE bs=2 g_sqsq=2 g_sqsk=900 g_sk=900]", ("decode", 2, 2, 900)),
+        (
+            "step[EXTEND bs=1 toks=512 c_sq=512 c_sqsq=262144 c_sqsk=524288 c_sk=1024]",
+            ("prefill", 1, 512, 1024),
+        ),
+        (
+            "step[MIXED bs=3 c=1 g=2 c_sq=9 c_sk=20 c_sqsq=81 c_sqsk=180 g_sq=2 g_sk=90 g_sqsk=90]",
+            ("mixed", 3, 11, 110),
+        ),
         ("step[IDLE bs=0]", (None, None, None, None)),
         ("execute_context_0(0)_generation_0(0)", (None, 0, 0, None)),
         ("ProfilerStep#3", (None, None, None, None)),
@@ -43,6 +54,12 @@ DECODE = "execute_8_context_0(sq0sk0sqsq0sqsk0)_generation_8(sq8sk8000sqsq8sqsk8
 )
 def test_names_tell_phase_requests_and_tokens(name: str, expected: tuple[object, ...]) -> None:
     assert batches(pl.Series("name", [name])).row(0)[:4] == expected
+
+
+def test_detailed_marks_give_the_pairs_that_attention_needs() -> None:
+    """A chunk of 512 tokens after as many: 512 · 1,024 pairs, of which 512² / 2 come later."""
+    name = "step[EXTEND bs=1 toks=512 c_sq=512 c_sqsq=262144 c_sqsk=524288 c_sk=1024]"
+    assert batches(pl.Series("name", [name])).row(0)[4:] == (524288, 524288 - 131072)
 
 
 def test_time_tokens_and_the_limit_by_phase() -> None:

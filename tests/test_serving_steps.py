@@ -121,3 +121,33 @@ def test_batches_of_sglang_with_drafts_and_idle_ranks(tmp_path: Path) -> None:
         ("mixed", 1, 514, None),
         ("prefill", 1, 1034, None),
     ]
+
+
+def test_a_round_of_speculative_decoding_is_one_step(tmp_path: Path) -> None:
+    """A prompt of 100 tokens passes the target, then the draft model; two rounds of drafts follow.
+
+    Each forward pass of either model has a mark of its own: 2 requests, 2 passes of drafting, and a
+    check of 4 tokens each. The second round's drafts come from a graph, whose replay has no mark.
+    """
+    begin, events = 1000.0, []
+    for passes in (
+        ["step[EXTEND bs=2 toks=100]"] * 2,
+        ["step[DECODE bs=2]"] * 2 + ["step[TARGET_VERIFY bs=2 g_sq=8 g_sqsq=32 g_sqsk=80 g_sk=20]"],
+        ["", "step[TARGET_VERIFY bs=2 g_sq=8 g_sqsq=32 g_sqsk=96 g_sk=24]"],
+    ):
+        events.append(mark("scheduler.run_batch", begin, 100 * len(passes) + 20))
+        for n, name in enumerate(passes):
+            at, correlation = begin + 10 + 100 * n, int(begin) + n
+            events += [mark(name, at, 90)] if name else []
+            events.append(call("cudaGraphLaunch", at + 5, 5, correlation))
+            events.append(kernel("nvjet", at + 20, 60, correlation))
+        begin += 100 * len(passes) + 30
+    trace = tl.collect(write(tmp_path / "a.pt.trace.json", events))
+    columns = ("phase", "n_requests", "n_tokens", "n_kernels")
+    assert trace.steps.select(columns).rows() == [
+        ("prefill", 2, 100, 2),
+        ("decode", 2, 8, 3),
+        ("decode", 2, 8, 2),
+    ]
+    # Three passes, and 30 µs until the next batch begins; of the last one, two and 20.
+    assert trace.steps["duration_ns"].to_list() == [230_000, 330_000, 220_000]

@@ -4,7 +4,9 @@ vLLM, and SGLang of 2026, name a step execute_T_context_C(sqA skB sqsqE sqskF)_g
 without the spaces. There are T tokens, C requests in prefill and G in decode. Further numbers are
 sums over requests: of the lengths of their queries (sq), of the keys and values that these meet
 (sk), and of products of the two. Older vLLM writes execute_context_C(q_…)_generation_G(n), SGLang
-also step[DECODE bs=G] and step[EXTEND bs=C toks=T].
+also step[DECODE bs=G] and step[EXTEND bs=C toks=T]. Asked for detailed annotations, SGLang adds
+the same sums before the bracket, with c_ for prompts and g_ for further tokens: g_sq=… g_sqsq=…
+g_sqsk=… g_sk=…, and c=C g=G in a mixed batch (its build_step_span_name, 2026).
 """
 
 import polars as pl
@@ -22,6 +24,8 @@ _OLDER = (
     r"_generation_([0-9]{1,15})\(([0-9]{1,15})(?:_[0-9]+)?\)$"
 )
 _BRACKETED = r"^step\[([A-Z][A-Z0-9_]{1,30}) bs=([0-9]{1,15})(?: toks=([0-9]{1,15}))?"
+_DETAILS = ("c", "g", *(f"{of}_{sum_of}" for of in "cg" for sum_of in ("sq", "sk", "sqsq", "sqsk")))
+"""Names of the numbers that SGLang's detailed marks give of prompts (c) and further tokens (g)."""
 _OF_PROMPTS = ("EXTEND", "SPLIT_PREFILL", "DLLM_EXTEND")
 _OF_TOKENS = ("DECODE", "TARGET_VERIFY", "DRAFT_EXTEND", "DRAFT_EXTEND_V2")
 PHASES = ("prefill", "decode", "mixed")
@@ -39,10 +43,21 @@ def batches(names: pl.Series) -> pl.DataFrame:
         summed=name.str.extract_groups(_SUMMED),
         older=name.str.extract_groups(_OLDER),
         bracketed=name.str.extract_groups(_BRACKETED),
+        **{
+            word: name.str.extract(rf"^step\[[^\]]* {word}=([0-9]{{1,15}})[ \]]").cast(pl.Int64)
+            for word in _DETAILS
+        },
     )
 
     def number(form: str, group: int) -> pl.Expr:
         return pl.col(form).struct.field(str(group)).cast(pl.Int64)
+
+    def detailed(sum_of: str) -> pl.Expr:
+        """Return a sum over all requests; None where the mark has it of no request."""
+        both = pl.col(f"c_{sum_of}"), pl.col(f"g_{sum_of}")
+        return pl.when(pl.any_horizontal(each.is_not_null() for each in both)).then(
+            pl.sum_horizontal(both)
+        )
 
     kind = pl.col("bracketed").struct.field("1")
     of_bracket = number("bracketed", 2)
@@ -60,6 +75,7 @@ def batches(names: pl.Series) -> pl.DataFrame:
         number("summed", 1),
         number("older", 2) + number("older", 4),
         number("bracketed", 3),
+        detailed("sq"),
         pl.when(kind == "DECODE").then(of_bracket),
     )
     phase = (
@@ -75,8 +91,50 @@ def batches(names: pl.Series) -> pl.DataFrame:
         phase=phase,
         n_requests=pl.when(is_mixed).then(of_bracket).when(is_batch).then(n_prefills + n_decodes),
         n_tokens=pl.when(is_batch | is_mixed).then(tokens),
-        n_context_tokens=number("summed", 4) + number("summed", 9),
-        n_pairs=number("summed", 6) + number("summed", 11),
+        n_context_tokens=pl.coalesce(number("summed", 4) + number("summed", 9), detailed("sk")),
+        n_pairs=pl.coalesce(number("summed", 6) + number("summed", 11), detailed("sqsk")),
         # Of a prompt's own tokens, as many squared, half of the keys come later.
-        n_needed_pairs=number("summed", 6) - number("summed", 5) / 2 + number("summed", 11),
+        n_needed_pairs=pl.coalesce(
+            number("summed", 6) - number("summed", 5) / 2 + number("summed", 11),
+            detailed("sqsk") - pl.col("c_sqsq").fill_null(0) / 2,
+        ),
     )
+
+
+_BATCH = "scheduler.run_batch"
+"""SGLang's mark of all that it does for one batch."""
+_OF_TARGET = r"^step\[TARGET_VERIFY "
+
+
+def around_batches(marks: pl.DataFrame, spans: pl.DataFrame) -> pl.DataFrame:
+    """Return the marks, with those inside one of SGLang's batches as one mark: the batch.
+
+    Both have process_id, thread_id, name and start_ns; marks have end_ns, spans duration_ns. With
+    speculative decoding, each forward pass of the draft model has a mark like the target's, or none
+    where a graph is replayed; requests and tokens of a batch are those of the target model's pass,
+    which is the first one of a prompt.
+    """
+    key = ["process_id", "thread_id"]
+    begin, end = pl.col("start_ns").cast(pl.Int64), pl.col("batch_end")
+    found = spans.filter(pl.col("name") == _BATCH).select(
+        pl.col(key).cast(pl.Int64), batch_start=begin, batch_end=begin + pl.col("duration_ns")
+    )
+    if not found.height:
+        return marks
+    placed = marks.sort("start_ns").join_asof(
+        found.sort("batch_start"),
+        left_on="start_ns",
+        right_on="batch_start",
+        by=key,
+        check_sortedness=False,
+    )
+    is_inside = (pl.col("end_ns") <= end).fill_null(value=False)
+    is_target = pl.col("name").str.contains(_OF_TARGET)
+    named = (
+        placed.filter(is_inside)
+        .sort(is_target, "start_ns", descending=[True, False])
+        .unique([*key, "batch_start"], keep="first", maintain_order=True)
+        .with_columns(start_ns="batch_start", end_ns="batch_end")
+    )
+    every = pl.concat([placed.filter(~is_inside), named]).select(marks.columns)
+    return every.sort("start_ns", "end_ns")

@@ -5,7 +5,7 @@ import polars as pl
 from tracelens.derive.columns.interval_lookup import during
 from tracelens.derive.columns.per_unique import each_once
 from tracelens.derive.events.capture_edges import CALLS, CaptureEdges
-from tracelens.derive.events.serving_marks import batches
+from tracelens.derive.events.serving_marks import around_batches, batches
 from tracelens.errors import UsageError
 
 FAMILIES = {
@@ -20,6 +20,7 @@ FAMILIES = {
 
 They are torch's own, programs' own, and batches of vLLM and SGLang.
 """
+_OF_SERVERS = [*FAMILIES].index("server")
 
 STEP_NAME = "|".join(f"(?:{FAMILIES[family]})" for family in ("profiler", "annotation"))
 """Names of marks that contain the step's number."""
@@ -45,12 +46,15 @@ def find_marks(spans: pl.DataFrame, pattern: str | None = None) -> pl.DataFrame:
     begin of the process's next mark; for a window's last mark, its own end. A window is a run of
     steps with consecutive numbers.
 
-    The first family of FAMILIES with at least two marks is used. Of marks within each other, the
-    outer ones are used. A step has the number in its mark's name. Where no name has one, or a
-    process uses one twice, marks are counted from 0. `pattern` replaces the known marks, for spans
-    of any kind; its first group, if any, is the number.
+    The first family of FAMILIES with at least two marks is used. Of marks within each other,
+    the outer ones are used, and of SGLang's forward passes the batch around them. A step has
+    the number in its mark's name. Where no name has one, or a process uses one twice, marks are
+    counted from 0. `pattern` replaces the known marks, for spans of any kind; its first group,
+    if any, is the number.
     """
     chosen = _chosen(_named(spans, pattern))
+    if pattern is None and chosen["family"].is_in([_OF_SERVERS]).any():
+        chosen = around_batches(chosen, spans)
     return _windows(_numbered(chosen)).select(
         pl.col(name).cast(dtype) for name, dtype in _MARKS.items()
     )
