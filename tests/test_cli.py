@@ -7,6 +7,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -24,6 +25,7 @@ from tracelens.cli import io as cli_io
 from tracelens.cli.app import split_command
 from tracelens.cli.io import default_target, stem
 from tracelens.cli.next_step import suggest
+from tracelens.collectors.torch.live.settings import Settings
 from tracelens.report import build_report
 from tracelens.schemas import TABLES
 
@@ -150,9 +152,42 @@ def test_standard_input_is_a_torch_trace(run: Run, monkeypatch: pytest.MonkeyPat
 
 
 @pytest.mark.parametrize(
+    ("words", "recorded"),
+    [
+        ((), {}),
+        (("--no-shapes",), {"shapes": False}),
+        (("--no-stacks",), {"stacks": False}),
+        (("--no-modules",), {"modules": False}),
+        (("--no-shapes", "--no-stacks"), {"shapes": False, "stacks": False}),
+        (
+            ("--no-shapes", "--no-stacks", "--no-modules"),
+            {"shapes": False, "stacks": False, "modules": False, "light": False},
+        ),
+        (("--memory",), {"memory": True}),
+        (("--cuda-sync",), {"cuda_sync": True}),
+    ],
+)
+def test_options_of_a_torch_capture(
+    run: Run, monkeypatch: pytest.MonkeyPatch, words: tuple[str, ...], recorded: dict[str, bool]
+) -> None:
+    """All but allocations and waits is recorded by default, and a light window besides."""
+    asked: dict[str, Any] = {}
+
+    def capture_program(*_: object, **options: Any) -> None:
+        asked.update(options)
+        raise SystemExit(0)
+
+    monkeypatch.setattr("tracelens.cli.collect.request.capture_program", capture_program)
+    assert run("collect", "torch", *words, "--", "train.py").code == 0
+    assert asked["settings"] == replace(Settings("", light=True), **recorded)
+
+
+@pytest.mark.parametrize(
     ("arguments", "said"),
     [
         (["collect", "torch"], "nothing to collect"),
+        (["collect", "torch", "--no-shapes", "x"], "--no-shapes belongs to a capture"),
+        (["collect", "torch", "--max-memory", "much", "x"], "'much' is no size of memory"),
         (["collect", "torch", "--"], "nothing to collect"),
         (
             ["collect", "nsys", "--capture-range", "a.sqlite"],

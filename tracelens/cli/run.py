@@ -53,9 +53,13 @@ def run(  # noqa: PLR0913 - one parameter an option
         int, typer.Option(min=0, metavar="N", help="Steps under the profiler, not kept.")
     ] = 1,
     active: Annotated[int, typer.Option(min=1, metavar="N", help="Steps to record.")] = 3,
-    stacks: Annotated[
-        bool, typer.Option(help="Record Python calls, which name lines and slow the host.")
-    ] = True,
+    no_stacks: Annotated[
+        bool,
+        typer.Option(
+            "--no-stacks",
+            help="Do not record Python calls, which name lines and slow the host.",
+        ),
+    ] = False,
 ) -> None:
     """Capture a program, say what limits it, and leave a trace and a page.
 
@@ -73,7 +77,7 @@ def run(  # noqa: PLR0913 - one parameter an option
         raise UsageError(
             f"{page_path}: the page's place is taken; give another --out, or --force to replace it"
         )
-    settings = Settings("", wait, warmup, active, stacks=stacks, light=True)
+    settings = Settings("", wait, warmup, active, stacks=not no_stacks, light=True)
     trace, done = capture_program(_KIND, words, trace_path, force=force, settings=settings)
     with progress("answering"):
         answer = make_answer(trace)

@@ -17,9 +17,9 @@ _OF_A_COMMAND = (
     "warmup",
     "active",
     "window",
-    "shapes",
-    "stacks",
-    "modules",
+    "no_shapes",
+    "no_stacks",
+    "no_modules",
     "memory",
     "cuda_sync",
     "compile_provenance",
@@ -72,24 +72,44 @@ def collect_torch(  # noqa: PLR0913 - one parameter an option
             "steps, in seconds since torch was imported; 5: is from the fifth second to the end.",
         ),
     ] = None,
-    shapes: Annotated[
-        bool, typer.Option(rich_help_panel=RUNNING, help="Record the shapes of inputs.")
-    ] = True,
-    stacks: Annotated[
-        bool, typer.Option(rich_help_panel=RUNNING, help="Record the calls of Python functions.")
-    ] = True,
-    modules: Annotated[
+    no_shapes: Annotated[
         bool,
         typer.Option(
-            rich_help_panel=RUNNING, help="Record the calls of modules, with their exact paths."
+            "--no-shapes",
+            rich_help_panel=RUNNING,
+            help="Do not record the shapes of inputs, which the roofline needs.",
         ),
-    ] = True,
+    ] = False,
+    no_stacks: Annotated[
+        bool,
+        typer.Option(
+            "--no-stacks",
+            rich_help_panel=RUNNING,
+            help="Do not record the calls of Python functions, which name lines and slow the host.",
+        ),
+    ] = False,
+    no_modules: Annotated[
+        bool,
+        typer.Option(
+            "--no-modules",
+            rich_help_panel=RUNNING,
+            help="Do not record modules: layers are then named by class and number, as stacks show "
+            "them, and there are none with --no-stacks.",
+        ),
+    ] = False,
     memory: Annotated[
-        bool, typer.Option("--memory", rich_help_panel=RUNNING, help="Record allocations.")
+        bool,
+        typer.Option(
+            "--memory", rich_help_panel=RUNNING, help="Record allocations: memory_timeline."
+        ),
     ] = False,
     cuda_sync: Annotated[
         bool,
-        typer.Option("--cuda-sync", rich_help_panel=RUNNING, help="Record what the GPU waits for."),
+        typer.Option(
+            "--cuda-sync",
+            rich_help_panel=RUNNING,
+            help="Record what streams wait for: table synchronizations.",
+        ),
     ] = False,
     compile_provenance: Annotated[
         bool,
@@ -134,12 +154,12 @@ def collect_torch(  # noqa: PLR0913 - one parameter an option
             warmup,
             active,
             _window(window),
-            shapes,
-            stacks,
-            modules,
-            memory,
-            cuda_sync,
-            light=stacks or shapes or modules or memory,
+            shapes=not no_shapes,
+            stacks=not no_stacks,
+            modules=not no_modules,
+            memory=memory,
+            cuda_sync=cuda_sync,
+            light=memory or not (no_shapes and no_stacks and no_modules),
             recorders=[
                 name
                 for name, on in ((COMPILE_PROVENANCE, compile_provenance), (GRAPH, graph))

@@ -100,7 +100,7 @@ def _modelled(trace: Trace, base: Trace | None = None, only: pl.Expr | None = No
     if not is_known.any() and not any(map(_has_shapes, sides)):
         raise MissingTableError(
             "roofline needs the shapes of the ops' inputs, and this trace has none: profile with"
-            " record_shapes=True (tracelens collect torch records them with --shapes)"
+            " record_shapes=True (tracelens collect torch does, unless with --no-shapes)"
         )
     calls = (
         called.filter(is_known)
