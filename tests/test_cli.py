@@ -168,7 +168,7 @@ def test_standard_input_is_a_torch_trace(run: Run, monkeypatch: pytest.MonkeyPat
     ],
 )
 def test_options_of_a_torch_capture(
-    run: Run, monkeypatch: pytest.MonkeyPatch, words: tuple[str, ...], recorded: dict[str, bool]
+    run: Run, monkeypatch: pytest.MonkeyPatch, words: tuple[str, ...], recorded: dict[str, Any]
 ) -> None:
     """All but allocations and waits is recorded by default, and a light window besides."""
     asked: dict[str, Any] = {}
