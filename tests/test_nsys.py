@@ -15,6 +15,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from samples.nsys.cut import cut
 from tests import nsys_exports, nsys_stats
 from tests.cases import declared
 from tests.sources import MORE
@@ -61,6 +62,25 @@ def test_every_row_that_nsys_printed(export: Path, table: str) -> None:
         theirs = [tuple(row) for row in csv.reader(stream)][1:]
     assert theirs
     assert nsys_stats.differences(ours, theirs) == []
+
+
+def test_cut_steps_hold_what_was_launched_in_them(tmp_path: Path) -> None:
+    target = tmp_path / "cut.sqlite"
+    cut(SAMPLE, target, "1", "2", "")
+    begin, end = 17_062_581, 25_913_609  # of its NVTX ranges "step 1" and "step 2"
+    with closing(sqlite3.connect(f"file:{SAMPLE}?mode=ro", uri=True)) as whole:
+        launched = whole.execute(
+            "SELECT work.start, value FROM CUPTI_ACTIVITY_KIND_KERNEL work"
+            " JOIN CUPTI_ACTIVITY_KIND_RUNTIME call USING (correlationId)"
+            " JOIN StringIds ON demangledName = id WHERE call.start BETWEEN ? AND ? ORDER BY 1",
+            (begin, end),
+        ).fetchall()
+        (began,) = whole.execute("SELECT utcEpochNs FROM TARGET_INFO_SESSION_START_TIME").fetchone()
+    kernels = _capture(target).tables["kernels"].sort("start_ns")
+    names = kernels["name"].cast(pl.String)
+    assert list(zip(kernels["start_ns"] - began, names, strict=True)) == launched
+    with pytest.raises(SystemExit, match="no steps 1 to 7"):
+        cut(SAMPLE, target, "1", "7", "")
 
 
 def test_the_comparison_covers_all_tables_in_the_samples() -> None:
