@@ -15,8 +15,8 @@ from tests.test_cpu_work import op
 from tests.test_notebook import arithmetic
 from tracelens.analyses import verdict
 from tracelens.answers import make_answer
-from tracelens.answers.answer import WAIT, WORK, Change
-from tracelens.answers.step_bar import parts_of, rounded_percents
+from tracelens.answers.answer import WAIT, WORK, Bar, Change, Part
+from tracelens.answers.step_bar import parts_of
 from tracelens.answers.words import duration, place_text
 from tracelens.derive.replay.advised import list_changes
 from tracelens.derive.replay.unprofiled import UnprofiledStep
@@ -156,16 +156,20 @@ def test_places_are_files_that_one_can_open(what: str | None, said: str | None) 
     assert place_text(what) == said
 
 
+def _bar(shares: list[float]) -> Bar:
+    return Bar("step", tuple(Part("", share, WORK) for share in shares))
+
+
 @pytest.mark.parametrize(
     ("shares", "percents"),
     [([0.335, 0.335, 0.33], [34, 33, 33]), ([0.005, 0.995], [0, 100]), ([1.0], [100]), ([], [])],
 )
 def test_percents_of_a_bar_add_up(shares: list[float], percents: list[int]) -> None:
-    assert sorted(rounded_percents(shares)) == sorted(percents)
+    assert sorted(_bar(shares).percents) == sorted(percents)
 
 
 def test_the_percent_that_the_sentence_names_is_rounded_as_usual() -> None:
-    assert rounded_percents([0.232, 0.013, 0.674, 0.068, 0.013]) == [23, 2, 67, 7, 1]
+    assert _bar([0.232, 0.013, 0.674, 0.068, 0.013]).percents == [23, 2, 67, 7, 1]
 
 
 def test_a_bar_has_work_first_and_small_parts_together() -> None:

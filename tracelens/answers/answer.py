@@ -33,6 +33,24 @@ class Bar:
     length: float = 1.0
     text: str = ""
 
+    @property
+    def percents(self) -> list[int]:
+        """The shares of the parts as whole percents, which sum to the rounded sum of the shares.
+
+        The largest share, which the sentence names, is rounded as usual. The difference that
+        rounding makes goes to the other shares, first to those that it changes least.
+        """
+        exact = [part.share * 100 for part in self.parts]
+        percents = [round(value) for value in exact]
+        missing = round(sum(exact)) - sum(percents)
+        step = 1 if missing > 0 else -1
+        by_size = sorted(range(len(exact)), key=lambda at: -exact[at])
+        others = by_size[1:]
+        others.sort(key=lambda at: step * (percents[at] - exact[at]))
+        for at in others[: abs(missing)]:
+            percents[at] += step
+        return percents
+
 
 @dataclass(frozen=True, slots=True)
 class Change:

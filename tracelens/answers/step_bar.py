@@ -1,6 +1,6 @@
-"""Draw a step, or the program's time, as a bar: its parts, their labels, and whole percents."""
+"""Draw a step, or the program's time, as a bar: its parts and their labels."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
 from tracelens.answers.answer import REST, WAIT, WORK, Bar, Part
 from tracelens.derive.time.bounds import PART_WORDS, PROCESS_WORDS
@@ -50,24 +50,5 @@ def parts_of(shares: Mapping[str, float], kinds: Mapping[str, str]) -> tuple[Par
 def percent_in(bar: Bar, rank: RankTime, part: str) -> str:
     """Return the share of a part as its bar shows it, so that sentence and bar agree."""
     label = label_of(part, is_process=rank.is_process)
-    percents = rounded_percents([one.share for one in bar.parts])
-    shown = [n for one, n in zip(bar.parts, percents, strict=True) if one.label == label]
+    shown = [n for one, n in zip(bar.parts, bar.percents, strict=True) if one.label == label]
     return f"{shown[0] if shown else round(rank.shares[part] * 100)} %"
-
-
-def rounded_percents(shares: Sequence[float]) -> list[int]:
-    """Round shares to whole percents that sum to the rounded sum of the shares.
-
-    The largest share, which the sentence names, is rounded as usual. The difference that rounding
-    makes goes to the other shares, first to those that it changes least.
-    """
-    exact = [share * 100 for share in shares]
-    percents = [round(value) for value in exact]
-    missing = round(sum(exact)) - sum(percents)
-    step = 1 if missing > 0 else -1
-    by_size = sorted(range(len(exact)), key=lambda at: -exact[at])
-    others = by_size[1:]
-    others.sort(key=lambda at: step * (percents[at] - exact[at]))
-    for at in others[: abs(missing)]:
-        percents[at] += step
-    return percents

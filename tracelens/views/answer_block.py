@@ -4,7 +4,6 @@ from dataclasses import dataclass
 from itertools import accumulate
 
 from tracelens.answers.answer import Answer, Bar
-from tracelens.answers.step_bar import rounded_percents
 from tracelens.report import Report
 from tracelens.views.answer_text import after_head, after_text
 from tracelens.views.palette import class_of, part_color
@@ -59,7 +58,7 @@ def _drawn(bar: Bar) -> DrawnBar:
     whole = sum(shares) or 1.0
     begins = accumulate(shares, initial=0.0)
     scale = 100 * bar.length / whole
-    parts = zip(bar.parts, rounded_percents(shares), begins, strict=False)
+    parts = zip(bar.parts, bar.percents, begins, strict=False)
     return DrawnBar(
         bar.label,
         bar.text,

@@ -11,7 +11,6 @@ from rich.console import Console
 from rich.text import Text
 
 from tracelens.answers.answer import REST, WAIT, WORK, Answer, Bar, Change, Part
-from tracelens.answers.step_bar import rounded_percents
 from tracelens.answers.words import duration, span_text
 from tracelens.views.palette import part_color
 from tracelens.views.values import ELLIPSIS, printable
@@ -118,10 +117,10 @@ def _drawn_bars(bars: Sequence[Bar]) -> Iterator[Text]:
             line.append(f" {' ' * (full - width)}{bar.text}")
         yield line
         if len(bars) == 1:
-            yield from _legend(bar.parts, looks, margin)
+            yield from _legend(bar, looks, margin)
     if len(bars) > 1 and len(looks) > 1:
         for bar in bars:
-            yield from _legend(bar.parts, looks, margin, bar.label)
+            yield from _legend(bar, looks, margin, bar.label)
 
 
 def _looks(parts: Iterable[Part]) -> dict[str, tuple[str, str]]:
@@ -149,13 +148,15 @@ def _cells_of(parts: Sequence[Part], width: int) -> list[int]:
 
 
 def _legend(
-    parts: Sequence[Part], looks: dict[str, tuple[str, str]], margin: int, label: str = ""
+    bar: Bar, looks: dict[str, tuple[str, str]], margin: int, label: str = ""
 ) -> Iterator[Text]:
-    """Draw the characters of the parts with their labels and percents, as many per line as fit."""
+    """Draw the characters of the parts with their labels and percents, as many per line as fit.
+
+    The first line begins with `label`.
+    """
     begin = f"  {label:<{margin}}   "
-    percents = rounded_percents([part.share for part in parts])
     line = Text(begin)
-    for part, percent in zip(parts, percents, strict=True):
+    for part, percent in zip(bar.parts, bar.percents, strict=True):
         if not percent:
             continue
         glyph, style = looks[part.label]
