@@ -95,17 +95,19 @@ def embed(
     All rows are packed where the budget allows. `used` is the number of its characters that
     drawings took already.
     """
-    made = [
-        packed(table_data(section, names, min(section.frame.height, MOST_ROWS)))
+    tables = [
+        (section, show(section.analysis.result, section.frame, names, 0))
         for section, names in sections
     ]
-    limit = _share([len(text) for text in made], max(BUDGET - used, min(_LEAST, BUDGET)))
+    first_tries = [packed(_table_data(section, heads, MOST_ROWS)) for section, heads in tables]
+    budget = max(BUDGET - used, min(_LEAST, BUDGET))
+    limit = _share([len(text) for text in first_tries], budget)
     sizes = []
-    for (section, names), whole in zip(sections, made, strict=True):
-        n_rows, part = min(section.frame.height, MOST_ROWS), whole
+    for (section, heads), first_try in zip(tables, first_tries, strict=True):
+        n_rows, part = min(section.frame.height, MOST_ROWS), first_try
         while len(part) > limit and n_rows > 1:
             n_rows = max(int(n_rows * min(0.95 * limit / len(part), 0.9)), 1)
-            part = packed(table_data(section, names, n_rows))
+            part = packed(_table_data(section, heads, n_rows))
         sizes.append((part, n_rows))
     return sizes
 
@@ -124,8 +126,8 @@ def _share(sizes: Sequence[int], budget: int) -> int:
     return limit
 
 
-def table_data(section: Section, names: Sequence[str], rows: int | None = None) -> dict[str, Any]:
-    """Return the first rows of a section's named columns, for tables.js.
+def _table_data(section: Section, heads: Sequence[Shown], n_rows: int) -> dict[str, Any]:
+    """Return the first rows of a section's columns, which have these heads, for tables.js.
 
     A column that equals an earlier one has that one's index in place of its values. `first` are the
     columns that people need, which are printed. `choices` are those to select rows by: rank, step,
@@ -133,8 +135,8 @@ def table_data(section: Section, names: Sequence[str], rows: int | None = None) 
     whole by layer.
     """
     frame, result = section.frame, section.analysis.result
-    part = frame if rows is None else frame.head(rows)
-    columns = [_column(one, part, result) for one in show(result, frame, names, 0)]
+    part = frame.head(n_rows)
+    columns = [_column(head, part, result) for head in heads]
     for at, column in enumerate(columns):
         before = [
             i
@@ -158,54 +160,55 @@ def table_data(section: Section, names: Sequence[str], rows: int | None = None) 
     }
 
 
-def _column(shown: Shown, frame: pl.DataFrame, table: Table) -> dict[str, Any]:
+def _column(head: Shown, frame: pl.DataFrame, table: Table) -> dict[str, Any]:
     """Return a column: its head, how its numbers are written, and its values.
 
     Repeated words are stored once, with each row's index into them.
     """
-    name = shown.name
-    found = {
+    name = head.name
+    column = {
         "name": name,
-        "label": shown.label,
-        "unit": shown.symbol,
-        "doc": shown.doc,
-        "number": shown.is_number,
+        "label": head.label,
+        "unit": head.symbol,
+        "doc": head.doc,
+        "number": head.is_number,
         "prose": name in PROSE,
         "summed": bool(_SUMMED.match(name)),
     }
-    if (
-        name in frame.columns
-        and frame[name].dtype.is_numeric()
-        and not (name == "value" and "unit" in frame.columns)
-    ):
-        return found | {
-            "divisor": shown.divisor,
-            "decimals": shown.decimals,
+    has_units = name == "value" and "unit" in frame.columns
+    if name in frame.columns and frame[name].dtype.is_numeric() and not has_units:
+        return column | {
+            "divisor": head.divisor,
+            "decimals": head.decimals,
             "values": _numbers(frame[name]),
         }
     shown_of = [name] if name in frame.columns else [f"{name}_{axis}" for axis in "xyz"]
-    rows = frame.select(
-        *shown_of, *(["unit"] if name == "value" and "unit" in frame.columns else [])
-    )
-    distinct = rows.unique(maintain_order=True).with_row_index(
-        "number"
-    )  # each is made text of once
-    (whole,) = show(table, distinct, shown_of)
-    cells = pl.Series(whole.cells, dtype=pl.String)
-    words = cells.unique(maintain_order=True)
-    place = (
-        cells.replace_strict(words, range(len(words)), return_dtype=pl.Int64)
-        if len(words)
-        else cells
-    )
-    number = rows.join(
-        distinct, on=rows.columns, how="left", nulls_equal=True, maintain_order="left"
-    )["number"]
-    at = place.gather(number)
+    words, row_words = _distinct_words(frame, table, shown_of, ["unit"] if has_units else [])
     clipped = [clip(word) for word in words]
-    short = {} if found["prose"] or shown.is_number else shorten_apart(clipped, NAME_WIDTH)
+    short = {} if column["prose"] or head.is_number else shorten_apart(clipped, NAME_WIDTH)
     shorts = {str(i): short[word] for i, word in enumerate(clipped) if word in short}
-    return found | {"words": clipped, "short": shorts, "at": at.to_list()}
+    return column | {"words": clipped, "short": shorts, "at": row_words}
+
+
+def _distinct_words(
+    frame: pl.DataFrame, table: Table, shown_of: Sequence[str], units: Sequence[str]
+) -> tuple[list[str], list[int]]:
+    """Write each distinct value of a shown column as text; return the texts and each row's index.
+
+    `shown_of` are the columns that make up the shown one, `units` is the column with its units.
+    """
+    rows = frame.select(*shown_of, *units)
+    values = rows.unique(maintain_order=True).with_row_index("value_number")
+    (shown,) = show(table, values, shown_of)
+    cells = pl.Series(shown.cells, dtype=pl.String)
+    words = cells.unique(maintain_order=True).to_list()
+    if not words:
+        return [], []
+    word_numbers = cells.replace_strict(words, range(len(words)), return_dtype=pl.Int64)
+    value_numbers = rows.join(
+        values, on=rows.columns, how="left", nulls_equal=True, maintain_order="left"
+    )["value_number"]
+    return words, word_numbers.gather(value_numbers).to_list()
 
 
 def _numbers(values: pl.Series) -> list[Any]:
