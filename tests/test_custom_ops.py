@@ -68,6 +68,11 @@ def test_every_listed_op_is_modelled(tmp_path: Path) -> None:
         ("ChunkGatedDeltaRuleFunction", 4096 * 32 * (3 * 2 * 128 * 128 + 5 * 64 * 128)),
         ("_Linear", 2 * 2048 * 4096 * 4096),
         ("_LayerNormLinear", 2 * 2048 * 4096 * 12288),
+        # 2 sequences of 4,096 tokens, of which a mask may leave half of the pairs.
+        ("FusedAttnFunc", 2 * 4096 * 4096 // 2 * 32 * 2 * (128 + 128)),
+        # 8,192 rows, each with one of 4 experts.
+        ("_GroupedLinear", 2 * 8192 * 2048 * 1536),
+        ("ChunkKDAFunction", 4096 * 32 * (3 * 2 * 128 * 128 + 5 * 64 * 128)),
         ("_C::get_cutlass_moe_mm_data", 0),
     ],
 )
@@ -92,6 +97,12 @@ def test_products_by_hand(name: str, flops: int) -> None:
             2 * 8192 * 4096 * 4,
             2 * 8192 * 4096 * 2 + 8192 * 4 * 2 + 8192 * 2,
         ),
+        # Each of 32 tokens changes and reads 32 states of 128 by 128, which are read.
+        (
+            "FusedRecurrentFunction",
+            32 * 32 * 4 * 128 * 128,
+            2 * 32 * 16 * 128 * 2 + 2 * 32 * 32 * 128 * 2 + 32 * 32 * 6 + 32 * 32 * 128 * 128 * 4,
+        ),
         # Of the cache only what fills 4,096 rows of 576.
         ("_C_cache_ops::cp_gather_cache", 0, 2 * 4096 * 576 * 2),
     ],
@@ -100,6 +111,72 @@ def test_bytes_by_hand(name: str, operations: int, n_bytes: int) -> None:
     work = work_of(name, as_texts(CALLS[name]))
     assert work is not None
     assert (work.flops, work.needed_flops, work.least_bytes) == (0, operations, n_bytes)
+
+
+def test_groups_of_rows_read_the_weights_of_all_groups() -> None:
+    work = work_of("_GroupedLinear", as_texts(CALLS["_GroupedLinear"]))
+    assert work is not None
+    assert work.least_bytes == 2 * (8192 * 2048 + 4 * 1536 * 2048 + 8192 * 1536)
+
+
+@pytest.mark.parametrize(
+    ("name", "factor", "gradient", "n_bytes"),
+    [
+        # Inputs and weights are read and get gradients; the result's gradient is read.
+        ("_Linear", 2, "h[2048,4096]", 2 * (2 * (4096 * 4096 + 2048 * 4096) + 2048 * 4096)),
+        # Two products become five. Queries are 32 heads of 128, keys and values 8 each; where
+        # requests end takes 12 bytes.
+        ("FusedAttnFunc", 2.5, "h[4096,2,4096]", 8192 * 256 * (2 * (32 + 2 * 8) + 32) + 2 * 12),
+    ],
+)
+def test_the_node_of_a_function_is_modelled_by_its_forward_call(
+    tmp_path: Path, name: str, factor: float, gradient: str, n_bytes: int
+) -> None:
+    """The second kernel's op records the gradient only; another node's number is not this one's."""
+    forward, node = recorded(CALLS[name]), recorded(gradient)
+    events = [
+        span(name, 1_000, 90, args=forward | {"Sequence number": 7, "Fwd thread id": 0}),
+        call("cudaLaunchKernel", 1_020, 5, 10),
+        kernel("nvjet_qqtst_128x256", 1_050, 10.0, 10),
+    ]
+    for number, begin in ((7, 2_000), (6, 2_200)):
+        args = node | {"Sequence number": number, "Fwd thread id": 1}
+        events += [
+            span(f"{name}Backward", begin, 90, tid=2, args=args),
+            call("cudaLaunchKernel", begin + 20, 5, begin, tid=2),
+            kernel("nvjet_qqtst_128x256", begin + 50, 20.0, begin),
+        ]
+    frame = roofline(tl.collect(write(tmp_path / "a.pt.trace.json", events)))
+    work = work_of(name, as_texts(CALLS[name]))
+    assert work is not None
+    found = frame.filter(op=f"{name}Backward").select("flops", "least_bytes", "n_calls").rows()
+    assert found == [(factor * work.flops, n_bytes, 1)]
+    assert frame.filter(op="(not modelled)")["duration_total_ns"].to_list() == [20_000]
+    # Tensors stand for bfloat16 here, but the kernel's name says that they are of eight bits.
+    assert frame.filter(pl.col("flops") > 0)["precision"].unique().to_list() == ["fp8"]
+
+
+def test_products_within_a_node_count_by_themselves(tmp_path: Path) -> None:
+    """Another version of the same function computes its gradients by two ops that are recorded."""
+    forward = recorded("h[64,32] h[16,64] -")
+    events = [
+        span("_Linear", 1_000, 90, args=forward | {"Sequence number": 7, "Fwd thread id": 0}),
+        call("cudaLaunchKernel", 1_020, 5, 10),
+        kernel("nvjet", 1_050, 10.0, 10),
+        span(
+            "_LinearBackward",
+            2_000,
+            90,
+            tid=2,
+            args=recorded("h[16,32]") | {"Sequence number": 7, "Fwd thread id": 1},
+        ),
+        span("aten::mm", 2_010, 30, tid=2, args=recorded("h[16,32] h[32,64]")),
+        call("cudaLaunchKernel", 2_020, 5, 11, tid=2),
+        kernel("nvjet", 2_050, 10.0, 11),
+    ]
+    frame = roofline(tl.collect(write(tmp_path / "a.pt.trace.json", events)))
+    assert "_LinearBackward" not in frame["op"]
+    assert frame.filter(op="aten::mm")["flops"].to_list() == [2 * 16 * 32 * 64]
 
 
 def test_a_layer_with_a_state_says_that_it_is_a_lower_bound() -> None:

@@ -106,6 +106,8 @@ class Family:
     element type. `cache` is for attention to a cache whose length is not among the inputs: it gives
     FLOPs for each query with each key, and bytes for each token of the cache. `assumed` says what
     the formulas take for granted. `dtype` is computed in where the inputs hide it in bytes.
+    `backward` is what the gradients of all inputs take, as a multiple of the operations: two
+    products for one, and in attention five for two, as it computes its scores anew.
     """
 
     outputs: Outputs
@@ -116,6 +118,7 @@ class Family:
     cache: Callable[[Bound], tuple[int, int]] | None = None
     assumed: str | None = None
     dtype: str | None = None
+    backward: float = 2
 
 
 def bind(known: Sequence[str], call: RecordedCall) -> Bound:

@@ -52,6 +52,35 @@ def _result_by_rows(bound: Bound) -> list[int]:
     return [_by_rows(bound) // 2 // max(bound.nth(1).shape[-1], 1)]
 
 
+def _weights_of_groups(bound: Bound) -> list[Tensor]:
+    """Return the matrices among all inputs that have the first one's last size: one per group."""
+    summed = bound.nth(0).shape[-1:]
+    return [tensor for tensor in _all_tensors(bound)[1:] if tensor.shape[1:] == summed]
+
+
+def _all_tensors(bound: Bound) -> list[Tensor]:
+    """Return the tensors of all inputs, also of those that the signature leaves open."""
+    places = range(len(bound.call.shapes))
+    are_tensors = (place for place in places if bound.call.tensor_type(place) is not None)
+    return [tensor for place in are_tensors for tensor in bound.call.tensors(place)]
+
+
+def _linear_groups(bound: Bound) -> int:
+    """Return the operations of linear layers for groups of rows, all of one size."""
+    weights = _weights_of_groups(bound)
+    if not weights:
+        raise UnknownWorkError
+    return 2 * bound.nth(0).n_elements * weights[0].shape[0]
+
+
+def _linear_groups_result(bound: Bound) -> list[int]:
+    return [_linear_groups(bound) // 2 // max(bound.nth(0).shape[-1], 1)]
+
+
+def _linear_groups_read(bound: Bound) -> int:
+    return bound.nth(0).n_bytes + sum(weight.n_bytes for weight in _weights_of_groups(bound))
+
+
 def _two_linear(bound: Bound) -> int:
     """Return the operations of two linear layers after each other: input and both weights."""
     x, *weights = (bound.nth(n) for n in range(3))
@@ -187,6 +216,22 @@ def _delta_rule(bound: Bound) -> int:
     return batch * length * n_heads * (6 * width * value_width + inside)
 
 
+def _recurrent(bound: Bound) -> int:
+    """Return the least operations of a linear recurrence, token by token.
+
+    Queries are (batch, length, heads, width), values likewise. A token's key and value are added to
+    the state of its head, and its query reads it: a product and a sum for each number of the state.
+    """
+    queries, values = bound.nth(0).shape, bound.nth(2).shape
+    if len(queries) != 4 or len(values) != 4:
+        raise UnknownWorkError
+    return 4 * prod(values) * queries[-1]
+
+
+def _all_read(bound: Bound) -> int:
+    return sum(tensor.n_bytes for tensor in _all_tensors(bound))
+
+
 def _third(bound: Bound) -> list[int]:
     return [bound.nth(2).n_elements]
 
@@ -203,6 +248,7 @@ LIBRARY_FAMILIES: Mapping[str, Family] = {
     "product_by_scales": Family(_result_by_scales, flops=_by_scales),
     "product_by_rows": Family(_result_by_rows, flops=_by_rows),
     "linear": Family(_linear_result, flops=_linear),
+    "linear_groups": Family(_linear_groups_result, reads=_linear_groups_read, flops=_linear_groups),
     "two_linear": Family(_first, flops=_two_linear),
     "rows_of_experts": Family(_none, reads=_rows_of_experts_read, flops=_rows_of_experts),
     "pairs_of_experts": Family(
@@ -217,6 +263,9 @@ LIBRARY_FAMILIES: Mapping[str, Family] = {
     "short_convolution": Family(_first, _short_convolution),
     "chunk_scan": Family(_first, flops=_chunk_scan),
     "delta_rule": Family(_third, flops=_delta_rule, assumed="chunks are assumed to have 64 tokens"),
+    "recurrent": Family(
+        _third, _recurrent, reads=_all_read, assumed="at least: what a state forgets is not counted"
+    ),
     "unseen_state": Family(
         _none, assumed="at least: the size of the state that is kept is not recorded"
     ),

@@ -335,6 +335,15 @@ def signatures() -> Mapping[str, tuple[str, Sequence[str]]]:
     return {op: (row[0], row[1:]) for op, row in by_op.items()}
 
 
+def backward_factor(op: str) -> float | None:
+    """Return what the backward pass of an autograd function computes, in forward passes.
+
+    It is None for other ops: those have a namespace, and backward ops with inputs of their own.
+    """
+    known = None if "::" in op else signatures().get(op)
+    return None if known is None else FAMILIES[known[0]].backward
+
+
 def traffic_of(family: Family, known: Sequence[str], call: RecordedCall) -> Traffic:
     """Return the least bytes that a call moves: inputs are read once, results written once.
 

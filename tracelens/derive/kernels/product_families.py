@@ -145,6 +145,25 @@ def _attention_of_lengths_backward(bound: Bound) -> int:
     return _attention_of_lengths(bound, first=1)
 
 
+def _attention_in_any_layout(bound: Bound) -> int:
+    """Return the fewest operations of attention whose layout and mask are words, not recorded.
+
+    Queries, keys and values are (batch, length, heads, width), (length, batch, heads, width), or
+    (tokens, heads, width); the size of cu_seqlens gives the batch in all of them. Requests of equal
+    lengths take the fewest operations, and a causal mask halves the pairs of equal lengths.
+    """
+    queries, keys, values = (bound.nth(n).shape for n in range(3))
+    ends = bound.all("e")[0].shape
+    if len({len(queries), len(keys), len(values)}) > 1 or len(queries) not in (3, 4):
+        raise UnknownWorkError
+    if len(ends) != 1 or ends[0] < 2:
+        raise UnknownWorkError
+    n_queries, n_keys = prod(queries[:-2]), prod(keys[:-2])
+    widths = queries[-1] + values[-1]
+    flops = 2 * n_queries * queries[-2] * n_keys * widths // (ends[0] - 1)
+    return flops // 2 if n_queries == n_keys else flops
+
+
 def _pairs_of_lengths(bound: Bound) -> tuple[int, int]:
     """Return the FLOPs of one query with one key, where keys and values are among the inputs."""
     queries, values = bound.nth(0).shape, bound.nth(2).shape
@@ -311,9 +330,17 @@ PRODUCTS: Mapping[str, Family] = {
     "product_of_sizes": Family(_result_of_sizes, flops=_product_of_sizes),
     "product_of_groups": Family(_result_of_groups, flops=_product_of_groups),
     "experts": Family(_first, reads=_experts_read, flops=_experts),
-    "attention": Family(_first, flops=_attention),
+    "attention": Family(_first, flops=_attention, backward=2.5),
     "attention_backward": Family(_three, flops=_attention_backward),
-    "attention_of_lengths": Family(_first, flops=_attention_of_lengths, cache=_pairs_of_lengths),
+    "attention_of_lengths": Family(
+        _first, flops=_attention_of_lengths, cache=_pairs_of_lengths, backward=2.5
+    ),
+    "attention_in_any_layout": Family(
+        _first,
+        flops=_attention_in_any_layout,
+        assumed="at least: a mask that leaves half of the pairs is taken for granted",
+        backward=2.5,
+    ),
     "attention_of_lengths_backward": Family(_three, flops=_attention_of_lengths_backward),
     "attention_to_cache": Family(_first, reads=_queries_read, flops=_own_pairs, cache=_cached_keys),
     "latent_attention": Family(

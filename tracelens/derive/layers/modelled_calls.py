@@ -16,6 +16,7 @@ from tracelens.derive.events.span_trees import with_trees
 from tracelens.derive.kernels.list_inputs import with_indexed, with_lists
 from tracelens.derive.kernels.op_work import is_modelled, tensors_of, work_of
 from tracelens.derive.kernels.unseen_experts import with_experts
+from tracelens.derive.layers.backward_calls import with_backward
 from tracelens.derive.layers.graph_capture import captured_graphs
 from tracelens.derive.layers.graph_replay import has_replays, pairs_by_name
 from tracelens.derive.time.step_table import steps_of
@@ -33,6 +34,11 @@ _IS_TF32 = r"(?i)tf32|_s1688"
 """Pattern of CUTLASS products that take float32 as TF32, by the instruction in their name.
 
 The instruction is the one of 16x8x8 with sums in float32.
+"""
+_IS_FP8 = r"(?:e4m3|e5m2).*(?:e4m3|e5m2)|^nvjet_(?:sm\d+_)?qq"
+"""Pattern of products of two fp8 matrices; cuBLAS's q is such a type.
+
+Transformer Engine's ops record the type that their tensors stand for, not the one computed in.
 """
 _PRECISIONS = {
     "float32": "fp32",
@@ -91,7 +97,8 @@ def _modelled(trace: Trace, base: Trace | None = None, only: pl.Expr | None = No
     """Compute what `modelled` returns."""
     trace.require("roofline", "kernels")
     kernels = trace.select("kernels", *_KERNEL, where=only)
-    kernels = kernels.with_columns(matching(kernels["name"], _IS_TF32)[0].alias("is_tf32"))
+    named = matching(kernels["name"], _IS_TF32, _IS_FP8)
+    kernels = kernels.with_columns(named[0].alias("is_tf32"), named[1].alias("is_fp8"))
     called = _called(trace, kernels, only).with_columns(run=pl.lit(None, pl.Int64))
     if has_replays(trace):
         called = _with_replays(called, trace, base)
@@ -109,7 +116,7 @@ def _modelled(trace: Trace, base: Trace | None = None, only: pl.Expr | None = No
         .agg(
             pl.col("step").first(),
             pl.col("duration_ns").sum(),
-            pl.col("is_tf32").any(),
+            pl.col("is_tf32", "is_fp8").any(),
             pl.col(_WORK.names()).first(),
             n_kernels=pl.len().cast(pl.Int64),
         )
@@ -124,6 +131,8 @@ def _modelled(trace: Trace, base: Trace | None = None, only: pl.Expr | None = No
     calls = _with_contexts(calls, trace).with_columns(
         precision=pl.when(is_vector)
         .then(pl.lit("fp32"))
+        .when("is_fp8")
+        .then(pl.lit("fp8"))
         .when(is_tf32)
         .then(pl.lit("tf32"))
         .when(flops > 0, dtype == "int8")
@@ -251,7 +260,7 @@ def _called(trace: Trace, kernels: pl.DataFrame, only: pl.Expr | None = None) ->
     found = trace.select("spans", "rank", "span_id", "step", *_INPUTS, where=is_asked)
     found = with_lists(trace, found.cast({pl.Categorical: pl.String}), kernels)
     found = with_indexed(found, kernels)
-    works = _works(with_experts(trace, found, kernels))
+    works = with_backward(_works(with_experts(trace, found, kernels)), trace)
     known = dict(by_value(works, "rank"))
     spans = trace.select("spans", "rank", "span_id", "parent_id")
     parts = []
