@@ -10,7 +10,7 @@ from tracelens.report import build_report
 from tracelens.views.page import to_html
 
 MOST = {
-    "collect": (102, 42, 60),
+    "collect": (98, 42, 56),
     "verdict": (21, 18, 3),
     "page": (50, 32, 18),
     "answer": (98, 49, 49),

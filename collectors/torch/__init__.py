@@ -6,7 +6,7 @@ They may be JSON or gzip, of every format generation since 2021, from NVIDIA and
 import re
 from collections.abc import Iterator
 from contextlib import nullcontext
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from itertools import count
 from pathlib import Path
 from typing import Any
@@ -215,19 +215,12 @@ def _capture(
 ) -> Capture:
     """Return one trace as tables; its source is described once the whole file was read."""
     facts = read.facts
-    base_ns = integer(facts.get("baseTimeNanoseconds")) or 0
-    raw = raw_tables(read.frames, base_ns, diagnostics)
-    beside, light = sidecar.read_sidecar(path, diagnostics), sidecar.light_of(path)
-    has_light = str(path) != "-" and light.is_file()
-    windows = _light_window(light, raw, diagnostics) if has_light else None
-    if windows is not None:
-        raw, beside = windows.tables, windows.lines(beside)
-    raw["devices"] = devices(facts.get("deviceProperties"), raw.get("kernels"), diagnostics)
-    if "collectives" in raw:
-        raw["collectives"] = with_group_ranks(raw["collectives"], facts)
-    if "spans" in raw:
-        raw["spans"] = sidecar.exact_paths(raw["spans"], beside, diagnostics)
+    recorded = _recorded(path, read, diagnostics)
+    raw, beside = recorded.tables, recorded.beside
+    rank, origin = rank_of(path, facts, beside)
+    ranks, host_facts = describe_rank(rank, path.name, facts, beside), host_facts_of(path, facts)
     starts = [frame["start_ns"].min() for frame in raw.values() if "start_ns" in frame.columns]
+    is_since_epoch = any(isinstance(start, int) and start > _EPOCH_NS for start in starts)
     tables = assemble(raw, diagnostics, store)
     if isinstance(tables.get("activities"), pl.DataFrame):
         tables["activities"] = _with_lines(tables["activities"], tables.get("spans"), beside)
@@ -239,30 +232,21 @@ def _capture(
             "trace_cut",
             "the file ends before the trace does; whole events before that were kept",
         )
-    rank, origin = rank_of(path, facts)
-    n_ranks = integer(distributed(facts).get(WORLD_SIZE))
     stored = store.finish() if store is not None else {}
-    capture = Capture(
+    return Capture(
         kind=KIND,
         source=source.describe(KIND),
-        tables=tables,
+        tables=tables | {"ranks": ranks},
         producer="torch.profiler",
         versions={
             key: str(facts[key]) for key in _VERSIONS if isinstance(facts.get(key), (int, str))
         },
         rank=rank,
         rank_origin=origin,
-        time_base=(
-            "unix_epoch"
-            if any(isinstance(s, int) and s > _EPOCH_NS for s in starts)
-            else "trace_start"
-        ),
+        time_base="unix_epoch" if is_since_epoch else "trace_start",
         time_precision_ns=1 if read.has_fractions else 1000,
         complete=read.complete,
-        settings={key: facts[key] for key in _SETTINGS if isinstance(facts.get(key), int)}
-        | {"reader": read.path, **sidecar.step_times(beside)}
-        | (sidecar.light_step_times(beside) if windows is not None else {})
-        | ({} if n_ranks is None else {WORLD_SIZE: n_ranks}),
+        settings=recorded.settings,
         reasons={
             name: _REASONS.get(name, "a torch trace does not hold it")
             for name in TABLES
@@ -270,11 +254,45 @@ def _capture(
         },
         diagnostics=diagnostics,
         stored=stored,
+        host_facts=host_facts,
     )
-    sidecar.mark_rank(capture, beside)
-    capture.tables["ranks"] = describe_rank(capture, path.name, facts, beside)
-    capture.host_facts = host_facts_of(path, facts)
-    return capture
+
+
+@dataclass(frozen=True, slots=True)
+class _Recorded:
+    """The content of a trace: raw tables, the sidecar's facts, and the manifest's settings.
+
+    The facts are empty without a sidecar.
+    """
+
+    tables: dict[str, pl.DataFrame]
+    beside: dict[str, Any]
+    settings: dict[str, Any]
+
+
+def _recorded(path: Path, read: ReadEvents, diagnostics: Diagnostics) -> _Recorded:
+    """Put together what the trace, its sidecar and its light window hold."""
+    facts = read.facts
+    base_ns = integer(facts.get("baseTimeNanoseconds")) or 0
+    raw = raw_tables(read.frames, base_ns, diagnostics)
+    beside, light = sidecar.read_sidecar(path, diagnostics), sidecar.light_of(path)
+    has_light = str(path) != "-" and light.is_file()
+    windows = _light_window(light, raw, diagnostics) if has_light else None
+    if windows is not None:
+        raw, beside = windows.tables, windows.lines(beside)
+    if "spans" in raw:
+        raw["spans"] = sidecar.exact_paths(raw["spans"], beside, diagnostics)
+    settings = {key: facts[key] for key in _SETTINGS if isinstance(facts.get(key), int)}
+    settings |= {"reader": read.path, **sidecar.step_times(beside)}
+    if windows is not None:
+        settings |= sidecar.light_step_times(beside)
+    raw["devices"] = devices(facts.get("deviceProperties"), raw.get("kernels"), diagnostics)
+    if "collectives" in raw:
+        raw["collectives"] = with_group_ranks(raw["collectives"], facts)
+    n_ranks = integer(distributed(facts).get(WORLD_SIZE))
+    if n_ranks is not None:
+        settings[WORLD_SIZE] = n_ranks
+    return _Recorded(raw, beside, settings)
 
 
 def _light_window(

@@ -11,7 +11,7 @@ import polars as pl
 from tracelens.collectors.torch.values import TIME_LIMIT_NS, integer, text
 from tracelens.derive.columns.per_unique import each_once
 from tracelens.schemas.events import PARALLEL
-from tracelens.trace.capture import Capture, HostFacts
+from tracelens.trace.capture import HostFacts
 from tracelens.trace.same_run import WORLD_SIZE
 
 _RANK_IN_NAME = re.compile(r"(?<![a-z])rank[-_ ]?(\d{1,9})(?!\d)", re.IGNORECASE)
@@ -172,19 +172,23 @@ def distributed(facts: dict[str, Any]) -> dict[str, Any]:
     return info if isinstance(info, dict) else {}
 
 
-def rank_of(path: Path, facts: dict[str, Any]) -> tuple[int | None, str]:
-    """Return the rank and its origin: distributedInfo, else the file name."""
-    rank = integer(distributed(facts).get("rank"))
-    if rank is not None and 0 <= rank < 2**31:
-        return rank, "distributedInfo"
+def rank_of(path: Path, facts: dict[str, Any], beside: dict[str, Any]) -> tuple[int | None, str]:
+    """Return the rank and its origin: distributedInfo, else the launcher, else the file name.
+
+    `beside` are the sidecar's facts, with the rank that a launcher gave the process.
+    """
+    for origin, recorded in (("distributedInfo", distributed(facts)), ("launcher", beside)):
+        rank = integer(recorded.get("rank"))
+        if rank is not None and 0 <= rank < 2**31:
+            return rank, origin
     match = _RANK_IN_NAME.search(path.name)
     return (int(match.group(1)), "file name") if match else (None, "input order")
 
 
 def describe_rank(
-    capture: Capture, name: str, facts: dict[str, Any], beside: dict[str, Any]
+    rank: int | None, name: str, facts: dict[str, Any], beside: dict[str, Any]
 ) -> pl.DataFrame:
-    """Return the capture's row of the table `ranks`.
+    """Return the row of the table `ranks` of a trace with this rank and file name.
 
     It has world size, node, and its place in the job's parallelism. The place is read from the
     file's name, else from the groups of distributedInfo; the node from the launcher, else from the
@@ -193,10 +197,10 @@ def describe_rank(
     places: dict[str, int | None] = dict.fromkeys(PARALLEL)
     for _, description, ranks in _groups(facts):
         for axis, pattern in _AXIS_OF_GROUP.items():
-            if capture.rank in ranks and pattern.fullmatch(description):
-                places[axis] = ranks.index(capture.rank)
+            if rank in ranks and pattern.fullmatch(description):
+                places[axis] = ranks.index(rank)
     places |= {axis.lower(): int(place) for axis, place in _AXIS_IN_NAME.findall(name)}
-    size = capture.settings.get(WORLD_SIZE)
+    size = integer(distributed(facts).get(WORLD_SIZE))
     in_name = _NODE_IN_NAME.search(name)
     node = integer(beside.get("node")) if "node" in beside else int(in_name[1]) if in_name else None
     row = {"world_size": size, "node": node} | places

@@ -13,7 +13,7 @@ from tracelens.collectors.torch.values import integer
 from tracelens.derive.columns.per_unique import each_once
 from tracelens.derive.events.modules import MODULE_PREFIX
 from tracelens.errors import SourceError
-from tracelens.trace.capture import Capture, Diagnostics
+from tracelens.trace.capture import Diagnostics
 from tracelens.trace.cleaning import whole_text
 
 SUFFIX, LIGHT_SUFFIX = ".live.json", ".light.json"
@@ -133,13 +133,6 @@ def describe_layers(layers: pl.DataFrame, facts: dict[str, Any]) -> pl.DataFrame
 def _as_json(layer: dict[str, Any]) -> str | None:
     kept = layer.get("hyperparameters")
     return json.dumps(kept) if isinstance(kept, dict) and kept else None
-
-
-def mark_rank(capture: Capture, facts: dict[str, Any]) -> None:
-    """Set the rank that the launcher gave the process, where the trace has none."""
-    rank = integer(facts.get("rank"))
-    if rank is not None and 0 <= rank < 2**31 and capture.rank_origin != "distributedInfo":
-        capture.rank, capture.rank_origin = rank, "launcher"
 
 
 def step_times(facts: dict[str, Any]) -> dict[str, Any]:
