@@ -72,8 +72,9 @@ class Plant:
     """A planted delay: of ranks in steps (by rank; None: every step), of `ns` in each, for a cause.
 
     The cause `compute` makes kernels longer, `copy` is a copy that nothing hides, those of
-    HOST_CAUSES are what the host does instead of launching. `link` and `network` make the transfers
-    of `group`, of all groups where it is None, take `ns` longer in sum.
+    HOST_CAUSES are what the host does instead of launching: before the step's first kernel, or,
+    with `ends_step`, after its last one. `link` and `network` make the transfers of `group`, of all
+    groups where it is None, take `ns` longer in sum.
     """
 
     ranks: frozenset[int]
@@ -81,6 +82,7 @@ class Plant:
     ns: int
     steps: Mapping[int, frozenset[int]] | None = None
     group: tuple[str, tuple[int, ...]] | None = None
+    ends_step: bool = False
 
     def is_late(self, rank: int, step: int) -> bool:
         """Whether the rank is late in the step."""
@@ -159,7 +161,7 @@ class _Simulation:
         for step in range(self.job.n_steps):
             self.step[rank] = step
             self.begun[rank] = self.now[rank]
-            yield from self._host_delays(rank, step)
+            yield from self._host_delays(rank, step, ends_step=False)
             for source, sink in ((before, after), (after, before)):
                 for _ in range(layout.n_microbatches):
                     if 0 <= source < layout.pp:
@@ -174,6 +176,7 @@ class _Simulation:
             if layout.dp > 1 and layout.syncs_data:
                 yield "meet", ("dp", layout.group("dp", rank))
             yield "do", ("adam", self.job.layer_ns // 4)
+            yield from self._host_delays(rank, step, ends_step=True)
             end = self.now[rank]
             self.rows["steps"].append((rank, step, self.begun[rank], end - self.begun[rank]))
 
@@ -189,10 +192,14 @@ class _Simulation:
         noise = 1 + self.random.gauss(0, self.job.noise)
         return round(self.job.layer_ns * max(noise, 0.1)) + late // n_layers
 
-    def _host_delays(self, rank: int, step: int) -> Iterator[Op]:
-        """Delays before a step's first kernel."""
+    def _host_delays(self, rank: int, step: int, *, ends_step: bool) -> Iterator[Op]:
+        """Delays before a step's first kernel, or after its last one."""
         for plant in self.job.plants:
-            if plant.cause in (*HOST_CAUSES, "copy") and plant.is_late(rank, step):
+            if (
+                plant.ends_step == ends_step
+                and plant.cause in (*HOST_CAUSES, "copy")
+                and plant.is_late(rank, step)
+            ):
                 yield "do", (plant.cause, plant.ns)
 
     def _do(self, rank: int, what: str, ns: int) -> None:

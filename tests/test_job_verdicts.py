@@ -131,6 +131,17 @@ def test_a_rank_without_steps_is_judged_beside_those_with_steps(cause: str, unma
     assert found.select("bound", "culprit", "cause").rows() == [("straggler", "rank 3", cause)]
 
 
+@pytest.mark.parametrize("late", [{3}, {1, 3, 5}])
+def test_a_delay_at_a_steps_end_is_felt_in_the_next(late: set[int]) -> None:
+    """Rank 0 saves for 20 ms after its step of 4.4 ms; the others wait in the next one."""
+    plant = Plant(frozenset([0]), "host", 20 * MS, {0: frozenset(late)}, ends_step=True)
+    trace = Job(Layout(dp=4), 7, MS, TRANSFERS, (plant,), noise=0.0).trace()
+    row = tl.analyses.job(trace).row(0, named=True)
+    assert (row["culprit"], row["cause"]) == ("rank 0", "host")
+    assert row["cost_ns"] == pytest.approx(20 * MS, rel=0.01)
+    assert row["cost_frac"] == pytest.approx(20 / 24.4, rel=0.02)
+
+
 def test_a_job_without_a_culprit_is_bound_evenly() -> None:
     row = tl.analyses.job(flat({})).row(0, named=True)
     assert (row["bound"], row["culprit"]) == ("compute", None)

@@ -116,7 +116,9 @@ def with_costs(model: TimeModel, delays: pl.DataFrame, culprits: list[Culprit]) 
         others = [delay for other, part in enumerate(removals) if other != place for delay in part]
         alone = _gain(replay, [], removal, connected)
         last = _gain(replay, others, removal, connected) if others else alone
-        is_counted = _in_steps(culprit.steps) & pl.col("rank").is_in([*connected])
+        # A delay after a step's last collective makes the others' next step long, not this one.
+        is_felt = pl.col("rank").is_in([*connected])
+        is_counted = is_felt if culprit.steps is None else _late_rows(culprit)
         step_ns = float(delays.filter(is_counted)["step_ns"].mean() or 1)  # type: ignore[arg-type]
         if max(alone, last) >= _FELT * BLAMED * step_ns * culprit.n_steps:
             cost = max(alone, 0.0) / culprit.n_steps
@@ -144,7 +146,3 @@ def _late_rows(culprit: Culprit) -> pl.Expr:
         steps = True if removal.steps is None else pl.col("step").is_in([*removal.steps])
         is_late |= is_of & steps
     return is_late.fill_null(value=False)
-
-
-def _in_steps(steps: Collection[int] | None) -> pl.Expr:
-    return pl.lit(value=True) if steps is None else pl.col("step").is_in([*steps])

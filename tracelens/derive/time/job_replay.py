@@ -37,9 +37,10 @@ class Removal:
 class Replay:
     """The calls of a job in the order in which they completed, one row per rank's call.
 
-    Columns of `rows`: rank, step, role (stage), own_ns, transfer_ns and hidden_ns. own_ns is the
-    rank's own time since the call before. transfer_ns is the part of it in which that call
-    transferred and the rank did not compute. hidden_ns is waiting that the rank's computing hides.
+    Columns of `rows`: rank, step, since_step, role (stage), own_ns, transfer_ns and hidden_ns.
+    own_ns is the rank's own time since the call before, which was in since_step. transfer_ns is the
+    part of it in which that call transferred and the rank did not compute. hidden_ns is waiting
+    that the rank's computing hides.
     `bounds` are the first rows of calls, and the number of rows. `begins` has each rank's start on
     the job's clock, `tails` its own time after the last call, and `last_transfers` the part of that
     in which the last call transferred.
@@ -99,6 +100,7 @@ class Replay:
     def _owns(self, removals: Collection[Removal]) -> list[float]:
         """Return each row's own time; removed ranks take their peers' time at the same call.
 
+        The time before a step's first call begins in the step before, so it is removed with either.
         Peers are other ranks of the same role with as many calls in the step. A rank without peers
         has its own times shortened evenly.
         """
@@ -109,7 +111,8 @@ class Replay:
         for removal in removals:
             is_removed = pl.col("rank").is_in([*removal.ranks])
             if removal.steps is not None:
-                is_removed &= pl.col("step").is_in([*removal.steps])
+                steps = [*removal.steps]
+                is_removed &= pl.col("step").is_in(steps) | pl.col("since_step").is_in(steps)
             is_away |= is_removed
             lowered = kept.clip(upper_bound=1 - removal.excess_frac)
             kept = pl.when(is_removed).then(lowered).otherwise(kept)
@@ -165,6 +168,7 @@ def prepare_replay(model: TimeModel, ranks: Iterable[int]) -> Replay | None:
     wait_ns = last_start_ns - start_ns
     rows = rows.with_columns(
         own_ns=start_ns - before,
+        since_step=pl.col("step").shift().over("rank"),
         transfer_ns=transfer_ns.shift().over("rank").fill_null(0),
         last_ns=transfer_ns.last().over("rank"),
         hidden_ns=wait_ns - exposed_ns,
@@ -180,7 +184,9 @@ def prepare_replay(model: TimeModel, ranks: Iterable[int]) -> Replay | None:
     bounds = firsts.is_first_distinct().arg_true().to_list()
     since_first = begin_ns - begin_ns.min()
     return Replay(
-        rows.select(*key, "role", "n_calls", "place", "own_ns", "transfer_ns", "hidden_ns"),
+        rows.select(
+            *key, "since_step", "role", "n_calls", "place", "own_ns", "transfer_ns", "hidden_ns"
+        ),
         [*bounds, rows.height],
         # Counted from the job's begin: a float holds times since 1970 to 256 ns only.
         dict(edges.select("rank", since_first).iter_rows()),
