@@ -156,6 +156,24 @@ def test_the_node_of_a_function_is_modelled_by_its_forward_call(
     assert frame.filter(pl.col("flops") > 0)["precision"].unique().to_list() == ["fp8"]
 
 
+def test_nodes_of_attention_and_products_in_one_trace(tmp_path: Path) -> None:
+    events = []
+    for number, (name, gradient) in enumerate(
+        [("_Linear", "h[2048,4096]"), ("FusedAttnFunc", "h[4096,2,4096]")]
+    ):
+        begin, numbers = 1_000 + 100 * number, {"Sequence number": number}
+        args = recorded(CALLS[name]) | numbers | {"Fwd thread id": 0}
+        events.append(span(name, begin, 90, args=args))
+        begin, node = 2_000 - 100 * number, recorded(gradient) | numbers | {"Fwd thread id": 1}
+        events.append(span(f"{name}Backward", begin, 90, tid=2, args=node))
+        events.append(call("cudaLaunchKernel", begin + 20, 5, number + 1, tid=2))
+        events.append(kernel("a kernel", begin + 50, 20.0, number + 1))
+    frame = roofline(tl.collect(write(tmp_path / "a.pt.trace.json", events)))
+    evidence = dict(frame.select("op", "evidence").iter_rows())
+    assert evidence["_LinearBackward"].endswith("backward is taken as 2 times forward")
+    assert evidence["FusedAttnFuncBackward"].endswith("backward is taken as 2.5 times forward")
+
+
 def test_products_within_a_node_count_by_themselves(tmp_path: Path) -> None:
     """Another version of the same function computes its gradients by two ops that are recorded."""
     forward = recorded("h[64,32] h[16,64] -")

@@ -25,7 +25,7 @@ def with_backward(works: pl.DataFrame, trace: Trace) -> pl.DataFrame:
     each input.
     """
     ops = works["op"].unique().to_list()
-    factors = {op: times for op in ops if (times := backward_factor(op)) is not None}
+    factors = {op: float(times) for op in ops if (times := backward_factor(op))}
     if not factors:
         return works
     names = [*factors, *(f"{name}{_SUFFIX}" for name in factors)]
@@ -42,7 +42,8 @@ def with_backward(works: pl.DataFrame, trace: Trace) -> pl.DataFrame:
     nodes = nodes.join(works, on=["rank", "span_id"], how="anti")
     nodes = nodes.join(spans.select("rank", "span_id", *_INPUTS), on=["rank", "span_id"])
     factor = pl.col("op").replace_strict(factors, default=None, return_dtype=pl.Float64)
-    assumed = pl.format("backward is taken as {} times the forward pass", factor)
+    words = {op: f"backward is taken as {times:g} times forward" for op, times in factors.items()}
+    assumed = pl.col("op").replace_strict(words, default=None, return_dtype=pl.String)
     not_moved = pl.struct(_INPUTS).map_batches(_not_moved, return_dtype=pl.Float64)
     return pl.concat(
         [
