@@ -1,6 +1,6 @@
 """Every table of a trace, and every analysis's result, declared column by column."""
 
-from tracelens.schemas import events, layers, stacks
+from tracelens.schemas import capture, device, host, layers, ranks, stacks
 from tracelens.storage.table import Table
 
 SCHEMA_VERSION = 1
@@ -8,21 +8,21 @@ SCHEMA_VERSION = 1
 TABLES: dict[str, Table] = {
     table.name: table
     for table in (
-        events.DEVICES,
-        events.RANKS,
-        events.SPANS,
-        events.API_CALLS,
-        events.KERNELS,
-        events.MEMCPYS,
-        events.MEMSETS,
-        events.SYNCHRONIZATIONS,
-        events.COLLECTIVES,
-        events.ALLOCATIONS,
-        events.COUNTERS,
-        events.SITES,
-        events.STEPS,
-        events.ACTIVITIES,
-        events.DIAGNOSTICS,
+        device.DEVICES,
+        ranks.RANKS,
+        host.SPANS,
+        host.API_CALLS,
+        device.KERNELS,
+        device.MEMCPYS,
+        device.MEMSETS,
+        device.SYNCHRONIZATIONS,
+        ranks.COLLECTIVES,
+        device.ALLOCATIONS,
+        capture.COUNTERS,
+        host.SITES,
+        host.STEPS,
+        host.ACTIVITIES,
+        capture.DIAGNOSTICS,
         stacks.STACKS,
         stacks.FRAMES,
         layers.LAYERS,

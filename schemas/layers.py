@@ -5,7 +5,7 @@ The modules, the generated kernels that came from them, and measured times.
 
 import polars as pl
 
-from tracelens.schemas.events import RANK
+from tracelens.schemas.common import RANK
 from tracelens.storage.table import Column, Table
 
 LAYERS = Table(

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from tracelens.schemas import TABLES
-from tracelens.schemas.events import I64, PROCESS, STR, THREAD
+from tracelens.schemas.common import I64, PROCESS, STR, THREAD
 from tracelens.storage.table import Column, Table
 
 _LINKED = ("api_call_id", "span_id", "link", "step")

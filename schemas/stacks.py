@@ -2,7 +2,7 @@
 
 import polars as pl
 
-from tracelens.schemas.events import RANK
+from tracelens.schemas.common import RANK
 from tracelens.storage.table import Column, Table
 
 ROLES = (

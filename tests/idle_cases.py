@@ -4,7 +4,7 @@ import polars as pl
 import pytest
 
 from tracelens.analyses import idle_gaps, time_breakdown
-from tracelens.schemas.events import CAUSES
+from tracelens.schemas.host import CAUSES
 from tracelens.schemas.results.time import IDLE_GAPS, TIME_BREAKDOWN
 from tracelens.trace import Trace
 

@@ -17,7 +17,7 @@ from tracelens.derive.time.step_table import activities_of
 from tracelens.errors import MissingTableError
 from tracelens.exports.export import Selection
 from tracelens.exports.tracks import tracks_of
-from tracelens.schemas.events import CAUSES
+from tracelens.schemas.host import CAUSES
 from tracelens.schemas.results.time import IDLE_GAPS, TIME_BREAKDOWN, VERDICT
 from tracelens.trace import Trace
 

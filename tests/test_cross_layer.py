@@ -14,7 +14,7 @@ from tests.sources import SAMPLES, check_kernel_time_adds_up, collected, torch_f
 from tracelens.analyses import ANALYSES, compare_cross_layer, cross_layer, layer_attribution
 from tracelens.analyses.analysis import SplitBars
 from tracelens.report import run_section
-from tracelens.schemas.events import FAMILIES, PRIMITIVES
+from tracelens.schemas.device import FAMILIES, PRIMITIVES
 from tracelens.trace import Trace
 from tracelens.trace.capture import Manifest
 

@@ -17,7 +17,7 @@ from tracelens.derive.time.host_time import HostTime
 from tracelens.derive.time.host_tracks import SEGMENTS, TRACKS_OF_THREAD, Tracks
 from tracelens.derive.time.idle_sums import by_columns, by_pass
 from tracelens.native import LIBRARY
-from tracelens.schemas.events import CAUSES
+from tracelens.schemas.host import CAUSES
 
 pytestmark = pytest.mark.skipif(LIBRARY is None, reason="the native library was not compiled")
 NS = 4_000

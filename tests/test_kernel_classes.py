@@ -12,7 +12,7 @@ import tracelens as tl
 from tests import kernel_accuracy
 from tests.conftest import examples
 from tracelens.derive.kernels.kernel_classes import classify, op_primitives, unmangled_head
-from tracelens.schemas.events import LIBRARIES, PRIMITIVES
+from tracelens.schemas.device import LIBRARIES, PRIMITIVES
 
 ROOT = Path(__file__).parent.parent
 

@@ -11,7 +11,8 @@ from polars.testing import assert_frame_equal
 from tests.cases import layers_with_kernels, make_trace
 from tracelens.analyses.layer_attribution import layer_attribution, notes
 from tracelens.errors import MissingTableError
-from tracelens.schemas.events import LIBRARIES, LINKS, PHASES, PRIMITIVES
+from tracelens.schemas.device import LIBRARIES, LINKS, PRIMITIVES
+from tracelens.schemas.host import PHASES
 from tracelens.schemas.results.work import LAYER_ATTRIBUTION
 from tracelens.trace import Trace
 

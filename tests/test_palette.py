@@ -5,7 +5,8 @@ from typing import Any
 
 import pytest
 
-from tracelens.schemas.events import CAUSES, PRIMITIVES
+from tracelens.schemas.device import PRIMITIVES
+from tracelens.schemas.host import CAUSES
 from tracelens.views.charts import _color
 from tracelens.views.palette import (
     COLORS,

@@ -24,7 +24,7 @@ from tracelens.analyses import idle_gaps, time_breakdown
 from tracelens.derive.time import idle
 from tracelens.derive.time.program_phases import EARLIER, LATER, phases
 from tracelens.derive.time.step_table import steps_of
-from tracelens.schemas.events import CAUSES
+from tracelens.schemas.host import CAUSES
 from tracelens.schemas.results.time import IDLE_GAPS, PROGRAM, TIME_BREAKDOWN
 from tracelens.trace import Trace
 

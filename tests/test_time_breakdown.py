@@ -12,7 +12,7 @@ from tests.cases import WHOLE, make_trace
 from tests.conftest import examples
 from tracelens.analyses.time_breakdown import notes, time_breakdown
 from tracelens.errors import MissingTableError
-from tracelens.schemas.events import CAUSES
+from tracelens.schemas.host import CAUSES
 from tracelens.schemas.results.time import TIME_BREAKDOWN
 from tracelens.trace import Trace
 

@@ -24,7 +24,7 @@ from tests.sample_reports import (
 )
 from tracelens.analyses import ANALYSES
 from tracelens.report import Report, Section, build_report
-from tracelens.schemas.events import CAUSES
+from tracelens.schemas.host import CAUSES
 from tracelens.schemas.results.layers import COMPARE_LAYERS
 from tracelens.schemas.results.time import TIME_BREAKDOWN
 from tracelens.storage.table import Column, Table

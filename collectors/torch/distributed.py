@@ -10,7 +10,7 @@ import polars as pl
 
 from tracelens.collectors.torch.values import TIME_LIMIT_NS, integer, text
 from tracelens.derive.columns.per_unique import each_once
-from tracelens.schemas.events import PARALLEL
+from tracelens.schemas.ranks import PARALLEL
 from tracelens.trace.capture import HostFacts
 from tracelens.trace.same_run import WORLD_SIZE
 

@@ -21,7 +21,7 @@ from samples.cross_layer.runs import LEVELS, LINEAR, Reuse, Run, by_key, percent
 from samples.kit.drawing import save
 from samples.kit.page import ROOT, fixed, render, unique
 from samples.kit.significance import Verdict, judge, judge_cases
-from tracelens.schemas.events import FAMILIES
+from tracelens.schemas.device import FAMILIES
 
 HERE = Path(__file__).parent
 PAGE = ROOT / "docs/cross_layer.md"

@@ -8,7 +8,7 @@ import altair as alt
 
 from samples.cross_layer.runs import LINEAR, NS, Run
 from samples.kit.drawing import legend
-from tracelens.schemas.events import FAMILIES
+from tracelens.schemas.device import FAMILIES
 
 COLORS = {
     LINEAR: "#4c78a8",

@@ -12,7 +12,7 @@ import polars as pl
 import tracelens as tl
 from samples.kit.page import unique
 from samples.kit.significance import Range
-from tracelens.schemas.events import FAMILIES
+from tracelens.schemas.device import FAMILIES
 
 LINEAR = "linear algebra"
 NS = pl.col("duration_total_ns")

@@ -2,7 +2,8 @@
 
 import polars as pl
 
-from tracelens.schemas.events import PHASES, RANK
+from tracelens.schemas.common import RANK
+from tracelens.schemas.host import PHASES
 from tracelens.storage.table import Column
 
 STEP = Column("step", pl.Int64, "Step; null for the whole trace.", nullable=True)

@@ -5,7 +5,7 @@ They are op, library, primitive and family.
 
 import polars as pl
 
-from tracelens.schemas.events import FAMILIES, LIBRARIES, PRIMITIVES
+from tracelens.schemas.device import FAMILIES, LIBRARIES, PRIMITIVES
 from tracelens.schemas.results.common import RANK
 from tracelens.storage.table import Column, Table
 

@@ -2,7 +2,8 @@
 
 import polars as pl
 
-from tracelens.schemas.events import DEVICE, LIBRARIES, PRIMITIVES, RANK
+from tracelens.schemas.common import DEVICE, RANK
+from tracelens.schemas.device import LIBRARIES, PRIMITIVES
 from tracelens.storage.table import Column, Table
 
 I64, I32, STR, F64 = pl.Int64, pl.Int32, pl.String, pl.Float64

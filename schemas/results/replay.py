@@ -2,7 +2,8 @@
 
 import polars as pl
 
-from tracelens.schemas.events import CAUSES, RANK
+from tracelens.schemas.common import RANK
+from tracelens.schemas.host import CAUSES
 from tracelens.storage.table import Column, Table
 
 STRETCHES = {

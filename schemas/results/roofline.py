@@ -2,7 +2,7 @@
 
 import polars as pl
 
-from tracelens.schemas.events import DEVICE
+from tracelens.schemas.common import DEVICE
 from tracelens.schemas.results.common import RANK, STEP
 from tracelens.storage.table import Column, Table
 

@@ -2,7 +2,9 @@
 
 import polars as pl
 
-from tracelens.schemas.events import CAUSES, LIBRARIES, PRIMITIVES, PROCESS, THREAD
+from tracelens.schemas.common import PROCESS, THREAD
+from tracelens.schemas.device import LIBRARIES, PRIMITIVES
+from tracelens.schemas.host import CAUSES
 from tracelens.schemas.results.common import DURATIONS, RANK, STEP
 from tracelens.storage.table import Column, Table
 

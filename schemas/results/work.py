@@ -5,7 +5,7 @@ They are dispatch depth, copies and attribution.
 
 import polars as pl
 
-from tracelens.schemas.events import LIBRARIES, MEMORY_KINDS, PRIMITIVES
+from tracelens.schemas.device import LIBRARIES, MEMORY_KINDS, PRIMITIVES
 from tracelens.schemas.results.common import DURATIONS, PHASE, RANK, STEP
 from tracelens.schemas.stacks import ROLES
 from tracelens.storage.table import Column, Table

@@ -19,7 +19,7 @@ from tracelens.derive.layers.attribution import in_launch_order
 from tracelens.derive.layers.provenance import recorded_calls, shares_of, split_duration
 from tracelens.derive.time.op_times import op_times
 from tracelens.errors import MissingTableError
-from tracelens.schemas.events import FAMILIES
+from tracelens.schemas.device import FAMILIES
 from tracelens.schemas.results.cross_layer import CROSS_LAYER
 from tracelens.trace import Trace
 

@@ -10,7 +10,7 @@ from tracelens.derive.events.call_tree import nearest_row
 from tracelens.derive.events.span_trees import with_trees
 from tracelens.derive.time.memory import DEVICE, allocator_events, matched
 from tracelens.errors import MissingTableError
-from tracelens.schemas.events import PHASES
+from tracelens.schemas.host import PHASES
 from tracelens.schemas.results.common import RANK
 from tracelens.storage.table import Column, Table
 from tracelens.trace import Trace

@@ -12,7 +12,7 @@ from tracelens.derive.kernels.peaks import Peaks, peaks_of
 from tracelens.derive.layers.modelled_calls import modelled
 from tracelens.derive.time.step_table import steps_of
 from tracelens.errors import MissingTableError
-from tracelens.schemas.events import RANK
+from tracelens.schemas.common import RANK
 from tracelens.storage.table import Column, Table
 from tracelens.trace import Trace
 

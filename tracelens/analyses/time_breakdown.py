@@ -8,7 +8,7 @@ from tracelens.derive.time.model import time_model
 from tracelens.derive.time.phase_sentences import phase_sentences
 from tracelens.derive.time.rank_time import step_sentences, with_shares
 from tracelens.derive.time.step_table import require_time
-from tracelens.schemas.events import CAUSES
+from tracelens.schemas.host import CAUSES
 from tracelens.schemas.results.time import PROGRAM, TIME_BREAKDOWN
 from tracelens.trace import Trace
 

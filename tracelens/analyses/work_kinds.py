@@ -11,7 +11,7 @@ from tracelens.derive.kernels.work_kinds import KINDS, kinds_of
 from tracelens.derive.layers.kernel_origins import kernel_origins
 from tracelens.derive.layers.modelled_calls import CALL, modelled
 from tracelens.errors import MissingTableError
-from tracelens.schemas.events import RANK
+from tracelens.schemas.common import RANK
 from tracelens.storage.table import Column, Table
 from tracelens.trace import Trace
 

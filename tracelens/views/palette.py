@@ -8,7 +8,7 @@ import re
 
 from tracelens.answers.answer import REST, WAIT, WORK
 from tracelens.derive.time.bounds import PART_WORDS, PROCESS_WORDS
-from tracelens.schemas.events import LIBRARIES, PRIMITIVES
+from tracelens.schemas.device import LIBRARIES, PRIMITIVES
 
 _GREEN, _TEAL, _BLUE, _INDIGO, _VIOLET = "#2a9461", "#1f9292", "#3b7dd8", "#6a6fdb", "#9065d6"
 _LEAF, _STEEL, _NAVY, _PLUM, _SEA = "#5f8f2f", "#5588a0", "#4a6cc0", "#a45cc0", "#2f8fb8"

@@ -12,7 +12,7 @@ from tracelens.derive.time.memory import allocator_events
 from tracelens.derive.time.model import time_model
 from tracelens.derive.time.program_phases import in_program, program
 from tracelens.derive.time.self_time import attribute
-from tracelens.schemas.events import CAUSES
+from tracelens.schemas.host import CAUSES
 from tracelens.schemas.results.time import PROGRAM
 from tracelens.trace import Trace
 

@@ -21,7 +21,7 @@ from tracelens.derive.layers.open_ranges import EVIDENCE as RANGE_EVIDENCE
 from tracelens.derive.layers.open_ranges import in_open_backward
 from tracelens.derive.layers.provenance import split_kernels
 from tracelens.derive.time.program_phases import in_program
-from tracelens.schemas.events import LIBRARIES, PRIMITIVES
+from tracelens.schemas.device import LIBRARIES, PRIMITIVES
 from tracelens.schemas.results.work import LAYER_ATTRIBUTION, LAYER_ATTRIBUTION_BY_STEP
 from tracelens.trace import Trace
 

@@ -7,7 +7,7 @@ from typing import Any
 import polars as pl
 
 from tracelens.derive.layers.layer_times import Sides
-from tracelens.schemas.events import PRIMITIVES
+from tracelens.schemas.device import PRIMITIVES
 
 EAGER, COMPILED = 0, 1
 """The two configurations, as positions in a layer's times. The model's caller is eager."""

@@ -12,7 +12,7 @@ import polars as pl
 from tracelens.derive.columns.ratios import which_side
 from tracelens.derive.layers.attribution import attribute_kernels
 from tracelens.derive.time.program_phases import in_program
-from tracelens.schemas.events import PRIMITIVES
+from tracelens.schemas.device import PRIMITIVES
 from tracelens.trace import Trace
 
 Sides: TypeAlias = tuple[pl.DataFrame, pl.DataFrame]

@@ -12,7 +12,7 @@ from tracelens.derive.time.host_tracks import CAUSE_OF_KIND, IDLE_KINDS, PROFILE
 from tracelens.derive.time.idle import PLACES
 from tracelens.derive.time.idle_sums import DeviceTimes, idle_of_devices
 from tracelens.derive.time.step_table import process_ranks
-from tracelens.schemas.events import CAUSES
+from tracelens.schemas.host import CAUSES
 from tracelens.schemas.results.time import TIME_BREAKDOWN
 from tracelens.trace import Trace
 

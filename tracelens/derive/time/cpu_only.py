@@ -21,7 +21,7 @@ from tracelens.derive.time.cpu_busy import COMPUTES
 from tracelens.derive.time.op_times import op_times
 from tracelens.derive.time.program_phases import in_program, phases
 from tracelens.derive.time.step_table import activities_of, process_ranks
-from tracelens.schemas.events import CAUSES
+from tracelens.schemas.host import CAUSES
 from tracelens.schemas.results.time import PROGRAM, TIME_BREAKDOWN
 from tracelens.trace import Trace
 

@@ -21,7 +21,7 @@ from tracelens.derive.time.host_tracks import (
 )
 from tracelens.derive.time.thread_axis import LAUNCHES
 from tracelens.schemas import DEVICE_WORK
-from tracelens.schemas.events import CAUSES
+from tracelens.schemas.host import CAUSES
 from tracelens.trace import Trace
 
 _CALLS = (

@@ -16,7 +16,7 @@ import polars as pl
 
 from tracelens.derive.columns.lookup import numbered
 from tracelens.derive.columns.split_intervals import cut_rows, overlay
-from tracelens.schemas.events import CAUSES
+from tracelens.schemas.host import CAUSES
 
 Thread: TypeAlias = tuple[int | None, int | None]
 """A process id and a thread id."""

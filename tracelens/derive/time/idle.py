@@ -13,7 +13,7 @@ from tracelens.derive.time.busy_ops import LOADING_NS, busy_ops
 from tracelens.derive.time.device_work import Device, DeviceWork, call_rows
 from tracelens.derive.time.host_time import HostTime
 from tracelens.derive.time.host_tracks import UNKNOWN
-from tracelens.schemas.events import CAUSES
+from tracelens.schemas.host import CAUSES
 from tracelens.trace import Trace
 
 _MUCH_LONGER = 3

@@ -9,7 +9,7 @@ from tracelens.derive.time.model import TimeModel
 from tracelens.derive.time.program_phases import in_program
 from tracelens.derive.time.rank_time import rank_times
 from tracelens.derive.time.step_table import activities_of
-from tracelens.schemas.events import CAUSES
+from tracelens.schemas.host import CAUSES
 from tracelens.schemas.results.time import PARTS
 from tracelens.trace import Trace
 

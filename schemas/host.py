@@ -1,0 +1,303 @@
+"""Tables of what ran on the host: spans, API calls, their sites, steps, and activities."""
+
+import polars as pl
+
+from tracelens.schemas.common import (
+    CORRELATION,
+    DURATION,
+    I32,
+    I64,
+    PROCESS,
+    RANK,
+    SITE,
+    START,
+    STEP,
+    STR,
+    THREAD,
+)
+from tracelens.schemas.device import _SHAPE
+from tracelens.storage.table import Column, Table
+
+PHASES = ("forward", "backward", "optimizer", "other", "unknown")
+
+SPANS = Table(
+    "spans",
+    "A host-side interval: an op, module call, annotation, Python call, NVTX range or profiler"
+    " overhead.",
+    (
+        RANK,
+        Column("span_id", I64, "Unique within the rank."),
+        Column(
+            "parent_id",
+            I64,
+            "Innermost span of the same thread that contains this one.",
+            nullable=True,
+        ),
+        Column("depth", I32, "Number of enclosing spans on the thread; 0 is outermost."),
+        Column(
+            "kind",
+            STR,
+            "Kind of span.",
+            values=("op", "module", "annotation", "python", "nvtx", "overhead", "other", "unknown"),
+        ),
+        Column("category", STR, "The source's own word for the kind of event.", nullable=True),
+        Column("name", STR, "Name as recorded."),
+        START,
+        DURATION,
+        Column("self_ns", I64, "Duration not covered by direct child spans."),
+        PROCESS,
+        THREAD,
+        Column(
+            "external_id",
+            I64,
+            "torch's id of the op: External id, or op_id under emit_nvtx.",
+            nullable=True,
+        ),
+        Column(
+            "sequence_number",
+            I64,
+            "Autograd sequence number, shared by an op and its backward.",
+            nullable=True,
+        ),
+        Column(
+            "forward_thread_id",
+            I64,
+            "Thread of the forward op; set on backward ops.",
+            nullable=True,
+        ),
+        Column(
+            "module_path",
+            STR,
+            "Innermost module: its own path where the capture recorded it, else the chain of module"
+            " instances as the profiler numbers them (ResNet_0.Sequential_0.Bottleneck_0.Conv2d_1),"
+            " or a TensorRT layer's name. On a backward op, its forward op's.",
+            nullable=True,
+        ),
+        STEP,
+        Column(
+            "phase",
+            STR,
+            "Part of the training step, where markers show it.",
+            nullable=True,
+            values=PHASES,
+        ),
+        Column("input_shapes", STR, "Input shapes as JSON.", nullable=True),
+        Column("input_dtypes", STR, "Input dtypes as JSON.", nullable=True),
+        Column("input_strides", STR, "Input strides, in elements, as JSON.", nullable=True),
+        Column(
+            "concrete_inputs",
+            STR,
+            "Inputs that are no tensors, as JSON: numbers, booleans and lists of them. Any "
+            "other input is null, text too, which may be a secret.",
+            nullable=True,
+        ),
+    ),
+    ("start_ns",),
+)
+
+API_CALLS = Table(
+    "api_calls",
+    "A call into the CUDA or HIP runtime or driver.",
+    (
+        RANK,
+        Column("api_call_id", I64, "Unique within the rank."),
+        Column(
+            "kind",
+            STR,
+            "Kind of call.",
+            values=(
+                "kernel_launch",
+                "graph_launch",
+                "memcpy",
+                "memset",
+                "sync",
+                "memory",
+                "other",
+                "unknown",
+            ),
+        ),
+        Column(
+            "source_api", STR, "Interface that was called.", values=("runtime", "driver", "unknown")
+        ),
+        Column("api", STR, "Function name without its version suffix."),
+        Column("raw_api", STR, "Function name as recorded."),
+        START,
+        DURATION,
+        PROCESS,
+        THREAD,
+        CORRELATION,
+        Column("span_id", I64, "Innermost span that encloses the call.", nullable=True),
+        STEP,
+        SITE,
+        Column(
+            "op_span_id", I64, "Outermost op around the call, in a trace with sites.", nullable=True
+        ),
+        Column("op_offset_ns", I64, "Start of the call after that op's start.", nullable=True),
+        Column(
+            "kernel",
+            STR,
+            "Kernel that the call launches, where its arguments tell (ROCm).",
+            nullable=True,
+        ),
+        *_SHAPE,
+    ),
+    ("start_ns",),
+)
+
+SITES = Table(
+    "sites",
+    "A site that calls are made at: the op, module and phase around them, and how deep. Derived "
+    "from the spans, so that analyses of calls and kernels need not read them.",
+    (
+        RANK,
+        Column("site_id", I64, "Unique within the rank."),
+        Column(
+            "op",
+            STR,
+            "Name of the outermost op around the calls; null outside of ops.",
+            nullable=True,
+        ),
+        Column("op_depth", I32, "Ops around the calls."),
+        Column("python_depth", I32, "Python calls and module calls around the calls."),
+        Column(
+            "module_path",
+            STR,
+            "Like that of the innermost span around the calls, see spans.",
+            nullable=True,
+        ),
+        Column(
+            "phase",
+            STR,
+            "Like that of the innermost span around the calls, see spans.",
+            nullable=True,
+            values=PHASES,
+        ),
+        Column(
+            "accumulates",
+            pl.Boolean,
+            "Whether an autograd node that adds up gradients (AccumulateGrad) is around.",
+        ),
+        Column(
+            "is_root",
+            pl.Boolean,
+            "Whether module_path is a whole model, which has layers of its own; where it is "
+            "null, whether a wrapper of a model, such as Dynamo's, is around the calls.",
+        ),
+    ),
+    ("site_id",),
+)
+
+STEPS = Table(
+    "steps",
+    "A step of the program. It ends when the host has begun the next one and the device has"
+    " finished what was launched before, whichever is later; so steps tile the time that they"
+    " cover. The first of a window begins with its mark, or when earlier work ends, recorded or not"
+    " (work that was launched before the trace began); the last ends with its mark, or with the"
+    " last device work launched in it, and none goes on where the end of the trace cut work off.",
+    (
+        RANK,
+        Column(
+            "step",
+            I64,
+            "Number in the mark's name; counted from 0 where marks have none, or one twice.",
+        ),
+        Column("name", STR, "The mark's name."),
+        START,
+        DURATION,
+        Column(
+            "host_ns",
+            I64,
+            "From the step's mark on the host to the next one's; of a window's last, its own"
+            " length.",
+        ),
+        Column(
+            "mark_ns",
+            I64,
+            "Length of the mark itself, as a viewer of the trace shows it; null in a trace of an"
+            " older version.",
+            nullable=True,
+        ),
+        Column("n_kernels", I64, "Kernels that started in it, whichever step launched them."),
+        Column(
+            "window",
+            I64,
+            "Run of consecutive steps, counted from 0; steps between windows were not captured.",
+        ),
+        Column(
+            "phase",
+            STR,
+            "What an inference server did in it, by the mark's name: prefill, decode, or both in a"
+            " batch; null where the name tells no requests.",
+            nullable=True,
+            values=("prefill", "decode", "mixed", "unknown"),
+        ),
+        Column("n_requests", I64, "Requests in a server's batch.", nullable=True),
+        Column("n_tokens", I64, "Tokens that a server's batch put in.", nullable=True),
+        Column(
+            "n_context_tokens",
+            I64,
+            "Keys and values that a server's requests met, summed over them: with what each takes,"
+            " the size of the cache that was read.",
+            nullable=True,
+        ),
+    ),
+    ("start_ns",),
+)
+
+CAUSES = (
+    "input",
+    "allocation",
+    "sync",
+    "loading",
+    "launch",
+    "host",
+    "dependency",
+    "unknown",
+    "communication",
+)
+
+ACTIVITIES = Table(
+    "activities",
+    "A stretch of time of a host thread that launches device work, with what it did: the cause of a"
+    " device's idle time meanwhile. Stretches of a thread do not overlap; between them nothing is"
+    " recorded. Derived from spans and calls, which analyses of idle time then need not read.",
+    (
+        RANK,
+        PROCESS,
+        THREAD,
+        START,
+        DURATION,
+        Column(
+            "cause",
+            STR,
+            "input (a loader's or dataset's span), allocation, sync (a call that waits for the"
+            " device), loading (modules, libraries, compilation), launch (launch calls and the"
+            " framework's ops, pauses of under 0.1 ms between them included), communication"
+            " (with other processes, on the host: gloo, mpi), host (anything else).",
+            values=CAUSES,
+        ),
+        Column(
+            "what",
+            STR,
+            "The place, from the outside in: Python function and line, annotation, op, API call;"
+            " null for launch.",
+            nullable=True,
+        ),
+        Column(
+            "span_id",
+            I64,
+            "Innermost span around it; unless it is a call, one that covers at least half of it.",
+            nullable=True,
+        ),
+        Column("api_call_id", I64, "The API call, where it is one.", nullable=True),
+        Column(
+            "op_ns",
+            I64,
+            "Where nothing launches device work, on a process's main thread: the time during which"
+            " any thread of the process runs an op; 0 for causes other than launch and host. The"
+            " rest of launch is the framework's own Python between ops.",
+            nullable=True,
+        ),
+    ),
+    ("start_ns",),
+)
