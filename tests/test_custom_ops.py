@@ -113,6 +113,25 @@ def test_bytes_by_hand(name: str, operations: int, n_bytes: int) -> None:
     assert (work.flops, work.needed_flops, work.least_bytes) == (0, operations, n_bytes)
 
 
+def test_adapters_of_lora_by_hand() -> None:
+    """16 tokens, queries and keys of 4,096 and 1,024 columns, 4 adapters of rank 16 of each."""
+    shapes = "[[16, 4096], [[4, 16, 4096], [4, 16, 4096]], [2, 16, 16]]"
+    shrink = work_of(
+        "vllm::lora_shrink", [shapes, '["c10::Half", "TensorList", "float"]', *2 * [None]]
+    )
+    assert shrink is not None
+    assert shrink.flops == 2 * 16 * 2 * 16 * 4096
+    assert shrink.least_bytes == 2 * (16 * 4096 + 2 * 16 * 4096) + 4 * 2 * 16 * 16
+    shapes = "[[2, 16, 16], [[4, 4096, 16], [4, 1024, 16]], [16, 5120]]"
+    expand = work_of(
+        "vllm::lora_expand", [shapes, '["float", "TensorList", "c10::Half"]', *2 * [None]]
+    )
+    assert expand is not None
+    assert expand.flops == 2 * 16 * 16 * 5120
+    assert expand.least_bytes == 2 * (2 * 16 * 5120 + 16 * 5120)
+    assert shrink.dtype == expand.dtype == "float16"
+
+
 def test_groups_of_rows_read_the_weights_of_all_groups() -> None:
     work = work_of("_GroupedLinear", as_texts(CALLS["_GroupedLinear"]))
     assert work is not None

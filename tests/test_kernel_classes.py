@@ -137,6 +137,9 @@ def test_the_launching_op_decides_what_a_shared_kernel_computes() -> None:
 @pytest.mark.parametrize(
     ("name", "context", "primitive"),
     [
+        ("_lora_shrink_kernel", "vllm::lora_shrink", "gemm"),
+        ("_qkv_lora_b_kernel", "lora::qkv", "gemm"),
+        ("transformer_engine::gated_kernels::gated_act_kernel<b>", "_LayerNormMLP", "elementwise"),
         (
             "void cudnn::ops::nchwToNhwcKernel<float>(float const*)",
             "aten::cudnn_convolution",

@@ -36,6 +36,18 @@ from tracelens.trace import Trace
         ("_finalize_matmul_scatter_bf16", "vllm::moe_forward", None, "unknown", "MoE combine"),
         ("expandInputRowsKernel", "moe", None, "indexing", "MoE dispatch"),
         ("silu_and_mul", "sgl_kernel::silu_and_mul", "m.experts", "elementwise", "MoE experts"),
+        # Groups of rows with weights of their own, and what brings tokens to experts' ranks.
+        ("deep_gemm::sm90_fp8_gemm_1d2d_impl<0u, 4096u, 7168u, 32u, (deep_gemm::GemmType)1>", None,
+         None, "gemm", "MoE experts"),
+        ("deep_gemm::sm90_fp8_gemm_1d2d_impl<0u, 4096u, 7168u, 1u, (deep_gemm::GemmType)0>", None,
+         None, "gemm", "dense products"),
+        ("cutlass::device_kernel", "aten::_grouped_mm", None, "gemm", "MoE experts"),
+        ("nvjet_qqtst", "_GroupedLinearBackward", None, "gemm", "MoE experts"),
+        ("router_gemm_kernel", "sgl_kernel::dsv3_router_gemm", None, "gemm", "MoE routing"),
+        ("moe_fused_gate_kernel", None, None, "unknown", "MoE routing"),
+        ("_fwd_kernel_ep_scatter_2", None, None, "indexing", "MoE dispatch"),
+        ("_fwd_kernel_ep_gather", None, None, "indexing", "MoE combine"),
+        ("per_token_group_quant_8bit_kernel", None, None, "elementwise", "elementwise"),
         ("argmax", "aten::argmax", "sampler", "reduction", "other"),
     ],
 )  # fmt: skip

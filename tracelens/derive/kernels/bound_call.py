@@ -14,6 +14,7 @@ ROLES = {
     "l": "a list of tensors that are read",
     "m": "a list of tensors that are changed in place",
     "n": "a list of tensors that only take the result",
+    "L": "a list of tensors of which the call reads a part only",
     "i": "of results: 64-bit indices",
     "b": "of results: truth values",
     "f": "scale_factors; of results: statistics in float32",
@@ -43,7 +44,7 @@ ROLES = {
     ".": "any other argument",
 }
 """Letters of a signature; a letter for one specific argument has its name in torch."""
-_TENSORS, _LISTS = "two-KeS", "lmn"
+_TENSORS, _LISTS = "two-KeS", "lmnL"
 _WIDTHS = {0: 1, 1: 1, 2: 2, 3: 4, 4: 8, 5: 2, 6: 4, 7: 8, 9: 8, 10: 16, 11: 1, 15: 2}
 """Bytes per element by torch's number of the type (c10/core/ScalarType.h)."""
 _RANKS = ("bool", "uint8", "int8", "uint16", "int16", "uint32", "int32", "uint64", "int64")
@@ -107,7 +108,8 @@ class Family:
     FLOPs for each query with each key, and bytes for each token of the cache. `assumed` says what
     the formulas take for granted. `dtype` is computed in where the inputs hide it in bytes.
     `backward` is what the gradients of all inputs take, as a multiple of the operations: two
-    products for one, and in attention five for two, as it computes its scores anew.
+    products for one, and in attention five for two, as it computes its scores anew. It is 1 where
+    the gradient is rearranged alone.
     """
 
     outputs: Outputs

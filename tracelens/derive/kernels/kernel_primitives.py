@@ -183,6 +183,7 @@ NAME_RULES: tuple[tuple[str, str, str], ...] = (
         r"[dD]ropout|philox|curand|rand(perm|om|int)|distribution_(elementwise|nullary)|bernoulli",
         "rng",
     ),
+    ("head", r"(^|_)lora_(shrink|expand|[ab])(_|$)|[bs]gmv_(shrink|expand)", "gemm"),
     ("head", _GEMM, "gemm"),
     (
         "text",
@@ -232,7 +233,7 @@ NAME_RULES: tuple[tuple[str, str, str], ...] = (
         r"(^|_)(bias|relu|gelu|silu|swiglu|geglu|sigmoid|tanh|activation|add|mul)(_|$)",
         "elementwise",
     ),
-    ("head", r"act_and_mul", "elementwise"),
+    ("head", r"act_and_mul|gated_act_kernel", "elementwise"),
     (
         "head",
         r"([sS]i|[gG]e|[rR]e)[lL][uU]|(^|_)(de)?quant|per_token_quant|scaled_fp8_quant",
@@ -255,8 +256,8 @@ CONTEXT_RULES: tuple[tuple[str, str, str], ...] = (
     ("op", r"^_?(fused_)?(adamw?|sgd|adagrad)_?$|^_fused_(adamw?|sgd|adagrad)", "optimizer"),
     (
         "op",
-        r"(batch|layer|group|instance|rms)_norm(_|$)|(Batch|Layer|Group|RMS)Norm",
-        "normalization",
+        r"(batch|layer|group|instance|rms)_norm(_|$)|(Batch|Layer|Group|RMS)Norm([^LM]|$)",
+        "normalization",  # but for LayerNormLinear and LayerNormMLP, which are mostly products
     ),
     ("op", r"pool[123]d(_|$)|(Max|Avg)Pool", "pooling"),
     ("op", r"(^|_)softmax(_|$)|SoftmaxBackward", "softmax"),

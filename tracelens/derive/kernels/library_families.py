@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from math import prod
 
 from tracelens.derive.kernels.bound_call import Bound, Family
-from tracelens.derive.kernels.recorded_call import Tensor, UnknownWorkError
+from tracelens.derive.kernels.recorded_call import Tensor, UnknownWorkError, are_sizes
 
 
 def _of_role(bound: Bound, role: str) -> Tensor:
@@ -79,6 +79,23 @@ def _linear_groups_result(bound: Bound) -> list[int]:
 
 def _linear_groups_read(bound: Bound) -> int:
     return bound.nth(0).n_bytes + sum(weight.n_bytes for weight in _weights_of_groups(bound))
+
+
+def _of_adapter(bound: Bound) -> int:
+    """Return the numbers of one adapter: the list has (adapters, columns, inner length) each."""
+    shapes = bound.call.shapes[bound.arguments.index("L")]
+    if not isinstance(shapes, list) or not all(are_sizes(s) and len(s) >= 3 for s in shapes):
+        raise UnknownWorkError
+    return sum(prod(shape[-2:]) for shape in shapes)
+
+
+def _adapted(bound: Bound) -> int:
+    """Return the operations of one of LoRA's products, for all slices of the layer."""
+    return 2 * prod(bound.nth(0).shape[-2:-1]) * _of_adapter(bound)
+
+
+def _adapted_read(bound: Bound) -> int:
+    return bound.nth(0).n_bytes + _of_adapter(bound) * bound.nth(0).width
 
 
 def _two_linear(bound: Bound) -> int:
@@ -249,6 +266,12 @@ LIBRARY_FAMILIES: Mapping[str, Family] = {
     "product_by_rows": Family(_result_by_rows, flops=_by_rows),
     "linear": Family(_linear_result, flops=_linear),
     "linear_groups": Family(_linear_groups_result, reads=_linear_groups_read, flops=_linear_groups),
+    "adapted": Family(
+        _none,
+        reads=_adapted_read,
+        flops=_adapted,
+        assumed="all tokens are taken to have one adapter, the same",
+    ),
     "two_linear": Family(_first, flops=_two_linear),
     "rows_of_experts": Family(_none, reads=_rows_of_experts_read, flops=_rows_of_experts),
     "pairs_of_experts": Family(

@@ -292,7 +292,7 @@ FAMILIES: Mapping[str, Family] = {
     "fill": Family(_filled, reads=lambda _: 0, is_filled=True),
     "reduction": Family(_reduced, 1),
     "scan": Family(_like_first, 1),
-    "rearranged": Family(_like_first),
+    "rearranged": Family(_like_first, backward=1),
     "softmax": Family(_like_first, 5),
     "normalisation": Family(_normalised, 7),
     "normalisation_backward": Family(_normalised_backward),

@@ -23,6 +23,15 @@ KINDS = (
 _NAMED = pl.concat_str("op", "name", separator=" ")
 _LAST = pl.col("layer").str.extract(r"([^.,]+)(?:,|$)")
 _IS_EXPERT = r"(?i)(^|[._])(\w*moe\w*|\w*experts?\w*|\w*mixture\w*)"
+_OF_EXPERTS = (
+    r"(?i)moe|expert|matmul_ogs|(^|[^a-z])ep_(scatter|gather)|group(ed)?_?(mm|gemm|linear|topk)"
+    r"|gemm_?grouped|GroupProblemShape|GemmType\)[123]|router_gemm"
+)
+"""Ops and kernels of experts: products of groups of rows, each by weights of its own, among them.
+
+Of DeepGEMM's GemmType, 0 is a single product and 4 a batch of them.
+"""
+_ROUTER_PRODUCT = r"(?i)router_gemm"
 _ROUTER = r"(?i)router|(^|_)gate(_\d+)?$"
 _ATTENTION_LAYER = r"(?i)attn|attention"
 _ATTENTION_OP = r"bmm|softmax|scaled_dot_product|masked_fill|attention"
@@ -31,10 +40,10 @@ _CACHE = (
 )
 _ROUTING = (
     r"(?i)top_?k|softmax|sort|bitmatrix|routing|router|gating|align|bincount|histogram|nonzero"
-    r"|cumsum"
+    r"|cumsum|fused_gate"
 )
-_COMBINE = r"(?i)combine|finalize|unpermute|moe_sum|index_add|scatter_add"
-_DISPATCH = r"(?i)dispatch|permute|expand_?input|gather|index|scatter"
+_COMBINE = r"(?i)combine|finalize|unpermute|moe_sum|index_add|scatter_add|ep_gather|post_reorder"
+_DISPATCH = r"(?i)dispatch|permute|expand_?input|gather|index|scatter|pre_reorder"
 _OF_LANGUAGE = ("attention", "MoE")
 
 
@@ -48,14 +57,13 @@ def kinds_of(kernels: pl.DataFrame) -> pl.Series:
     ]
     frame = kernels.select(*texts, pl.col("primitive").cast(pl.String), "is_communication")
     primitive = pl.col("primitive")
-    is_expert = pl.col("layer").str.contains(_IS_EXPERT) | _NAMED.str.contains(
-        r"(?i)moe|expert|matmul_ogs"
-    )
+    is_expert = pl.col("layer").str.contains(_IS_EXPERT) | _NAMED.str.contains(_OF_EXPERTS)
     in_attention = pl.col("layer").str.contains(_ATTENTION_LAYER)
     rules = (
         (pl.col("is_communication"), "communication"),
         ((pl.col("phase") == "optimizer") | (primitive == "optimizer"), "optimizer"),
         (is_expert & _LAST.str.contains(_ROUTER), "MoE routing"),
+        (_NAMED.str.contains(_ROUTER_PRODUCT), "MoE routing"),
         (is_expert & (primitive == "gemm"), "MoE experts"),
         (is_expert & _NAMED.str.contains(_ROUTING), "MoE routing"),
         (is_expert & _NAMED.str.contains(_COMBINE), "MoE combine"),

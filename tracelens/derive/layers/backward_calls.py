@@ -22,7 +22,7 @@ def with_backward(works: pl.DataFrame, trace: Trace) -> pl.DataFrame:
 
     A node takes the operations of the forward call times its family's factor. It moves twice the
     bytes, less the result: it reads the inputs and the result's gradient, and writes a gradient for
-    each input.
+    each input. A factor of 1 is for what the gradient alone passes through.
     """
     ops = works["op"].unique().to_list()
     factors = {op: float(times) for op in ops if (times := backward_factor(op))}
@@ -45,12 +45,13 @@ def with_backward(works: pl.DataFrame, trace: Trace) -> pl.DataFrame:
     words = {op: f"backward is taken as {times:g} times forward" for op, times in factors.items()}
     assumed = pl.col("op").replace_strict(words, default=None, return_dtype=pl.String)
     not_moved = pl.struct(_INPUTS).map_batches(_not_moved, return_dtype=pl.Float64)
+    more = pl.col("least_bytes") * 2 - not_moved
     return pl.concat(
         [
             works,
             nodes.with_columns(
                 *(pl.col(name) * factor for name in _SUMS),
-                pl.col("least_bytes") * 2 - not_moved,
+                least_bytes=pl.when(factor > 1).then(more).otherwise("least_bytes"),
                 op=pl.col("op") + _SUFFIX,
                 pair_flops=pl.lit(0.0),
                 key_bytes=pl.lit(0.0),
