@@ -324,10 +324,10 @@ def test_notes_say_how_long_steps_take() -> None:
 
 
 def test_the_remark_on_stacks_appears_where_it_matters() -> None:
-    python = span("python", "train.py(3): loop", 0, 9_999)
+    python = span("python", "train.py(3): loop", 0, 9_499)
     for trace, is_said in (
-        (idle(span("annotation", "checkpoint", 4_000, 8_990), python), True),
-        (idle(span("annotation", "data", 4_000, 8_990), python), False),
+        (idle(python, span("annotation", "checkpoint", 4_000, 8_990)), True),
+        (idle(python, span("annotation", "data", 4_000, 8_990)), False),
         (idle(span("annotation", "checkpoint", 4_000, 8_990)), False),
         (program([STEP, python], [launch(0, 10)], busy(0, 9_900)), False),
     ):

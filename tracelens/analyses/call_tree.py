@@ -106,7 +106,7 @@ def _with_calls(tree: pl.DataFrame, calls: pl.DataFrame) -> pl.DataFrame:
 
 def _nodes(tree: pl.DataFrame) -> pl.DataFrame:
     """Return one row per chain in order of node_id; parents come first."""
-    path, parents, names = call_paths(tree.with_columns(each_once(tree["name"], without_step)))
+    path, chains = call_paths(tree.with_columns(each_once(tree["name"], without_step)), "name")
     in_step = pl.when(pl.col("step").is_not_null()).then("self_ns")
     sums = tree.group_by(node_id=path).agg(
         pl.col("depth").first().cast(pl.Int64),
@@ -114,8 +114,8 @@ def _nodes(tree: pl.DataFrame) -> pl.DataFrame:
         host_self_ns=pl.col("self_ns").cast(pl.Int64).sum(),
         step_self_ns=in_step.cast(pl.Int64).sum(),
     )
-    parent = parents.set(parents < 0, None)
-    nodes = sums.sort("node_id").with_columns(parent.alias("parent_node_id"), names.alias("name"))
+    parent = chains["parent_id"]
+    nodes = sums.sort("node_id").hstack(chains.rename({"parent_id": "parent_node_id"}))
     return nodes.with_columns(
         host_total_ns=sum_within(parent, nodes["host_self_ns"]),
         step_total_ns=sum_within(parent, nodes["step_self_ns"]),

@@ -48,9 +48,7 @@ def kernel_stacks(selection: Selection, rank: int) -> Stacks:
     kernels = selection.rows(
         "kernels", rank, "name", "start_ns", "duration_ns", "span_id", "link"
     ).sort("start_ns")
-    spans = selection.trace.select(
-        "spans", "rank", "span_id", "parent_id", "depth", "name", rank=rank
-    )
+    spans = selection.trace.select("spans", "rank", "span_id", "parent_id", "name", rank=rank)
     trees = list(span_trees(spans)) if spans.height else []
     path, parents, names = _paths(trees[0]) if trees else (pl.Series([], dtype=pl.Int64), [], [])
     for word in (PRE_WINDOW, UNLINKED):
@@ -75,7 +73,6 @@ _OF_SPANS = (
     "rank",
     "span_id",
     "parent_id",
-    "depth",
     "name",
     "start_ns",
     "self_ns",
@@ -171,5 +168,6 @@ def _paths(tree: pl.DataFrame) -> tuple[pl.Series, list[int], list[str]]:
 
     Also return each path's parent and last name, level by level.
     """
-    path, parents, names = call_paths(tree)
-    return path, parents.to_list(), [printable(name) for name in names.cast(pl.String)]
+    path, chains = call_paths(tree, "name")
+    parents = chains["parent_id"].fill_null(-1).to_list()
+    return path, parents, [printable(name) for name in chains["name"].cast(pl.String)]

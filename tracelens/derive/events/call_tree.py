@@ -147,28 +147,31 @@ def joined_paths(words: pl.Series, parent: pl.Series, separator: str) -> pl.Seri
     return words
 
 
-def call_paths(tree: pl.DataFrame) -> tuple[pl.Series, pl.Series, pl.Series]:
-    """Return the number of each row's chain of names, and the parent and name of each chain.
+def call_paths(tree: pl.DataFrame, *keys: str) -> tuple[pl.Series, pl.DataFrame]:
+    """Return the number of each row's chain, and one row per chain: parent_id and `keys`.
 
-    The tree has parent_id (row number), depth and name. Chains are numbered level by level, so a
-    chain's parent comes before it; a chain without parent has -1.
+    A chain is what the keys, for example the name, are from the outermost row to the row itself.
+    The tree has parent_id (row number) and the keys. Chains are numbered level by level, so a
+    chain's parent comes before it; parent_id is None for an outermost one.
     """
-    path = pl.repeat(-1, tree.height, dtype=pl.Int64, eager=True)
-    numbered = tree.select("parent_id", "name", "depth", row=pl.int_range(pl.len()))
+    chain = pl.repeat(-1, tree.height, dtype=pl.Int64, eager=True)
+    depth_of_row = count_among(tree["parent_id"], tree["parent_id"].is_not_null())
+    numbered = tree.select("parent_id", *keys, depth=depth_of_row, row=pl.int_range(pl.len()))
     levels = numbered.partition_by("depth", as_dict=True)
-    chains = [pl.DataFrame(schema={"name": pl.Categorical, "above": pl.Int64})]
+    chains = [tree.select(pl.col("parent_id").cast(pl.Int64), *keys).clear()]
     n_chains = 0
     for depth in sorted(levels):
         level = levels[depth]
-        keys = level.select("name", above=path.gather(level["parent_id"]).fill_null(-1))
-        distinct = keys.unique(maintain_order=True)
-        place = distinct.with_columns(path=pl.int_range(pl.len(), dtype=pl.Int64) + n_chains)
-        found = keys.join(place, on=["name", "above"], how="left", maintain_order="left")
-        path = path.scatter(level["row"], found["path"])
+        of_level = level.select(chain.gather(level["parent_id"]).alias("parent_id"), *keys)
+        distinct = of_level.unique(maintain_order=True)
+        number = distinct.with_columns(chain=pl.int_range(pl.len(), dtype=pl.Int64) + n_chains)
+        found = of_level.join(
+            number, on=distinct.columns, how="left", nulls_equal=True, maintain_order="left"
+        )
+        chain = chain.scatter(level["row"], found["chain"])
         chains.append(distinct)
         n_chains += distinct.height
-    both = pl.concat(chains, how="vertical_relaxed")
-    return path, both["above"], both["name"]
+    return chain, pl.concat(chains)
 
 
 def below(above: pl.Series, words: pl.Series, separator: str) -> pl.Series:

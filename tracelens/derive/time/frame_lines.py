@@ -14,6 +14,7 @@ import polars as pl
 
 from tracelens.derive.columns.intervals import END
 from tracelens.derive.time.call_path import shortened
+from tracelens.trace import Trace
 
 FRAME = re.compile(r"([^\s()>]+\.py)(?:\((defined at )?(\d+)\))?: (.+?)(?= > |$)")
 """A Python frame in a place: file, whether the line is that of the definition, line, function."""
@@ -21,6 +22,19 @@ DEFINED = ".py(defined at "
 _AT_ONCE_NS = 1_000_000
 """Longest time that the start of recording takes to write the stacks of all threads."""
 _THREAD = ["process_id", "thread_id"]
+_IS_PYTHON = pl.col("kind") == "python"
+
+
+def read_entered_earlier(trace: Trace, rank: int) -> frozenset[str]:
+    """Return `frames_entered_earlier` of a rank, of whose spans few are read."""
+    starts = trace.select("spans", "start_ns", where=_IS_PYTHON, rank=rank)
+    first_ns = starts["start_ns"].min()
+    assert isinstance(first_ns, int)
+    is_first = pl.col("start_ns") < first_ns + _AT_ONCE_NS
+    columns = (*_THREAD, "kind", "name", "start_ns", "duration_ns")
+    return frames_entered_earlier(
+        trace.select("spans", *columns, where=_IS_PYTHON & is_first, rank=rank)
+    )
 
 
 def frames_entered_earlier(spans: pl.DataFrame) -> frozenset[str]:
@@ -29,7 +43,7 @@ def frames_entered_earlier(spans: pl.DataFrame) -> frozenset[str]:
     These are a thread's outermost frames when recording begins: each lies inside the one before,
     and no other Python call of the thread has ended yet.
     """
-    python = spans.filter(pl.col("kind") == "python")
+    python = spans.filter(_IS_PYTHON)
     start_ns = pl.col("start_ns")
     name = pl.col("name")
     first = python.filter(start_ns < start_ns.min() + _AT_ONCE_NS)

@@ -1,16 +1,17 @@
 """Read what each rank's host did: its activities, and each API call's thread, place and return."""
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 
 import polars as pl
 
-from tracelens.derive.columns.lookup import by_value, numbered, rows_of
+from tracelens.derive.columns.lookup import numbered, rows_of
 from tracelens.derive.columns.per_unique import distinct_rows
-from tracelens.derive.events.span_trees import refuse_circles
+from tracelens.derive.events.call_tree import call_paths, outermost_row, sum_within
+from tracelens.derive.events.span_trees import of_rank, span_trees
 from tracelens.derive.time.activity_places import PROFILER
 from tracelens.derive.time.call_path import find_paths
-from tracelens.derive.time.frame_lines import frames_entered_earlier, mark_lines
+from tracelens.derive.time.frame_lines import mark_lines, read_entered_earlier
 from tracelens.derive.time.host_tracks import (
     HOST,
     PROFILER_CODE,
@@ -35,17 +36,7 @@ _CALLS = (
     "api",
 )
 _KEPT: dict[str, type[pl.DataType]] = {"returned": pl.Int64, "thread": pl.Int32, "place": pl.Int32}
-_SPANS = (
-    "rank",
-    "span_id",
-    "parent_id",
-    "process_id",
-    "thread_id",
-    "kind",
-    "name",
-    "start_ns",
-    "duration_ns",
-)
+_SPANS = ("rank", "span_id", "parent_id", "kind", "name")
 _PLACED = {"rank": pl.Int32, "api_call_id": pl.Int64, "what": pl.Categorical}
 _THREAD = ["rank", "process_id", "thread_id"]
 
@@ -242,54 +233,47 @@ def launch_places(trace: Trace) -> pl.DataFrame:
 
 
 def _launch_places(trace: Trace) -> pl.DataFrame:
-    kind = pl.col("kind")
-    is_python = kind == "python"
-    ranks_with_python = trace.select("spans", "rank", where=is_python)
-    ranks = ranks_with_python["rank"].unique()
     parts = [pl.DataFrame(schema=_PLACED)]
     is_of_torch = any(source.get("kind") == "torch" for source in trace.manifest.sources)
-    if not len(ranks):
-        return parts[0]
-    of_ranks = pl.col("rank").is_in(ranks.implode())
-    spans = trace.select("spans", *_SPANS, where=of_ranks)
-    launches = kind.is_in(LAUNCHES) & pl.col("span_id").is_not_null()
-    calls = trace.select("api_calls", "rank", "api_call_id", "span_id", where=launches & of_ranks)
-    for rank, spans_of_rank in by_value(spans, "rank"):
-        calls_of_rank = calls.filter(pl.col("rank") == rank)
-        placed = _of_rank(spans_of_rank, calls_of_rank)
-        if is_of_torch:
-            earlier = frames_entered_earlier(spans_of_rank)
-            placed = placed.with_columns(mark_lines(placed["what"], earlier))
-        parts.append(placed)
+    launches = pl.col("kind").is_in(LAUNCHES) & pl.col("span_id").is_not_null()
+    # Columns of millions of spans are released rank by rank.
+    reading = trace.uncached()
+    for rank in trace.heights("spans"):
+        kinds = reading.select("spans", "kind", rank=rank)
+        if not (kinds["kind"] == "python").any():
+            continue
+        spans = reading.select("spans", *_SPANS, rank=rank)
+        calls = reading.select(
+            "api_calls", "rank", "api_call_id", "span_id", where=launches, rank=rank
+        )
+        earlier = read_entered_earlier(reading, rank) if is_of_torch else None
+        parts += [_place(tree, of_rank(calls, tree), earlier) for tree in span_trees(spans)]
     return pl.concat(parts)
 
 
-def _of_rank(spans: pl.DataFrame, calls: pl.DataFrame) -> pl.DataFrame:
-    """Name the places of a rank's calls, from its spans."""
-    order = ["start_ns", "duration_ns"]
-    tree = spans.sort(order, descending=[False, True], maintain_order=True)
-    ids = tree["rank"], tree["span_id"]
-    parent_rows = rows_of(*ids, tree.select("rank", "parent_id"))
-    tree = tree.with_columns(parent_rows.alias("parent_id"))
-    refuse_circles(tree["parent_id"], tree["rank"][0])
-    span_rows = rows_of(*ids, calls.select("rank", "span_id"))
-    calls = calls.with_columns(span_rows.alias("row"))
-    launching_rows = calls["row"].drop_nulls()
-    paths = find_paths(tree, _with_ancestors(tree["parent_id"], launching_rows))
-    has_own = pl.col("own").is_not_null()
-    of_program = paths.frame.filter(has_own).select("row", "place")
-    places = of_program["place"].unique()
-    texts = pl.DataFrame({"place": places, "what": paths.texts(tree, places)})
-    named = of_program.join(texts, on="place").select("row", "what")
-    return calls.join(named, on="row").select(*_PLACED).cast(_PLACED)  # type: ignore[arg-type]
+def _place(
+    tree: pl.DataFrame, calls: pl.DataFrame, earlier: Collection[str] | None
+) -> pl.DataFrame:
+    """Name the places of a rank's calls, from its spans.
 
-
-def _with_ancestors(parents: pl.Series, rows: pl.Series) -> pl.Series:
-    """Return the rows and all their ancestors in the tree, sorted."""
-    reached = new = rows.cast(pl.Int64).unique()
-    while len(new):
-        parents_of_new = parents.gather(new).cast(pl.Int64)
-        above = parents_of_new.drop_nulls().unique()
-        new = above.filter(~above.is_in(reached.implode()))
-        reached = pl.concat([reached, new])
-    return reached.sort()
+    Lines are marked where the frames entered earlier are known. Calls below the same chain of spans
+    share a place, so each chain is looked at once: a million calls have some thousand.
+    """
+    parent = tree["parent_id"]
+    python = outermost_row(parent, tree["kind"] == "python")
+    calls = calls.filter(python.gather(calls["span_id"]).is_not_null())
+    no_calls = pl.repeat(0, tree.height, dtype=pl.Int64, eager=True)
+    is_around_calls = sum_within(parent, no_calls.scatter(calls["span_id"], 1)) > 0
+    around = tree.filter(is_around_calls)
+    row_around = is_around_calls.cum_sum().cast(pl.Int64) - 1
+    around = around.with_columns(parent_id=row_around.gather(around["parent_id"]))
+    chain_of_row, chains = call_paths(around, "kind", "name")
+    paths = find_paths(chains, pl.int_range(chains.height, eager=True))
+    has_own = paths.frame["own"].is_not_null()
+    texts = paths.texts(chains, paths.frame["place"].set(~has_own, None))
+    what = texts.cast(pl.Categorical)
+    if earlier is not None:
+        what = mark_lines(what, earlier)
+    chain_of_call = chain_of_row.gather(row_around.gather(calls["span_id"]))
+    placed = calls.with_columns(what=what.gather(chain_of_call)).drop_nulls("what")
+    return placed.select(*_PLACED).cast(_PLACED)  # type: ignore[arg-type]
