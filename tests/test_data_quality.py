@@ -11,7 +11,7 @@ import pytest
 import tracelens as tl
 from tests.cases import make_trace
 from tracelens.analyses.data_quality import data_quality, notes
-from tracelens.schemas.results.time import DATA_QUALITY
+from tracelens.schemas.results.calls import DATA_QUALITY
 from tracelens.trace import Trace
 
 SAMPLES = Path(__file__).parents[1] / "samples"

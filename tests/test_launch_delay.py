@@ -10,7 +10,7 @@ from polars.testing import assert_frame_equal
 from tests.cases import make_trace
 from tracelens.analyses.launch_delay import launch_delay, notes
 from tracelens.errors import MissingTableError
-from tracelens.schemas.results.time import LAUNCH_DELAY
+from tracelens.schemas.results.calls import LAUNCH_DELAY
 
 
 def call(start: int, end: int, api: str = "cudaLaunchKernel") -> dict[str, Any]:

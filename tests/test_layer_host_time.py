@@ -12,7 +12,7 @@ from tests.test_cpu_only import MAIN, OTHER, US, process, span, step
 from tracelens.analyses import layer_host_time, threads
 from tracelens.analyses.layer_host_time import notes
 from tracelens.errors import MissingTableError
-from tracelens.schemas.results.time import THREADS
+from tracelens.schemas.results.calls import THREADS
 from tracelens.schemas.results.work import LAYER_HOST_TIME
 
 

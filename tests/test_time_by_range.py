@@ -22,7 +22,7 @@ from tests.sources import MORE, SAMPLES, torch_trace
 from tracelens.analyses.time_by_range import OUTSIDE, notes, time_by_range
 from tracelens.collectors import collect
 from tracelens.errors import MissingTableError
-from tracelens.schemas.results.time import TIME_BY_RANGE
+from tracelens.schemas.results.calls import TIME_BY_RANGE
 from tracelens.trace import Trace
 
 US = 1000

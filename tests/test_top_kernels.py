@@ -7,7 +7,7 @@ import pytest
 from tests.cases import make_trace
 from tracelens.analyses.top_kernels import notes, top_kernels
 from tracelens.errors import MissingTableError
-from tracelens.schemas.results.time import TOP_KERNELS
+from tracelens.schemas.results.calls import TOP_KERNELS
 
 
 def kernel(name: str, duration: int, primitive: str = "gemm", **more: Any) -> dict[str, Any]:

@@ -10,7 +10,7 @@ from polars.testing import assert_frame_equal
 from tests.cases import make_trace
 from tracelens.analyses.top_ops import top_ops
 from tracelens.errors import MissingTableError
-from tracelens.schemas.results.time import TOP_OPS
+from tracelens.schemas.results.calls import TOP_OPS
 from tracelens.trace import Trace
 
 COLUMNS = ["name", "n_calls", "duration_total_ns", "cpu_self_ns", "cuda_self_ns", "cuda_total_ns"]

@@ -9,7 +9,7 @@ import polars as pl
 from tracelens.analyses.analysis import Analysis, Parallel
 from tracelens.derive.columns.intervals import END
 from tracelens.derive.columns.lookup import by_value
-from tracelens.schemas.results.time import DATA_QUALITY
+from tracelens.schemas.results.calls import DATA_QUALITY
 from tracelens.trace import Trace
 from tracelens.trace.collector import why_no_shapes
 

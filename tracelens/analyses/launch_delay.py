@@ -6,7 +6,7 @@ from tracelens.analyses.analysis import Analysis, Chart, Parallel, SplitBars, na
 from tracelens.derive.columns.intervals import END
 from tracelens.derive.columns.lookup import is_each_once, rows_of
 from tracelens.derive.columns.ratios import over
-from tracelens.schemas.results.time import LAUNCH_DELAY
+from tracelens.schemas.results.calls import LAUNCH_DELAY
 from tracelens.trace import Trace
 
 _KEY = ["rank", "api", "work"]

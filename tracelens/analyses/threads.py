@@ -15,7 +15,7 @@ from tracelens.derive.columns.ratios import over
 from tracelens.derive.events.api_names import waits_for_device
 from tracelens.derive.time.program_phases import program
 from tracelens.errors import MissingTableError
-from tracelens.schemas.results.time import THREADS
+from tracelens.schemas.results.calls import THREADS
 from tracelens.trace import Trace
 
 _THREAD = ("process_id", "thread_id")

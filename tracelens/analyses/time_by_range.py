@@ -21,7 +21,7 @@ from tracelens.derive.time.ranges import (
 )
 from tracelens.errors import MissingTableError
 from tracelens.schemas import DEVICE_WORK
-from tracelens.schemas.results.time import TIME_BY_RANGE
+from tracelens.schemas.results.calls import TIME_BY_RANGE
 from tracelens.trace import Trace
 
 OUTSIDE = "(outside of ranges)"

@@ -5,7 +5,7 @@ import polars as pl
 from tracelens.analyses.analysis import Analysis, Bars, Chart, Parallel, named
 from tracelens.derive.columns.intervals import durations
 from tracelens.derive.layers.kernel_origins import kernel_origins
-from tracelens.schemas.results.time import TOP_KERNELS
+from tracelens.schemas.results.calls import TOP_KERNELS
 from tracelens.trace import Trace
 
 _WORDS = ("name", "library", "primitive")

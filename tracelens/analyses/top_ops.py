@@ -5,7 +5,7 @@ import polars as pl
 from tracelens.analyses.analysis import Analysis, Chart, Parallel, SplitBars, named
 from tracelens.derive.time.op_times import op_times
 from tracelens.errors import MissingTableError
-from tracelens.schemas.results.time import TOP_OPS
+from tracelens.schemas.results.calls import TOP_OPS
 from tracelens.trace import Trace
 
 

@@ -1,0 +1,214 @@
+"""Results by kernel, op, range, launch and thread, and what a trace lacks for more."""
+
+import polars as pl
+
+from tracelens.schemas.common import PROCESS, THREAD
+from tracelens.schemas.device import LIBRARIES, PRIMITIVES
+from tracelens.schemas.results.common import DURATIONS, RANK
+from tracelens.storage.table import Column, Table
+
+TOP_KERNELS = Table(
+    "top_kernels",
+    "A kernel by name, in one rank.",
+    (
+        RANK,
+        Column("name", pl.String, "Demangled name."),
+        Column(
+            "library", pl.String, "Library that the kernel's code comes from.", values=LIBRARIES
+        ),
+        Column(
+            "primitive",
+            pl.String,
+            "Kind of computation; the one with most time where a kernel serves several.",
+            values=PRIMITIVES,
+        ),
+        *DURATIONS,
+        Column(
+            "share_frac", pl.Float64, "duration_total_ns over the rank's sum of kernel durations."
+        ),
+        *(
+            Column(
+                name,
+                pl.String,
+                f"{words}, with the share of its time: the largest three. Those of replays are"
+                " known by the capture of their graph.",
+                nullable=True,
+            )
+            for name, words in (
+                ("ops", "Innermost ops that launched it"),
+                ("layers", "Layers that launched it (numbers in paths left out)"),
+                ("places", "Python lines that launched it"),
+                ("phases", "Phases of a training or a server's step that launched it"),
+            )
+        ),
+    ),
+)
+
+TOP_OPS = Table(
+    "top_ops",
+    "An op by name, in one rank.",
+    (
+        RANK,
+        Column("name", pl.String, "Op."),
+        *DURATIONS,
+        Column(
+            "cpu_self_ns",
+            pl.Int64,
+            "Host time in the op itself, with Python it calls: not in ops or annotations "
+            "within it, nor in CUDA or HIP calls (the profiler's CPU self).",
+        ),
+        Column(
+            "cuda_self_ns", pl.Int64, "Device time of work launched directly by the op (CUDA self)."
+        ),
+        Column(
+            "cuda_total_ns",
+            pl.Int64,
+            "Device time of work launched by the op or an op within it (CUDA total).",
+        ),
+    ),
+)
+
+TIME_BY_RANGE = Table(
+    "time_by_range",
+    "Annotations and NVTX ranges of one path, on one thread and in one domain of "
+    "one rank; in brackets, work that a thread launched outside of any.",
+    (
+        RANK,
+        PROCESS,
+        THREAD,
+        Column(
+            "domain",
+            pl.String,
+            "NVTX domain; null for the default one, and for annotations.",
+            nullable=True,
+        ),
+        Column(
+            "path",
+            pl.String,
+            "Names of the ranges around it and its own, outermost first. In paths of other ranges a"
+            " step's mark is without its number (step * > forward), so that a range in every step"
+            " is one row.",
+        ),
+        Column("name", pl.String, "Name of the range; null outside of ranges.", nullable=True),
+        Column("depth", pl.Int64, "Ranges of the thread and domain around it."),
+        Column("n_calls", pl.Int64, "Times it was opened."),
+        Column("host_total_ns", pl.Int64, "Sum of the ranges' durations on the host."),
+        Column("host_own_ns", pl.Int64, "Host time not covered by ranges within."),
+        Column(
+            "n_launches",
+            pl.Int64,
+            "Calls made on its thread while it was open that started device work.",
+        ),
+        Column(
+            "device_total_ns",
+            pl.Int64,
+            "Sum of the durations of the kernels, copies and fills that these calls started.",
+        ),
+        Column(
+            "device_own_ns", pl.Int64, "The same, for calls for which it was the innermost range."
+        ),
+        Column("kernel_total_ns", pl.Int64, "The part of device_total_ns that is kernels."),
+        Column(
+            "projected_ns",
+            pl.Int64,
+            "From the start of the first to the end of the last piece of device work, summed "
+            "over the ranges (nsys's projection).",
+        ),
+        Column(
+            "other_threads_ns",
+            pl.Int64,
+            "Device time of work that other threads of the process launched while it was open.",
+        ),
+        Column(
+            "idle_ns",
+            pl.Int64,
+            "Time while it was open during which no device of the rank worked; null without device"
+            " work.",
+            nullable=True,
+        ),
+    ),
+)
+
+LAUNCH_DELAY = Table(
+    "launch_delay",
+    "An API function and the kind of work it started, in one rank.",
+    (
+        RANK,
+        Column("api", pl.String, "API function."),
+        Column(
+            "work", pl.String, "Kind of work it started.", values=("kernel", "memcpy", "memset")
+        ),
+        Column("n_calls", pl.Int64, "Pieces of device work; a graph launch starts many."),
+        Column("api_total_ns", pl.Int64, "Host time in the calls, each call counted once."),
+        Column("api_median_ns", pl.Float64, "Median duration of a call."),
+        Column(
+            "delay_median_ns",
+            pl.Float64,
+            "Median of work start minus call end; negative where work started before the call"
+            " returned.",
+        ),
+        Column("delay_mean_ns", pl.Float64, "Mean of the same."),
+        Column("delay_max_ns", pl.Int64, "Largest of the same."),
+        Column("duration_total_ns", pl.Int64, "Device time of the work."),
+        Column(
+            "short_frac",
+            pl.Float64,
+            "Share of the work that took, together with all else its call started, less time than"
+            " the call.",
+        ),
+    ),
+)
+
+THREADS = Table(
+    "threads",
+    "A host thread's time, over the program: all steps, or on a rank that marks none the phase"
+    " program of time_breakdown. wait_ns, op_ns, api_ns, python_ns and unrecorded_ns add up to window_ns.",
+    (
+        RANK,
+        Column("process_id", pl.Int64, "Process."),
+        Column("thread_id", pl.Int64, "Thread; 0 where the profiler records none."),
+        Column("n_ops", pl.Int64, "Ops called in the whole trace, nested ones included."),
+        Column("window_ns", pl.Int64, "The time that is broken down."),
+        Column(
+            "wait_ns",
+            pl.Int64,
+            "Time in API calls that wait for a device, and in recorded Python calls that wait for "
+            "a lock, queue, pipe, thread or time.",
+        ),
+        Column(
+            "op_ns",
+            pl.Int64,
+            "Time in the framework's ops and all that they call, outside of waits.",
+        ),
+        Column("api_ns", pl.Int64, "Time in CUDA or HIP calls outside of ops and waits."),
+        Column("python_ns", pl.Int64, "Time in other recorded Python and module calls."),
+        Column(
+            "unrecorded_ns",
+            pl.Int64,
+            "Time without any record: the thread sleeps, or runs code that is not profiled.",
+        ),
+        Column("wait_frac", pl.Float64, "wait_ns over window_ns.", nullable=True),
+        Column("op_frac", pl.Float64, "op_ns over window_ns.", nullable=True),
+        Column("api_frac", pl.Float64, "api_ns over window_ns.", nullable=True),
+        Column("python_frac", pl.Float64, "python_ns over window_ns.", nullable=True),
+        Column("unrecorded_frac", pl.Float64, "unrecorded_ns over window_ns.", nullable=True),
+    ),
+)
+
+DATA_QUALITY = Table(
+    "data_quality",
+    "A check of how far the trace can be trusted.",
+    (
+        RANK,
+        Column("check", pl.String, "Name of the check."),
+        Column(
+            "status",
+            pl.String,
+            "Outcome.",
+            values=("ok", "info", "warning", "loss", "error", "unknown"),
+        ),
+        Column("value", pl.Float64, "Measure, where there is one.", nullable=True),
+        Column("unit", pl.String, "Unit of the measure.", nullable=True),
+        Column("text", pl.String, "Meaning for the reader."),
+    ),
+)
