@@ -13,7 +13,8 @@ from tracelens.analyses import compare_setup
 from tracelens.analyses.compare_setup import notes
 from tracelens.answers import make_answer
 from tracelens.cli.app import main
-from tracelens.derive.comparing.comparability import other_work, unrelated
+from tracelens.derive.comparing.comparability import unrelated
+from tracelens.derive.comparing.op_inputs import other_work
 from tracelens.derive.comparing.significance import Rules
 from tracelens.report import build_report
 from tracelens.schemas.results.comparing import COMPARE_SETUP

@@ -1,11 +1,10 @@
 """Check whether two runs are of one program and did the same work, and what differs."""
 
 from collections.abc import Sequence
-from math import prod
-from re import findall
 
 import polars as pl
 
+from tracelens.derive.comparing.op_inputs import inputs_of_ops
 from tracelens.derive.comparing.significance import Rules
 from tracelens.derive.kernels.name_spelling import one_spelling
 from tracelens.derive.layers.compilation import other_device, shows_compilation
@@ -41,24 +40,6 @@ _OPTIONS = (
     "cuda_graph_trace",
 )
 _TOOLS = ("schemaVersion", "cupti_version", "nsys", "nsys_schema", "gdb", "py-spy")
-_WEIGHTED = (
-    r"^aten::_?(?:conv\w*|cudnn_conv\w*|miopen_conv\w*|mkldnn_conv\w*|mm|addmm|bmm|baddbmm|linear"
-    r"|_?scaled_mm|embedding|\w*scaled_dot_product\w*|\w*(?:batch|layer|group|rms)_norm)$"
-)
-"""Ops that take a model's weights or inputs: their shapes tell how much work a run did."""
-_PRODUCTS = r"^aten::_?(?:mm|addmm|bmm|baddbmm|conv\w*|\w*scaled_dot_product\w*)$"
-"""Ops of _WEIGHTED that a compiled run calls, too."""
-_NO_WORK = (
-    r"^aten::(?:as_strided|view|_unsafe_view|reshape|_reshape_alias|expand|t|transpose|permute"
-    r"|slice|select|unsqueeze|squeeze|detach|alias|narrow|split\w*|chunk|unbind|flatten|empty\w*"
-    r"|zeros|ones|full|resize_|set_|arange|item|_local_scalar_dense|lift_fresh|contiguous"
-    r"|result_type|is_\w+|numpy_T|movedim|view_as|new_\w+|_has_\w+|record_stream)$"
-)
-"""Ops that create tensors or views or only ask for properties.
-
-Their number and shapes depend on the library.
-"""
-_NOT_RECORDED = "not recorded (record_shapes=True does)"
 _SOME, _MOST = 0.1, 0.5
 
 
@@ -193,7 +174,7 @@ def facts(base: Trace, other: Trace) -> list[tuple[str, str | None, str | None]]
             ]
         if what == "calls":
             rows += [
-                (column, *_inputs(base, other, f"input_{column}"))
+                (column, *inputs_of_ops(base, other, f"input_{column}"))
                 for column in ("shapes", "dtypes")
             ]
     return rows
@@ -237,132 +218,6 @@ def _calls(trace: Trace) -> str | None:
         f"{_between(n.to_list())} kernels {'a step' if inside.height else 'in all'}"
         if len(n)
         else None
-    )
-
-
-def _inputs(base: Trace, other: Trace, column: str) -> tuple[str | None, str | None]:
-    """Say whether the ops of both runs had the same inputs, with an example of a difference.
-
-    Where the runs call different ops, as a compiled run does, most calls have to differ. Shapes are
-    compared for ops with weights or with inputs of the model. Dtypes are compared for all ops that
-    do any work, and so are shapes in runs without such ops. A compiled run and an eager one are
-    compared by the sizes of their products.
-    """
-    sides = [_calls_of_ops(trace, column) for trace in (base, other)]
-    if not all(side[column].count() for side in sides):
-        recorded = [
-            None if not side.height else "known" if side[column].count() else _NOT_RECORDED
-            for side in sides
-        ]
-        return (
-            (recorded[0], recorded[1])
-            if None not in recorded and recorded[0] != recorded[1]
-            else (None, None)
-        )
-    sides = _comparable(sides, is_compiled=shows_compilation(base) != shows_compilation(other))
-    if not all(side.height for side in sides):
-        return None, None
-    only_here = [
-        calls.join(other_calls, on="name", how="semi").join(
-            other_calls, on=["name", "key"], how="anti", nulls_equal=True
-        )
-        for calls, other_calls in (sides, sides[::-1])
-    ]
-    if column == "input_shapes" and not _call_alike(sides) and _most_is_shared(sides, only_here):
-        return "the same", "the same"
-    strange = [side.sort(-pl.col("n").cast(pl.Int64), "name", column) for side in only_here]
-    if not any(side.height for side in strange):
-        return "the same", "the same"
-    first = next(side["name"][0] for side in strange if side.height)
-    return _example(strange[0], first, column), _example(strange[1], first, column)
-
-
-def _calls_of_ops(trace: Trace, column: str) -> pl.DataFrame:
-    """Count the calls of ops by name and inputs: name, the column, n."""
-    spans = trace.select("spans", "kind", "name", column).lazy()
-    is_op = pl.col("kind") == "op"
-    calls = spans.filter(is_op).group_by("name", column).len("n").collect()
-    return calls.cast({pl.Categorical: pl.String})
-
-
-def _comparable(sides: Sequence[pl.DataFrame], *, is_compiled: bool) -> list[pl.DataFrame]:
-    """Keep the calls whose inputs show the amount of work; add `key`, equal for equal work.
-
-    Compilers fold dimensions and exchange operands, so a product in a compiled run is identified
-    only by its operands' numbers of elements.
-    """
-    column = next(name for name in sides[0].columns if name.startswith("input_"))
-    name = pl.col("name").str
-    if column == "input_shapes":
-        products = _in_both(sides, name.contains(_PRODUCTS))
-        if is_compiled and products:
-            return [side.with_columns(key=_operands(side, sizes=True)) for side in products]
-        weighted = _in_both(sides, name.contains(_WEIGHTED))
-        if weighted:
-            return [side.with_columns(key=_operands(side)) for side in weighted]
-    does_work = ~name.contains(_NO_WORK)
-    return [side.filter(does_work).with_columns(key=pl.col(column)) for side in sides]
-
-
-def _in_both(sides: Sequence[pl.DataFrame], where: pl.Expr) -> list[pl.DataFrame]:
-    """Return the chosen rows of each side; an empty list unless both have some."""
-    chosen = [side.filter(where) for side in sides]
-    has_rows = all(side.height for side in chosen)
-    return chosen if has_rows else []
-
-
-def _call_alike(sides: Sequence[pl.DataFrame]) -> bool:
-    """Return whether both runs call the same ops."""
-    return set(sides[0]["name"]) == set(sides[1]["name"])
-
-
-def _most_is_shared(sides: Sequence[pl.DataFrame], strange: Sequence[pl.DataFrame]) -> bool:
-    """Return whether half the calls of either run have a counterpart in the other."""
-    shares = [
-        float(only["n"].sum()) / max(float(side["n"].sum()), 1)
-        for side, only in zip(sides, strange, strict=True)
-    ]
-    return min(shares) <= _MOST
-
-
-def _operands(calls: pl.DataFrame, *, sizes: bool = False) -> pl.Series:
-    """Write the shapes of the two operands of each call, or their sizes, sorted.
-
-    Left out are a bias before the operands, scalars, and the result that an `out=` variant is
-    given: they show nothing about the work.
-    """
-    keys = []
-    for name, text in calls.select("name", "input_shapes").iter_rows():
-        shapes = findall(r"\[\d[\d, ]*\]", text or "")
-        first = 1 if name.endswith(("addmm", "baddbmm")) else 0
-        operands = [[int(n) for n in findall(r"\d+", shape)] for shape in shapes[first : first + 2]]
-        keys.append(str(sorted(map(prod, operands)) if sizes else operands))
-    return pl.Series("key", keys, dtype=pl.String)
-
-
-def other_work(base: Trace, other: Trace) -> str | None:
-    """Say how the work of two runs of one program differs, by an op's shapes.
-
-    Return None where it does not differ, and where the captures do not show it, as without
-    record_shapes.
-    """
-    base_example, other_example = _inputs(base, other, "input_shapes")
-    if (
-        base_example is None
-        or other_example is None
-        or base_example == other_example
-        or _NOT_RECORDED in (base_example, other_example)
-    ):
-        return None
-    return f"{base_example} in base, {other_example} in the new run"
-
-
-def _example(strange: pl.DataFrame, name: str, column: str) -> str:
-    examples = strange.filter(pl.col("name") == name)
-    return (
-        f"{name} {examples[column][0]}"
-        if examples.height
-        else f"{name}: only what the other has too"
     )
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import polars as pl
 
-from tracelens.derive.comparing.comparability import not_judged, other_work, unrelated
+from tracelens.derive.comparing.comparability import not_judged, unrelated
 from tracelens.derive.comparing.expressions import COUNT, TIME, Expression, ExpressionError
 from tracelens.derive.comparing.gate_values import (
     MEMORY,
@@ -17,6 +17,7 @@ from tracelens.derive.comparing.gate_values import (
     matching_names,
     names_of,
 )
+from tracelens.derive.comparing.op_inputs import other_work
 from tracelens.derive.comparing.per_step import of_runs
 from tracelens.derive.comparing.significance import DEFAULT, REASON_TOO_FEW, TICK_NS, Rules, judge
 from tracelens.derive.layers.rank_pairs import pairs_ranks
