@@ -202,6 +202,21 @@ def test_an_op_that_calls_nothing_computes_on_the_host() -> None:
     assert places(trace, "host")[1] == "aten::sort"
 
 
+@pytest.mark.parametrize(
+    ("end", "inside", "computes"),
+    [(2_000, None, True), (1_100, None, False), (2_000, "aten::view", False)],
+)
+def test_a_long_region_with_nothing_in_it_computes(
+    end: int, inside: str | None, computes: bool
+) -> None:
+    """A check of guards is no launching, unless it is short or runs ops."""
+    ops = [] if inside is None else [span("op", inside, 600, 610)]
+    region = span("op", "TorchDynamo Cache Lookup", 500, end)
+    trace = step(region, *ops, span("op", "aten::mm", end, 9_500))
+    assert ((500, end, "host") in did(trace)) == computes
+    assert ("TorchDynamo Cache Lookup" in places(trace, "host")) == computes
+
+
 def test_a_group_s_op_that_launches_nothing_communicates() -> None:
     trace = step(
         span("op", "c10d::allreduce_", 1_000, 4_000), span("op", "record_param_comms", 1_010, 3_990)

@@ -7,6 +7,7 @@ from tracelens.derive.columns.per_unique import each_once, each_pair_once
 from tracelens.derive.columns.split_intervals import overlay
 from tracelens.derive.events.api_names import waits_for_device
 from tracelens.derive.time.activity_places import CLASSES, with_places
+from tracelens.derive.time.busy_ops import LOADING_NS
 from tracelens.derive.time.code_owner import OWN_HOOKS
 from tracelens.derive.time.cpu_busy import find_communication, with_op_time
 from tracelens.derive.time.thread_axis import LAUNCHES, PAUSE_NS, ThreadAxis, axes_in_batches
@@ -238,15 +239,24 @@ def _outer(intervals: pl.DataFrame) -> pl.DataFrame:
 def _computing(spans: pl.DataFrame, calls: pl.DataFrame) -> pl.DataFrame:
     """Return ops that compute on the host: long ones that call no API function.
 
-    Operators have a library in their name, as aten::add; a framework's own regions have none.
+    Operators have a library in their name, as aten::add. A framework's own regions have none, and
+    may do much else in the ops inside: of them, only very long ones without any count, as a check
+    of guards.
     """
     text = pl.col("name").cast(pl.String)
-    is_operator = text.str.contains(_OPERATOR)
-    is_long = pl.col("end_ns") - pl.col("start_ns") >= PAUSE_NS
-    is_op = pl.col("kind") == "op"
-    long = spans.filter(is_long & is_op).filter(is_operator)
+    ops = spans.filter(pl.col("kind") == "op")
+    long = ops.filter(_lasts(PAUSE_NS))
     first, after = (calls["start_ns"].search_sorted(long[edge]) for edge in ("start_ns", "end_ns"))
-    return long.filter(first == after)
+    without_calls = long.filter(first == after)
+    first_inside = ops["start_ns"].search_sorted(without_calls["start_ns"], side="right")
+    has_no_op = first_inside == ops["start_ns"].search_sorted(without_calls["end_ns"])
+    is_operator = text.str.contains(_OPERATOR)
+    return without_calls.filter(is_operator | (has_no_op & _lasts(LOADING_NS)))
+
+
+def _lasts(ns: int) -> pl.Expr:
+    """Return the condition that an interval lasts at least so long."""
+    return pl.col("end_ns") - pl.col("start_ns") >= ns
 
 
 def _without_gaps(segments: pl.DataFrame, axis: ThreadAxis) -> pl.DataFrame:
