@@ -157,8 +157,8 @@ def _verdict(asked: Expression, rows: pl.DataFrame, unlike: str | None, rules: R
     unit = _UNITS.get(asked.counted_in, asked.counted_in)
     if rows.is_empty():
         absent = "only in new, which is no share of base" if only_new else "only in base"
-        reason = _NO_MEMORY if asked.name in MEMORY else absent
-        return Verdict(asked.text, UNCLEAR, asked.limit, unit, reason)
+        no_rows = _NO_MEMORY if asked.name in MEMORY else absent
+        return Verdict(asked.text, UNCLEAR, asked.limit, unit, no_rows)
     is_wide = _is_wide(asked, rules)
     rows = rows.with_columns(
         reason=pl.when(is_wide & ~_fails(asked)).then(pl.lit(REASON_WIDE)).otherwise("reason"),
@@ -167,26 +167,25 @@ def _verdict(asked: Expression, rows: pl.DataFrame, unlike: str | None, rules: R
     ordered = rows.sort("state", "value", descending=True, nulls_last=True, maintain_order=True)
     row = ordered.row(0, named=True)
     n_failed, n_unclear = (int((ordered["state"] == state).sum()) for state in (2, 0))
-    verdict = (UNCLEAR, PASSED, FAILED)[row["state"]]
-    reason = _reason(asked, row)
-    if n_unclear and verdict != UNCLEAR:
-        reason = f"{reason}; {n_unclear:,} of {rows.height:,} cannot be judged"
+    worst = (UNCLEAR, PASSED, FAILED)[row["state"]]
+    reasons = [_reason(asked, row)]
+    if n_unclear and worst != UNCLEAR:
+        reasons.append(f"{n_unclear:,} of {rows.height:,} cannot be judged")
     if only_new:
-        reason = f"{reason}; {only_new:,} only in new, which are no share of base"
+        reasons.append(f"{only_new:,} only in new, which are no share of base")
     if unlike is not None:
-        verdict = verdict if rules.any_work else UNCLEAR
-        words = "" if rules.any_work else " (--any-work judges it all the same)"
-        reason = f"{reason}; the runs did other work: {unlike}{words}"
+        hint = "" if rules.any_work else " (--any-work judges it all the same)"
+        reasons.append(f"the runs did other work: {unlike}{hint}")
     place = [row["what"], f"rank {row['rank']}" if rows["rank"].n_unique() > 1 else None]
     place += [f"{n_failed - 1:,} more" if n_failed > 1 else None]
     where = ", ".join(word for word in place if word)
     known = row["low"] is not None and row["high"] is not None
     return Verdict(
         asked.text,
-        verdict,
+        worst if unlike is None or rules.any_work else UNCLEAR,
         asked.limit,
         unit,
-        f"{where}: {reason}" if where else reason,
+        f"{where}: {'; '.join(reasons)}" if where else "; ".join(reasons),
         row["base_value"],
         row["other_value"],
         row["value"],

@@ -76,30 +76,42 @@ def asked_values(trace: Trace, asked: Expression, names: Sequence[str]) -> pl.Da
     judged by itself. It is None where there is one row per rank and step. `names` are those of all
     runs.
     """
+    return _values(trace, asked, names).select(list(_VALUES)).cast(_VALUES)
+
+
+def _values(trace: Trace, asked: Expression, names: Sequence[str]) -> pl.DataFrame:
     part = _STEP_PARTS.get(asked.name, asked.name)
+    if asked.name in MEMORY:
+        measured = memory_values(trace) if trace.has("allocations") else _no_memory()
+        return _by_device(measured.filter(measure=MEMORY[asked.name]))
+    if asked.kind == "metric" and part in PARTS:
+        return _by_device(time_values(trace).filter(part=part))
     matches = [name for name in matching_names(asked, names) if not name.startswith("(")]
     if asked.kind == "layer":
-        is_matched = pl.col("layer").is_in(matches)
-        work = _layers(trace).filter(is_matched)
-        what = pl.concat_str("layer", "phase", separator=" ", ignore_nulls=True)
-        with_what = work.with_columns(what=what)
-        values = each_step(with_what, in_steps(trace), ["rank", "what"])
-    elif asked.name in MEMORY:
-        measured = memory_values(trace) if trace.has("allocations") else _no_memory()
-        values = _by_device(measured.filter(measure=MEMORY[asked.name]))
-    elif asked.kind == "metric" and part in PARTS:
-        values = _by_device(time_values(trace).filter(part=part))
-    elif asked.each:
-        work = _work(trace, asked, matches).with_columns(what=pl.col("name").cast(pl.String))
-        each = each_step(work, in_steps(trace), ["rank", "what"])
-        if asked.form != "share":  # of nothing there is no share
-            each = pl.concat([each, _zeros(trace, work, matches)], how="diagonal_relaxed")
-        values = _counted(asked, each)
-    else:
-        sums = _summed(trace, _work(trace, asked, matches))
-        no_name = pl.lit(None, pl.String)
-        values = _counted(asked, sums).with_columns(what=no_name)
-    return values.select(list(_VALUES)).cast(_VALUES)
+        return _of_layers(trace, matches)
+    work = _work(trace, asked, matches)
+    if asked.each:
+        return _of_names(trace, asked, work, matches)
+    return _counted(asked, _summed(trace, work)).with_columns(what=pl.lit(None, pl.String))
+
+
+def _of_layers(trace: Trace, layers: Sequence[str]) -> pl.DataFrame:
+    """Return the time of each of the layers, by phase, in each step."""
+    work = _layers(trace).filter(pl.col("layer").is_in(layers))
+    what = pl.concat_str("layer", "phase", separator=" ", ignore_nulls=True)
+    return each_step(work.with_columns(what=what), in_steps(trace), ["rank", "what"])
+
+
+def _of_names(
+    trace: Trace, asked: Expression, work: pl.DataFrame, names: Sequence[str]
+) -> pl.DataFrame:
+    """Return the value of each name by itself, in each step."""
+    named = work.with_columns(what=pl.col("name").cast(pl.String))
+    recorded = each_step(named, in_steps(trace), ["rank", "what"])
+    if asked.form == "share":  # of nothing there is no share
+        return _counted(asked, recorded)
+    absent = _zeros(trace, named, names)
+    return _counted(asked, pl.concat([recorded, absent], how="diagonal_relaxed"))
 
 
 def _zeros(trace: Trace, work: pl.DataFrame, names: Sequence[str]) -> pl.DataFrame:

@@ -88,14 +88,8 @@ def judge(  # noqa: PLR0913 - both sides, what tells rows apart, and the rules
     by_base = n_runs[0] >= MIN_SAMPLES > n_runs[1] and bool(rules.base_runs)
     knows_runs = by_base or min(n_runs) >= MIN_SAMPLES
     sides = [_samples(side, key, by_run=knows_runs) for side in (base, other)]
-    medians = [
-        side.group_by(key).agg(
-            pl.col("value").median().alias(f"{which}_value"), pl.len().alias(f"n_{which}_values")
-        )
-        for which, side in zip(("base", "other"), sides, strict=True)
-    ]
-    rows = medians[0].join(medians[1], on=key, how="full", coalesce=True, nulls_equal=True)
-    rows = rows.sort(key)  # of equal p-values, the first takes the strictest level
+    # Of equal p-values, the first takes the strictest level.
+    medians = _medians(sides, key).sort(key)
     base_value = pl.col("base_value")
     difference = pl.col("other_value") - base_value
     effect = (difference.abs() / (base_value if whole is None else whole)).fill_nan(0.0)
@@ -103,24 +97,25 @@ def judge(  # noqa: PLR0913 - both sides, what tells rows apart, and the rules
         pl.col("n_base_values") if by_base else pl.min_horizontal("n_base_values", "n_other_values")
     )
     ticks = tick if isinstance(tick, pl.Expr) else pl.lit(tick)
-    rows = rows.with_columns(effect=effect, difference=difference, tick=ticks).with_columns(
+    compared = medians.with_columns(effect=effect, difference=difference, tick=ticks).with_columns(
         n=pl.when(pl.col("effect").is_not_null()).then(fewest)
     )
-    variances = [_median_variance(side, rows, key) for side in sides]
-    if by_base:
-        variances[1] = _variance_between_runs(sides[0], rows, key)
-    base_variance, other_variance = variances
-    rows = rows.with_columns(base_variance=base_variance, other_variance=other_variance)
+    base_variance = _median_variance(sides[0], compared, key)
+    other_variance = (
+        _variance_between_runs(sides[0], compared, key)
+        if by_base
+        else _median_variance(sides[1], compared, key)
+    )
     # Student's t is computed for even degrees of freedom.
     n = pl.col("n").cast(pl.Int64)
     degrees = (n - 1) // 2 * 2 if by_base else 2 * (n - 1)
-    rows = rows.with_columns(degrees_of_freedom=degrees.clip(2, _MAX_DEGREES))
-    rows = rows.with_columns(
-        standard_error=(
-            pl.col("base_variance") + pl.col("other_variance") + 2 * (tick / 2) ** 2
-        ).sqrt()
-    )
-    return _with_outcomes(rows, rules, refusal).drop(
+    variance = pl.col("base_variance") + pl.col("other_variance") + 2 * (tick / 2) ** 2
+    with_errors = compared.with_columns(
+        base_variance=base_variance,
+        other_variance=other_variance,
+        degrees_of_freedom=degrees.clip(2, _MAX_DEGREES),
+    ).with_columns(standard_error=variance.sqrt())
+    return _with_outcomes(with_errors, rules, refusal).drop(
         *(
             "effect",
             "difference",
@@ -132,6 +127,17 @@ def judge(  # noqa: PLR0913 - both sides, what tells rows apart, and the rules
         ),
         *("degrees_of_freedom", "tick"),
     )
+
+
+def _medians(sides: Sequence[pl.DataFrame], key: list[str]) -> pl.DataFrame:
+    """Return the median of each key's samples in base and in other, and how many samples it has."""
+    base, other = (
+        side.group_by(key).agg(
+            pl.col("value").median().alias(f"{which}_value"), pl.len().alias(f"n_{which}_values")
+        )
+        for which, side in zip(("base", "other"), sides, strict=True)
+    )
+    return base.join(other, on=key, how="full", coalesce=True, nulls_equal=True)
 
 
 def _samples(side: pl.DataFrame, key: list[str], *, by_run: bool) -> pl.DataFrame:

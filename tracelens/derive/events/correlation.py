@@ -53,26 +53,12 @@ class Callers:
 
         It has site_id, too, where the calls have it.
         """
-        row = pl.repeat(None, work.height, dtype=pl.get_index_type(), eager=True)
-        is_before = pl.repeat(False, work.height, dtype=pl.Boolean, eager=True)
         numbered_work = work.with_row_index("row")
         keys = numbered_work.select("row", "process_id", "correlation_id", "start_ns")
         if self._many is not None:
-            row = self._many.rows_of(keys)
-            is_before = self._many.is_before(keys)
-        known = keys.drop_nulls("process_id") if self._many is None else keys.clear()
-        for process, part in by_value(known, "process_id"):
-            calls = self._processes.get(process)
-            if calls is None:
-                continue
-            rows_of_part = calls.rows_of(part["correlation_id"])
-            is_part_before = calls.is_before(part)
-            if part.height == work.height:
-                row = rows_of_part
-                is_before = is_part_before
-            else:
-                row = row.scatter(part["row"], rows_of_part)
-                is_before = is_before.scatter(part["row"], is_part_before)
+            row, is_before = self._many.rows_of(keys), self._many.is_before(keys)
+        else:
+            row, is_before = self._by_process(keys)
         is_graph = self._is_graph.gather(row)
         link = pl.select(
             pl.when(is_graph)
@@ -87,6 +73,24 @@ class Callers:
         return work.with_columns(
             *(column.gather(row) for column in self._answers.get_columns()), link["link"]
         )
+
+    def _by_process(self, keys: pl.DataFrame) -> tuple[pl.Series, pl.Series]:
+        """Return each key's row among the calls, and whether its work began before all calls.
+
+        Keys are looked up process by process. The row is None for no call.
+        """
+        rows = pl.repeat(None, keys.height, dtype=pl.get_index_type(), eager=True)
+        are_before = pl.repeat(False, keys.height, dtype=pl.Boolean, eager=True)
+        for process, part in by_value(keys.drop_nulls("process_id"), "process_id"):
+            calls = self._processes.get(process)
+            if calls is None:
+                continue
+            found = calls.rows_of(part["correlation_id"]), calls.is_before(part)
+            if part.height == keys.height:
+                return found
+            rows = rows.scatter(part["row"], found[0])
+            are_before = are_before.scatter(part["row"], found[1])
+        return rows, are_before
 
 
 class _Process:

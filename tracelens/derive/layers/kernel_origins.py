@@ -25,23 +25,29 @@ def kernel_origins(trace: Trace, base: Trace | None = None) -> pl.DataFrame:
     `base`.
     """
     kernels = trace.select("kernels", "rank", "kernel_id", "span_id", "step")
-    found = _origins(trace, kernels).drop("span_id")
+    origins = _origins(trace, kernels).drop("span_id")
     sides = replayed_launches(trace, base) if has_replays(trace) else ()
     for side, launches, pairs in sides:
-        nodes = pairs.join(launches, on=["base_rank", "base_id"])
-        nodes = nodes.select("rank", "kernel_id", "base_rank", span_id="base_span")
-        of_side = _origins(side, nodes.rename({"rank": "own", "base_rank": "rank"}))
-        placed = of_side.select("kernel_id", *_ORIGIN, rank="own").unique(["rank", "kernel_id"])
-        found = found.join(placed, on=["rank", "kernel_id"], how="left", suffix="_side")
-        found = found.with_columns(
-            pl.coalesce(f"{name}_side", name).alias(name) for name in _ORIGIN
-        ).drop(f"{name}_side" for name in _ORIGIN)
-    steps = steps_of(trace).select("rank", "step", server="phase")
-    distinct_steps = steps.unique(["rank", "step"])
-    found = found.join(distinct_steps, on=["rank", "step"], how="left")
-    found = found.with_columns(phase=pl.coalesce("server", "phase")).drop("server", "step")
-    layers = kernel_layers(trace, base)
-    return found.join(layers, on=["rank", "kernel_id"], how="left")
+        origins = _with_captured(origins, side, pairs.join(launches, on=["base_rank", "base_id"]))
+    steps = steps_of(trace).select("rank", "step", server="phase").unique(["rank", "step"])
+    with_servers = origins.join(steps, on=["rank", "step"], how="left")
+    phase = pl.coalesce("server", "phase")
+    with_phases = with_servers.with_columns(phase=phase).drop("server", "step")
+    return with_phases.join(kernel_layers(trace, base), on=["rank", "kernel_id"], how="left")
+
+
+def _with_captured(origins: pl.DataFrame, side: Trace, nodes: pl.DataFrame) -> pl.DataFrame:
+    """Return the origins of kernels, those of replayed kernels as captured in the trace `side`.
+
+    `nodes` has a replayed kernel and the launch that its graph captured: rank, kernel_id, base_rank
+    and base_span.
+    """
+    launches = nodes.select("kernel_id", own="rank", rank="base_rank", span_id="base_span")
+    captured = _origins(side, launches).select("kernel_id", *_ORIGIN, rank="own")
+    key = ["rank", "kernel_id"]
+    both = origins.join(captured.unique(key), on=key, how="left", suffix="_side")
+    preferred = (pl.coalesce(f"{name}_side", name).alias(name) for name in _ORIGIN)
+    return both.with_columns(preferred).drop(f"{name}_side" for name in _ORIGIN)
 
 
 def _origins(trace: Trace, kernels: pl.DataFrame) -> pl.DataFrame:

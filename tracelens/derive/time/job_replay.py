@@ -18,6 +18,7 @@ import polars as pl
 from tracelens.derive.ranks.collective_wait import exposed_transfers, waits_of
 from tracelens.derive.ranks.pipeline import find_pipeline
 from tracelens.derive.time.model import TimeModel
+from tracelens.trace import Trace
 
 _MOST_ROWS = 1_000_000
 """The most calls of ranks that are replayed; of a longer trace, the first ones are."""
@@ -145,20 +146,14 @@ def prepare_replay(model: TimeModel, ranks: Iterable[int]) -> Replay | None:
     calls = model.collectives.calls.filter(is_of_ranks)
     if calls.is_empty():
         return None
-    exposed = end_ns - start_ns - pl.col("hidden_ns")
-    exposed_by_call = waits_of(trace).pieces.group_by("rank", *_CALL)
-    waits = exposed_by_call.agg(exposed_ns=exposed.sum())
-    transfers = exposed_transfers(trace)
-    with_waits = calls.join(waits, on=["rank", *_CALL], how="left")
-    rows = with_waits.with_columns(exposed_ns.fill_null(0))
-    rows = rows.join(transfers, on=["rank", *_CALL], how="left")
-    rows = rows.sort("last_start_ns", *_CALL, "rank").head(_MOST_ROWS)
-    edges = _edges(model, rows)
+    timed = _with_times(trace, calls)
+    edges = _edges(model, timed)
     begins = edges.select("rank", "begin_ns")
-    rows = rows.join(begins, on="rank", maintain_order="left")
     # What was launched before the first step is no part of the steps.
     is_inside = last_start_ns >= begin_ns
-    rows = rows.with_columns(transfer_ns=transfer_ns * is_inside)
+    inside = timed.join(begins, on="rank", maintain_order="left").with_columns(
+        transfer_ns=transfer_ns * is_inside
+    )
     goes_on = start_ns + exposed_ns
     before = goes_on.shift().over("rank").fill_null(begin_ns)
     key = ["rank", "step"]
@@ -166,7 +161,7 @@ def prepare_replay(model: TimeModel, ranks: Iterable[int]) -> Replay | None:
     stages = pipeline.stages if pipeline else {}
     stage = rank.replace_strict(stages, default=-1, return_dtype=pl.Int64)
     wait_ns = last_start_ns - start_ns
-    rows = rows.with_columns(
+    rows = inside.with_columns(
         own_ns=start_ns - before,
         since_step=pl.col("step").shift().over("rank"),
         transfer_ns=transfer_ns.shift().over("rank").fill_null(0),
@@ -193,6 +188,18 @@ def prepare_replay(model: TimeModel, ranks: Iterable[int]) -> Replay | None:
         dict(edges.select("rank", "tail_ns").iter_rows()),
         dict(rows.select("rank", "last_ns").iter_rows()),
     )
+
+
+def _with_times(trace: Trace, calls: pl.DataFrame) -> pl.DataFrame:
+    """Return the first calls in order of their last start, with exposed_ns and transfer_ns."""
+    key = ["rank", *_CALL]
+    exposed = pl.col("end_ns") - pl.col("start_ns") - pl.col("hidden_ns")
+    waits = waits_of(trace).pieces.group_by(key).agg(exposed_ns=exposed.sum())
+    with_waits = calls.join(waits, on=key, how="left").with_columns(
+        pl.col("exposed_ns").fill_null(0)
+    )
+    timed = with_waits.join(exposed_transfers(trace), on=key, how="left")
+    return timed.sort("last_start_ns", *_CALL, "rank").head(_MOST_ROWS)
 
 
 def _edges(model: TimeModel, rows: pl.DataFrame) -> pl.DataFrame:
