@@ -149,5 +149,8 @@ def test_a_round_of_speculative_decoding_is_one_step(tmp_path: Path) -> None:
         ("decode", 2, 8, 3),
         ("decode", 2, 8, 2),
     ]
+    # How many of the tokens are kept is not recorded.
+    of_decoding = next(text for text in notes(trace, serving(trace)) if "decode" in text)
+    assert "29,091 tokens a second, refused drafts among them" in of_decoding
     # Three passes, and 30 µs until the next batch begins; of the last one, two and 20.
     assert trace.steps["duration_ns"].to_list() == [230_000, 330_000, 220_000]

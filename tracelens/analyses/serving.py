@@ -24,6 +24,8 @@ _KINDS = (
 )
 """Purposes of a server's own Python files, by words in their names."""
 _N_PLACES = 4
+_CHECKED = "step[TARGET_VERIFY"
+"""Marks of SGLang's steps that check drafts; how many are accepted is not in them."""
 
 F64, I64, STR = pl.Float64, pl.Int64, pl.String
 _PHASES = ("prefill", "decode", "mixed")
@@ -162,6 +164,8 @@ def notes(
     The host's activity between replays of graphs follows.
     """
     sentences = []
+    is_checked = pl.col("name").cast(pl.String).str.starts_with(_CHECKED)
+    checked = set(steps_of(trace).filter(is_checked).select("rank", "phase").iter_rows())
     for row in frame.iter_rows(named=True):
         words = [
             f"rank {row['rank']}: {row['phase']} takes {row['share_frac']:.1%} of the steps' time",
@@ -169,7 +173,8 @@ def notes(
             f"{row['requests_mean']:,.1f} requests a batch",
         ]
         if row["tokens_per_s"] is not None:
-            words.append(f"{row['tokens_per_s']:,.0f} tokens a second")
+            drafts = ", refused drafts among them" if (row["rank"], row["phase"]) in checked else ""
+            words.append(f"{row['tokens_per_s']:,.0f} tokens a second{drafts}")
         if row["limit_frac"] is not None:
             words.append(
                 f"what has to be read takes {row['limit_frac']:.1%} of it at the device's bandwidth"
