@@ -48,6 +48,25 @@ def test_each_rank_is_told_by_its_own_calls() -> None:
     ]
 
 
+def test_pages_that_the_host_takes_back_are_launched_by_no_call() -> None:
+    # host   |0 launch 10|20 ------ sync ------ 205| ------- reads a result, page by page -------
+    # device             |20 ---- kernel ---- 200|        |400 page 410|      |500 page 510|
+    memories = {"source_memory": "managed", "destination_memory": "managed"}
+    trace = program(
+        [mark(0, 0, 1_000)],
+        [launch(0, 10), api("cudaDeviceSynchronize", 20, 205)],
+        [work(20, 200, 0)],
+        memcpys=[work(at, at + 10, direction="d2h") | memories for at in (400, 500)],
+    )
+    assert causes(trace) == total(
+        (0, 20, "launch"),
+        (200, 205, "sync"),
+        (205, 400, "host"),
+        (410, 500, "host"),
+        (510, 1_000, "host"),
+    )
+
+
 def test_work_launched_before_the_gap_is_a_dependency() -> None:
     calls = [launch(0, 10), launch(20, 30), launch(30, 40)]
     trace = program(

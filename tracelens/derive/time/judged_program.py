@@ -1,9 +1,11 @@
 """Collect the data for advice: judged time of all ranks, places of idle time, and kernels."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import polars as pl
 
+from tracelens.derive.columns.lookup import by_value
 from tracelens.derive.time.activity_places import PROFILER
 from tracelens.derive.time.model import TimeModel
 from tracelens.derive.time.program_phases import in_program
@@ -27,6 +29,7 @@ samples/whatif measured 1.2 to 2.7 µs on one host, and other hosts are faster o
 _END = pl.col("start_ns") + pl.col("duration_ns")
 _THREAD = ["rank", "process_id", "thread_id"]
 _PLACE = ["cause", "what"]
+_ADDED = {"cause": pl.String, "what": pl.String, "least_ns": pl.Int64, "most_ns": pl.Int64}
 _SLOWED = {"cause": pl.String, "what": pl.String, "least": pl.Float64, "most": pl.Float64}
 
 
@@ -134,23 +137,15 @@ def slowed_parts(trace: Trace) -> pl.DataFrame:
 
 
 def _slowed_parts(trace: Trace) -> pl.DataFrame:
-    records = _records(trace)
     is_program = pl.col("what").ne_missing(PROFILER)
     did = activities_of(trace).filter(is_program)
-    if records.is_empty() or did.is_empty():
-        return pl.DataFrame(schema=_SLOWED)
-    place_text = pl.col(_PLACE).cast(pl.String)
-    did = did.select(*_THREAD, "start_ns", "duration_ns", place_text)
     # Only a process without a device has places of launching, and they are judged together.
-    did = did.with_columns(what=pl.when(pl.col("cause") != "launch").then("what"))
-    ends_of_activities = did.select(_END).to_series()
-    during = did.drop("duration_ns").with_columns(end_ns=ends_of_activities)
-    placed = records.sort("start_ns").join_asof(
-        during.sort("start_ns"), on="start_ns", by=_THREAD, check_sortedness=False
+    what = pl.when(pl.col("cause") != "launch").then(pl.col("what").cast(pl.String))
+    did = did.select(
+        *_THREAD, "start_ns", "duration_ns", pl.col("cause").cast(pl.String), what=what
     )
-    is_inside = pl.col("start_ns") < pl.col("end_ns")
-    inside = placed.filter(is_inside)
-    added = inside.group_by(_PLACE).agg(pl.col("least_ns", "most_ns").sum())
+    added = pl.concat([pl.DataFrame(schema=_ADDED), *_records(trace, did)])
+    added = added.group_by(_PLACE).agg(pl.col("least_ns", "most_ns").sum())
     times = did.group_by(_PLACE).agg(ns=pl.col("duration_ns").sum())
     ns = pl.col("ns")
     with_added = times.join(added, on=_PLACE, nulls_equal=True)
@@ -159,26 +154,30 @@ def _slowed_parts(trace: Trace) -> pl.DataFrame:
     return rows.select(*_PLACE, least=least, most=most)
 
 
-def _records(trace: Trace) -> pl.DataFrame:
-    """List what a profiler recorded of the host: thread, start, and the cost of recording it.
-
-    The cost is `least_ns` to `most_ns`.
-    """
-    columns = (*_THREAD, "start_ns")
+def _records(trace: Trace, did: pl.DataFrame) -> Iterator[pl.DataFrame]:
+    """Yield what recording added to activities: their place, and the cost, least_ns to most_ns."""
     kind = pl.col("kind")
-    is_python = kind == "python"
-    parts = [_taking(PYTHON_NS, trace.select("spans", *columns, where=is_python))]
     of_torch = pl.col("rank").is_in(_ranks_of_torch(trace))
-    is_op = (kind == "op") & of_torch
-    parts.append(_taking(TORCH_NS, trace.select("spans", *columns, where=is_op)))
-    parts.append(_taking(TORCH_NS, trace.select("api_calls", *columns, where=of_torch)))
-    return pl.concat(parts)
-
-
-def _taking(range_ns: tuple[int, int], records: pl.DataFrame) -> pl.DataFrame:
-    least, most = range_ns
-    least_each = pl.lit(least)
-    return records.with_columns(least_ns=least_each, most_ns=pl.lit(most))
+    by_rank = {rank: part.partition_by(_THREAD) for rank, part in by_value(did, "rank")}
+    for table, where, (least_ns, most_ns) in (
+        ("spans", kind == "python", PYTHON_NS),
+        ("spans", (kind == "op") & of_torch, TORCH_NS),
+        ("api_calls", of_torch, TORCH_NS),
+    ):
+        records = trace.select(table, *_THREAD, "start_ns", where=where)
+        for rank, of_rank in by_value(records, "rank"):
+            for during in by_rank.get(rank, ()):
+                is_of_thread = [pl.col(name) == during[name][0] for name in _THREAD[1:]]
+                starts = of_rank.filter(is_of_thread)["start_ns"].sort()
+                ends = during.select(_END).to_series()
+                n_before, n_until = (
+                    starts.search_sorted(moments, side="left").cast(pl.Int64)
+                    for moments in (during["start_ns"], ends)
+                )
+                n_records = n_until - n_before
+                yield during.select(
+                    *_PLACE, least_ns=n_records * least_ns, most_ns=n_records * most_ns
+                ).filter(n_records > 0)
 
 
 def _ranks_of_torch(trace: Trace) -> list[int]:
