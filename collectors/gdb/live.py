@@ -44,7 +44,7 @@ class Limits:
     `hits`: stacks kept of each symbol; then its breakpoint is deleted, and the program continues.
     `skip`: the first calls of each symbol that are passed over, counted among those that
     `where_frame` matches. `where_frame`: a pattern for a function that must be in the stack, a
-    plain name or a regular expression. `timeout_s`: the program is killed after so many seconds,
+    plain name or a regular expression. `timeout_s`: the program is killed after this time,
     and the capture is incomplete. `frames`: the most frames listed of a stack.
     """
 

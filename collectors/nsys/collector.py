@@ -74,7 +74,7 @@ _WHY_EMPTY = {
 
 @contextmanager
 def ranked_by(choice: str) -> Iterator[None]:
-    """Let the body read files with this choice of what a rank is.
+    """Read files in the body by this choice of what a rank is: a word of RANK_BY.
 
     Raises UsageError for a word that is not in RANK_BY.
     """

@@ -41,7 +41,7 @@ _SITE = Path(__file__).parent / "live" / "on-start"
 _FEW_STEPS = 3
 """With fewer timed steps, a profiler that seems to cost nothing proves nothing."""
 _SLOWED = 1.05
-"""Steps that take less than so many times as long as others may do so by chance."""
+"""Steps that take less than this many times as long as others may do so by chance."""
 COMPILE_PROVENANCE, GRAPH = "compile_provenance", "graph"
 """Modules of `live` that record beside the profiler where they are asked for."""
 _OPENING = (

@@ -162,7 +162,10 @@ def _stretch(
 
 
 def _in_order(moments: list[tuple[int, int]]) -> tuple[pl.Series, pl.Series]:
-    """Return moments of the deep window in order, each once, and those of the light one."""
+    """Return matching moments of the deep and of the light window, in order.
+
+    Each moment of the deep window is there once.
+    """
     pairs = pl.DataFrame(moments, {"deep": pl.Int64, "light": pl.Int64}, orient="row")
     once = pairs.sort("deep", "light").unique("deep", keep="first", maintain_order=True)
     return once["deep"], once["light"].cum_max()

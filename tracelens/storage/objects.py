@@ -95,7 +95,7 @@ class Objects:
                 return None
 
     def head(self, key: str, n_bytes: int) -> bytes:
-        """Return the first bytes of an object that has any."""
+        """Return the first bytes of an object that is not empty."""
         with self._plain("read"):
             return bytes(self._obstore.get_range(self._store, key, start=0, length=n_bytes))
 

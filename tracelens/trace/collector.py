@@ -109,9 +109,9 @@ def reading_words() -> dict[str, str]:
 
 @contextmanager
 def read_by(words: Mapping[str, str]) -> Iterator[None]:
-    """Let the body read sources by these choices.
+    """Read sources in the body by the user's choices, one word per kind of collector.
 
-    They are the result of `reading_words` in another process.
+    `words` is the result of `reading_words`, handed over from the process of the user's command.
     """
     known = [
         (collector.reading, words[kind])

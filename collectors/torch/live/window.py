@@ -118,8 +118,9 @@ class Moment:
 class QuietProfile(profile):  # type: ignore[misc]
     """torch.profiler, without the warning of torch 2.6 to 2.11 that a cycle's events are cleared.
 
-    It comes with every recording that does not accumulate events, also of one cycle. Accumulating
-    would parse all events when recording stops, so that is switched off again.
+    Torch warns unless events are accumulated, even if there is one cycle only. So accumulating is
+    on while a cycle begins, which is when torch warns. It is off again before recording stops, as
+    torch would parse all events then.
     """
 
     def prepare_trace(self) -> None:

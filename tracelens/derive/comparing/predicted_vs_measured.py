@@ -23,8 +23,9 @@ _ALONE = (
 def planned_outcome(*traces: Trace) -> list[str]:
     """Return sentences on what each measured plan gained.
 
-    A plan is compared with the uncompiled model and with the model compiled as a whole. They may
-    have been measured in several traces; the first that has one counts. Each gain is judged against
+    A plan is compared with the uncompiled model and with the model compiled as a whole. The three
+    may have been measured in different traces. Of several measurements of the same configuration,
+    that in the first trace counts. Each gain is judged against
     the spread of both times, see `judge`. The first gain is also compared with the prediction,
     where the measurement recorded that. There is no sentence where no plan was measured.
     """

@@ -137,7 +137,7 @@ _MOST_NS = 1e9
 """A cost above this, one second per event, is invalid."""
 _SLOWER_HOST = 1.1
 _COPY_VARIES = 3
-"""Copies from and to pageable memory vary so many times as much as other work of the host.
+"""Copies from and to pageable memory vary this many times as much as other work of the host.
 
 Recorded ones took up to 1.5 times as long as those of the same program without a profiler, 1.2
 times in the median of six programs of samples/whatif that copy in each step.

@@ -31,7 +31,7 @@ _LONG_GAP_NS, _LONG_LATENCY_NS = 10_000, 20_000
 A launch did so, too, if its latency is above the second.
 """
 _LEAST_REST = 0.1
-"""Work from before the excerpt delays a stream's first launch only if it lasts so long after it.
+"""Work from before the excerpt delays a stream's first launch only if it reaches this far into it.
 
 This is a share of the time from the excerpt's beginning to the launch. After a long pause of the
 host, a launch that is a little late had no work before it that ended just then.

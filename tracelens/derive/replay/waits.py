@@ -21,7 +21,7 @@ _IMPLICIT = (
 """API calls that free or register memory, which wait for the device if it has work."""
 _LONG_LAUNCH_NS = 50_000
 _FULL_QUEUE = 128
-"""A launch waits for room in the queue if it is long and so much work is pending."""
+"""A launch waits for room in the queue if it is long and this much work is pending."""
 _NEAR_NS = 50_000
 """A call that ends this shortly after device work may have waited for it."""
 

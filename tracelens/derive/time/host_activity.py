@@ -255,7 +255,7 @@ def _computing(spans: pl.DataFrame, calls: pl.DataFrame) -> pl.DataFrame:
 
 
 def _lasts(ns: int) -> pl.Expr:
-    """Return the condition that an interval lasts at least so long."""
+    """Return the condition that an interval lasts at least `ns`."""
     return pl.col("end_ns") - pl.col("start_ns") >= ns
 
 

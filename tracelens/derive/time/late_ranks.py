@@ -21,7 +21,7 @@ from tracelens.schemas.results.time import IDLE_PARTS, PARTS
 BLAMED = 0.05
 """Nobody is blamed for a delay below this share of a step."""
 _SIGMAS, _SIGMAS_ONCE = 4.0, 6.0
-"""A delay counts beyond so many standard deviations of the ranks' differences.
+"""A delay counts beyond this many standard deviations of the ranks' differences.
 
 The first number is for the median of all steps, the second for one step.
 """
