@@ -1,8 +1,11 @@
 """Lines of causes: in ten small programs of one process, each cause has its own line."""
 
 import importlib.util
+import json
 import sys
+import time
 from pathlib import Path
+from types import SimpleNamespace
 
 import polars as pl
 import pytest
@@ -12,7 +15,7 @@ from tests.answer_checks import check_answer
 from tests.never_compiled import NEVER_COMPILED
 from tracelens.collectors import run_program
 from tracelens.collectors.torch.live.settings import Settings
-from tracelens.collectors.torch.sampled_lines import LineSamples, with_sampled_lines
+from tracelens.collectors.torch.sampled_lines import CallLines, RecordedLines, with_sampled_lines
 from tracelens.trace import Trace
 
 pytestmark = pytest.mark.skipif(
@@ -100,13 +103,13 @@ def test_each_cause_has_the_line_where_it_stands(recorded: Trace) -> None:
     check_answer(recorded)
 
 
-def samples(*stacks: tuple[int, list[tuple[str, int]]]) -> LineSamples:
+def samples(*stacks: tuple[int, list[tuple[str, int]]]) -> RecordedLines:
     """Samples of functions of train.py at moments: function and line from the innermost out."""
     frames = [[("train.py", name, line, True) for name, line in stack] for _, stack in stacks]
-    return LineSamples([moment for moment, _ in stacks], frames)
+    return RecordedLines([moment for moment, _ in stacks], frames)
 
 
-def placed(what: str | None, found: LineSamples) -> str | None:
+def placed(what: str | None, found: RecordedLines) -> str | None:
     activity = pl.DataFrame(
         {"start_ns": [0], "duration_ns": [100], "what": [what], "cause": ["host"]},
         schema_overrides={"what": pl.String},
@@ -148,11 +151,106 @@ def test_without_a_sample_meanwhile_a_place_stays() -> None:
     assert placed("train.py(21): <module> > sleep", late) == "train.py(21): <module> > sleep"
 
 
+def call_lines(*calls: tuple[int, int, int]) -> CallLines:
+    """Calls by <module> of train.py: start, end, line."""
+    return CallLines.of((*times, ("train.py", "<module>", line)) for *times, line in calls)
+
+
+MODULE = ("train.py", "<module>")
+
+
 @pytest.mark.parametrize(
-    "facts", [{}, {"lines": 3}, {"lines": {"names": [], "samples": [[1, [[5, 2]]]]}}]
+    ("calls", "stretch", "times"),
+    [
+        ([(10, 30, 5), (40, 50, 6)], (0, 100), {5: 20, 6: 10}),
+        ([(10, 30, 5), (40, 50, 6)], (20, 45), {5: 10, 6: 5}),
+        ([(10, 30, 5), (40, 50, 6)], (30, 40), {}),
+        # A function that calls itself: inside the outer call, the inner one counts.
+        ([(10, 60, 5), (20, 30, 7), (40, 50, 7)], (0, 100), {5: 30, 7: 20}),
+        ([(10, 60, 5), (20, 60, 7)], (0, 100), {5: 10, 7: 40}),
+    ],
+)
+def test_time_in_calls_by_line(
+    calls: list[tuple[int, int, int]], stretch: tuple[int, int], times: dict[int, int]
+) -> None:
+    lines = call_lines(*calls).within(*stretch)
+    assert {line: ns for (_, _, line), ns in lines.items()} == times
+
+
+@pytest.mark.parametrize(
+    ("calls", "sampled", "said"),
+    [
+        # Samples at 10 and 20, in no call, stand for the 40 ns outside of calls.
+        ([(30, 90, 24)], [(10, 22), (20, 22)], 24),
+        ([(70, 90, 24)], [(10, 22), (20, 22)], 22),
+        # What is sampled in a call is known already.
+        ([(30, 90, 24)], [(40, 22), (50, 22)], 24),
+        # A short call does not tell where the rest went.
+        ([(10, 20, 24)], [], None),
+        ([(10, 60, 24)], [], 24),
+    ],
+)
+def test_calls_tell_their_lines_and_samples_the_rest(
+    calls: list[tuple[int, int, int]], sampled: list[tuple[int, int]], said: int | None
+) -> None:
+    found = samples(*((moment, [("<module>", line)]) for moment, line in sampled))
+    found.calls[MODULE] = call_lines(*calls)
+    place = "train.py(defined at 1): <module> > f"
+    line = "defined at 1" if said is None else str(said)
+    assert placed(place, found) == f"train.py({line}): <module> > f"
+
+
+def test_a_call_has_the_line_that_it_is_made_from() -> None:
+    profiler = pytest.importorskip("torch.profiler")
+    from tracelens.collectors.torch.live.lines import LineSampler  # noqa: PLC0415 - imports torch
+
+    def work() -> None:
+        time.sleep(0.002)
+        sorted(range(3_000), key=lambda n: -n)
+
+    with profiler.profile(activities=[profiler.ProfilerActivity.CPU], with_stack=True) as recorded:
+        work()
+    facts = json.loads(json.dumps({"lines": LineSampler().facts(recorded)}))
+    lines = RecordedLines.of(facts)
+    assert lines is not None
+    own, first = (Path(__file__).name, "work"), work.__code__.co_firstlineno
+    calls = lines.calls[own]
+    assert {line for _, _, line in calls.lines} == {first + 1, first + 2}
+    assert calls.ends[0] - calls.starts[0] >= 2_000_000
+    # pytest calls this function: its own line is the outermost of the program's.
+    assert {function for _, function, _ in lines.calls[None].lines} >= {"work"}
+
+
+def test_a_sampler_leaves_the_interpreters_switches_as_they_were() -> None:
+    pytest.importorskip("torch")
+    from tracelens.collectors.torch.live.lines import LineSampler  # noqa: PLC0415 - imports torch
+
+    before_s = sys.getswitchinterval()
+    sampler = LineSampler()
+    sampler.start()
+    until_s = time.perf_counter() + 0.05
+    while time.perf_counter() < until_s:
+        pass
+    sampler.stop()
+    assert sys.getswitchinterval() == before_s
+    nothing = SimpleNamespace(kineto_results=SimpleNamespace(experimental_event_tree=list))
+    lines = RecordedLines.of({"lines": sampler.facts(SimpleNamespace(profiler=nothing))})
+    assert lines is not None
+    own = test_a_sampler_leaves_the_interpreters_switches_as_they_were.__name__
+    assert all((Path(__file__).name, own) in {frame[:2] for frame in s} for s in lines.frames)
+
+
+@pytest.mark.parametrize(
+    "facts",
+    [
+        {},
+        {"lines": 3},
+        {"lines": {"names": [], "samples": [[1, [[5, 2]]]]}},
+        {"lines": {"names": [], "samples": [], "calls": [[1, 2, 5, 2]]}},
+    ],
 )
 def test_damaged_samples_are_none(facts: dict[str, object]) -> None:
-    assert LineSamples.of(facts) is None
+    assert RecordedLines.of(facts) is None
 
 
 def test_our_own_hooks_are_no_cause(recorded: Trace) -> None:

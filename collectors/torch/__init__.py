@@ -25,7 +25,7 @@ from tracelens.collectors.torch.document import BLOCK_BYTES, Document, ReadEvent
 from tracelens.collectors.torch.raw_tables import devices, raw_tables
 from tracelens.collectors.torch.reading import read_documents
 from tracelens.collectors.torch.running import run
-from tracelens.collectors.torch.sampled_lines import LineSamples, with_sampled_lines
+from tracelens.collectors.torch.sampled_lines import RecordedLines, with_sampled_lines
 from tracelens.collectors.torch.stream import ByteSource
 from tracelens.collectors.torch.text import Text
 from tracelens.collectors.torch.two_windows import Windows, match_windows
@@ -202,12 +202,12 @@ def _as_one_of(capture: Capture, number: int, n_traces: int) -> None:
 
 
 def _with_lines(activities: pl.DataFrame, spans: object, beside: dict[str, Any]) -> pl.DataFrame:
-    """Add the sampled lines to places, and mark each line as one that ran or as a definition's."""
+    """Add the noted lines to places, and mark each line as one that ran or as a definition's."""
     recorded = spans if isinstance(spans, pl.DataFrame) else None
     earlier = frozenset() if recorded is None else frames_entered_earlier(recorded)
     activities = activities.with_columns(mark_lines(activities["what"], earlier))
-    samples = LineSamples.of(beside)
-    return activities if samples is None else with_sampled_lines(activities, samples, recorded)
+    lines = RecordedLines.of(beside)
+    return activities if lines is None else with_sampled_lines(activities, lines, recorded)
 
 
 def _capture(

@@ -1,9 +1,10 @@
-"""Add the lines that a live capture sampled to the places of the host's activities."""
+"""Add the lines that a live capture noted to the places of the host's activities."""
 
 import re
-from bisect import bisect_left
+from bisect import bisect_left, bisect_right
 from collections import Counter
-from dataclasses import dataclass
+from collections.abc import Iterable
+from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any, TypeAlias
 
@@ -16,21 +17,72 @@ from tracelens.derive.time.cpu_busy import outermost_ops
 from tracelens.derive.time.frame_lines import FRAME
 
 Stack: TypeAlias = list[tuple[str, str, int, bool]]
+Function: TypeAlias = tuple[str, str] | None
+"""A function's file and name; None stands for the innermost function of the program's own."""
+Line: TypeAlias = tuple[str, str, int]
+Call: TypeAlias = tuple[int, int, tuple[str, str, int, bool]]
+"""Start, end, and the frame that makes the call."""
 
 
 @dataclass(frozen=True, slots=True)
-class LineSamples:
-    """Samples of a thread by time, each with its frames, innermost first.
+class CallLines:
+    """The lines from which a function makes calls: stretches that do not overlap, in order."""
 
-    A frame has its file, function and line, and whether it is the program's own.
+    starts: list[int] = field(default_factory=list)
+    ends: list[int] = field(default_factory=list)
+    lines: list[Line] = field(default_factory=list)
+
+    @classmethod
+    def of(cls, calls: Iterable[tuple[int, int, Line]]) -> "CallLines":
+        """Return the stretches of calls that nest; inside a call the inner one counts."""
+        stretches, around, reached = cls(), list[tuple[int, Line]](), 0
+        for start, end, line in sorted(calls, key=lambda call: (call[0], -call[1])):
+            reached = stretches._leave(around, reached, start)
+            around.append((end, line))
+        stretches._leave(around, reached, 2**63)
+        return stretches
+
+    def _leave(self, around: list[tuple[int, Line]], reached: int, until: int) -> int:
+        """Add what calls took from `reached` on; drop those that end before `until`."""
+        while around and reached < until:
+            end, line = around[-1]
+            if min(end, until) > reached:
+                self.starts.append(reached)
+                self.ends.append(min(end, until))
+                self.lines.append(line)
+                reached = self.ends[-1]
+            if end <= until:
+                around.pop()
+        return max(reached, until)
+
+    def within(self, start_ns: int, end_ns: int) -> Counter[Line]:
+        """Return the time in calls during a stretch, by their line."""
+        times: Counter[Line] = Counter()
+        for at in range(bisect_right(self.ends, start_ns), bisect_left(self.starts, end_ns)):
+            times[self.lines[at]] += min(self.ends[at], end_ns) - max(self.starts[at], start_ns)
+        return times
+
+    def holds(self, moment_ns: int) -> bool:
+        """Return whether a call is running at a moment."""
+        at = bisect_right(self.ends, moment_ns)
+        return at < len(self.ends) and self.starts[at] <= moment_ns
+
+
+@dataclass(frozen=True, slots=True)
+class RecordedLines:
+    """Lines that ran: samples of a thread by time, each with its frames, and lines of calls.
+
+    A frame has its file, function and line, and whether it is the program's own. The innermost one
+    of a sample comes first.
     """
 
     times: list[int]
     frames: list[Stack]
+    calls: dict[Function, CallLines] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, facts: dict[str, Any]) -> "LineSamples | None":
-        """Return the samples in a sidecar; None without any, or where they are damaged."""
+    def of(cls, facts: dict[str, Any]) -> "RecordedLines | None":
+        """Return the lines in a sidecar; None without any, or where they are damaged."""
         recorded: Any = facts.get("lines")
         try:
             names = [
@@ -43,12 +95,16 @@ class LineSamples:
                 frames.append(
                     [(*names[number][:2], int(line), names[number][2]) for number, line in stack]
                 )
+            calls = [
+                (int(start), int(end), (*names[number][:2], int(line), names[number][2]))
+                for start, end, number, line in recorded.get("calls", ())
+            ]
         except (TypeError, ValueError, KeyError, IndexError):
             return None
-        return cls(times, frames) if times else None
+        return cls(times, frames, _by_function(calls)) if times or calls else None
 
-    def within(self, start_ns: int, end_ns: int) -> list[tuple[int, Stack]]:
-        """Return the stacks sampled in a stretch, and for each the part of it that it stands for.
+    def within(self, start_ns: int, end_ns: int) -> list[tuple[int, int, Stack]]:
+        """Return the samples of a stretch: the part that each stands for, its moment, its stack.
 
         A sample stands for the time that is nearer to it than to any other sample: a call that
         holds the interpreter's lock is sampled once, however long it takes.
@@ -58,57 +114,113 @@ class LineSamples:
         halves = [(before + after) // 2 for before, after in pairwise(inside)]
         edges = [start_ns, *halves, end_ns]
         weights = [max(after - before, 1) for before, after in pairwise(edges)]
-        return [*zip(weights, self.frames[first:last], strict=True)] if inside else []
+        return [*zip(weights, inside, self.frames[first:last], strict=True)] if inside else []
+
+    def lines_of(self, function: Function, start_ns: int, end_ns: int) -> Counter[Line]:
+        """Return the time that a function spent in each of its lines during a stretch.
+
+        It is known exactly while the function is in a call. Samples stand for the rest. Without
+        samples, calls that take less than half of the stretch do not tell where the rest went.
+        """
+        calls = self.calls.get(function, CallLines())
+        times = calls.within(start_ns, end_ns)
+        in_calls_ns = times.total()
+        sampled: Counter[Line] = Counter()
+        for weight, moment, stack in self.within(start_ns, end_ns):
+            if (line := _line_in(stack, function)) is not None and not calls.holds(moment):
+                sampled[line] += weight
+        for line, weight in sampled.items():
+            times[line] += (end_ns - start_ns - in_calls_ns) * weight // sampled.total()
+        is_known = sampled or 2 * in_calls_ns >= end_ns - start_ns
+        return times if is_known else Counter()
+
+
+def _by_function(calls: list[Call]) -> dict[Function, CallLines]:
+    by_function: dict[Function, list[tuple[int, int, Line]]] = {}
+    for start, end, (file, function, line, is_own) in calls:
+        for caller in [(file, function), *([None] if is_own else [])]:
+            by_function.setdefault(caller, []).append((start, end, (file, function, line)))
+    return {function: CallLines.of(own) for function, own in by_function.items()}
+
+
+def _line_in(stack: Stack, function: Function) -> Line | None:
+    """Return where a function is in a stack; of a recursion, the innermost call."""
+    for file, name, line, is_own in stack:
+        if is_own if function is None else function == (file, name):
+            return file, name, line
+    return None
 
 
 def with_sampled_lines(
-    activities: pl.DataFrame, samples: LineSamples, spans: pl.DataFrame | None = None
+    activities: pl.DataFrame, recorded: RecordedLines, spans: pl.DataFrame | None = None
 ) -> pl.DataFrame:
-    """Add to each frame of a place the line in which it spent most time, by the samples.
+    """Add to each frame of a place the line in which it spent most time.
 
     A place without a Python frame gets the innermost frame of the program's own code. A stretch
-    that was not sampled gets the lines that the same place had elsewhere. Launching keeps its
+    of which nothing was noted gets the lines that the same place had elsewhere. Launching keeps its
     place, unless the process has no device: then it is cut where the sampled line changes, for
     which `spans` are needed.
     """
     if spans is not None and "op_ns" in activities.columns:
-        activities = _cut_where_lines_change(activities, samples, spans)
+        activities = _cut_where_lines_change(activities, recorded, spans)
     of_process = pl.lit(value=False)
     if "op_ns" in activities.columns:
         of_process = pl.col("op_ns").is_not_null()
     is_named = (pl.col("cause") != "launch") | of_process
     rows = activities.select("start_ns", "duration_ns", "what", is_named).rows()
-    named: list[str | None] = []
-    weights: dict[str, Counter[str]] = {}
+    functions = {what: _functions(what) for _, _, what, _ in rows}
+    usual: dict[tuple[str | None, Function], Counter[Line]] = {}
+    known: list[dict[Function, Line]] = []
     for start, length, what, is_named_here in rows:
-        stacks = samples.within(start, start + length) if is_named_here else []
-        text = _with_lines(what, stacks) if stacks else None
-        named.append(text)
-        if text is not None and what is not None and FRAME.search(what):
-            weights.setdefault(what, Counter())[text] += length
-    usual = {what: texts.most_common(1)[0][0] for what, texts in weights.items()}
-    filled = [
-        text if text is not None else usual.get(what, what) if what is not None else None
-        for text, (_, _, what, _) in zip(named, rows, strict=True)
+        here: dict[Function, Line] = {}
+        for function in functions[what] if is_named_here else ():
+            times = recorded.lines_of(function, start, start + length)
+            if times:
+                here[function] = times.most_common(1)[0][0]
+                if function is not None:
+                    usual.setdefault((what, function), Counter()).update(times)
+        known.append(here)
+    texts = [
+        _with_lines(
+            what,
+            {key: here.get(key) or _most(usual.get((what, key))) for key in functions[what]},
+        )
+        for here, (_, _, what, _) in zip(known, rows, strict=True)
     ]
     return activities.with_columns(
-        pl.Series("what", filled, dtype=pl.String).cast(activities.schema["what"])
+        pl.Series("what", texts, dtype=pl.String).cast(activities.schema["what"])
     )
 
 
+def _most(times: Counter[Line] | None) -> Line | None:
+    return times.most_common(1)[0][0] if times else None
+
+
+def _functions(what: str | None) -> list[Function]:
+    """Return the functions of a place whose lines are asked for."""
+    if what == PROFILER:
+        return []
+    frames = [*FRAME.finditer(what or "")]
+    return [_function(frame) for frame in frames] or [None]
+
+
+def _function(frame: re.Match[str]) -> tuple[str, str]:
+    return frame[1].rpartition("/")[2], frame[4]
+
+
 def _cut_where_lines_change(
-    activities: pl.DataFrame, samples: LineSamples, spans: pl.DataFrame
+    activities: pl.DataFrame, recorded: RecordedLines, spans: pl.DataFrame
 ) -> pl.DataFrame:
     """Cut launching of a process without a device halfway between samples of different lines."""
     is_cut = (pl.col("cause") == "launch") & pl.col("op_ns").is_not_null()
     whole = activities.filter(is_cut).sort("start_ns")
     if whole.is_empty():
         return activities
-    lines = [next((frame for frame in stack if frame[3]), None) for stack in samples.frames]
+    lines = [next((frame for frame in stack if frame[3]), None) for stack in recorded.frames]
     edges = [
         (before + after) // 2
         for before, after, line, next_line in zip(
-            samples.times, samples.times[1:], lines, lines[1:], strict=False
+            recorded.times, recorded.times[1:], lines, lines[1:], strict=False
         )
         if line != next_line
     ]
@@ -121,34 +233,17 @@ def _cut_where_lines_change(
     return pl.concat([rest, pieces.select(activities.columns)]).sort("start_ns")
 
 
-def _with_lines(what: str | None, stacks: list[tuple[int, Stack]]) -> str | None:
-    """Return the place; each of its frames has the line in which the stacks spent most time.
+def _with_lines(what: str | None, lines: dict[Function, Line | None]) -> str | None:
+    """Return the place; each of its frames has its line, where that is known."""
 
-    Each stack has a weight: the time that it stands for.
-    """
-    lines: dict[tuple[str, str], Counter[int]] = {}
-    program_lines: Counter[tuple[str, str, int]] = Counter()
-    for weight, stack in stacks:
-        seen: set[tuple[str, str]] = set()
-        for file, function, line, _ in stack:
-            if (file, function) not in seen:  # of a recursion the innermost call
-                seen.add((file, function))
-                lines.setdefault((file, function), Counter())[line] += weight
-        innermost = next(((f, name, line) for f, name, line, is_own in stack if is_own), None)
-        if innermost is not None:
-            program_lines[innermost] += weight
+    def line_of(frame: re.Match[str]) -> str:
+        line = lines.get(_function(frame))
+        return frame[0] if line is None else f"{frame[1]}({line[2]}): {frame[4]}"
 
-    def line_of(match: re.Match[str]) -> str:
-        counts = lines.get((match[1].rpartition("/")[2], match[4]))
-        if counts is None:
-            return match[0]
-        return f"{match[1]}({counts.most_common(1)[0][0]}): {match[4]}"
-
-    if what is not None and FRAME.search(what):
-        return FRAME.sub(line_of, what)
-    if not program_lines or what == PROFILER:
-        return what
-    file, function, line = program_lines.most_common(1)[0][0]
-    place = f"{file}({line}): {function}"
+    program_line = lines.get(None)
+    if program_line is None:
+        return FRAME.sub(line_of, what) if what is not None and any(lines.values()) else what
+    file, function, number = program_line
+    place = f"{file}({number}): {function}"
     is_stretch = what is None or what.startswith(("between ", "before ", "after "))
     return place if is_stretch else f"{place} > {what}"

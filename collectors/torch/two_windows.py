@@ -76,22 +76,38 @@ class Windows:
     stretches: list[Stretch]
 
     def lines(self, facts: dict[str, Any]) -> dict[str, Any]:
-        """Return a sidecar's facts, with its sampled lines moved to the light window's times."""
+        """Return a sidecar's facts, with its lines moved to the light window's times."""
         recorded = facts.get("lines")
         if not isinstance(recorded, dict) or not isinstance(recorded.get("samples"), list):
             return facts
-        samples = [sample for sample in recorded["samples"] if _has_time(sample)]
+        moved = {
+            name: self._moved(recorded[name], n_times)
+            for name, n_times in (("samples", 1), ("calls", 2))
+            if isinstance(recorded.get(name), list)
+        }
+        return facts | {"lines": recorded | moved}
+
+    def _moved(self, entries: list[Any], n_times: int) -> list[list[Any]]:
+        """Return entries that begin with times, in order of time; damaged ones are left out."""
+        sound = [entry for entry in entries if _has_times(entry, n_times)]
         moved: list[list[Any]] = []
         for stretch in self.stretches:
-            inside = [pair for pair in samples if stretch.begin <= pair[0] < stretch.end]
-            times = pl.Series([time_ns for time_ns, _ in inside], dtype=pl.Int64)
-            stacks = [stack for _, stack in inside]
-            moved += map(list, zip(stretch.moved(None, times), stacks, strict=True))
-        return facts | {"lines": recorded | {"samples": sorted(moved, key=lambda pair: pair[0])}}
+            inside = [entry for entry in sound if stretch.begin <= entry[0] < stretch.end]
+            times = (
+                stretch.moved(None, pl.Series([entry[at] for entry in inside], dtype=pl.Int64))
+                for at in range(n_times)
+            )
+            rests = (entry[n_times:] for entry in inside)
+            moved += [[*at, *rest] for *at, rest in zip(*times, rests, strict=True)]
+        return sorted(moved, key=lambda entry: entry[0])
 
 
-def _has_time(sample: Any) -> bool:
-    return isinstance(sample, list) and len(sample) == 2 and type(sample[0]) is int
+def _has_times(entry: Any, n_times: int) -> bool:
+    return (
+        isinstance(entry, list)
+        and len(entry) > n_times
+        and all(type(time_ns) is int for time_ns in entry[:n_times])
+    )
 
 
 def match_windows(deep: Tables, light: Tables) -> Windows | None:

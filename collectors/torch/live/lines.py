@@ -1,21 +1,37 @@
-"""Sample one thread's frames while the profiler records, to know the lines that ran.
+"""Note the lines that ran while the profiler recorded: of calls exactly, of other code by samples.
 
-Sampling takes at most 1 % of its time.
+Sampling takes at most 1 % of the thread's time.
 """
 
 from __future__ import annotations
 
+import functools
 import sys
 import sysconfig
 import threading
 import time
-from types import FrameType
+from pathlib import Path
+from types import CodeType, FrameType
 from typing import Any
 
+from torch._C._profiler import _EventType
+
+from .modules import name_of
+
 _LEAST_S, _MOST_S, _MOST_SHARE = 0.001, 0.02, 0.01
+_SWITCHES_S = 15e-6
+"""Time that two switches between threads take of the sampled one."""
+_ASKED_S = 0.0001
+"""Time after which the sampler asks for the interpreter's lock, where it alone waits for it."""
 _MOST_SAMPLES, _MOST_FRAMES = 4_000, 40
 _LATE = 10
 """A sample is of the moment before it by this part of its delay."""
+_GOLDEN = 0.618034
+"""Multiples of it, modulo 1, are spread evenly."""
+_SHORTEST = 20_000
+"""A call that takes less than this part of the recording is no cause."""
+_APART = 4
+"""Short calls of a frame are noted this many times the shortest call's time apart."""
 _LIBRARIES = tuple(
     {
         path
@@ -34,61 +50,160 @@ class LineSampler:
     """
 
     def __init__(self) -> None:
-        self._stopped = threading.Event()
-        self._thread: threading.Thread | None = None
+        self._is_stopped = False
+        self._program_s = self._set_s = sys.getswitchinterval()
         self._names: dict[tuple[str, str, bool], int] = {}
-        self._samples: list[tuple[int, list[tuple[int, int]]]] = []
+        self._samples: list[tuple[int, list[tuple[CodeType, int]]]] = []
         self._least_s = _LEAST_S
 
     def start(self) -> None:
         """Begin to sample the thread that calls this."""
         sampled = threading.get_ident()
-        self._thread = threading.Thread(target=self._run, args=(sampled,), daemon=True)
-        self._thread.start()
+        threading.Thread(target=self._run, args=(sampled,), daemon=True).start()
 
     def stop(self) -> None:
         """Stop sampling."""
-        self._stopped.set()
-        if self._thread is not None:
-            self._thread.join(1)
+        self._is_stopped = True
+        if sys.getswitchinterval() == self._set_s:
+            sys.setswitchinterval(self._program_s)
 
-    def facts(self) -> dict[str, Any]:
-        """Return the samples for JSON: frames are pairs of a name's number and a line."""
-        return {"names": list(self._names), "samples": self._samples}
+    def facts(self, profiler: Any) -> dict[str, Any]:
+        """Return samples and calls for JSON.
+
+        Frames of a sample are pairs of a name's number and a line. A call has its start, its end,
+        and such a pair for the frame that makes it.
+        """
+        calls = [
+            (
+                start_ns,
+                end_ns,
+                self._name(caller.file_name, caller.function_name),
+                caller.line_number,
+            )
+            for start_ns, end_ns, caller in _calls(profiler)
+        ]
+        samples = [(time_ns, self._frames(stack)) for time_ns, stack in self._samples]
+        return {"names": list(self._names), "samples": samples, "calls": calls}
 
     def _run(self, sampled: int) -> None:
-        interval_s = self._least_s
+        interval_s, n = self._least_s, 0
         while True:
-            asked_ns = time.time_ns() + round(interval_s * 1e9)
-            if self._stopped.wait(interval_s):
+            n += 1
+            # Steps of equal length are sampled at different places.
+            wait_s = interval_s * (0.5 + n * _GOLDEN % 1)
+            asked_ns = time.time_ns() + round(wait_s * 1e9)
+            time.sleep(wait_s)
+            if self._is_stopped:
                 return
-            began = time.thread_time()
-            frame = sys._current_frames().get(sampled)
-            if frame is None:
-                return
-            # A call that holds the interpreter's lock delays the sample to its end, at which the
-            # caller's line is still the call's: the sample is of a time shortly before. It is not
-            # of the middle, as a busy machine delays samples, too, and other lines ran meanwhile.
-            now_ns = time.time_ns()
-            delay_ns = max(now_ns - asked_ns, 0)
-            self._samples.append((now_ns - delay_ns // _LATE, self._frames(frame)))
+            began, now_ns = time.perf_counter(), time.time_ns()
+            frames = sys._current_frames()
+            stack = _stack(frames.get(sampled))
+            # A call that holds the lock delays the sample to its end, at which the caller's line
+            # is still the call's: the sample is of a time shortly before. It is not of the middle,
+            # as a busy machine delays samples, too, and other lines ran meanwhile.
+            delay_ns = max(now_ns - asked_ns - round(self._set_s * 1e9), 0)
+            self._ask_for_lock(is_alone=len(frames) == 2)
+            del frames  # they keep alive what the program's functions hold
+            if stack:
+                self._samples.append((now_ns - delay_ns // _LATE, stack))
             if len(self._samples) >= _MOST_SAMPLES:
                 del self._samples[::2]
                 self._least_s *= 2
-            cost = time.thread_time() - began
-            interval_s = max(self._least_s, min(cost / _MOST_SHARE, _MOST_S))
+            cost_s = time.perf_counter() - began + _SWITCHES_S
+            interval_s = max(self._least_s, min(cost_s / _MOST_SHARE, _MOST_S))
 
-    def _frames(self, frame: FrameType | None) -> list[tuple[int, int]]:
-        frames: list[tuple[int, int]] = []
-        while frame is not None and len(frames) < _MOST_FRAMES:
-            code = frame.f_code
-            path = code.co_filename
-            name = (path.replace("\\", "/").rpartition("/")[2], code.co_name, _is_own(path))
-            frames.append((self._names.setdefault(name, len(self._names)), frame.f_lineno or 0))
-            frame = frame.f_back
-        return frames
+    def _ask_for_lock(self, *, is_alone: bool) -> None:
+        """Set how long to wait before the interpreter's lock is asked for.
+
+        That is soon where no other thread than the sampled one and this one could wait for it.
+        """
+        if sys.getswitchinterval() != self._set_s:
+            self._program_s = sys.getswitchinterval()
+        sys.setswitchinterval(min(_ASKED_S, self._program_s) if is_alone else self._program_s)
+        self._set_s = sys.getswitchinterval()
+
+    def _frames(self, stack: list[tuple[CodeType, int]]) -> list[tuple[int, int]]:
+        return [
+            (self._name(code.co_filename, code.co_name), _line(code, offset))
+            for code, offset in stack
+        ]
+
+    def _name(self, path: str, function: str) -> int:
+        name = (path.replace("\\", "/").rpartition("/")[2], function, _is_own(_whole(path)))
+        return self._names.setdefault(name, len(self._names))
 
 
+def _stack(frame: FrameType | None) -> list[tuple[CodeType, int]]:
+    """Return code and place in it of a frame and those around it: lines are looked up later."""
+    stack: list[tuple[CodeType, int]] = []
+    while frame is not None and len(stack) < _MOST_FRAMES:
+        stack.append((frame.f_code, frame.f_lasti))
+        frame = frame.f_back
+    return stack
+
+
+def _line(code: CodeType, offset: int) -> int:
+    lines = (line for start, end, line in code.co_lines() if start <= offset < end)
+    return next(lines, None) or 0
+
+
+def _calls(profiler: Any) -> list[tuple[int, int, Any]]:
+    """Return start, end and calling frame of the Python calls in the thread that marks steps.
+
+    The profiler records the line from which each function was called, but exports only the line at
+    which the function begins. Of a frame's many short calls some are left out: those that begin
+    soon after another one. Where no thread marks steps, calls of all threads are returned.
+    """
+    roots = profiler.profiler.kineto_results.experimental_event_tree()
+    if not roots:
+        return []
+    began_ns = min(event.start_time_ns for event in roots)
+    shortest_ns = (max(event.end_time_ns for event in roots) - began_ns) // _SHORTEST
+    kinds = (_EventType.PyCall, _EventType.PyCCall)
+    calls: dict[int, list[tuple[int, int, Any]]] = {}
+    marking: set[int] = set()
+    siblings = [roots]
+    while siblings:
+        noted_ns = 0
+        for event in siblings.pop():
+            start_ns, length_ns = event.start_time_ns, event.duration_time_ns
+            is_long = length_ns >= shortest_ns
+            if not is_long and start_ns < noted_ns + _APART * shortest_ns:
+                continue
+            if event.tag in kinds:
+                noted_ns = start_ns
+                called = event.typed[1]
+                if not _is_outermost(called):
+                    call = (start_ns, start_ns + length_ns, called.caller)
+                    calls.setdefault(event.start_tid, []).append(call)
+            elif event.tag == _EventType.TorchOp:
+                name = name_of(event)
+                if name.startswith("ProfilerStep#"):
+                    marking.add(event.start_tid)
+                is_long = is_long and not name.startswith("aten::")
+            if is_long:
+                siblings.append(event.children)
+    return [call for thread in marking or calls for call in calls.get(thread, ())]
+
+
+def _is_outermost(called: Any) -> bool:
+    """Return whether a call is a thread's outermost frame, which the profiler has call itself."""
+    callee, caller = getattr(called, "callsite", None), called.caller
+    return callee is not None and (callee.file_name, callee.line_number, callee.function_name) == (
+        caller.file_name,
+        caller.line_number,
+        caller.function_name,
+    )
+
+
+@functools.cache
+def _whole(path: str) -> str:
+    """Return a file's path with the folder that Python imports from, which the profiler drops."""
+    whole = (Path(folder, path) for folder in sys.path)
+    return next((str(file) for file in whole if file.is_file()), path)
+
+
+@functools.cache
 def _is_own(path: str) -> bool:
     """Return whether the file is the program's, not Python's, a package's or this capture's."""
     if path.startswith(("<frozen", "<string")) or "/collectors/torch/live/" in path:

@@ -51,16 +51,16 @@ def numbered_modules(profiler: Any, trace: Path) -> Iterator[tuple[str, int]]:
         event = stack.pop()
         tag = event.tag
         if tag == call:
-            name = _name(event)
+            name = name_of(event)
             if name in missing and (module := event.typed[1].module) is not None:
                 missing.remove(name)
                 yield name.removeprefix(PREFIX), module.self_ptr
-        elif tag == op and _name(event).startswith("aten::"):
+        elif tag == op and name_of(event).startswith("aten::"):
             continue  # what torch's own ops call is no module
         stack += event.children
 
 
-def _name(event: Any) -> str:
+def name_of(event: Any) -> str:
     """Return the event's name; empty where it is no UTF-8, as no module's is."""
     try:
         return str(event.name)

@@ -273,7 +273,8 @@ class Recorder:
             self._is_saved = True
             facts = self.status.facts
             built_with = re.search(r"BLAS_INFO=(\w+)", torch.__config__.show())
-            facts["lines"] = profiler.lines.facts() if profiler.lines is not None else None
+            with self._telling():
+                facts["lines"] = profiler.lines.facts(profiler) if profiler.lines else None
             facts["blas"] = built_with.group(1) if built_with else None
             if self.settings.modules:
                 facts["is_marked"] = self._calls is not None
