@@ -247,6 +247,7 @@ def test_a_sampler_leaves_the_interpreters_switches_as_they_were() -> None:
         {"lines": 3},
         {"lines": {"names": [], "samples": [[1, [[5, 2]]]]}},
         {"lines": {"names": [], "samples": [], "calls": [[1, 2, 5, 2]]}},
+        {"lines": {"names": [], "samples": [[float("inf"), []]]}},
     ],
 )
 def test_damaged_samples_are_none(facts: dict[str, object]) -> None:

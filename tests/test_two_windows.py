@@ -11,6 +11,7 @@ import pytest
 
 from tests.torch_files import call, codes, kernel, read, rows, span, write
 from tracelens.collectors.torch import trace_files
+from tracelens.collectors.torch.sampled_lines import RecordedLines
 from tracelens.derive.replay.costs import SETTING, costs_by_kind, kind_of_profile
 from tracelens.derive.replay.window_costs import keep_window_costs
 from tracelens.errors import SourceError
@@ -72,6 +73,21 @@ def test_python_calls_move_with_the_ops_around_them(tmp_path: Path) -> None:
     assert "two_windows" in codes(capture)
     capture.settings["with_stack"] = 1
     assert kind_of_profile(combine([capture]), 0) == "plain"
+
+
+def test_lines_of_calls_move_with_the_python_calls(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The call is that of `step`: it moves as `step` itself does."""
+    lines = {
+        "names": [["train.py", "<module>", True]],
+        "samples": [],
+        "calls": [[1_100_000, 1_900_000, 0, 12], ["damaged", 3, 0, 12], [2**70, 2**71, 0, 12], 7],
+    }
+    moved: list[Any] = []
+    monkeypatch.setattr(RecordedLines, "of", lambda facts: moved.append(facts["lines"]["calls"]))
+    read(windows(tmp_path, DEEP, LIGHT, lines=lines))
+    assert moved == [[[5_025_000, 5_266_667, 0, 12]]]
 
 
 @pytest.mark.parametrize("stacks", [True, False])

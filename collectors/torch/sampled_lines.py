@@ -99,7 +99,7 @@ class RecordedLines:
                 (int(start), int(end), (*names[number][:2], int(line), names[number][2]))
                 for start, end, number, line in recorded.get("calls", ())
             ]
-        except (TypeError, ValueError, KeyError, IndexError):
+        except (TypeError, ValueError, KeyError, IndexError, OverflowError):
             return None
         return cls(times, frames, _by_function(calls)) if times or calls else None
 

@@ -106,7 +106,7 @@ def _has_times(entry: Any, n_times: int) -> bool:
     return (
         isinstance(entry, list)
         and len(entry) > n_times
-        and all(type(time_ns) is int for time_ns in entry[:n_times])
+        and all(type(time_ns) is int and abs(time_ns) < 2**62 for time_ns in entry[:n_times])
     )
 
 
