@@ -153,7 +153,7 @@ def test_without_a_sample_meanwhile_a_place_stays() -> None:
 
 def call_lines(*calls: tuple[int, int, int]) -> CallLines:
     """Calls by <module> of train.py: start, end, line."""
-    return CallLines.of((*times, ("train.py", "<module>", line)) for *times, line in calls)
+    return CallLines.of((start, end, (*MODULE, line)) for start, end, line in calls)
 
 
 MODULE = ("train.py", "<module>")
