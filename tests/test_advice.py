@@ -314,6 +314,24 @@ def test_pageable_copies_that_nothing_hides(copy: Row, is_said: bool) -> None:
         assert "up to 1.00 ms a step (20%; see copy_cost)" in found[0]
 
 
+@pytest.mark.parametrize(
+    ("copy", "kernels", "saved"),
+    [
+        (copied(5_000, 7_000, "pinned"), (), "up to 1.00 ms a step"),
+        (copied(3_000, 7_000, "unknown"), (), "up to 1.00 ms a step"),
+        (copied(2_000, 9_000, "pinned"), (work(0, 1_000, 0),), "up to 1.00 ms a step"),
+        (copied(5_000, 7_000), (), None),
+    ],
+    ids=["pinned", "half hidden", "longer than computing", "pageable"],
+)
+def test_copies_that_computing_could_hide(
+    copy: Row, kernels: tuple[Row, ...], saved: str | None
+) -> None:
+    found = advise(busy(kernels=kernels, memcpys=[copy]))
+    beside = [text for text in found if text.startswith("Copy input beside computing")]
+    assert (saved in beside[0]) if saved else beside == []
+
+
 def test_copies_outside_of_steps_cost_steps_nothing() -> None:
     """A model is moved to the device before the first step."""
     calls = [api("cudaMemcpyAsync", -90_000, -89_000), launch(0, 10)]

@@ -145,6 +145,9 @@ def test_rocm(tmp_path: Path, name: str) -> None:
     [
         ("Memcpy DtoH (Device -> Pinned)", ("d2h", "device", "pinned")),
         ("Memcpy PtoP (Device -> Device)", ("p2p", "device", "device")),
+        ("Memcpy M2D (MEMORY(Unknown) -> DEVICE)", ("h2d", "unknown", "device")),
+        ("Memcpy D2M", ("d2h", "device", "unknown")),
+        ("Memcpy D2D (DEVICE -> DEVICE)", ("d2d", "device", "device")),
         ("Memcpy HtoH (Pageable -> Pinned)", ("h2h", "pageable", "pinned")),
         ("Memcpy HtoA (Pinned -> Array)", ("h2d", "pinned", "array")),
         ("Memcpy DtoD (Unified -> Device)", ("d2d", "managed", "device")),

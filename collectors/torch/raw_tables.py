@@ -27,6 +27,8 @@ _MEMORY = {
 _DIRECTION = r"(?i)\b(HtoD|DtoH|DtoD|PtoP|HtoH|HtoA|AtoH|AtoA|AtoD|DtoA)\b"
 # CopyHostToDevice of roctracer, HostToDeviceCopy and MEMORY_COPY_HOST_TO_DEVICE of rocprofiler-sdk.
 _ROCM_DIRECTION = r"(?i)(Host|Device|Peer)_?To_?(Host|Device|Peer)"
+# Memcpy M2D of Intel's PTI, where M is memory that only the host has.
+_PTI_DIRECTION = r"\b([MHD]2[MHD])\b"
 # CUPTI has static kinds too, which Kineto writes as `Device Static` and `Managed Static`.
 _ENDS = r"(?i)\(\s*(\w+?)(?:[ _-]?Static)?\s*->\s*(\w+?)(?:[ _-]?Static)?\s*\)"
 _FILLED = r"(?i)\(\s*(\w+?)(?:[ _-]?Static)?\s*\)"
@@ -156,9 +158,10 @@ def _direction_and_memory(name: pl.Expr) -> pl.Expr:
         pl.lit("TO"),
         name.str.extract(_ROCM_DIRECTION, 2).str.slice(0, 1),
     )
+    pti = name.str.extract(_PTI_DIRECTION).str.replace_all("M", "H")
     # Arrays are device memory, so A counts as D for the direction.
     direction = (
-        pl.coalesce(letters, rocm)
+        pl.coalesce(letters, rocm, pti)
         .str.replace_all("A", "D")
         .str.replace("TO", "2")
         .str.to_lowercase()

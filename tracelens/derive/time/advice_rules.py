@@ -247,7 +247,10 @@ def _process_copies(program: JudgedProgram) -> Iterator[Rule]:
 
 
 def _copies(program: JudgedProgram) -> Iterator[Rule]:
-    """Advise on copies that run alone from pageable memory, and on needlessly wide ones."""
+    """Advise on copies to the device that run alone, and on needlessly wide ones.
+
+    Copies from pageable memory stop the host; others wait only because nothing runs beside them.
+    """
     columns = (
         "rank",
         "device_id",
@@ -272,9 +275,14 @@ def _copies(program: JudgedProgram) -> Iterator[Rule]:
         exposed=duration_ns - covered_ns(copies, kernels, ["rank", "device_id"])
     )
     is_pageable = pl.col("source_memory") == "pageable"
-    pageable = copies.filter(is_pageable)["exposed"].sum()
+    pageable, others = (
+        int(copies.filter(kind)["exposed"].sum()) for kind in (is_pageable, ~is_pageable)
+    )
     words = "Pin the host memory of copies to the device, and copy with non_blocking=True"
-    yield Rule(int(pageable), words, "copy", "copy_cost", expression="pinned")
+    yield Rule(pageable, words, "copy", "copy_cost", expression="pinned")
+    beside = min(others, program.parts["compute"])
+    words = "Copy input beside computing: on a stream of its own, a step ahead"
+    yield Rule(beside, words, "copy", "copy_cost")
     casts = casts_after_copies(program.trace).join(copies, on=["rank", "memcpy_id"])
     wide = 1 - written_bytes / read_bytes
     widens = read_bytes > written_bytes
