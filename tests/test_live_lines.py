@@ -200,6 +200,17 @@ def test_calls_tell_their_lines_and_samples_the_rest(
     assert placed(place, found) == f"train.py({line}): <module> > f"
 
 
+def test_a_call_tells_nothing_of_its_callers_own_work_elsewhere() -> None:
+    found = samples()
+    found.calls[MODULE] = call_lines((200, 208, 24))
+    place = "train.py(defined at 1): <module>"
+    activities = pl.DataFrame(
+        {"start_ns": [0, 200], "duration_ns": [100, 10], "what": [place] * 2, "cause": ["host"] * 2}
+    )
+    texts = with_sampled_lines(activities, found)["what"].to_list()
+    assert texts == [place, "train.py(24): <module>"]
+
+
 def test_a_call_has_the_line_that_it_is_made_from() -> None:
     profiler = pytest.importorskip("torch.profiler")
     from tracelens.collectors.torch.live.lines import LineSampler  # noqa: PLC0415 - imports torch
