@@ -7,9 +7,11 @@ import os
 import re
 import shutil
 import subprocess
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import polars as pl
 import pytest
 
 from tests.cases import make_trace
@@ -18,6 +20,7 @@ from tests.sources import torch_trace
 from tracelens.errors import MissingTableError
 from tracelens.exports import EXPORTS
 from tracelens.exports.export import Selection
+from tracelens.schemas import TABLES
 from tracelens.trace import Trace
 
 CHROMIUM = next(
@@ -109,6 +112,79 @@ def test_the_hosts_own_time_by_stack() -> None:
         line.removeprefix("rank 0;").rpartition(" ")[0] for line in expected
     ]
     assert (own["weights"], own["endValue"]) == ([80, 15, 5, 7], 107)
+
+
+def several_parts() -> Trace:
+    """Two threads, spans that last longer than those after them, one beside its thread's others.
+
+    Calls lie in spans that began many rows before, and one call within another.
+    """
+    spans = [(1, 0, 100, None), (1, 5, 90, 0), (2, 6, 50, None), (1, 10, 20, 1), (1, 40, 30, 1)]
+    spans += [(2, 41, 10, 2), (1, 50, 70, None), (2, 90, 5, None)]
+    calls = [
+        (1, 7, 1, 1),
+        (2, 12, 30, 2),
+        (2, 14, 10, 2),
+        (2, 40, 30, 2),
+        (1, 55, 5, 4),
+        (3, 99, 1, None),
+    ]
+    return make_trace(
+        spans=[
+            {"name": f"s{k % 3}", "thread_id": thread, "start_ns": start, "duration_ns": ns}
+            | {"self_ns": ns, "parent_id": parent}
+            | {"depth": {None: 0, 0: 1, 2: 1, 1: 2}[parent]}
+            for k, (thread, start, ns, parent) in enumerate(spans)
+        ],
+        api_calls=[
+            {"api": "launch", "thread_id": thread, "start_ns": start, "duration_ns": ns}
+            | {"span_id": span}
+            for thread, start, ns, span in calls
+        ],
+        kernels=[
+            {"name": f"k{k % 2}", "span_id": span, "start_ns": 200 - 9 * k, "duration_ns": k + 1}
+            for k, span in enumerate((1, 4, 4, 2, None, 7))
+        ],
+    )
+
+
+@pytest.mark.parametrize("name", ["folded", "folded_host", "speedscope"])
+def test_read_in_parts_it_is_the_same_file(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    at_once = written(several_parts(), name)
+    chunks = Trace.chunks
+
+    def by_two(*given: Any, **more: Any) -> Iterator[pl.DataFrame]:
+        return (part for chunk in chunks(*given, **more) for part in chunk.iter_slices(2))
+
+    monkeypatch.setattr(Trace, "chunks", by_two)
+    for module in ("export", "speedscope", "threads"):
+        monkeypatch.setattr(f"tracelens.exports.{module}.ROWS_AT_ONCE", 2)
+    assert written(several_parts(), name) == at_once
+
+
+def test_self_time_of_calls_that_lie_in_each_other_or_overlap() -> None:
+    """On thread 2, calls of 12 to 42, 14 to 24 (within it), and 40 to 70, of which 28 are new."""
+    lines = written(several_parts(), "folded_host").splitlines()
+    assert "rank 0;thread 2;s2;launch 58" in lines
+    assert not [line for line in lines if line.startswith("rank 0;thread 2;s2 ")]
+
+
+@pytest.mark.parametrize("name", ["folded", "folded_host"])
+def test_spans_may_be_stored_in_any_order(name: str) -> None:
+    trace = several_parts()
+    spans = trace.spans.reverse().lazy()
+    turned = Trace(
+        trace.manifest, {table: trace.scan(table) for table in TABLES} | {"spans": spans}
+    )
+    assert sorted(written(turned, name).splitlines()) == sorted(written(trace, name).splitlines())
+
+
+def test_a_span_beside_others_of_its_thread_has_a_lane() -> None:
+    """On thread 1, the span of 50 to 120 overlaps that of 0 to 100 without lying in it."""
+    profiles = json.loads(written(several_parts(), "speedscope"))["profiles"]
+    lanes = {one["name"]: one for one in profiles if one["type"] == "evented"}
+    events = lanes["rank 0: process 0 thread 1, lane 2"]["events"]
+    assert [(one["type"], one["at"]) for one in events] == [("O", 50), ("C", 120)]
 
 
 def test_stops_of_a_debugger_by_stack() -> None:

@@ -43,9 +43,8 @@ def export(
 ) -> None:
     """Write a trace's timeline, or its kernels by call stack, for another program's viewer.
 
-    The file is written piece by piece, but the tables of one rank are in memory meanwhile, for
-    layers and idle time also outside of the steps. `--ranks` takes less memory; `--steps` makes the
-    file smaller.
+    Tables are read, and the file is written, piece by piece. `--ranks` and `--steps` make the file
+    smaller; layers and idle time are found in the whole trace all the same.
     """
     if to not in EXPORTS:
         raise UsageError(f"no export is called {to}; {near(to, EXPORTS)}")

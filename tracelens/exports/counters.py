@@ -23,8 +23,9 @@ def queue_lengths(selection: Selection, rank: int) -> Iterator[_Series]:
     if work["api_call_id"].count() == 0:
         return
     calls = selection.rows("api_calls", rank, "api_call_id")["api_call_id"].sort()
-    launched = work.filter(_is_among(calls, work["api_call_id"])).sort("api_call_id")
-    del work, calls
+    has_call = _is_among(calls, work["api_call_id"])
+    launched = work.filter(has_call).sort("api_call_id")
+    del work, calls, has_call
     lengths = dict[tuple[object, ...], float]()
     for window in selection.windows_of_rows(rank):
         for stream, changes in _changes(selection, rank, window, launched):
@@ -44,19 +45,20 @@ def _changes(
     calls = selection.rows("api_calls", rank, "api_call_id", "start_ns", where=window)
     known = launched["api_call_id"]
     ids = calls["api_call_id"]
-    low, high = pl.lit(ids.min(), pl.Int64), pl.lit(ids.max(), pl.Int64)
+    low = pl.lit(ids.min(), pl.Int64)
+    high = pl.lit(ids.max(), pl.Int64)
     is_near = pl.col("api_call_id").is_between(low, high)
     launches = calls.join(launched.filter(is_near), on="api_call_id")
     columns = (*_STREAM, "api_call_id", "start_ns")
-    work = pl.concat([selection.rows(table, rank, *columns, where=window) for table in DEVICE_WORK])
-    begins = work.filter(_is_among(known, work["api_call_id"]))
-    changes = pl.concat(
-        [
-            launches.select(*_STREAM, time_ns="start_ns", change=pl.lit(1.0)),
-            begins.select(*_STREAM, time_ns="start_ns", change=pl.lit(-1.0)),
-        ]
-    )
-    return [*changes.partition_by(*_STREAM, as_dict=True, include_key=False).items()]
+    tables = [selection.rows(table, rank, *columns, where=window) for table in DEVICE_WORK]
+    work = pl.concat(tables)
+    was_launched = _is_among(known, work["api_call_id"])
+    begins = work.filter(was_launched)
+    grows = launches.select(*_STREAM, time_ns="start_ns", change=pl.lit(1.0))
+    falls = begins.select(*_STREAM, time_ns="start_ns", change=pl.lit(-1.0))
+    changes = pl.concat([grows, falls])
+    by_stream = changes.partition_by(*_STREAM, as_dict=True, include_key=False)
+    return [*by_stream.items()]
 
 
 def _is_among(known: pl.Series, ids: pl.Series) -> pl.Series:

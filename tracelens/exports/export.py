@@ -70,7 +70,8 @@ class Selection:
     def layers_of(self, rank: int, kernels: pl.Series) -> pl.DataFrame:
         """Return the layer of some of a rank's kernels, by their ids: kernel_id, layer."""
         is_of_rank = pl.col("rank") == rank
-        low, high = pl.lit(kernels.min(), pl.Int64), pl.lit(kernels.max(), pl.Int64)
+        low = pl.lit(kernels.min(), pl.Int64)
+        high = pl.lit(kernels.max(), pl.Int64)
         is_near = pl.col("kernel_id").is_between(low, high)
         return self.layers.filter(is_of_rank & is_near).drop("rank")
 
@@ -94,26 +95,32 @@ class Selection:
             where = is_chosen if where is None else where & is_chosen
         return self.trace.uncached().select(table, *columns, where=where, rank=rank)
 
-    def windows_of_rows(self, rank: int) -> Iterator[pl.Expr]:
+    def windows_of_rows(
+        self, rank: int, *tables: str, where: pl.Expr | None = None
+    ) -> Iterator[pl.Expr]:
         """Yield conditions on start_ns that cut a rank's time into windows, in order.
 
-        In each window, the table with most rows has about ROWS_AT_ONCE of them.
+        In each window, the largest of the tables has about ROWS_AT_ONCE rows that meet `where`. By
+        default, the tables are spans, API calls and kernels.
         """
-        bounds = self._bounds(rank)
+        sizes = {}
+        for name in tables or _LARGE:
+            rows_by_rank = self.trace.heights(name)
+            sizes[name] = rows_by_rank.get(rank, 0)
+        largest = max(sizes, key=lambda name: sizes[name])
+        bounds = self._bounds(rank, largest, where) if sizes[largest] > ROWS_AT_ONCE else []
         start = pl.col("start_ns")
         for low, high in pairwise([None, *bounds, None]):
             is_after = pl.lit(value=True) if low is None else start >= low
             is_before = pl.lit(value=True) if high is None else start < high
             yield is_after & is_before
 
-    def _bounds(self, rank: int) -> list[int]:
-        """Return the moments between a rank's windows, in order."""
-        sizes = {table: self.trace.heights(table).get(rank, 0) for table in _LARGE}
-        largest = max(sizes, key=lambda table: sizes[table])
-        if sizes[largest] <= ROWS_AT_ONCE:
-            return []
-        starts = self.trace.uncached().select(largest, "start_ns", rank=rank)["start_ns"]
-        first_of_windows = starts.sort().gather_every(ROWS_AT_ONCE).to_list()
+    def _bounds(self, rank: int, table: str, where: pl.Expr | None) -> list[int]:
+        """Return the moments between windows of a table's rows, in order."""
+        trace = self.trace.uncached()
+        starts = trace.select(table, "start_ns", rank=rank, where=where)["start_ns"]
+        by_time = starts if starts.is_sorted() else starts.sort()
+        first_of_windows = by_time.gather_every(ROWS_AT_ONCE).to_list()
         return sorted(set(first_of_windows[1:]))
 
     def in_time(self, frame: pl.DataFrame, rank: int, at: str = "start_ns") -> pl.DataFrame:

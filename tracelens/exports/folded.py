@@ -52,8 +52,7 @@ def _write(
     n_stacks = total = 0
     for rank in selection.ranks:
         stacks = stacks_of(selection, rank)
-        by_stack = stacks.rows.group_by("place", "path", "name", maintain_order=True)
-        sums = by_stack.agg(pl.col("duration_ns").sum())
+        sums = _summed(pl.concat([_summed(part) for part in stacks.parts()]))
         for place, path, name, weight in sums.iter_rows():
             around = [f"rank {rank}", *([] if place is None else [place]), *stacks.frames(path)]
             line = ";".join(frame.replace(";", ":") for frame in (*around, printable(name)))
@@ -61,6 +60,12 @@ def _write(
         n_stacks = n_stacks + sums.height
         total = total + int(sums["duration_ns"].sum())
     return f"{n_stacks:,} stacks, {total:,} {unit}"
+
+
+def _summed(rows: pl.DataFrame) -> pl.DataFrame:
+    """Sum the time by stack, in order of first rows: place, path, name and duration_ns."""
+    by_stack = rows.group_by("place", "path", "name", maintain_order=True)
+    return by_stack.agg(pl.col("duration_ns").sum())
 
 
 EXPORT = Export("folded", ".folded", _VIEWERS, write)

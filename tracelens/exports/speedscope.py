@@ -10,7 +10,7 @@ from tracelens.errors import printable
 from tracelens.exports.export import ROWS_AT_ONCE, Export, Selection
 from tracelens.exports.lanes import Lanes
 from tracelens.exports.stacks import Stacks, host_stacks, kernel_stacks, stop_stacks
-from tracelens.exports.tracks import Track, host_tracks
+from tracelens.exports.threads import Thread, threads_of
 
 _STACKS = (
     ("kernels by stack", "nanoseconds", kernel_stacks),
@@ -19,6 +19,7 @@ _STACKS = (
 )
 """Names, units and rows of profiles by stack."""
 _SCHEMA = "https://www.speedscope.app/file-format-schema.json"
+_EVENTS_AT_ONCE = 1 << 16
 
 
 def write(selection: Selection, stream: BinaryIO) -> str:
@@ -51,70 +52,143 @@ def _profiles(selection: Selection, rank: int, frames: dict[str, int]) -> Iterat
     """
     for what, unit, stacks_of in _STACKS:
         stacks = stacks_of(selection, rank)
-        if stacks.rows.height:
-            total_ns = int(stacks.rows["duration_ns"].sum())
+        times = [part["duration_ns"] for part in stacks.parts()]
+        if any(map(len, times)):
+            total_ns = sum(int(part.sum()) for part in times)
             head = _head("sampled", f"rank {rank}: {what}", total_ns, unit)
             yield _samples(stacks, head, frames)
-    for track in host_tracks(selection, rank):
-        slices = track.slices
-        origin = int(slices["start_ns"][0])
-        last = int(slices["end_ns"].max())  # type: ignore[arg-type]
-        placed = Lanes(is_nested=True)
-        lanes = dict[int, list[pl.Series]]()
-        for part in slices.select("start_ns", "end_ns").iter_slices(ROWS_AT_ONCE):
-            for lane, events, _ in placed.add(part["start_ns"], part["end_ns"]):
-                lanes.setdefault(lane, []).append(events)
-        for lane, events, _ in placed.close():
-            lanes[lane].append(events)
-        for lane, parts in lanes.items():
-            name = f"rank {rank}: {' '.join(track.path)}" + (f", lane {lane + 1}" if lane else "")
-            head_of_lane = _head("evented", name, last - origin)
-            yield _events(track, pl.concat(parts), head_of_lane, frames)
+    for thread in threads_of(selection, rank):
+        yield from _lanes(thread, rank, frames)
 
 
 def _samples(stacks: Stacks, head: str, frames: dict[str, int]) -> Iterator[str]:
     """Yield a sampled profile: a sample for each row, its weight the row's time."""
-    rows = stacks.rows
     yield head + ',"samples":['
-    known: dict[tuple[str | None, int], str] = {}
-    samples = rows.select("place", "path", "name")
-    for number_of_row, (place, path, name) in enumerate(samples.iter_rows()):
-        if (place, path) not in known:
-            around = [*([] if place is None else [place]), *stacks.frames(path)]
-            known[place, path] = "".join(
-                f"{frames.setdefault(frame, len(frames))}," for frame in around
-            )
-        number = frames.setdefault(printable(name), len(frames))
-        yield f"{',' if number_of_row else ''}[{known[place, path]}{number}]"
+    yield from _separated(_sample_texts(stacks, frames))
     yield '],"weights":['
-    for number_of_row, weight in enumerate(rows["duration_ns"]):
-        yield f"{',' if number_of_row else ''}{weight}"
+    weights = pl.col("duration_ns").cast(pl.String)
+    yield from _separated(_comma_joined(part, weights) for part in stacks.parts())
     yield "]}"
 
 
-def _events(track: Track, events: pl.Series, head: str, frames: dict[str, int]) -> Iterator[str]:
-    """Yield an evented profile.
+def _sample_texts(stacks: Stacks, frames: dict[str, int]) -> Iterator[str]:
+    """Yield the samples of each part of the rows; a sample lists the frames of a stack."""
+    known: dict[tuple[str | None, int], str] = {}
+    stack = ("place", "path", "name")
+    for part in stacks.parts():
+        distinct = part.select(stack).unique(maintain_order=True)
+        texts = list[str]()
+        for place, path, name in distinct.iter_rows():
+            if (place, path) not in known:
+                around = [*([] if place is None else [place]), *stacks.frames(path)]
+                numbers = [_number(frame, frames) for frame in around]
+                known[place, path] = "".join(f"{number}," for number in numbers)
+            around_text = known[place, path]
+            innermost = _number(name, frames)
+            texts.append(f"[{around_text}{innermost}]")
+        sample = pl.Series(texts, dtype=pl.String)
+        samples = distinct.with_columns(sample=sample)
+        rows = part.join(samples, on=stack, how="left", nulls_equal=True, maintain_order="left")
+        yield _comma_joined(rows, pl.col("sample"))
 
-    Times count from the first slice's start, as JavaScript's numbers hold 53 bits.
-    """
-    origin = track.slices["start_ns"][0]
-    texts = track.slices["name"].unique().cast(pl.String)
-    numbers = {name: frames.setdefault(printable(name), len(frames)) for name in texts}
-    yield head + ',"events":['
+
+def _number(name: str, frames: dict[str, int]) -> int:
+    """Return the number of a name's frame; a new frame gets the next number."""
+    return frames.setdefault(printable(name), len(frames))
+
+
+def _comma_joined(rows: pl.DataFrame, text: pl.Expr) -> str:
+    """Return the text of each row, with commas between."""
+    joined = rows.select(text.str.join(","))
+    return str(joined.item())
+
+
+def _separated(parts: Iterator[str]) -> Iterator[str]:
+    """Yield the parts that are not empty, with commas between."""
     between = ""
-    for part in events.to_frame("event").iter_slices(1 << 16):
-        is_begin = part["event"] >= 0
-        row_of_end = -1 - pl.col("event")
-        event_row = pl.when(is_begin).then("event").otherwise(row_of_end)
-        slice_rows = part.select(event_row).to_series()
-        name_text = pl.col("name").cast(pl.String)
-        rows = track.slices[slice_rows].select(name_text, "start_ns", "end_ns")
-        for begins, (name, start, end) in zip(is_begin, rows.iter_rows(), strict=True):
-            moment = (start if begins else end) - origin
-            yield (
-                f'{between}{{"type":"{"O" if begins else "C"}","frame":{numbers[name]},"at":{moment}}}'
-            )
+    for part in parts:
+        if part:
+            yield between + part
             between = ","
+
+
+def _lanes(thread: Thread, rank: int, frames: dict[str, int]) -> Iterator[Iterator[str]]:
+    """Yield an evented profile of each of a thread's lanes.
+
+    Most threads have one lane. Events of further ones stay in memory while the first is written.
+    """
+    name = f"rank {rank}: process {thread.process} thread {thread.number}"
+    length_ns = thread.end_ns - thread.start_ns
+    further = dict[int, list[pl.DataFrame]]()
+
+    def of_first() -> Iterator[pl.DataFrame]:
+        for lane, events in _events(thread, frames):
+            if lane:
+                further.setdefault(lane, []).append(events)
+            else:
+                yield events
+
+    head_of_first = _head("evented", name, length_ns)
+    yield _evented(head_of_first, of_first())
+    for lane, parts in further.items():
+        head = _head("evented", f"{name}, lane {lane + 1}", length_ns)
+        yield _evented(head, iter(parts))
+
+
+def _events(thread: Thread, frames: dict[str, int]) -> Iterator[tuple[int, pl.DataFrame]]:
+    """Yield lanes and some of their events, in order: begins, frame and at.
+
+    `at` counts from the thread's first start, as JavaScript's numbers hold 53 bits.
+    """
+    lanes = Lanes(is_nested=True)
+    row_schema = {"row": pl.Int64, "frame": pl.Int64}
+    opened = pl.DataFrame(schema=row_schema)
+    for part in thread.parts:
+        for slices in part.iter_slices(ROWS_AT_ONCE):
+            first = lanes.n_rows
+            rows = pl.int_range(first, first + slices.height, eager=True)
+            frame = _frame_numbers(slices["name"], frames)
+            new = pl.DataFrame({"row": rows, "frame": frame})
+            known = pl.concat([opened, new])
+            for lane, events, times in lanes.add(slices["start_ns"], slices["end_ns"]):
+                at = times - thread.start_ns
+                yield lane, _with_frames(events, at, known)
+            open_rows = [row for lane in lanes.opened for _, row in lane]
+            is_open = pl.col("row").is_in(open_rows)
+            opened = known.filter(is_open)
+    for lane, events, times in lanes.close():
+        at = times - thread.start_ns
+        yield lane, _with_frames(events, at, opened)
+
+
+def _frame_numbers(names: pl.Series, frames: dict[str, int]) -> pl.Series:
+    """Return the number of each name's frame; new frames are numbered in order."""
+    rows = names.to_frame("name")
+    distinct = rows.unique(maintain_order=True)
+    texts = distinct["name"].cast(pl.String)
+    numbers = [_number(text, frames) for text in texts]
+    frame = pl.Series(numbers, dtype=pl.Int64)
+    numbered = distinct.with_columns(frame=frame)
+    with_frames = rows.join(numbered, on="name", how="left", maintain_order="left")
+    return with_frames["frame"]
+
+
+def _with_frames(events: pl.Series, at: pl.Series, known: pl.DataFrame) -> pl.DataFrame:
+    """Return events (a row where it begins, ~row where it ends) with the frames of their rows."""
+    begins = events >= 0
+    ended_row = -1 - events
+    rows = events.zip_with(begins, ended_row)
+    placed = pl.DataFrame({"row": rows, "begins": begins, "at": at})
+    return placed.join(known, on="row", how="left", maintain_order="left")
+
+
+def _evented(head: str, parts: Iterator[pl.DataFrame]) -> Iterator[str]:
+    """Yield an evented profile."""
+    kind = pl.when("begins").then(pl.lit("O")).otherwise(pl.lit("C"))
+    event = pl.format('{{"type":"{}","frame":{},"at":{}}}', kind, "frame", "at")
+    yield head + ',"events":['
+    slices = (events for part in parts for events in part.iter_slices(_EVENTS_AT_ONCE))
+    yield from _separated(_comma_joined(events, event) for events in slices)
     yield "]}"
 
 

@@ -3,14 +3,14 @@
 A kernel's stack is the spans around the call that launched it, and the kernel.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 import polars as pl
 
-from tracelens.derive.events.call_tree import call_paths
-from tracelens.derive.events.span_trees import span_trees
-from tracelens.derive.time.self_time import attribute, with_own_time
+from tracelens.derive.events.call_tree import CallPaths
+from tracelens.derive.events.span_trees import spans_by_id
+from tracelens.derive.time.self_time import with_own_time
 from tracelens.errors import printable
 from tracelens.exports.export import Selection
 
@@ -22,12 +22,13 @@ PRE_WINDOW, UNLINKED = "(launched before the trace began)", "(its call is unknow
 class Stacks:
     """Rows of time with their stacks, for one rank.
 
-    `rows` are sorted by start: start_ns, duration_ns, the innermost name, `path` of the frames
-    around it, and `place`, which keeps stacks of different places apart. A path is an index into
-    `names`, with its last name there, and into `parents`, with the path without that name, or -1.
+    `parts` reads the rows anew, some at a time, by start: start_ns, duration_ns, the innermost
+    name, `path` of the frames around it, and `place`, which keeps stacks of different places apart.
+    A path is an index into `names`, with its last name there, and into `parents`, with the path
+    without that name, or -1.
     """
 
-    rows: pl.DataFrame
+    parts: Callable[[], Iterator[pl.DataFrame]]
     parents: list[int]
     names: list[str]
 
@@ -45,88 +46,112 @@ def kernel_stacks(selection: Selection, rank: int) -> Stacks:
 
     Names are printable; spans with one name in one place are one frame.
     """
-    kernels = selection.rows(
-        "kernels", rank, "name", "start_ns", "duration_ns", "span_id", "link"
-    ).sort("start_ns")
-    spans = selection.trace.select("spans", "rank", "span_id", "parent_id", "name", rank=rank)
-    trees = list(span_trees(spans)) if spans.height else []
-    path, parents, names = _paths(trees[0]) if trees else (pl.Series([], dtype=pl.Int64), [], [])
+    path, parents, names = _paths(selection, rank)
     for word in (PRE_WINDOW, UNLINKED):
         parents.append(-1)
         names.append(word)
-    name_text = pl.col("name").cast(pl.String)
-    no_place = pl.lit(None, pl.String)
-    rows = kernels.select(
-        "start_ns",
-        "duration_ns",
-        name_text,
-        "link",
-        place=no_place,
-    ).with_columns(path=_gathered(path, kernels["span_id"]))
+    unlinked = len(names) - 1
+    earlier = unlinked - 1
     is_earlier = pl.col("link") == "pre_window"
-    outside = pl.when(is_earlier).then(len(names) - 2).otherwise(len(names) - 1)
+    outside = pl.when(is_earlier).then(earlier).otherwise(unlinked)
     path_or_outside = pl.col("path").fill_null(outside)
-    return Stacks(rows.with_columns(path_or_outside).drop("link"), parents, names)
+    no_place = pl.lit(None, pl.String)
+
+    def parts() -> Iterator[pl.DataFrame]:
+        for window in selection.windows_of_rows(rank, "kernels"):
+            kernels = selection.rows("kernels", rank, *_OF_KERNELS, where=window)
+            by_start = kernels.sort("start_ns", maintain_order=True)
+            path_of_call = _gathered(path, by_start["span_id"])
+            with_path = by_start.with_columns(path_of_call.alias("path"))
+            yield with_path.select(
+                "start_ns",
+                "duration_ns",
+                "name",
+                path=path_or_outside,
+                place=no_place,
+            )
+
+    return Stacks(parts, parents, names)
 
 
-_OF_SPANS = (
-    "rank",
-    "span_id",
-    "parent_id",
-    "name",
-    "start_ns",
-    "self_ns",
-    "step",
-    "thread_id",
-)
-_OF_CALLS = ("span_id", "process_id", "thread_id", "start_ns", "duration_ns", "step", "api")
+_OF_KERNELS = ("name", "start_ns", "duration_ns", "span_id", "link")
+_THREAD = ("process_id", "thread_id")
+_OF_CALLS = ("span_id", *_THREAD, "start_ns", "duration_ns", "step", "api")
+_OF_SPANS = ("name", "start_ns", "self_ns", "step", "thread_id")
+_STACK = ("thread_id", "name", "path")
 
 
 def host_stacks(selection: Selection, rank: int) -> Stacks:
     """Return the distinct stacks of a rank's spans and API calls, with their self time."""
-    spans = selection.trace.select("spans", *_OF_SPANS, rank=rank)
-    recorded_calls = selection.trace.select("api_calls", *_OF_CALLS, rank=rank)
-    calls = with_own_time(recorded_calls.rename({"api": "name"}))
-    path = pl.Series([], dtype=pl.Int64)
-    parents: list[int] = []
-    names: list[str] = []
-    parts = []
-    for tree in span_trees(spans) if spans.height else ():
-        path, parents, names = _paths(tree)
-        in_calls = attribute(calls["span_id"], calls["own_ns"], tree.height)
-        own_ns = (tree["self_ns"] - in_calls).clip(0)
-        parent_paths = pl.Series(parents, dtype=pl.Int64)
-        above = parent_paths.gather(path)
-        parts.append(tree.with_columns(own_ns=own_ns, path=above))
-    around_calls = _gathered(path, calls["span_id"])
-    parts.insert(0, calls.with_columns(path=around_calls))
+    path, parents, names = _paths(selection, rank)
+    in_calls = pl.repeat(0, len(path), dtype=pl.Int64, eager=True)
+    sums = []
+    for calls in _calls_with_own_time(selection, rank):
+        around = _gathered(path, calls["span_id"])
+        calls_with_path = calls.with_columns(path=around)
+        sums.append(_by_stack(calls_with_path, selection.steps))
+        is_in_span = around.is_not_null()
+        in_calls = _added(in_calls, calls.filter(is_in_span))
+    parent_paths = pl.Series(parents, dtype=path.dtype)
+    first = 0
+    for spans in spans_by_id(selection.trace.uncached(), rank, *_OF_SPANS):
+        n_spans = spans.height
+        own_ns = spans["self_ns"] - in_calls.slice(first, n_spans)
+        above = parent_paths.gather(path.slice(first, n_spans))
+        first += n_spans
+        spans_with_path = spans.with_columns(own_ns=own_ns.clip(0), path=above)
+        sums.append(_by_stack(spans_with_path, selection.steps))
     # A million rows are a few thousand stacks: only of these are names and places written out.
-    sums = pl.concat([_by_stack(part, selection.steps) for part in parts])
-    stacks = sums.group_by("thread_id", "name", "path", maintain_order=True).agg(
-        pl.col("start_ns").min(),
-        pl.col("duration_ns").sum(),
-    )
+    stacks = _summed(pl.concat(sums).lazy(), "duration_ns")
     ordered = stacks.sort("start_ns", maintain_order=True)
-    rows = ordered.select(
-        "start_ns",
-        "duration_ns",
-        "path",
-        pl.col("name").cast(pl.String),
-        place=pl.format("thread {}", "thread_id"),
-    )
-    return Stacks(rows, parents, names)
+    place = pl.format("thread {}", "thread_id")
+    rows = ordered.select("start_ns", "duration_ns", "path", "name", place=place)
+    return Stacks(lambda: iter([rows]), parents, names)
+
+
+def _calls_with_own_time(selection: Selection, rank: int) -> Iterator[pl.DataFrame]:
+    """Yield a rank's API calls by start, some at a time, with own_ns as of `with_own_time`.
+
+    The call of each thread that returns last so far goes before the next calls, as it may cover
+    some of their time.
+    """
+    end = pl.col("start_ns") + pl.col("duration_ns")
+    trace = selection.trace.uncached()
+    last_to_return = None
+    for window in selection.windows_of_rows(rank, "api_calls"):
+        calls = trace.select("api_calls", *_OF_CALLS, where=window, rank=rank)
+        named = calls.rename({"api": "name"})
+        both = named if last_to_return is None else pl.concat([last_to_return, named])
+        timed = with_own_time(both)
+        by_end = timed.sort(end)
+        last_to_return = by_end.unique(_THREAD, keep="last").select(named.columns)
+        yield timed.filter(window)
+
+
+def _added(sums: pl.Series, calls: pl.DataFrame) -> pl.Series:
+    """Return the sums by span with the own time of calls added, which all lie in a span."""
+    by_span = calls.group_by("span_id")
+    added = by_span.agg(pl.col("own_ns").sum())
+    span = added["span_id"]
+    new_sums = sums.gather(span) + added["own_ns"]
+    return sums.scatter(span, new_sums)
 
 
 def _by_stack(rows: pl.DataFrame, steps: Sequence[int] | None) -> pl.DataFrame:
     """Sum the self time of rows in the steps: thread_id, name, path, start_ns and duration_ns."""
-    own_ns = pl.col("own_ns")
-    chosen = rows.lazy().filter(own_ns > 0)
+    chosen = rows.lazy().filter(pl.col("own_ns") > 0)
     if steps is not None:
         in_steps = pl.col("step").is_in(steps)
         chosen = chosen.filter(in_steps)
     path = pl.col("path").fill_null(-1)
-    by_stack = chosen.group_by("thread_id", "name", path, maintain_order=True)
-    sums = by_stack.agg(pl.col("start_ns").min(), duration_ns=own_ns.sum())
+    return _summed(chosen.with_columns(path), "own_ns")
+
+
+def _summed(rows: pl.LazyFrame, time: str) -> pl.DataFrame:
+    """Sum the column `time` by stack, in order of first rows; start_ns is the earliest start."""
+    by_stack = rows.group_by(_STACK, maintain_order=True)
+    total = pl.col(time).sum()
+    sums = by_stack.agg(pl.col("start_ns").min(), duration_ns=total)
     return sums.collect()
 
 
@@ -154,20 +179,25 @@ def stop_stacks(selection: Selection, rank: int) -> Stacks:
         "name": pl.String,
         "path": pl.Int64,
     }
-    return Stacks(pl.DataFrame(rows, schema=schema, orient="row"), parents, names)
+    stops = pl.DataFrame(rows, schema=schema, orient="row")
+    return Stacks(lambda: iter([stops]), parents, names)
 
 
 def _gathered(path: pl.Series, span: pl.Series) -> pl.Series:
     """Return the path of each span's row, None where it is unknown."""
     is_unknown = (span < 0) | (span >= len(path))
-    return path.gather(span.set(is_unknown, None))
+    known = span.set(is_unknown, None)
+    return path.gather(known) if len(path) else known.cast(path.dtype)
 
 
-def _paths(tree: pl.DataFrame) -> tuple[pl.Series, list[int], list[str]]:
-    """Return the path of each span of a rank's tree.
-
-    Also return each path's parent and last name, level by level.
-    """
-    path, chains = call_paths(tree, "name")
-    parents = chains["parent_id"].fill_null(-1).to_list()
-    return path, parents, [printable(name) for name in chains["name"].cast(pl.String)]
+def _paths(selection: Selection, rank: int) -> tuple[pl.Series, list[int], list[str]]:
+    """Return the path of each of a rank's spans, and each path's parent and last name."""
+    paths = CallPaths("name")
+    for spans in spans_by_id(selection.trace.uncached(), rank, "parent_id", "name"):
+        paths.add(spans)
+    if paths.of_rows.is_empty():
+        return paths.of_rows, [], []
+    parents = paths.chains["parent_id"].fill_null(-1)
+    names = paths.chains["name"].cast(pl.String)
+    printable_names = [printable(name) for name in names]
+    return paths.of_rows, parents.to_list(), printable_names

@@ -12,6 +12,7 @@ from tracelens.exports.export import ROWS_AT_ONCE, Selection
 _TIMES = ("start_ns", "duration_ns")
 _END = (pl.col("start_ns") + pl.col("duration_ns")).alias("end_ns")
 _STREAM = ("device_id", "stream_id")
+_THREAD = ("process_id", "thread_id")
 _SHAPE = ("grid_x", "grid_y", "grid_z", "block_x", "block_y", "block_z")
 _KERNEL = (
     "name",
@@ -59,7 +60,7 @@ def tracks_of(selection: Selection, rank: int) -> Iterator[Track]:
         place = "waits" if stream is None else f"waits of stream {stream}"
         yield from _track((f"GPU {'' if device is None else device}".strip(), place), part)
     for window in selection.windows_of_rows(rank):
-        yield from host_tracks(selection, rank, window, arrows)
+        yield from _host_tracks(selection, rank, window, arrows)
         work = _device_work(selection, rank, window, arrows)
         for (device, stream), part in _by(work, *_STREAM):
             yield from _track((f"GPU {device}", f"stream {stream}"), part)
@@ -82,32 +83,22 @@ def _idle_tracks(selection: Selection, rank: int) -> Iterator[Track]:
             yield from _track(("process" if device is None else f"GPU {device}", "idle"), slices)
 
 
-def host_tracks(
-    selection: Selection, rank: int, window: pl.Expr | None = None, arrows: Arrows | None = None
+def _host_tracks(
+    selection: Selection, rank: int, window: pl.Expr, arrows: Arrows
 ) -> Iterator[Track]:
-    """Yield a track for each thread with the rank's spans and API calls in a window.
-
-    Without arrows, slices have no column but times, category and name.
-    """
-    place = ("process_id", "thread_id", *_TIMES)
-    if arrows is None:
-        spans = selection.rows("spans", rank, *place, "kind", "name", where=window)
-        calls = selection.rows("api_calls", rank, *place, "api", where=window)
-    else:
-        spans = selection.rows("spans", rank, "span_id", *place, *_SPAN, where=window)
-        calls = selection.rows(
-            "api_calls", rank, "api_call_id", *place, "api", "correlation_id", where=window
-        )
-        spans = arrows.of_spans(spans)
-        calls = arrows.of_calls(calls)
-    names = {"kind": "category", "module_path": "layer"}
-    spans = spans.drop("span_id", strict=False).rename(names, strict=False)
-    names = {"api": "name", "correlation_id": "correlation"}
-    calls = calls.drop("api_call_id", strict=False).rename(names, strict=False)
+    """Yield a track for each thread with the rank's spans and API calls in a window."""
+    place = (*_THREAD, *_TIMES)
+    spans = selection.rows("spans", rank, "span_id", *place, *_SPAN, where=window)
+    spans = arrows.of_spans(spans).drop("span_id")
+    spans = spans.rename({"kind": "category", "module_path": "layer"})
+    columns = ("api_call_id", *place, "api", "correlation_id")
+    calls = selection.rows("api_calls", rank, *columns, where=window)
+    calls = arrows.of_calls(calls).drop("api_call_id")
+    calls = calls.rename({"api": "name", "correlation_id": "correlation"})
     api_call = pl.lit("api call").cast(pl.Categorical)
     calls = calls.with_columns(category=api_call)
     both = pl.concat([spans, calls], how="diagonal")
-    for (process, thread), part in _by(both, "process_id", "thread_id"):
+    for (process, thread), part in _by(both, *_THREAD):
         path = (f"process {process}", f"thread {thread}")
         yield from _track(path, part, (int(str(process)), int(str(thread))))
 

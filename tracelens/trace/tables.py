@@ -134,15 +134,17 @@ class Tables:
         for (rank,), frame in parts.items():
             yield rank, frame.rechunk().to_arrow(compat_level=pl.CompatLevel.oldest()).to_batches()
 
-    def chunks(self, name: str, *columns: str) -> Iterator[pl.DataFrame]:
+    def chunks(self, name: str, *columns: str, rank: int | None = None) -> Iterator[pl.DataFrame]:
         """Yield these columns in batches of rows, rank by rank, in the form of `select`.
 
         Nothing is cached. Small files of several ranks make one frame; a large file makes one for
-        each group of rows.
+        each group of rows. With `rank`, only that rank's rows are read.
         """
         files = self._files.get(name, [])
+        if rank is not None:
+            files = [part for part in files if part.rank == rank]
         if not _have(files, columns):
-            yield self.select(name, *columns)
+            yield self.select(name, *columns, rank=rank)
             return
         for parts in gathered(files):
             if len(parts) > 1:

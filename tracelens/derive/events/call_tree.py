@@ -147,6 +147,72 @@ def joined_paths(words: pl.Series, parent: pl.Series, separator: str) -> pl.Seri
     return words
 
 
+class CallPaths:
+    """The chains of a tree's rows: what the keys are from the outermost row to the row itself.
+
+    Rows are added part by part. `of_rows` has the number of each row's chain so far, as Int32. A
+    chain's parent comes before it; chains of a part are numbered level by level.
+    """
+
+    def __init__(self, *keys: str) -> None:
+        """Begin without rows; the keys are columns, for example the name."""
+        self.of_rows = pl.Series([], dtype=pl.Int32)
+        self._keys = keys
+        self._known: pl.DataFrame | None = None
+
+    @property
+    def chains(self) -> pl.DataFrame:
+        """One row per chain: parent_id (its parent's number, None for an outermost one), keys."""
+        assert self._known is not None
+        return self._known.drop("chain")
+
+    def add(self, rows: pl.DataFrame) -> None:
+        """Add the next rows of the tree, with parent_id (row number) and the keys."""
+        if self._known is None:
+            number = pl.lit(0, pl.Int32)
+            none = rows.select(number.alias("parent_id"), *self._keys, chain=number)
+            self._known = none.clear()
+        first = len(self.of_rows)
+        parent = rows["parent_id"].cast(pl.Int64)
+        is_in_part = parent >= first
+        earlier_parent = parent.set(is_in_part, None)
+        parent_in_part = (parent - first).set(~is_in_part, None)
+        earlier_chain = self.of_rows.gather(earlier_parent) if first else earlier_parent
+        depth = count_among(parent_in_part, parent_in_part.is_not_null())
+        numbered = rows.select(
+            *self._keys,
+            depth=depth,
+            up=parent_in_part,
+            earlier_chain=earlier_chain.cast(pl.Int32),
+            row=pl.int_range(pl.len()),
+        )
+        levels = numbered.partition_by("depth", as_dict=True)
+        chain_of_row = pl.repeat(-1, rows.height, dtype=pl.Int32, eager=True)
+        for depth_of_level in sorted(levels):
+            level = levels[depth_of_level]
+            chain_in_part = chain_of_row.gather(level["up"])
+            above = pl.coalesce(chain_in_part, "earlier_chain").alias("parent_id")
+            chains = self._numbers(level.select(above, *self._keys))
+            chain_of_row = chain_of_row.scatter(level["row"], chains)
+        self.of_rows.append(chain_of_row)
+
+    def _numbers(self, chains: pl.DataFrame) -> pl.Series:
+        """Return the number of each chain (parent_id, keys); new ones get the next numbers."""
+        assert self._known is not None
+        key = chains.columns
+        distinct = chains.unique(maintain_order=True)
+        new = distinct.join(
+            self._known, on=key, how="anti", nulls_equal=True, maintain_order="left"
+        )
+        next_numbers = pl.int_range(pl.len(), dtype=pl.Int32) + self._known.height
+        numbered = new.with_columns(chain=next_numbers)
+        self._known = pl.concat([self._known, numbered])
+        with_numbers = chains.join(
+            self._known, on=key, how="left", nulls_equal=True, maintain_order="left"
+        )
+        return with_numbers["chain"]
+
+
 def call_paths(tree: pl.DataFrame, *keys: str) -> tuple[pl.Series, pl.DataFrame]:
     """Return the number of each row's chain, and one row per chain: parent_id and `keys`.
 
@@ -154,24 +220,10 @@ def call_paths(tree: pl.DataFrame, *keys: str) -> tuple[pl.Series, pl.DataFrame]
     The tree has parent_id (row number) and the keys. Chains are numbered level by level, so a
     chain's parent comes before it; parent_id is None for an outermost one.
     """
-    chain = pl.repeat(-1, tree.height, dtype=pl.Int64, eager=True)
-    depth_of_row = count_among(tree["parent_id"], tree["parent_id"].is_not_null())
-    numbered = tree.select("parent_id", *keys, depth=depth_of_row, row=pl.int_range(pl.len()))
-    levels = numbered.partition_by("depth", as_dict=True)
-    chains = [tree.select(pl.col("parent_id").cast(pl.Int64), *keys).clear()]
-    n_chains = 0
-    for depth in sorted(levels):
-        level = levels[depth]
-        of_level = level.select(chain.gather(level["parent_id"]).alias("parent_id"), *keys)
-        distinct = of_level.unique(maintain_order=True)
-        number = distinct.with_columns(chain=pl.int_range(pl.len(), dtype=pl.Int64) + n_chains)
-        found = of_level.join(
-            number, on=distinct.columns, how="left", nulls_equal=True, maintain_order="left"
-        )
-        chain = chain.scatter(level["row"], found["chain"])
-        chains.append(distinct)
-        n_chains += distinct.height
-    return chain, pl.concat(chains)
+    paths = CallPaths(*keys)
+    paths.add(tree)
+    chains = paths.chains.with_columns(pl.col("parent_id").cast(pl.Int64))
+    return paths.of_rows.cast(pl.Int64), chains
 
 
 def below(above: pl.Series, words: pl.Series, separator: str) -> pl.Series:

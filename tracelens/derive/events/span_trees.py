@@ -6,6 +6,7 @@ import polars as pl
 
 from tracelens.derive.columns.lookup import AT_ONCE, by_value
 from tracelens.errors import SourceError
+from tracelens.trace import Trace
 
 
 def span_trees(spans: pl.DataFrame) -> Iterator[pl.DataFrame]:
@@ -20,17 +21,47 @@ def span_trees(spans: pl.DataFrame) -> Iterator[pl.DataFrame]:
         yield tree
 
 
-def refuse_circles(parents: pl.Series, rank: int) -> None:
+def spans_by_id(trace: Trace, rank: int, *columns: str) -> Iterator[pl.DataFrame]:
+    """Yield columns of a rank's spans in order of span_id, some hundred thousand rows at a time.
+
+    Strings are Categorical. With parent_id among the columns, it raises SourceError where a parent
+    is no earlier row.
+    """
+    if _are_by_id(trace, rank):
+        parts = trace.chunks("spans", *columns, rank=rank)
+    else:
+        spans = trace.select("spans", "span_id", *columns, rank=rank).sort("span_id")
+        parts = iter([spans.select(columns)])
+    first = 0
+    for part in parts:
+        if "parent_id" in columns:
+            refuse_circles(part["parent_id"], rank, first)
+        first += part.height
+        yield part
+
+
+def _are_by_id(trace: Trace, rank: int) -> bool:
+    """Return whether a rank's spans are stored in order of span_id."""
+    last = -1
+    for part in trace.chunks("spans", "span_id", rank=rank):
+        ids = part["span_id"]
+        if len(ids) and (ids[0] < last or not ids.is_sorted()):
+            return False
+        last = ids[-1] if len(ids) else last
+    return True
+
+
+def refuse_circles(parents: pl.Series, rank: int, first_row: int = 0) -> None:
     """Raise SourceError unless each parent is an earlier row than its child.
 
-    A parent is a row number or None.
+    A parent is a row number or None. The first of `parents` belongs to the row `first_row`.
     """
     n_wrong = 0
     for first in range(0, len(parents), AT_ONCE):
         part = parents.slice(first, AT_ONCE)
-        n_wrong += int(
-            ((part < 0) | (part >= pl.int_range(first, first + len(part), eager=True))).sum()
-        )
+        row = first_row + first
+        rows = pl.int_range(row, row + len(part), eager=True)
+        n_wrong += int(((part < 0) | (part >= rows)).sum())
     if n_wrong:
         raise SourceError(
             f"spans of rank {rank}: the parent_id of {n_wrong:,} is no earlier span; collect it"
