@@ -157,6 +157,7 @@ def test_read_in_parts_it_is_the_same_file(name: str, monkeypatch: pytest.Monkey
         return (part for chunk in chunks(*given, **more) for part in chunk.iter_slices(2))
 
     monkeypatch.setattr(Trace, "chunks", by_two)
+    monkeypatch.setattr("tracelens.derive.events.span_trees._ROWS_AT_ONCE", 2)
     for module in ("export", "speedscope", "threads"):
         monkeypatch.setattr(f"tracelens.exports.{module}.ROWS_AT_ONCE", 2)
     assert written(several_parts(), name) == at_once

