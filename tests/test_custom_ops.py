@@ -229,7 +229,8 @@ def test_products_of_four_bits_have_their_own_peak(tmp_path: Path, name: str) ->
     events = [
         span(name, 1_000, 90, args=recorded(CALLS[name])),
         call("cudaLaunchKernel", 1_020, 5, 10),
-        kernel("a kernel", 1_050, 10.0, 10),
+        # Scales of four-bit numbers have eight bits.
+        kernel("cutlass3x_sm100_gemm_ue4m3xe2m1_ue4m3xe2m1_f32", 1_050, 10.0, 10),
     ]
     frame = roofline(tl.collect(write(tmp_path / "a.pt.trace.json", events)))
     assert frame.filter(pl.col("flops") > 0)["precision"].unique().to_list() == ["fp4"]

@@ -35,8 +35,8 @@ _IS_TF32 = r"(?i)tf32|_s1688"
 
 The instruction is the one of 16x8x8 with sums in float32.
 """
-_IS_FP8 = r"(?:e4m3|e5m2).*(?:e4m3|e5m2)|^nvjet_(?:sm\d+_)?qq"
-"""Pattern of products of two fp8 matrices; cuBLAS's q is such a type.
+_IS_FP8 = r"[^u](?:e4m3|e5m2).*[^u](?:e4m3|e5m2)|^nvjet_(?:sm\d+_)?qq"
+"""Pattern of products of two fp8 matrices; cuBLAS's q is such a type, and ue4m3 a scale of fp4.
 
 Transformer Engine's ops record the type that their tensors stand for, not the one computed in.
 """
@@ -131,7 +131,7 @@ def _modelled(trace: Trace, base: Trace | None = None, only: pl.Expr | None = No
     calls = _with_contexts(calls, trace).with_columns(
         precision=pl.when(is_vector)
         .then(pl.lit("fp32"))
-        .when("is_fp8")
+        .when("is_fp8", precision.is_in(["fp32", "bf16", "fp16"]))
         .then(pl.lit("fp8"))
         .when(is_tf32)
         .then(pl.lit("tf32"))
