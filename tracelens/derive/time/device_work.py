@@ -1,13 +1,14 @@
 """Read the work of each device of a trace, with the calls that launched it."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TypeAlias
 
 import polars as pl
 
 from tracelens.derive.columns.lookup import by_value
 from tracelens.derive.time.host_time import HostTime
+from tracelens.derive.time.migrations import IS_MOVE
 from tracelens.schemas.results.time import PROGRAM
 from tracelens.trace import Trace
 
@@ -24,6 +25,8 @@ UNIONS = {
     "all_ns": (COMPUTE, COMMUNICATION, COPY),
 }
 """Names for the lengths of unions of work, with the kinds of work that each covers."""
+TOUCH = "pages of managed memory that the host touches"
+"""Place of idle time before the host takes a page from the device."""
 _WORK = ("rank", "device_id", "start_ns", "duration_ns", "api_call_id")
 _KERNEL_KIND = pl.col("is_communication").fill_null(value=False).cast(pl.UInt8)
 """The work's kind by column is_communication: COMMUNICATION, else COMPUTE."""
@@ -87,17 +90,15 @@ def works_of_devices(
     """Return each device's work and windows, by rank and device; `hosts` has each rank's host."""
     kernel_columns = trace.select("kernels", *_WORK, "is_communication")
     kernels = kernel_columns.with_columns(kind=_KERNEL_KIND)
-    others = pl.concat([trace.select(name, *_WORK) for name in ("memcpys", "memsets")])
+    copies = trace.select("memcpys", *_WORK, "source_memory", "destination_memory")
     copy = pl.lit(COPY, pl.UInt8)
-    both = kernels, others.with_columns(kind=copy)
-    parts = [
-        _by_device(
-            part.select(
-                *_WORK[:-1], "kind", call=call_rows(hosts, part.select("rank", "api_call_id"))
-            )
-        )
-        for part in both
+    others = pl.concat([copies, trace.select("memsets", *_WORK)], how="diagonal")
+    both = [
+        part.with_columns(call=call_rows(hosts, part.select("rank", "api_call_id")))
+        for part in (kernels, others.with_columns(kind=copy))
     ]
+    hosts, both[1] = _with_touches(hosts, both[1])
+    parts = [_by_device(part.select(*_WORK[:-1], "kind", "call")) for part in both]
     has_length = pl.col("end_ns") > pl.col("start_ns")
     windows = phases.filter(has_length)
     windows = windows.with_columns(counted=pl.col("phase") == PROGRAM)
@@ -111,6 +112,34 @@ def works_of_devices(
         )
         for key in sorted({key for part in parts for key in part})
     }
+
+
+def _with_touches(
+    hosts: Mapping[int, HostTime], copies: pl.DataFrame
+) -> tuple[Mapping[int, HostTime], pl.DataFrame]:
+    """Give moves of managed pages a call, which none asked for, and add these to the hosts' calls.
+
+    What touches a page is no call. Between kernels it is the host, and its main thread is taken:
+    the call returns when the move begins, so that the thread explains the idle time before.
+    """
+    known = [rank for rank, host in hosts.items() if host.mains]
+    is_touch = IS_MOVE.fill_null(value=False) & pl.col("rank").is_in(known)
+    touches = copies.filter(is_touch)
+    if not touches.height:
+        return hosts, copies
+    more = dict(hosts)
+    for rank, of_rank in by_value(touches, "rank"):
+        host = hosts[rank]
+        thread = host.threads.index(next(iter(host.mains.values())))
+        place = len(host.places)
+        added = of_rank.select(returned="start_ns", thread=pl.lit(thread), place=pl.lit(place))
+        calls = pl.concat([host.calls, added.cast(host.calls.schema).select(host.calls.columns)])
+        more[rank] = replace(host, calls=calls, places=[*host.places, TOUCH])
+    heights = {rank: host.calls.height for rank, host in hosts.items()}
+    n_before = pl.col("rank").replace_strict(heights, return_dtype=pl.Int64)
+    number = is_touch.cum_sum().over("rank").cast(pl.Int64) - 1
+    row = pl.when(is_touch).then(n_before + number).otherwise("call")
+    return more, copies.with_columns(call=row)
 
 
 def call_rows(hosts: Mapping[int, HostTime], wanted: pl.DataFrame) -> pl.Series:

@@ -16,6 +16,12 @@ WAITS_DOMINATE = 0.5
 _DEVICE = ("rank", "device_id")
 _END = pl.col("start_ns") + pl.col("duration_ns")
 _MOVED = ("rank", "device_id", "direction", "process_id", "start_ns", "duration_ns", "size_bytes")
+IS_MOVE = (
+    (pl.col("source_memory") == "managed")
+    & (pl.col("destination_memory") == "managed")
+    & pl.col("api_call_id").is_null()
+)
+"""Whether a copy is the move of a page, which no call asked for."""
 
 
 def migrations(trace: Trace) -> pl.DataFrame:
@@ -23,12 +29,7 @@ def migrations(trace: Trace) -> pl.DataFrame:
 
     Copies that a call asks for are no moves, whatever memory they copy.
     """
-    is_move = (
-        (pl.col("source_memory") == "managed")
-        & (pl.col("destination_memory") == "managed")
-        & pl.col("api_call_id").is_null()
-    )
-    return trace.select("memcpys", *_MOVED, where=is_move)
+    return trace.select("memcpys", *_MOVED, where=IS_MOVE)
 
 
 def waiting_kernels(trace: Trace, moves: pl.DataFrame) -> pl.DataFrame:
