@@ -21,7 +21,7 @@ IS_MOVE = (
     & (pl.col("destination_memory") == "managed")
     & pl.col("api_call_id").is_null()
 )
-"""Whether a copy is the move of a page, which no call asked for."""
+"""Condition for copies that move pages; no call asked for them."""
 
 
 def migrations(trace: Trace) -> pl.DataFrame:
