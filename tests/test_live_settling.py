@@ -1,19 +1,24 @@
-"""After a pause for writing, live captures wait until queues that filled meanwhile are empty."""
+"""Live captures of programs that wait for threads or processes: which steps stand for all."""
 
+import importlib
 import re
+import threading
 from pathlib import Path
 
 import pytest
 
 from tests.test_live_torch import LIGHT_TRAIN, run
+from tracelens.collectors.torch.live import settling
 
 pytest.importorskip("torch")
+step_times = importlib.import_module("tracelens.collectors.torch.live.step_times")
+MS = 1_000_000
 
-# Each step sleeps 10 ms; the first trace takes 400 ms to write.
+# Each step sleeps 10 ms; the first trace takes 400 ms to write. Processes may deliver batches.
 SLOW_WRITER = (
     LIGHT_TRAIN
     + """
-import threading, time
+import multiprocessing, time
 export, written = torch.profiler.profile.export_chrome_trace, []
 def export_slowly(profiler, path):
     if not written:
@@ -21,8 +26,9 @@ def export_slowly(profiler, path):
     written.append(path)
     export(profiler, path)
 torch.profiler.profile.export_chrome_trace = export_slowly
-if WORKER:
-    threading.Thread(target=time.sleep, args=(60,), daemon=True).start()
+processes = multiprocessing.get_context("fork")
+for _ in range(N_WORKERS):
+    processes.Process(target=time.sleep, args=(60,), daemon=True).start()
 for _ in range(100):
     step()
     time.sleep(0.01)
@@ -30,14 +36,60 @@ for _ in range(100):
 )
 
 
-@pytest.mark.parametrize(("has_worker", "least", "most"), [(True, 20, 45), (False, 5, 5)])
+@pytest.mark.parametrize(("n_workers", "least", "most", "n_steps"), [(8, 8, 45, 8), (0, 5, 5, 3)])
 def test_the_second_window_waits_as_long_as_the_pause_was(
-    tmp_path: Path, *, has_worker: bool, least: int, most: int
+    tmp_path: Path, *, n_workers: int, least: int, most: int, n_steps: int
 ) -> None:
-    """Where another thread may have filled a queue, at most 40 steps of 10 ms fit into 400 ms."""
-    done = run(tmp_path, f"WORKER = {has_worker}\n{SLOW_WRITER}", light=True)
+    """Where processes may have filled a queue, at most 40 steps of 10 ms fit into 400 ms.
+
+    The window then has a step for each of the processes.
+    """
+    done = run(tmp_path, f"N_WORKERS = {n_workers}\n{SLOW_WRITER}", light=True)
     (note,) = [note for note in done.notes if " again " in note]
-    match = re.match(r"recorded steps (\d+) to", note)
+    match = re.match(r"recorded steps (\d+) to (\d+)", note)
     assert match is not None
     # The first window ends with step 5; without a pause to wait for, five steps lie between both.
     assert least <= int(match[1]) - 6 <= most
+    assert int(match[2]) - int(match[1]) + 1 == n_steps
+    assert f"(mean of {16 if n_workers else 10})" in done.notes[-1]
+
+
+def test_a_thread_may_fill_a_queue_in_a_pause() -> None:
+    end = threading.Event()
+    thread = threading.Thread(target=end.wait)
+    thread.start()
+    waiting = settling.Settling()
+    waiting.begin(10**12)
+    end.set()
+    thread.join()
+    assert not waiting.is_over()
+
+
+def test_whole_turns_of_workers_stand_for_all_steps(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Four workers deliver together: every fourth step waits."""
+    host = 0
+
+    class Clock:
+        @staticmethod
+        def now() -> object:
+            return moment(host, None, is_device_used=False)
+
+    moment = step_times.Moment
+    monkeypatch.setattr(step_times, "Moment", Clock)
+    times = step_times.StepTimes()
+    times.turn = 4
+    waits = [1, 97, 1, 1, 1, 97, 1, 1, 1, 97]
+    for number, ms in [(1, 500), *enumerate(waits, start=10)]:
+        times.begin(step_times.PLAIN)
+        host += ms * MS
+        times.end(number, step_times.PLAIN, is_after=number > 1)
+    # The last eight: two turns of 100 ms. Step 1 is the program's start.
+    of_turns = {"mean": 25 * MS, "median": 25 * MS, "min": 25 * MS, "max": 25 * MS}
+    assert times.facts()["unprofiled_step_ns"] == {"n": 8, "turn": 4, **of_turns}
+
+
+def test_a_rank_of_a_job_counts_no_workers(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(settling, "active_children", lambda: [None] * 8)
+    assert settling.steps_in_a_turn() == 8
+    monkeypatch.setattr(settling, "_is_in_job", lambda: True)
+    assert settling.steps_in_a_turn() == 1

@@ -42,6 +42,8 @@ _FEW_STEPS = 3
 """With fewer timed steps, a profiler that seems to cost nothing proves nothing."""
 _SLOWED = 1.05
 """Steps that take less than this many times as long as others may do so by chance."""
+_SHORTER = 0.8
+"""Recorded steps that take at most this share of others lack something that the others do."""
 COMPILE_PROVENANCE, GRAPH = "compile_provenance", "graph"
 """Modules of `live` that record beside the profiler where they are asked for."""
 _OPENING = (
@@ -234,16 +236,20 @@ def _of_cost(report: Mapping[str, Any], *, is_light: bool) -> str:
     )
     if not plain or not active:
         return f"what the profiler cost is unknown, as no step ran without it; {warning}"
-    ratio = active["mean"] / plain["median"]
-    step = f"a step takes {plain['median'] / 1e6:.3f} ms without it (median of {plain['n']})"
+    ratio = active["mean"] / plain["mean"]
+    recorded = f"{active['mean'] / 1e6:.3f} ms"
+    without = f"{plain['mean'] / 1e6:.3f} ms without the profiler (mean of {plain['n']})"
     with_all = f", {deep['mean'] / 1e6:.3f} ms with stacks and shapes" if is_light and deep else ""
     if ratio > _SLOWED:
         return (
-            f"the profiler made steps take {ratio:.2f} times as long: {step}{with_all}; {warning}"
+            f"the profiler made steps take {ratio:.2f} times as long: a step takes"
+            f" {without}{with_all}; {warning}"
         )
-    if plain["n"] >= _FEW_STEPS:
-        return f"the profiler cost too little to be measured: {step}{with_all}"
-    return ""
+    if plain["n"] < _FEW_STEPS:
+        return ""
+    if ratio < _SHORTER:
+        return f"the recorded steps are shorter than others: {recorded}; a step takes {without}"
+    return f"the profiler hardly slows a step: {without}, {recorded} with it{with_all}"
 
 
 class CaptureOptions(TypedDict, total=False):

@@ -238,11 +238,11 @@ def _evidence(rank: RankTime, places: Places, awaited: int | None) -> str:
         nouns = PROCESS_WORDS if rank.is_process else PART_WORDS
         sentence += f"; then {nouns[rest]} {rank.shares[rest]:.1%}"
         sentence += f" ({next_place})" if next_place else ""
-    if rank.unprofiled_ns is not None and rank.step_ns is not None:
+    if rank.unprofiled_ns is not None and rank.recorded_step_ns is not None:
         profiled = rank.recorded["compute"] / max(sum(rank.recorded.values()), 1)
         sentence += (
             f". Shares are of a step of {rank.unprofiled_ns / 1e6:.2f} ms, as without the profiler;"
-            f" under it, one takes {rank.step_ns / 1e6:.2f} ms, of which the {rank.subject}"
+            f" under it, one takes {rank.recorded_step_ns / 1e6:.2f} ms, of which the {rank.subject}"
             f" computes {profiled:.1%}"
         )
     return sentence

@@ -159,14 +159,14 @@ class Manifest:
     clocks: dict[str, Any] = field(default_factory=dict)
 
     def unprofiled_step_ns(self, rank: int) -> int | None:
-        """Return the median time of the rank's steps without the profiler.
+        """Return the time that the rank takes per step without the profiler.
 
         A live capture measures it around the profiled steps. A step lasts from the end of the step
         before to its own end. Where the device works longer than the host, the end of its work
-        counts, at both ends. Up to ten steps before the profiler and ten after it count, without
-        the program's first step and the first after the profiler. Return None where the time is
-        unknown, and where it is no less than the mean of the profiled steps: then the profiler cost
-        too little to be seen, or those steps did something else.
+        counts, at both ends. It is the mean of steps that follow each other. Captures of earlier
+        versions timed steps of the program's start too, and give the median: they have no `turn`.
+        Return None where the time is unknown, and where it is no less than the mean of the profiled
+        steps: then the profiler cost too little to be seen, or those steps did something else.
         """
         for source in self.sources:
             settings = source.get("settings")
@@ -176,9 +176,10 @@ class Manifest:
                 settings.get(f"{word}_step_ns") for word in ("unprofiled", "profiled")
             )
             if isinstance(plain, dict) and isinstance(profiled, dict):
-                median, cost = plain.get("median"), profiled.get("mean")
-                if isinstance(median, int) and isinstance(cost, int) and 0 < median < cost:
-                    return median
+                step = plain.get("mean" if "turn" in plain else "median")
+                cost = profiled.get("mean")
+                if isinstance(step, int) and isinstance(cost, int) and 0 < step < cost:
+                    return step
         return None
 
     def key_of(self, table: str, rank: int | str) -> str:

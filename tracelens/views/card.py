@@ -67,7 +67,7 @@ def _steps(model: TimeModel) -> list[tuple[str, str]]:
     )
     plain = {rank: trace.manifest.unprofiled_step_ns(rank) for rank in times["rank"]}
     known = [
-        (row["median_ns"], plain[row["rank"]])
+        (row["mean_ns"], plain[row["rank"]])
         for row in times.iter_rows(named=True)
         if plain[row["rank"]] is not None
     ]

@@ -14,19 +14,23 @@ from typing import Any
 from torch.profiler import ProfilerAction
 
 from .settings import Settings
+from .settling import whole_turns
 from .step_times import LIGHT, SETTLING, WARMUP
 from .window import Window, export_trace
 
 BETWEEN = 3
 """Steps without the profiler between the two windows, beside the one that settles."""
+_MOST = 32
+"""The most steps that are recorded to have a whole turn, since each takes memory of the program."""
 
 
 class LightWindow:
-    """The second window: `settings.active` steps, `BETWEEN` plain steps after the first window.
+    """The second window, `BETWEEN` plain steps after the first one.
 
-    Call `plan` where the first window has ended, and `boundary` where a step begins. A window that
-    is not complete when the program ends is dropped. All calls are made by the main thread: only
-    the thread that starts a profiler can stop it.
+    It has `settings.active` steps, and more if the workers of a loader take more to deliver a batch
+    each. Call `plan` where the first window has ended, and `boundary` where a step begins. A window
+    that is not complete when the program ends is dropped. All calls are made by the main thread:
+    only the thread that starts a profiler can stop it.
     """
 
     def __init__(
@@ -36,6 +40,7 @@ class LightWindow:
         self._trace = trace
         self._on_save = on_save
         self._first: int | None = None
+        self._n_steps = settings.active or 0
         self._window: Any = None
 
     @property
@@ -43,9 +48,19 @@ class LightWindow:
         """Whether its profiler is on."""
         return self._window is not None
 
-    def plan(self, settling: int) -> None:
-        """Note that the first window is over; this step is the first one after it."""
+    def plan(self, settling: int, turn: int) -> None:
+        """Note that the first window is over; step `settling` is the first one after it.
+
+        `turn` is the number of steps that `steps_in_a_turn` returns.
+        """
         self._first = settling + 1 + BETWEEN
+        active = self._settings.active or 0
+        self._n_steps = min(whole_turns(active, turn), max(active, _MOST))
+
+    def is_over(self, n: int) -> bool:
+        """Return whether step n comes after this window, or no window is planned."""
+        place = self._place(n)
+        return place is None or place > self._settings.warmup + self._n_steps
 
     def state(self, n: int) -> str | None:
         """Return the state of the profiler in step n; None before this window and after it."""
@@ -54,7 +69,7 @@ class LightWindow:
             return None
         if place < self._settings.warmup:
             return WARMUP
-        after = place - self._settings.warmup - (self._settings.active or 0)
+        after = place - self._settings.warmup - self._n_steps
         return LIGHT if after < 0 else SETTLING if after == 0 else None
 
     def boundary(self, n: int) -> None:

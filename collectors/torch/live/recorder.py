@@ -20,7 +20,7 @@ from .modules import ModuleCalls, describe_modules, numbered_modules
 from .opening import Opening
 from .own_calls import OwnCalls
 from .settings import Settings
-from .settling import LONG_PAUSE_NS, Settling
+from .settling import LONG_PAUSE_NS, Settling, steps_in_a_turn, whole_turns
 from .status_file import DONE, RECORDING, StatusFile
 from .step_times import ACTIVE, FIRST, PLAIN, SETTLING, TIMED, WARMUP, StepTimes
 from .steps import BEGIN_STEPS, StepFinder
@@ -56,6 +56,7 @@ class Recorder:
         self._n_prepared = 0
         self.times = StepTimes()
         self._n_after = 0
+        self._turn = 1
         self._settling = Settling()
         self._is_settled = True
         self._first_marked = 0
@@ -128,13 +129,18 @@ class Recorder:
             elif self.settings.window_s is None and not self._is_done:
                 self._follow(self.n)
         self._follow_light()
-        if self._n_after > TIMED:
+        if self._is_timed():
             self.finder.remove()
         pause_ns = time.perf_counter_ns() - ended_ns
         if self._is_done and pause_ns > LONG_PAUSE_NS:
             self._settling.begin(pause_ns)
         self._is_settled = self._settling.is_over()
         self.times.begin(self._state())
+
+    def _is_timed(self) -> bool:
+        """Return whether all windows are over, and enough steps were timed after them."""
+        is_recorded = self._is_done and (self._light is None or self._light.is_over(self.n))
+        return is_recorded and self.times.n_in_a_row >= whole_turns(TIMED, self._turn)
 
     def _state(self) -> str:
         """Return the profiler's state in step `self.n`."""
@@ -262,6 +268,7 @@ class Recorder:
     def _save(self, profiler: Any) -> None:
         """Write the trace and the modules' facts. Called in the step that ends the window."""
         self._is_done = True
+        self._turn = self.times.turn = steps_in_a_turn()
         if self._calls is not None:
             self._calls.remove()
         self.finder.recorded()
@@ -296,7 +303,7 @@ class Recorder:
             self._drop_light()
             return
         if not self._n_after:
-            self._light.plan(self.n)
+            self._light.plan(self.n, self._turn)
         try:
             with self._own_calls.marked():
                 self._light.boundary(self.n)
@@ -370,7 +377,7 @@ class Recorder:
         facts = self.status.facts
         facts["source"] = self.finder.source
         facts["n_steps"] = self.n
-        facts["is_counted"] = self._n_after <= TIMED
+        facts["is_counted"] = not self._is_timed()
         facts["n_active"] = len(self.times.whole())
         facts["n_other_trainers"] = len(self.finder.other_trainers)
         facts["step_ns"] = self.times.step_ns[-1000:]

@@ -1,4 +1,8 @@
-"""Tell when a program that was held up does its usual steps again."""
+"""Tell when a program that was held up does its usual steps again, and which steps stand for all.
+
+A rank of a job neither settles nor counts its workers: all ranks have to record the same steps, and
+each of them would decide by its own pauses and processes.
+"""
 
 from __future__ import annotations
 
@@ -20,8 +24,6 @@ class Settling:
     ready what they otherwise wait for: they are no measure of the program, nor is a window that
     records them. A program that takes what is ready at twice the speed at which it is made, or
     faster, has emptied its queues in that time.
-
-    Ranks of a job do not settle, as all have to record the same steps.
     """
 
     def __init__(self) -> None:
@@ -35,6 +37,21 @@ class Settling:
     def is_over(self) -> bool:
         """Return whether enough time has passed for steps to take as long as before the pause."""
         return time.perf_counter_ns() >= self._until_ns
+
+
+def steps_in_a_turn() -> int:
+    """Return the number of steps in which each worker process of a loader delivers one batch.
+
+    The workers begin together, and so their batches may come in one burst, and the program waits
+    once a turn. Only whole turns hold as many waits as the program has on average. A program
+    without processes of its own has a turn of one step.
+    """
+    return 1 if _is_in_job() else max(len(active_children()), 1)
+
+
+def whole_turns(n_steps: int, turn: int) -> int:
+    """Return the least number of steps that is a multiple of a turn, and no less than this."""
+    return -(-n_steps // turn) * turn
 
 
 def _has_producers() -> bool:

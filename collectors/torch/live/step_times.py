@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
+from dataclasses import dataclass
 from statistics import mean, median
 from typing import Any
 
 from .window import Moment
 
 TIMED = 10
-"""The most steps that are timed before the window, and after it."""
+"""Steps that are timed before the first window and after the last one, where there are as many."""
 FIRST, PLAIN, WARMUP, ACTIVE, LIGHT, PARTLY, SETTLING = (
     "first",
     "plain",
@@ -26,6 +28,15 @@ warms up, is active, is active in a part of the step, or records little (light).
 """
 
 
+@dataclass(frozen=True)
+class _Timed:
+    """A plain step: its number, and where it begins and ends."""
+
+    number: int
+    began: Moment
+    ended: Moment
+
+
 class StepTimes:
     """Times of the steps of one process, from pairs of `begin` and `end`.
 
@@ -33,6 +44,9 @@ class StepTimes:
     a profiler, are also timed by the device where there is one, because the host runs ahead of it:
     see `Moment`. Two steps never count as plain. The first one warms up and compiles. The first one
     after the window runs after clocks and caches have cooled off.
+
+    `turn` is the number that `steps_in_a_turn` returns. `n_in_a_row` counts the plain steps since
+    the last window.
     """
 
     def __init__(self) -> None:
@@ -40,13 +54,15 @@ class StepTimes:
         self.began_ns: int | None = None
         self._state = ""
         self._began: Moment | None = None
-        self._before: list[tuple[Moment, Moment]] = []
-        self._after: list[tuple[Moment, Moment]] = []
+        self._before: list[_Timed] = []
+        self._after: list[_Timed] = []
+        self.turn = 1
+        self.n_in_a_row = 0
 
     def begin(self, state: str) -> None:
         """Note that a step begins."""
         self._state = state
-        self._began = Moment.now() if state == PLAIN and len(self._after) < TIMED else None
+        self._began = Moment.now() if state == PLAIN else None
         self.began_ns = time.perf_counter_ns()
 
     def end(self, step: int, state: str, *, is_after: bool, note: str = "") -> None:
@@ -56,10 +72,12 @@ class StepTimes:
             return
         is_whole = state == self._state
         self.step_ns.append((step, (state if is_whole else PARTLY) + note, now - self.began_ns))
-        if is_whole and self._began is not None and not note:
-            pair = (self._began, Moment.now())
-            (self._after if is_after else self._before).append(pair)
-            del self._before[:-TIMED]
+        self.n_in_a_row = self.n_in_a_row + 1 if is_after else 0
+        if not is_whole or self._began is None or note:
+            self.n_in_a_row = 0
+            return
+        (self._after if is_after else self._before).append(_Timed(step, self._began, Moment.now()))
+        del self._before[:-TIMED]
 
     def forget(self) -> None:
         """Forget the steps so far."""
@@ -80,31 +98,49 @@ class StepTimes:
 
         `light_step_ns` has those of the light window. Each is None where no such step was timed.
         Profiled steps are timed by the host's clock. That is right for their mean, as no device is
-        busy when the first begins and when the last ends.
+        busy when the first begins and when the last ends. Unprofiled steps are those of one run:
+        their mean is how long the program takes per step. Median, min and max are of whole turns,
+        divided by the `turn`, which is there too.
         """
-        plain = [began.until(ended) for began, ended in [*self._before, *self._after]]
+        run = [ns for step in self._run() if (ns := step.began.until(step.ended))]
+        turns = [mean(run[n : n + self.turn]) for n in range(0, len(run), self.turn)]
+        plain = (_spread(turns) or {}) | {"n": len(run), "turn": self.turn}
         active, light = (
             [duration for _, state, duration in self.step_ns if state == wanted]
             for wanted in (ACTIVE, LIGHT)
         )
         return {
-            "unprofiled_step_ns": _spread([duration for duration in plain if duration]),
+            "unprofiled_step_ns": plain if run else None,
             "profiled_step_ns": _spread(active),
             "light_step_ns": _spread(light),
         }
+
+    def _run(self) -> list[_Timed]:
+        """Return the most plain steps that follow each other, in whole turns where there is one.
+
+        Of several such runs it is the last one, which is farthest from the program's start.
+        """
+        runs: list[list[_Timed]] = [[]]
+        for step in [*self._before, *self._after]:
+            if runs[-1] and step.number == runs[-1][-1].number + 1:
+                runs[-1].append(step)
+            else:
+                runs.append([step])
+        longest = max(reversed(runs), key=len)
+        return longest[len(longest) % self.turn if len(longest) >= self.turn else 0 :]
 
     def whole(self) -> set[int]:
         """Return the steps that were recorded from beginning to end, or to the program's end."""
         return {step for step, state, _ in self.step_ns if state.startswith(ACTIVE)}
 
 
-def _spread(durations: list[int]) -> dict[str, Any] | None:
+def _spread(durations: Sequence[float]) -> dict[str, Any] | None:
     if not durations:
         return None
     return {
         "n": len(durations),
         "mean": round(mean(durations)),
         "median": round(median(durations)),
-        "min": min(durations),
-        "max": max(durations),
+        "min": round(min(durations)),
+        "max": round(max(durations)),
     }

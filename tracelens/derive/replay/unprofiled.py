@@ -18,12 +18,10 @@ from tracelens.derive.replay.costs import (
 )
 from tracelens.derive.replay.replay import Replay, replay_error_frac, replays, steady_step_ns
 from tracelens.derive.time.program_phases import phases, program_steps
-from tracelens.derive.time.rank_time import RankTime
+from tracelens.derive.time.rank_time import RankTime, is_uneven
 from tracelens.derive.time.step_table import activities_of, steps_of
 from tracelens.trace import Trace
 
-_UNEVEN = 0.25
-"""Steps are of several kinds if their median and mean differ by more than this share."""
 LARGEST_ERROR = 0.1
 """A replay that misses the recorded step by more than this share is not used to predict."""
 
@@ -38,8 +36,9 @@ The last value is used for all further degrees, whose t is a little smaller.
 
 @dataclass(frozen=True, slots=True)
 class UnprofiledStep:
-    """A rank's median step as recorded and without the profiler, with a range; None where unknown.
+    """A rank's step as recorded and without the profiler, with a range; None where unknown.
 
+    As recorded it is the median step, or the mean one where the two differ (`is_uneven`).
     `evidence` is the source of these times: measured (the capture timed steps without the
     profiler), calibrated (costs measured on the machine), table (costs measured elsewhere),
     unknown. `sampling_ns` is the part of the range to either side that comes from the waits for a
@@ -66,11 +65,12 @@ def unprofiled_steps(trace: Trace) -> dict[int, UnprofiledStep]:
 
 def _of_all(trace: Trace) -> dict[int, UnprofiledStep]:
     ns = pl.col("duration_ns")
-    # A loader gives some batches at once and has others waited for: only the mean says how long.
-    is_uneven = (ns.median() / ns.mean() - 1).abs() > _UNEVEN
-    usual = pl.when(is_uneven).then(ns.mean()).otherwise(ns.median())
     steps = program_steps(steps_of(trace), phases(trace))
-    times = dict(steps.group_by("rank").agg(usual).iter_rows())
+    averages = steps.group_by("rank").agg(mean=ns.mean(), median=ns.median())
+    times = {
+        rank: mean if is_uneven(mean, median) else median
+        for rank, mean, median in averages.iter_rows()
+    }
     return {
         rank: _of_rank(trace, replay, steps.filter(pl.col("rank") == rank), round(times[rank]))
         for rank, replay in replays(trace).items()
@@ -138,23 +138,23 @@ def bounds_of_range(rank: RankTime, step: UnprofiledStep) -> tuple[str, str] | N
 
 
 def measured_range(trace: Trace, rank: int) -> tuple[int, int, int] | None:
-    """Return median, least and most time of the steps that a live capture ran without the profiler.
+    """Return the step that a live capture measured without the profiler, its least and most time.
 
     Return None without any.
     """
-    median = trace.manifest.unprofiled_step_ns(rank)
-    if median is None:
+    step_ns = trace.manifest.unprofiled_step_ns(rank)
+    if step_ns is None:
         return None
     for source in trace.manifest.sources:
         settings = source.get("settings")
         if source.get("rank") == rank and isinstance(settings, dict):
             times = settings.get("unprofiled_step_ns")
-            if isinstance(times, dict) and times.get("median") == median:
+            if isinstance(times, dict) and step_ns in (times.get("mean"), times.get("median")):
                 low = times.get("min")
                 high = times.get("max")
                 if isinstance(low, int) and isinstance(high, int):
-                    return median, low, high
-    return median, median, median
+                    return step_ns, low, high
+    return step_ns, step_ns, step_ns
 
 
 def has_known_costs(trace: Trace, rank: int) -> bool:
