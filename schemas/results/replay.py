@@ -37,7 +37,7 @@ UNPROFILED_STEP = Table(
         Column(
             "recorded_ns",
             pl.Int64,
-            "Median duration of its steps, as recorded; the mean where that differs by over 5 %.",
+            "Median duration of its steps, as recorded; the mean where that differs by over a quarter.",
         ),
         Column(
             "unprofiled_ns",

@@ -18,10 +18,12 @@ from tracelens.derive.replay.costs import (
 )
 from tracelens.derive.replay.replay import Replay, replay_error_frac, replays, steady_step_ns
 from tracelens.derive.time.program_phases import phases, program_steps
-from tracelens.derive.time.rank_time import RankTime, is_uneven
+from tracelens.derive.time.rank_time import RankTime
 from tracelens.derive.time.step_table import activities_of, steps_of
 from tracelens.trace import Trace
 
+_UNEVEN = 0.25
+"""Steps are of several kinds if their median and mean differ by more than this share."""
 LARGEST_ERROR = 0.1
 """A replay that misses the recorded step by more than this share is not used to predict."""
 
@@ -38,7 +40,7 @@ The last value is used for all further degrees, whose t is a little smaller.
 class UnprofiledStep:
     """A rank's step as recorded and without the profiler, with a range; None where unknown.
 
-    As recorded it is the median step, or the mean one where the two differ (`is_uneven`).
+    As recorded it is the median step, or the mean one where the two differ by over a quarter.
     `evidence` is the source of these times: measured (the capture timed steps without the
     profiler), calibrated (costs measured on the machine), table (costs measured elsewhere),
     unknown. `sampling_ns` is the part of the range to either side that comes from the waits for a
@@ -65,12 +67,11 @@ def unprofiled_steps(trace: Trace) -> dict[int, UnprofiledStep]:
 
 def _of_all(trace: Trace) -> dict[int, UnprofiledStep]:
     ns = pl.col("duration_ns")
+    # A loader gives some batches at once and has others waited for: only the mean says how long.
+    is_uneven = (ns.median() / ns.mean() - 1).abs() > _UNEVEN
+    usual = pl.when(is_uneven).then(ns.mean()).otherwise(ns.median())
     steps = program_steps(steps_of(trace), phases(trace))
-    averages = steps.group_by("rank").agg(mean=ns.mean(), median=ns.median())
-    times = {
-        rank: mean if is_uneven(mean, median) else median
-        for rank, mean, median in averages.iter_rows()
-    }
+    times = dict(steps.group_by("rank").agg(usual).iter_rows())
     return {
         rank: _of_rank(trace, replay, steps.filter(pl.col("rank") == rank), round(times[rank]))
         for rank, replay in replays(trace).items()

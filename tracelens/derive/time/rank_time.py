@@ -19,8 +19,6 @@ _ROUNDED = 0.005
 
 Shares are of all steps together, so a few long ones count in them.
 """
-_UNEVEN = 0.05
-"""A step is its mean where that and the median differ by more than this share."""
 _SHARES = ("compute", "exposed_communication", "exposed_copy", "idle")
 _BEYOND_JUDGING = 20
 """A process is not judged if the profiler makes its step this many times as long.
@@ -196,14 +194,6 @@ def step_times(model: TimeModel) -> pl.DataFrame:
         mark_ns=pl.col("mark_ns").median(),
     )
     return times.sort("rank")
-
-
-def is_uneven(mean_ns: float, median_ns: float) -> bool:
-    """Return whether a mean and a median step differ so much that only the mean says how long.
-
-    A loader gives some batches at once and has others waited for.
-    """
-    return abs(mean_ns - median_ns) > _UNEVEN * median_ns
 
 
 def mark_times(model: TimeModel) -> dict[int, int]:
