@@ -31,7 +31,7 @@ from tracelens.derive.time.cpu_only import READS, count_reads, reads_of, unseen_
 from tracelens.derive.time.graph_use import count_captured, is_capture
 from tracelens.derive.time.host_waits import is_wait
 from tracelens.derive.time.model import TimeModel, time_model
-from tracelens.derive.time.rank_time import RankTime, mark_times, rank_times
+from tracelens.derive.time.rank_time import RankTime, mark_times, rank_times, step_times
 from tracelens.derive.time.sm_use import sm_use
 from tracelens.schemas.results.time import IDLE_PARTS
 from tracelens.trace import Trace
@@ -349,7 +349,7 @@ def _replayed_step(trace: Trace, rank: RankTime) -> str | None:
 
 def _beside_mark(model: TimeModel, rank: RankTime) -> str | None:
     """Give the length of a step's mark on the host, if the step itself has another length."""
-    marks = mark_times(model)
+    marks = mark_times(step_times(model))
     if rank.rank not in marks or rank.step_ns is None:
         return None
     end = "its last op" if rank.is_process else "its last work on the GPU"

@@ -78,7 +78,7 @@ def _steps(model: TimeModel) -> list[tuple[str, str]]:
         cost = (
             f"{slowest:.0%} of a step: {quantity(known[costs.index(slowest)][1], 'ns')} without it"
         )
-    marks = sorted(mark_times(model).values())
+    marks = sorted(mark_times(times).values())
     mark = (
         f"{quantity(marks[len(marks) // 2], 'ns')} on the host, which a viewer shows"
         if marks

@@ -196,11 +196,13 @@ def step_times(model: TimeModel) -> pl.DataFrame:
     return times.sort("rank")
 
 
-def mark_times(model: TimeModel) -> dict[int, int]:
-    """Return, by rank, the median length of its steps' marks where it differs from the steps'."""
-    every_time = step_times(model).select("rank", "median_ns", "mark_ns")
-    times = every_time.drop_nulls("mark_ns")
-    return {rank: round(mark) for rank, median, mark in times.iter_rows() if _differs(median, mark)}
+def mark_times(times: pl.DataFrame) -> dict[int, int]:
+    """Return, by rank, the median length of its steps' marks where it differs from the steps'.
+
+    `times` is the result of `step_times`.
+    """
+    marked = times.select("rank", "median_ns", "mark_ns").drop_nulls("mark_ns").iter_rows()
+    return {rank: round(mark) for rank, median, mark in marked if _differs(median, mark)}
 
 
 def step_sentences(model: TimeModel) -> list[str]:
