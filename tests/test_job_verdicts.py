@@ -188,6 +188,9 @@ def test_a_balanced_pipeline_costs_its_bubble(tells_stages: bool) -> None:
         "bubble 27.3 %, what the schedule of 4 stages and 8 microbatches costs" in row["evidence"]
     )
     assert row["culprit"] is None
+    answer = make_answer(job.trace())
+    assert answer.details[0].startswith("bubble 27.3 %")
+    assert not any("equally much" in change.text for change in answer.changes)
 
 
 def test_a_slow_stage_is_named_as_one() -> None:

@@ -257,7 +257,7 @@ def _evenly(model: TimeModel, judged: list[RankTime]) -> dict[str, object]:
     if is_even:
         nobody = f"no rank's delay is {100 * BLAMED:.0f} % of {of}"
         evidence = f"{bound}-bound, evenly: {evidence}; {nobody}"
-    bubble = _bubble(model.trace, judged)
+    bubble = bubble_sentence(model.trace, judged)
     if bubble is not None and bound == "waiting":
         evidence = bubble
     elif bubble is not None:
@@ -283,7 +283,7 @@ def _mostly_for(model: TimeModel) -> str:
     return f"; most of it is for rank {pairs['awaited_rank'][0]}, which takes no longer by itself"
 
 
-def _bubble(trace: Trace, judged: list[RankTime]) -> str | None:
+def bubble_sentence(trace: Trace, judged: Sequence[RankTime]) -> str | None:
     """Give the share of a step that the pipeline's schedule costs; None without a pipeline."""
     pipeline = trace.derived(find_pipeline)
     if pipeline is None or pipeline.bubble is None:

@@ -7,6 +7,7 @@ from typing import Any
 import polars as pl
 
 from tracelens.analyses import job, verdict
+from tracelens.analyses.job import bubble_sentence
 from tracelens.answers.answer import Answer, Bar
 from tracelens.answers.changes import changes_of, changes_of_job
 from tracelens.answers.program import (
@@ -31,6 +32,7 @@ from tracelens.trace import Trace
 _STRAGGLER, _INCONCLUSIVE = "straggler", "inconclusive"
 _LABEL = 14
 """Most characters of a bar's label."""
+_MORE_MICROBATCHES = "What would help: more microbatches a step, which makes the bubble smaller"
 
 
 def answer_job(trace: Trace) -> Answer:
@@ -117,7 +119,10 @@ def _inconclusive(trace: Trace, judged: Sequence[RankTime], row: dict[str, Any])
 
 
 def _of_all(trace: Trace, judged: Sequence[RankTime], row: dict[str, Any]) -> Answer:
-    """Return the answer for a job without culprit: the most common bound, and the mean step."""
+    """Return the answer for a job without culprit: the most common bound, and the mean step.
+
+    Ranks of a balanced pipeline wait as its schedule has them, and not for the slowest.
+    """
     bound = str(row["bound"])
     rows = verdict(trace).filter(pl.col("bound") == bound).sort("rank")
     ranks = [rank for rank in judged if rank.rank in {*rows["rank"]}] or [*judged]
@@ -128,13 +133,16 @@ def _of_all(trace: Trace, judged: Sequence[RankTime], row: dict[str, Any]) -> An
     special = special_words(time_model(trace), ranks[0], bound, what)
     share = percent_in(bar, together, bound)
     sentence = program_sentence(together, bound, share, special=special)
-    changes = changes_of(trace, together.judged_step_ns, what)
+    bubble = bubble_sentence(trace, judged)
+    without = () if bubble is None else ("waiting",)
+    changes = changes_of(trace, together.judged_step_ns, what, without)
     return Answer(
         f"{which} {sentence[:1].lower()}{sentence[1:]}",
         place=place_text(what),
+        details=() if bubble is None else (bubble,),
         bars=(bar,),
         changes=changes,
-        no_change=None if changes else no_change(together),
+        no_change=None if changes else _MORE_MICROBATCHES if bubble else no_change(together),
         about=_about(trace),
         doubts=incomplete(trace),
         sections=next_sections(together, bound),
