@@ -3,6 +3,7 @@
 import json
 from typing import Any
 
+import polars as pl
 import pytest
 
 from tests.programs import Row, api, launch, many_ops, mark, program, span, work
@@ -10,6 +11,7 @@ from tests.test_copy_cost import CAST
 from tests.test_verdict import unprofiled
 from tracelens.analyses.verdict import verdict
 from tracelens.derive.replay.advised import advise, list_changes
+from tracelens.derive.time import judged_program
 from tracelens.trace import Trace
 
 STEPS = [mark(0, 0, 5_000), mark(1, 5_000, 10_000)]
@@ -163,6 +165,16 @@ def test_what_recording_stacks_may_have_added_is_not_promised(n_calls: int, said
     trace = idle(span("annotation", "data", 5_000, 8_990), *calls)
     (only,) = (text for text in advise(trace) if text.startswith("Have input ready"))
     assert said in only
+
+
+def test_what_recording_adds_may_exceed_two_seconds(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Three calls of at most 0.9 s are 2.7 of 6 s: more ns than 32 bits hold."""
+    monkeypatch.setattr(judged_program, "PYTHON_NS", (200_000_000, 900_000_000))
+    calls = [span("python", "train.py(7): read", at, at + 1) for at in (1_000, 2_000, 3_000)]
+    data = span("annotation", "data", 0, 6_000_000)
+    trace = program([data, *calls], [launch(0, 1)], [work(6_000_000, 6_000_100, 0)])
+    parts = judged_program.slowed_parts(trace)
+    assert parts.select(pl.col("least", "most").round(6)).rows() == [(0.55, 0.9)]
 
 
 @pytest.mark.parametrize(

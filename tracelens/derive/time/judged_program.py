@@ -155,7 +155,7 @@ def _slowed_parts(trace: Trace) -> pl.DataFrame:
 
 
 def _records(trace: Trace, did: pl.DataFrame) -> Iterator[pl.DataFrame]:
-    """Yield what recording added to activities: their place, and the cost, least_ns to most_ns."""
+    """Yield the time that recording added to activities: their place, least_ns and most_ns."""
     kind = pl.col("kind")
     of_torch = pl.col("rank").is_in(_ranks_of_torch(trace))
     by_rank = {rank: part.partition_by(_THREAD) for rank, part in by_value(did, "rank")}
