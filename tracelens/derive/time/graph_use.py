@@ -4,6 +4,7 @@ from enum import Enum
 
 import polars as pl
 
+from tracelens.derive.columns.lookup import rows_of
 from tracelens.derive.time.thread_axis import LAUNCHES
 from tracelens.trace import Trace
 
@@ -88,12 +89,14 @@ def op_of_changing_sizes(trace: Trace) -> str | None:
 def _op_of_changing_sizes(trace: Trace) -> str | None:
     is_launch = pl.col("kind").is_in(LAUNCHES) & pl.col("step").is_not_null()
     calls = trace.select("api_calls", "rank", "step", "span_id", where=is_launch)
-    has_shapes = pl.col("input_shapes").is_not_null()
-    spans = trace.select("spans", "rank", "span_id", "name", "input_shapes", where=has_shapes)
-    launches = calls.join(spans, on=["rank", "span_id"])
-    sizes = launches.group_by("rank", "step", "name").agg(
-        n=pl.len(), sizes=pl.col("input_shapes").cast(pl.String).sort().str.join(";")
-    )
+    spans = trace.uncached().select("spans", "rank", "span_id", "name", "input_shapes")
+    rows = rows_of(spans["rank"], spans["span_id"], calls.select("rank", "span_id"))
+    of_span = spans.select(pl.col("name", "input_shapes").gather(rows))
+    launches = calls.lazy().select("rank", "step").with_columns(of_span).drop_nulls("input_shapes")
+    # Codes say as well as texts which sizes are alike.
+    code = pl.col("input_shapes").to_physical()
+    by_op = launches.group_by("rank", "step", "name")
+    sizes = by_op.agg(n=pl.len(), sizes=code.sort().cast(pl.String).str.join(";")).collect()
     changing = (
         sizes.group_by(["rank", "name", "n"])
         .agg(
