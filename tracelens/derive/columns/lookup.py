@@ -41,7 +41,9 @@ def rows_of(rank: pl.Series, ids: pl.Series, wanted: pl.DataFrame) -> pl.Series:
     if not _ids_are_rows(runs, ids):
         key = ["rank", "id"]
         table = pl.DataFrame({"rank": rank, "id": ids})
-        rows = table.with_row_index("row")
+        # The rows of a large table are asked for part by part, mostly in their order.
+        is_near = pl.col("id").is_between(wanted["id"].min(), wanted["id"].max())
+        rows = table.with_row_index("row").filter(is_near)
         joined = wanted.join(rows, on=key, how="left", maintain_order="left")
         return joined["row"].cast(pl.Int64)
     if runs.height > 1:
