@@ -59,6 +59,7 @@ class LineSampler:
     def start(self) -> None:
         """Begin to sample the thread that calls this."""
         sampled = threading.get_ident()
+        self._ask_for_lock(is_alone=len(sys._current_frames()) == 1)
         threading.Thread(target=self._run, args=(sampled,), daemon=True).start()
 
     def stop(self) -> None:
