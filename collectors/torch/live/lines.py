@@ -10,6 +10,7 @@ import sys
 import sysconfig
 import threading
 import time
+from collections.abc import Collection
 from pathlib import Path
 from types import CodeType, FrameType
 from typing import Any
@@ -26,6 +27,8 @@ _ASKED_S = 0.0001
 _MOST_SAMPLES, _MOST_FRAMES = 4_000, 40
 _LATE = 10
 """A sample is of the moment before it by this part of its delay."""
+_OWN_THREADS = "tracelens-"
+"""With this the names of a capture's own threads begin."""
 _GOLDEN = 0.618034
 """Multiples of it, modulo 1, are spread evenly."""
 _SHORTEST = 20_000
@@ -59,8 +62,10 @@ class LineSampler:
     def start(self) -> None:
         """Begin to sample the thread that calls this."""
         sampled = threading.get_ident()
-        self._ask_for_lock(is_alone=len(sys._current_frames()) == 1)
-        threading.Thread(target=self._run, args=(sampled,), daemon=True).start()
+        self._ask_for_lock(is_alone=_is_alone(sampled, sys._current_frames()))
+        threading.Thread(
+            target=self._run, name=f"{_OWN_THREADS}lines", args=(sampled,), daemon=True
+        ).start()
 
     def stop(self) -> None:
         """Stop sampling."""
@@ -103,7 +108,7 @@ class LineSampler:
             # is still the call's: the sample is of a time shortly before. It is not of the middle,
             # as a busy machine delays samples, too, and other lines ran meanwhile.
             delay_ns = max(now_ns - asked_ns - round(self._set_s * 1e9), 0)
-            self._ask_for_lock(is_alone=len(frames) == 2)
+            self._ask_for_lock(is_alone=_is_alone(sampled, frames))
             del frames  # they keep alive what the program's functions hold
             if stack:
                 self._samples.append((now_ns - delay_ns // _LATE, stack))
@@ -132,6 +137,12 @@ class LineSampler:
     def _name(self, path: str, function: str) -> int:
         name = (path.replace("\\", "/").rpartition("/")[2], function, _is_own(_whole(path)))
         return self._names.setdefault(name, len(self._names))
+
+
+def _is_alone(sampled: int, running: Collection[int]) -> bool:
+    """Return whether no thread but the sampled one and the capture's own runs Python code."""
+    own = {thread.ident for thread in threading.enumerate() if thread.name.startswith(_OWN_THREADS)}
+    return own.union([sampled]).issuperset(running)
 
 
 def _stack(frame: FrameType | None) -> list[tuple[CodeType, int]]:
