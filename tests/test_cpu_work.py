@@ -101,6 +101,12 @@ def test_a_program_that_reads_single_values_is_told_so() -> None:
     assert ".item() once a step" in answer.changes[0].text
 
 
+def test_one_read_a_step_is_once_a_step() -> None:
+    reads = [op(1_000 * i, 1_000 * i + 900, "aten::item", "[[]]", step=i) for i in range(10)]
+    trace = process(*(step(i, 1_000 * i, 1_000 * i + 1_000) for i in range(10)), *reads)
+    assert make_answer(trace).place == "in aten::item, once a step"
+
+
 def test_reads_of_any_line_are_reads() -> None:
     places = [("toy.py(14): f > aten::item", 7), ("aten::item", 2), ("toy.py(9): f > aten::mm", 5)]
     assert reads_of(places) == places[:2]

@@ -241,7 +241,8 @@ def _place(
     if text is None or not reads:
         return text
     n_reads = count_reads(trace, rank.rank) / max(rank.n_steps, 1)
-    return f"{text}, {n_reads:,.0f} times{' a step' if rank.n_steps else ''}"
+    often = "once" if round(n_reads) == 1 else f"{n_reads:,.0f} times"
+    return f"{text}, {often}{' a step' if rank.n_steps else ''}"
 
 
 def no_change(rank: RankTime) -> str:
