@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 import tracelens as tl
-from tests.torch_files import codes, read, rows, span, write
+from tests.torch_files import call, codes, kernel, read, rows, span, write
 from tracelens.collectors.torch import running
 from tracelens.collectors.torch.live.bootstrap import is_helper, is_spawned
 from tracelens.collectors.torch.live.settings import Settings
@@ -198,3 +198,43 @@ def test_a_window_is_two_numbers(window: str) -> None:
     with pytest.raises(UsageError, match="expected START:SECONDS"):
         _window(window)
     assert (_window("5:2"), _window("0.5:")) == ((5.0, 2.0), (0.5, None))
+
+
+LAUNCHES = ((1, 10), (120, 20), (1_010, 10), (1_120, 20))
+"""Begin and length in µs of the launches in two steps of 500 µs: two of 10 and two of 20."""
+WINDOW = (
+    *(span(f"ProfilerStep#{n}", 1_000 * n, 500, cat="user_annotation") for n in range(2)),
+    *(
+        call("cudaLaunchKernel", begin, length, number)
+        for number, (begin, length) in enumerate(LAUNCHES, 1)
+    ),
+)
+
+
+@pytest.mark.parametrize(
+    ("kernel_us", "is_slower", "expected_us"),
+    [
+        # A launch takes 15 µs, of which 60 % stay in each of a step's two calls: 18 µs.
+        (1, True, (82, 83, 81)),
+        # A stream works for 90 µs of a step.
+        (45, True, (90, 90, 90)),
+        (1, False, (100, 101, 99)),
+    ],
+)
+def test_steps_after_a_recording_are_without_what_cupti_leaves(
+    tmp_path: Path, kernel_us: int, is_slower: bool, expected_us: tuple[int, int, int]
+) -> None:
+    kernels = [
+        kernel("work", begin + length, kernel_us, number)
+        for number, (begin, length) in enumerate(LAUNCHES, 1)
+    ]
+    measured = {"n": 3, "median": 100_000, "mean": 101_000, "min": 99_000, "max": 110_000}
+    facts = {
+        "unprofiled_step_ns": measured,
+        "is_run_slower": is_slower,
+        "profiled_step_ns": {"n": 2, "mean": 500_000},
+    }
+    path = traced(tmp_path, facts, *WINDOW, *kernels)
+    found = read(path).settings["unprofiled_step_ns"]
+    median, mean, least = (1_000 * us for us in expected_us)
+    assert found == measured | {"median": median, "mean": mean, "min": least}

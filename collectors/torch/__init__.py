@@ -283,6 +283,7 @@ def _recorded(path: Path, read: ReadEvents, diagnostics: Diagnostics) -> _Record
     if "spans" in raw:
         raw["spans"] = sidecar.exact_paths(raw["spans"], beside, diagnostics)
     settings = {key: facts[key] for key in _SETTINGS if isinstance(facts.get(key), int)}
+    beside = sidecar.without_cupti(beside, raw)
     settings |= {"reader": read.path, **sidecar.step_times(beside)}
     if windows is not None:
         settings |= sidecar.light_step_times(beside)

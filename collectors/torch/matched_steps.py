@@ -33,7 +33,7 @@ def steps_of(spans: pl.DataFrame) -> pl.DataFrame:
     return marks.select("start_ns", *THREAD, end_ns=_END).sort("start_ns")
 
 
-def _placed(events: pl.DataFrame, marks: pl.DataFrame) -> pl.DataFrame:
+def placed(events: pl.DataFrame, marks: pl.DataFrame) -> pl.DataFrame:
     """Return the events that begin in a step, with the step's index."""
     if marks.is_empty():
         return events.clear().with_columns(step=pl.lit(None, pl.Int64))
@@ -46,7 +46,7 @@ def _placed(events: pl.DataFrame, marks: pl.DataFrame) -> pl.DataFrame:
 def _named(events: pl.DataFrame, marks: pl.DataFrame, chosen: pl.Expr) -> pl.DataFrame:
     """Return row, step, thread, name and edges of the chosen events in steps, by start."""
     rows = events.with_row_index("row").filter(chosen).sort("start_ns", -pl.col("duration_ns"))
-    return _placed(rows, marks).select(
+    return placed(rows, marks).select(
         pl.col("row").cast(pl.Int64),
         "step",
         *(pl.col(name).cast(pl.Int64) for name in THREAD),
@@ -87,7 +87,7 @@ def _launched(tables: Mapping[str, pl.DataFrame], marks: pl.DataFrame) -> pl.Dat
         return pl.DataFrame(schema={"step": pl.Int64, "name": pl.String})
     launches = calls.select(key, "start_ns").unique(key)
     work = kernels.select(key, pl.col("name").cast(pl.String), begun_ns="start_ns")
-    return _placed(work.join(launches, on=key).sort("start_ns", "begun_ns"), marks)
+    return placed(work.join(launches, on=key).sort("start_ns", "begun_ns"), marks)
 
 
 def partners_of(deep: Sequence[Work], light: Sequence[Work]) -> list[int]:

@@ -142,6 +142,8 @@ def _read(folder: Path, settings: Settings) -> tuple[list[Capture], list[str]]:
     captures = [capture for _, capture in chosen] + (read_captures(others) if others else [])
     report, capture = chosen[0]
     is_light = bool(capture.settings.get("light_window"))
+    plain = capture.settings.get("unprofiled_step_ns", report.get("unprofiled_step_ns"))
+    report = report | {"unprofiled_step_ns": plain}
     return captures, [*notes, *_of_steps(report, settings, is_light=is_light)]
 
 

@@ -163,7 +163,8 @@ class Manifest:
 
         A live capture measures it around the profiled steps. A step lasts from the end of the step
         before to its own end. Where the device works longer than the host, the end of its work
-        counts, at both ends. It is the mean of steps that follow each other. Captures of earlier
+        counts, at both ends. It is the mean of steps that follow each other, less what
+        CUPTI leaves in each API call where they ran after the profiler. Captures of earlier
         versions timed steps of the program's start too, and give the median: they have no `turn`.
         Return None where the time is unknown, and where it is no less than the mean of the profiled
         steps: then the profiler cost too little to be seen, or those steps did something else.

@@ -20,11 +20,11 @@ from .modules import ModuleCalls, describe_modules, numbered_modules
 from .opening import Opening
 from .own_calls import OwnCalls
 from .settings import Settings
-from .settling import LONG_PAUSE_NS, Settling, steps_in_a_turn, whole_turns
+from .settling import LONG_PAUSE_NS, Settling, has_workers, steps_in_a_turn, whole_turns
 from .status_file import DONE, RECORDING, StatusFile
 from .step_times import ACTIVE, FIRST, PLAIN, SETTLING, TIMED, WARMUP, StepTimes
 from .steps import BEGIN_STEPS, StepFinder
-from .window import Window, export_trace
+from .window import Window, export_trace, is_cupti_taken_out
 
 BUSY = (
     "steps ran in another thread while the main thread was inside one call, where the recording of"
@@ -276,6 +276,8 @@ class Recorder:
         with held_interrupts():
             if not self._is_finished and self.settings.window_s is None:
                 self.times.wait_ended(profiler.stopped_ns)
+            # A wait for a loader's workers may hide it.
+            self.times.is_slower_after = not (is_cupti_taken_out() or has_workers())
             export_trace(profiler, self.status.trace, self._part_steps(profiler))
             self._is_saved = True
             facts = self.status.facts

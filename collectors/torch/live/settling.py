@@ -58,7 +58,12 @@ def _has_producers() -> bool:
     """Return whether the program has other threads, or processes, that go on in a pause."""
     names = (thread.name for thread in threading.enumerate())
     threads = [name for name in names if not name.startswith((OWN_THREADS, "MainThread"))]
-    return bool(threads or active_children())
+    return bool(threads) or has_workers()
+
+
+def has_workers() -> bool:
+    """Return whether the program has processes of its own, as a data loader's workers."""
+    return bool(active_children())
 
 
 def _is_in_job() -> bool:

@@ -58,6 +58,8 @@ class StepTimes:
         self._after: list[_Timed] = []
         self.turn = 1
         self.n_in_a_row = 0
+        self.is_slower_after = False
+        """True where CUPTI stays in the process, which makes steps after the recording longer."""
 
     def begin(self, state: str) -> None:
         """Note that a step begins."""
@@ -93,7 +95,7 @@ class StepTimes:
             step, state, _ = self.step_ns[-1]
             self.step_ns[-1] = (step, state, stopped_ns - self.began_ns)
 
-    def facts(self) -> dict[str, dict[str, int] | None]:
+    def facts(self) -> dict[str, Any]:
         """Return n, mean, median, min and max of `unprofiled_step_ns` and `profiled_step_ns`.
 
         `light_step_ns` has those of the light window. Each is None where no such step was timed.
@@ -101,8 +103,10 @@ class StepTimes:
         busy when the first begins and when the last ends. Unprofiled steps are those of one run:
         their mean is how long the program takes per step. Median, min and max are of whole turns,
         divided by the `turn`, which is there too.
+        `is_run_slower` is True where CUPTI was left in the process before they ran.
         """
-        run = [ns for step in self._run() if (ns := step.began.until(step.ended))]
+        steps = self._run()
+        run = [ns for step in steps if (ns := step.began.until(step.ended))]
         turns = [mean(run[n : n + self.turn]) for n in range(0, len(run), self.turn)]
         plain = (_spread(turns) or {}) | {"n": len(run), "turn": self.turn}
         active, light = (
@@ -111,6 +115,7 @@ class StepTimes:
         )
         return {
             "unprofiled_step_ns": plain if run else None,
+            "is_run_slower": self.is_slower_after and steps[-1:] == self._after[-1:],
             "profiled_step_ns": _spread(active),
             "light_step_ns": _spread(light),
         }

@@ -198,6 +198,11 @@ def quiet_profiler() -> Iterator[None]:
         os.environ.pop(_LOG_LEVEL, None)
 
 
+def is_cupti_taken_out() -> bool:
+    """Return whether the user has Kineto detach CUPTI from the process after a recording."""
+    return os.environ.get("TEARDOWN_CUPTI") == "1"
+
+
 def export_trace(profiler: profile, trace: Path, part_steps: Iterable[int] = ()) -> None:
     """Write what a profiler recorded, with the marks of incomplete steps renamed.
 
