@@ -185,7 +185,10 @@ def _with_frames(events: pl.Series, at: pl.Series, known: pl.DataFrame) -> pl.Da
 def _evented(head: str, parts: Iterator[pl.DataFrame]) -> Iterator[str]:
     """Yield an evented profile."""
     kind = pl.when("begins").then(pl.lit("O")).otherwise(pl.lit("C"))
-    event = pl.format('{{"type":"{}","frame":{},"at":{}}}', kind, "frame", "at")
+    # Not pl.format: of two braces, Polars 1.38 keeps both.
+    names = (pl.lit(text) for text in ('{"type":"', '","frame":', ',"at":', "}"))
+    before_kind, before_frame, before_at, end = names
+    event = pl.concat_str(before_kind, kind, before_frame, "frame", before_at, "at", end)
     yield head + ',"events":['
     slices = (events for part in parts for events in part.iter_slices(_EVENTS_AT_ONCE))
     yield from _separated(_comma_joined(events, event) for events in slices)
