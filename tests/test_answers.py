@@ -366,6 +366,17 @@ def test_a_step_that_is_surely_shorter_without_the_profiler(
     assert answer.unprofiled == (f"without the profiler a step takes {told}" if told else None)
 
 
+@pytest.mark.parametrize(("high_us", "told"), [(700, "500 µs (300 to 700 µs)"), (300, "500 µs")])
+def test_a_measured_step_has_its_range(
+    monkeypatch: pytest.MonkeyPatch, high_us: int, told: str
+) -> None:
+    measured = (500_000, 300_000, high_us * 1_000)
+    monkeypatch.setattr("tracelens.answers.program.measured_range", lambda *_: measured)
+    answer = make_answer(arithmetic())
+    expected = f"without the profiler a step takes {told}, under it 1.00 ms"
+    assert answer.unprofiled == expected
+
+
 def test_no_word_is_cut_and_the_least_change_gives_way() -> None:
     """Each change takes three lines and its place two: three of them are too many for 25 lines."""
     text = "use a much longer sentence than any rule has today, so that it takes three lines in its column"

@@ -23,7 +23,7 @@ from tracelens.answers.words import (
     span_text,
 )
 from tracelens.derive.kernels.work_kinds import language_kinds
-from tracelens.derive.replay.unprofiled import bounds_of_range, unprofiled_steps
+from tracelens.derive.replay.unprofiled import bounds_of_range, measured_range, unprofiled_steps
 from tracelens.derive.time.activity_places import PROFILER
 from tracelens.derive.time.advice_rules import WORKERS
 from tracelens.derive.time.bounds import INSIDE_OP, PART_WORDS, PROCESS_WORDS, UNRECORDED
@@ -104,7 +104,7 @@ def answer_program(trace: Trace) -> Answer:
             *_kinds(trace, rank),
         ),
         bars=(bar,),
-        unprofiled=_profiler_cost(rank)
+        unprofiled=_profiler_cost(trace, rank)
         or _replayed_step(trace, rank)
         or _profiler_work(rank)
         or _beside_mark(model, rank),
@@ -311,12 +311,19 @@ def _is_another_time(mean_ns: float, median_ns: float) -> bool:
     return abs(mean_ns - median_ns) > _UNEVEN * median_ns
 
 
-def _profiler_cost(rank: RankTime) -> str | None:
-    """Describe the step under the profiler, where the time of one without it was measured."""
-    if rank.unprofiled_ns is None or rank.recorded_step_ns is None:
+def _profiler_cost(trace: Trace, rank: RankTime) -> str | None:
+    """Describe the step under the profiler, where the time of one without it was measured.
+
+    The time without it has the range of the steps that were timed.
+    """
+    measured = measured_range(trace, rank.rank)
+    if measured is None or rank.recorded_step_ns is None:
         return None
-    plain, recorded = duration(rank.unprofiled_ns), duration(rank.recorded_step_ns)
-    return f"a step took {plain} without the profiler and {recorded} under it"
+    step_ns, low_ns, high_ns = measured
+    plain, recorded = duration(step_ns), duration(rank.recorded_step_ns)
+    is_range = duration(low_ns) != duration(high_ns)
+    spread = f" ({span_text(low_ns, high_ns)})" if is_range else ""
+    return f"without the profiler a step takes {plain}{spread}, under it {recorded}"
 
 
 def _profiler_work(rank: RankTime) -> str | None:
