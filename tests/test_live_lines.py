@@ -278,3 +278,34 @@ def test_the_profilers_own_lines_do_not_reach_the_terminal(
     script.write_text(f"{NEVER_COMPILED}import torch\ntorch.nn.Linear(2, 2)(torch.ones(2))\n")
     run_program("torch", [sys.executable, str(script)], settings=Settings("", 0, 0, None))
     assert "USDT" not in capfd.readouterr().err
+
+
+class _NoText:
+    """A frame of the profiler whose names are no UTF-8."""
+
+    @property
+    def file_name(self) -> str:
+        return b"abc\xec".decode()
+
+
+def test_a_call_whose_names_are_no_text_is_left_out() -> None:
+    """The capture failed."""
+    from torch._C._profiler import _EventType  # noqa: PLC0415 - imports torch
+
+    from tracelens.collectors.torch.live.lines import LineSampler  # noqa: PLC0415 - imports torch
+
+    place = SimpleNamespace(file_name="a.py", function_name="f", line_number=3)
+    whole = {"start_time_ns": 0, "end_time_ns": 9, "duration_time_ns": 9, "start_tid": 1}
+    events = [
+        SimpleNamespace(
+            **whole,
+            tag=_EventType.PyCall,
+            typed=(None, SimpleNamespace(caller=caller)),
+            children=[],
+        )
+        for caller in (_NoText(), place)
+    ]
+    results = SimpleNamespace(experimental_event_tree=lambda: events)
+    recorded = SimpleNamespace(profiler=SimpleNamespace(kineto_results=results))
+    facts = LineSampler().facts(recorded)
+    assert [facts["names"][name][:2] for _, _, name, _ in facts["calls"]] == [("a.py", "f")]

@@ -80,13 +80,8 @@ class LineSampler:
         and such a pair for the frame that makes it.
         """
         calls = [
-            (
-                start_ns,
-                end_ns,
-                self._name(caller.file_name, caller.function_name),
-                caller.line_number,
-            )
-            for start_ns, end_ns, caller in _calls(profiler)
+            (start_ns, end_ns, self._name(path, function), line)
+            for start_ns, end_ns, (path, function, line) in _calls(profiler)
         ]
         samples = [(time_ns, self._frames(stack)) for time_ns, stack in self._samples]
         return {"names": list(self._names), "samples": samples, "calls": calls}
@@ -159,8 +154,12 @@ def _line(code: CodeType, offset: int) -> int:
     return next(lines, None) or 0
 
 
-def _calls(profiler: Any) -> list[tuple[int, int, Any]]:
-    """Return start, end and calling frame of the Python calls in the thread that marks steps.
+_Place = tuple[str, str, int]
+"""File, function and line."""
+
+
+def _calls(profiler: Any) -> list[tuple[int, int, _Place]]:
+    """Return start, end and caller's place of the Python calls in the thread that marks steps.
 
     The profiler records the line from which each function was called, but exports only the line at
     which the function begins. Of a frame's many short calls some are left out: those that begin
@@ -172,7 +171,7 @@ def _calls(profiler: Any) -> list[tuple[int, int, Any]]:
     began_ns = min(event.start_time_ns for event in roots)
     shortest_ns = (max(event.end_time_ns for event in roots) - began_ns) // _SHORTEST
     kinds = (_EventType.PyCall, _EventType.PyCCall)
-    calls: dict[int, list[tuple[int, int, Any]]] = {}
+    calls: dict[int, list[tuple[int, int, _Place]]] = {}
     marking: set[int] = set()
     siblings = [roots]
     while siblings:
@@ -184,9 +183,9 @@ def _calls(profiler: Any) -> list[tuple[int, int, Any]]:
                 continue
             if event.tag in kinds:
                 noted_ns = start_ns
-                called = event.typed[1]
-                if not _is_outermost(called):
-                    call = (start_ns, start_ns + length_ns, called.caller)
+                caller = _caller(event.typed[1])
+                if caller is not None:
+                    call = (start_ns, start_ns + length_ns, caller)
                     calls.setdefault(event.start_tid, []).append(call)
             elif event.tag == _EventType.TorchOp:
                 name = name_of(event)
@@ -198,14 +197,22 @@ def _calls(profiler: Any) -> list[tuple[int, int, Any]]:
     return [call for thread in marking or calls for call in calls.get(thread, ())]
 
 
-def _is_outermost(called: Any) -> bool:
-    """Return whether a call is a thread's outermost frame, which the profiler has call itself."""
-    callee, caller = getattr(called, "callsite", None), called.caller
-    return callee is not None and (callee.file_name, callee.line_number, callee.function_name) == (
-        caller.file_name,
-        caller.line_number,
-        caller.function_name,
-    )
+def _caller(called: Any) -> _Place | None:
+    """Return the place of a call; None where it is unknown.
+
+    A thread's outermost frame has itself as its caller. Some of the profiler's names are no UTF-8.
+    """
+    try:
+        caller = _place(called.caller)
+        callee = getattr(called, "callsite", None)
+        is_outermost = callee is not None and _place(callee) == caller
+    except UnicodeDecodeError:
+        return None
+    return None if is_outermost else caller
+
+
+def _place(frame: Any) -> _Place:
+    return frame.file_name, frame.function_name, frame.line_number
 
 
 @functools.cache
