@@ -30,7 +30,7 @@ SPANS = Table(
         Column(
             "parent_id",
             I64,
-            "Innermost span of the same thread that contains this one.",
+            "Innermost span of the same thread that contains this one; its span_id is smaller.",
             nullable=True,
         ),
         Column("depth", I32, "Number of enclosing spans on the thread; 0 is outermost."),

@@ -1,6 +1,8 @@
 """Small programs for case tests: what host threads and devices did when, in µs, as a trace."""
 
-from collections.abc import Sequence
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from itertools import count
 from typing import Any
 
 import polars as pl
@@ -56,9 +58,10 @@ def program(
 ) -> Trace:
     """Return the trace of these spans, calls and kernels.
 
-    Spans nest by time; calls lie in the innermost one.
+    Spans are numbered within their rank, and nest by time; calls lie in the innermost one.
     """
-    spans = [row | {"span_id": number} for number, row in enumerate(spans)]
+    numbers: defaultdict[int, Iterator[int]] = defaultdict(count)
+    spans = [row | {"span_id": next(numbers[row.get("rank", 0)])} for row in spans]
     spans = [row | {"parent_id": _around(spans, row)} for row in spans]
     calls = [row | {"span_id": _around(spans, row)} for row in calls]
     return make_trace(spans=spans, api_calls=calls, kernels=list(kernels), **tables)

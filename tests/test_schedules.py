@@ -128,9 +128,14 @@ def trace_of(*schedules: Schedule, shift: int = 0, order: random.Random | None =
     for rows in (kernels, copies, calls, spans):
         if order is not None:
             order.shuffle(rows)
-    # Of two spans with the same times the first is the outer one.
-    spans.sort(key=lambda row: not row["name"].startswith("ProfilerStep"))
+    # A parent is an earlier span; of two spans with the same times the first is the outer one.
+    spans.sort(key=_outermost_first)
     return program(spans, calls, kernels, memcpys=copies)
+
+
+def _outermost_first(row: Row) -> tuple[int, int, int, bool]:
+    is_mark = row["name"].startswith("ProfilerStep")
+    return row["rank"], row["start_ns"], -row["duration_ns"], not is_mark
 
 
 def rows_of(schedule: Schedule, shift: int) -> tuple[list[Row], ...]:
