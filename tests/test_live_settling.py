@@ -59,7 +59,7 @@ def test_a_thread_may_fill_a_queue_in_a_pause() -> None:
     thread = threading.Thread(target=end.wait)
     thread.start()
     waiting = settling.Settling()
-    waiting.begin(10**12)
+    waiting.begin(10**12, 0)
     end.set()
     thread.join()
     assert not waiting.is_over()
@@ -86,10 +86,55 @@ def test_whole_turns_of_workers_stand_for_all_steps(monkeypatch: pytest.MonkeyPa
     # The last eight: two turns of 100 ms. Step 1 is the program's start.
     of_turns = {"mean": 25 * MS, "median": 25 * MS, "min": 25 * MS, "max": 25 * MS}
     assert times.facts()["unprofiled_step_ns"] == {"n": 8, "turn": 4, **of_turns}
+    times.turn = 16
+    assert times.facts()["unprofiled_step_ns"] is None
 
 
-def test_a_rank_of_a_job_counts_no_workers(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(settling, "active_children", lambda: [None] * 8)
-    assert settling.steps_in_a_turn() == 8
+def test_ranks_count_the_workers_of_their_loader_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Other processes of one rank would have it record other steps than the others."""
+    monkeypatch.setattr(settling, "active_children", lambda: [None] * 9)
+    assert settling.steps_in_a_turn(8) == 9
     monkeypatch.setattr(settling, "_is_in_job", lambda: True)
-    assert settling.steps_in_a_turn() == 1
+    assert settling.steps_in_a_turn(8) == 8
+    assert settling.steps_in_a_turn(0) == 1
+
+
+def test_ranks_settle_in_as_many_steps_each(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of two workers, four batches are ready after a pause, and more come meanwhile: six steps."""
+    monkeypatch.setattr(settling, "_is_in_job", lambda: True)
+    waiting = settling.Settling()
+    waiting.begin(10**12, 2)
+    states = []
+    for _ in range(7):
+        states.append(waiting.is_over())
+        waiting.end_step()
+        waiting.begin(10**12, 2) if len(states) == 2 else None
+    assert states == [False] * 6 + [True]
+    waiting.begin(10**12, 0)
+    assert waiting.is_over()
+
+
+LOADER = """
+import time, torch
+import torch.distributed as dist
+from torch.utils.data import DataLoader, Dataset
+class Batches(Dataset):
+    def __len__(self): return 200
+    def __getitem__(self, number): return torch.ones(8)
+dist.init_process_group("gloo", store=dist.HashStore(), rank=0, world_size=1)
+dist.get_world_size = lambda *_: 2
+net = torch.nn.Linear(8, 8)
+optimizer = torch.optim.SGD(net.parameters(), 0.1)
+for batch in DataLoader(Batches(), batch_size=4, num_workers=4):
+    net(batch).sum().backward()
+    optimizer.step()
+"""
+
+
+def test_a_rank_records_whole_turns_when_its_queue_is_empty(tmp_path: Path) -> None:
+    """Step 6 settles, and so do twelve more: three turns of four workers.
+
+    Three plain steps and one to warm up come before the second window, which is a turn.
+    """
+    done = run(tmp_path, LOADER, light=True)
+    assert any("recorded steps 22 to 25 again" in note for note in done.notes), done.notes

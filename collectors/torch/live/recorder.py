@@ -121,6 +121,7 @@ class Recorder:
         state = self._state()
         self.times.end(self.n, state, is_after=self._is_done)
         is_after = self._is_done and state in (PLAIN, SETTLING)
+        self._settling.end_step()
         self._n_after += is_after and self._settling.is_over()
         self.n += 1
         with self._telling():
@@ -133,7 +134,7 @@ class Recorder:
             self.finder.remove()
         pause_ns = time.perf_counter_ns() - ended_ns
         if self._is_done and pause_ns > LONG_PAUSE_NS:
-            self._settling.begin(pause_ns)
+            self._settling.begin(pause_ns, self.finder.n_workers)
         self._is_settled = self._settling.is_over()
         self.times.begin(self._state())
 
@@ -268,7 +269,7 @@ class Recorder:
     def _save(self, profiler: Any) -> None:
         """Write the trace and the modules' facts. Called in the step that ends the window."""
         self._is_done = True
-        self._turn = self.times.turn = steps_in_a_turn()
+        self._turn = self.times.turn = steps_in_a_turn(self.finder.n_workers)
         if self._calls is not None:
             self._calls.remove()
         self.finder.recorded()

@@ -1,7 +1,7 @@
 """Tell when a program that was held up does its usual steps again, and which steps stand for all.
 
-A rank of a job neither settles nor counts its workers: all ranks have to record the same steps, and
-each of them would decide by its own pauses and processes.
+All ranks of a job have to record the same steps. So they decide by what is equal for all of them:
+the number of workers of the loader, not their own pauses and processes.
 """
 
 from __future__ import annotations
@@ -16,6 +16,9 @@ from .at_exit import OWN_THREADS
 LONG_PAUSE_NS = 10_000_000
 """Pauses between steps that are shorter are the recorder's usual work, and fill no queue."""
 
+_JOB_TURNS = 3
+"""A loader has two batches per worker ready by default; workers go on while these are taken."""
+
 
 class Settling:
     """Wait for as long after a pause as the pause was, in which the main thread wrote a trace.
@@ -24,29 +27,43 @@ class Settling:
     ready what they otherwise wait for: they are no measure of the program, nor is a window that
     records them. A program that takes what is ready at twice the speed at which it is made, or
     faster, has emptied its queues in that time.
+
+    A rank of a job waits for a number of steps instead, `_JOB_TURNS` turns of its loader's workers.
     """
 
     def __init__(self) -> None:
         self._until_ns = 0
+        self._n_left = 0
 
-    def begin(self, pause_ns: int) -> None:
-        """Note a pause of the main thread that ends now and took `pause_ns`."""
-        if _has_producers() and not _is_in_job():
+    def begin(self, pause_ns: int, n_workers: int) -> None:
+        """Note a pause of the main thread that ends now and took `pause_ns`.
+
+        `n_workers` is the number of the loader's workers. In a job, a further pause while steps are
+        left does not count, as only this rank may have it.
+        """
+        if _is_in_job():
+            self._n_left = self._n_left or _JOB_TURNS * n_workers
+        elif _has_producers():
             self._until_ns = max(time.perf_counter_ns() + pause_ns, self._until_ns)
 
+    def end_step(self) -> None:
+        """Note that a step ends."""
+        self._n_left = max(self._n_left - 1, 0)
+
     def is_over(self) -> bool:
-        """Return whether enough time has passed for steps to take as long as before the pause."""
-        return time.perf_counter_ns() >= self._until_ns
+        """Return whether steps take as long again as before the pause."""
+        return not self._n_left and time.perf_counter_ns() >= self._until_ns
 
 
-def steps_in_a_turn() -> int:
+def steps_in_a_turn(n_workers: int) -> int:
     """Return the number of steps in which each worker process of a loader delivers one batch.
 
     The workers begin together, and so their batches may come in one burst, and the program waits
     once a turn. Only whole turns hold as many waits as the program has on average. A program
-    without processes of its own has a turn of one step.
+    without processes of its own has a turn of one step. In a job only `n_workers` count, those of
+    the loader that was last asked.
     """
-    return 1 if _is_in_job() else max(len(active_children()), 1)
+    return max(n_workers if _is_in_job() else len(active_children()), 1)
 
 
 def whole_turns(n_steps: int, turn: int) -> int:

@@ -121,8 +121,9 @@ class StepTimes:
         }
 
     def _run(self) -> list[_Timed]:
-        """Return the most plain steps that follow each other, in whole turns where there is one.
+        """Return the most plain steps that follow each other, in whole turns.
 
+        Less than a turn says nothing of its mean: it may hold a wait of the turn, or none.
         Of several such runs it is the last one, which is farthest from the program's start.
         """
         runs: list[list[_Timed]] = [[]]
@@ -132,7 +133,7 @@ class StepTimes:
             else:
                 runs.append([step])
         longest = max(reversed(runs), key=len)
-        return longest[len(longest) % self.turn if len(longest) >= self.turn else 0 :]
+        return longest[len(longest) % self.turn :]
 
     def whole(self) -> set[int]:
         """Return the steps that were recorded from beginning to end, or to the program's end."""

@@ -33,7 +33,8 @@ class StepFinder:
     program that has made an optimizer gets some calls to step it.
 
     Only one thread counts: the one seen first, or one that trains before it has begun or after it
-    has ended. `other_trainers` are threads that stepped an optimizer beside it. Evaluation before
+    has ended. `other_trainers` are threads that stepped an optimizer beside it. `n_workers` is the number
+    of workers of the data loader that it last asked for a batch. Evaluation before
     training has steps of its own. In a child process only an optimizer counts, as data loaders'
     workers call modules, too.
 
@@ -63,6 +64,7 @@ class StepFinder:
         self._n_undecided = 0
         self._called = False
         self._loads = False
+        self.n_workers = 0
         self._n_since_batch = 0
         self._is_tracing = False
         self._is_paused = False
@@ -189,6 +191,7 @@ class StepFinder:
         @functools.wraps(original)
         def following(iterator: Any) -> Any:
             if self._see() and not _has_given_all(iterator):
+                self.n_workers = iterator._num_workers
                 self._asked_for_batch()
             return original(iterator)
 
