@@ -214,11 +214,20 @@ def record(step: Step, path: Path) -> None:
     print(path.name, path.stat().st_size, flush=True)
 
 
+def run_unrecorded(step: Step, n_steps: int) -> None:
+    """Run steps as they are, for a capture from outside."""
+    for _ in range(n_steps):
+        step()
+        if ON_GPU:
+            torch.cuda.synchronize()
+
+
 def main() -> None:
     """Take all captures; one that fails is said, and the others go on."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n", 1)[0])
     parser.add_argument("--out", type=Path, required=True)
     parser.add_argument("--only", nargs="*", choices=PROGRAMS, default=list(PROGRAMS))
+    parser.add_argument("--unrecorded", type=int, metavar="STEPS")
     options = parser.parse_args()
     options.out.mkdir(parents=True, exist_ok=True)
     rank = int(os.environ["RANK"])
@@ -227,7 +236,11 @@ def main() -> None:
     mesh = init_device_mesh(DEVICE, (int(os.environ["WORLD_SIZE"]),))
     for name in options.only:
         try:
-            record(PROGRAMS[name](mesh), options.out / f"{name}.rank{rank}.pt.trace.json.gz")
+            step = PROGRAMS[name](mesh)
+            if options.unrecorded:
+                run_unrecorded(step, options.unrecorded)
+            else:
+                record(step, options.out / f"{name}.rank{rank}.pt.trace.json.gz")
         except Exception:  # noqa: BLE001 - the other programs are wanted all the same
             traceback.print_exc()
         dist.barrier()
