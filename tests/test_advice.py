@@ -598,3 +598,69 @@ def test_kernels_that_wait_for_pages_are_named() -> None:
     pages = [work(at, at + 100, None, **memory, size_bytes=4096) for at in (1_000, 2_900)]
     (only,) = (text for text in advise(busy(memcpys=pages)) if "managed memory" in text)
     assert "up to 1.00 ms a step (20%; see copy_cost)" in only
+
+
+def alternating(part_us: int, compute_us: int, **more: Any) -> Trace:
+    """Three steps, in each of which a copy or a collective runs alone, and then kernels."""
+    long_us = part_us + compute_us
+    marks = [mark(n, n * long_us, (n + 1) * long_us) for n in range(3)]
+    calls = [launch(n * long_us, n * long_us + 5) for n in range(3)]
+    kernels = [
+        work(n * long_us + part_us + k * fifth, n * long_us + part_us + (k + 1) * fifth, n)
+        for n in range(3)
+        for fifth in [compute_us // 5]
+        for k in range(5)
+    ]
+    parts = [work(n * long_us, n * long_us + part_us, n, step=n, **more) for n in range(3)]
+    if "direction" in more:
+        return program(
+            marks, calls, [row | {"step": row["api_call_id"]} for row in kernels], memcpys=parts
+        )
+    return program(marks, calls, kernels + parts)
+
+
+def test_overlap_hides_no_more_than_computing_lasts() -> None:
+    """9 ms of communication beside 1 ms of computing: 1 ms can be hidden, 8 ms remain."""
+    changes = list_changes(alternating(9_000, 1_000, is_communication=True, name="nccl"))
+    savings = {change.text.split()[0]: change.saving_ns for change in changes}
+    assert savings == {"Communicate": 8_000_000, "Overlap": 1_000_000}
+
+
+@pytest.mark.parametrize(
+    ("direction", "memory", "said"),
+    [("d2h", "pinned", "Copy results beside computing"), ("d2d", "device", "Copy less within")],
+)
+def test_copies_from_the_device_and_within_it(direction: str, memory: str, said: str) -> None:
+    kinds = {"direction": direction, "source_memory": "device", "destination_memory": memory}
+    trace = alternating(5_000, 3_000, **kinds, size_bytes=100_000_000)
+    (change,) = list_changes(trace)
+    assert change.text.startswith(said)
+    assert change.saving_ns == (5_000_000 if direction == "d2d" else 3_000_000)
+
+
+def test_input_that_is_copied_beside_computing_already() -> None:
+    """A copy of 6 ms lasts 2 ms longer than all kernels beside it: only a smaller one helps."""
+    starts = range(0, 18_000, 6_000)
+    trace = program(
+        [mark(n, at, at + 6_000) for n, at in enumerate(starts)],
+        [launch(at, at + 5) for at in starts],
+        [
+            work(at + 800 * k, at + 800 * (k + 1), n, step=n)
+            for n, at in enumerate(starts)
+            for k in range(5)
+        ],
+        memcpys=[
+            work(at, at + 6_000, n, step=n, direction="h2d", source_memory="pinned")
+            for n, at in enumerate(starts)
+        ],
+    )
+    (change,) = list_changes(trace)
+    assert change.text.startswith("Copy less input")
+    assert change.saving_ns == 2_000_000
+
+
+def test_copies_of_unknown_memory_are_named_by_their_way() -> None:
+    """Of a copy on an AMD device, the kind of the host's memory is not recorded."""
+    kinds = {"direction": "h2d", "source_memory": "unknown", "destination_memory": "device"}
+    trace = alternating(5_000, 3_000, **kinds)
+    assert verdict(trace)["what"].item() == "copies from the host to the device"

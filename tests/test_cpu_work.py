@@ -104,7 +104,9 @@ def test_a_program_that_reads_single_values_is_told_so() -> None:
 def test_one_read_a_step_is_once_a_step() -> None:
     reads = [op(1_000 * i, 1_000 * i + 900, "aten::item", "[[]]", step=i) for i in range(10)]
     trace = process(*(step(i, 1_000 * i, 1_000 * i + 1_000) for i in range(10)), *reads)
-    assert make_answer(trace).place == "in aten::item, once a step"
+    answer = make_answer(trace)
+    assert answer.place == "in aten::item, once a step"
+    assert answer.changes[0].text == "read the value back only every few steps"
 
 
 def test_reads_of_any_line_are_reads() -> None:

@@ -123,8 +123,11 @@ def _of_all(trace: Trace, judged: Sequence[RankTime], row: dict[str, Any]) -> An
 
     Ranks of a balanced pipeline wait as its schedule has them, and not for the slowest.
     """
-    bound = str(row["bound"])
-    rows = verdict(trace).filter(pl.col("bound") == bound).sort("rank")
+    rows = verdict(trace).sort("rank")
+    bounds = rows["bound"].to_list()
+    # A loss that all ranks share may be less than what each of them computes.
+    bound = row["bound"] if row["bound"] in bounds else max(bounds, key=bounds.count)
+    rows = rows.filter(pl.col("bound") == bound)
     ranks = [rank for rank in judged if rank.rank in {*rows["rank"]}] or [*judged]
     together = mean_rank(ranks)
     bar = program_bar(together)
@@ -139,7 +142,7 @@ def _of_all(trace: Trace, judged: Sequence[RankTime], row: dict[str, Any]) -> An
     return Answer(
         f"{which} {sentence[:1].lower()}{sentence[1:]}",
         place=place_text(what),
-        details=() if bubble is None else (bubble,),
+        details=(*_culprit(row), *([] if bubble is None else [bubble])),
         bars=(bar,),
         changes=changes,
         no_change=None if changes else _MORE_MICROBATCHES if bubble else no_change(together),
@@ -147,6 +150,13 @@ def _of_all(trace: Trace, judged: Sequence[RankTime], row: dict[str, Any]) -> An
         doubts=incomplete(trace),
         sections=next_sections(together, bound),
     )
+
+
+def _culprit(row: dict[str, Any]) -> tuple[str, ...]:
+    """Say what else costs the job much, where that is less than what all ranks lose."""
+    if row["second"] != _STRAGGLER:
+        return ()
+    return (str(row["evidence"]).partition("; ")[2],)
 
 
 def _named(ranks: Sequence[RankTime]) -> str:

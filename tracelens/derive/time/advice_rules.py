@@ -12,7 +12,7 @@ from tracelens.derive.kernels.large_scores import has_large_scores
 from tracelens.derive.kernels.pinned_copies import LARGE_COPY, pinned_bytes_per_s
 from tracelens.derive.processes.cpu_work import COPY
 from tracelens.derive.time.bounds import INSIDE_OP, UNRECORDED
-from tracelens.derive.time.cpu_only import busiest_places, reads_of
+from tracelens.derive.time.cpu_only import busiest_places, count_reads, reads_of
 from tracelens.derive.time.graph_use import GraphUse, graph_use, op_of_changing_sizes
 from tracelens.derive.time.host_waits import WAITS
 from tracelens.derive.time.judged_program import JudgedProgram
@@ -229,9 +229,21 @@ def _reads(program: JudgedProgram) -> Rule | None:
     reads = reads_of(program.places_of("launch"))
     if not reads:
         return None
+    n_reads = sum(count_reads(program.trace, rank) for rank in program.trace.manifest.ranks)
     text = "Read values back less often: .item() once a step, or .tolist() for many at once"
+    if n_reads <= program.n_steps:
+        text = "Read the value back only every few steps"
     ns = sum(ns for _, ns in reads)
     return Rule(ns, text, "launch", "idle_gaps", is_of_host=True, places=reads)
+
+
+def _hideable_ns(program: JudgedProgram, part: str) -> int:
+    """Return the most of a part (communication or copy) that can run beside computing instead.
+
+    No more can be hidden than there is computing beside which nothing of the part runs yet.
+    """
+    free_ns = max(program.parts["compute"] - program.hidden.get(part, 0), 0)
+    return min(program.parts[part], free_ns)
 
 
 def _process_copies(program: JudgedProgram) -> Iterator[Rule]:
@@ -280,9 +292,12 @@ def _copies(program: JudgedProgram) -> Iterator[Rule]:
     )
     words = "Pin the host memory of copies to the device, and copy with non_blocking=True"
     yield Rule(pageable, words, "copy", "copy_cost", expression="pinned")
-    beside = min(others, program.parts["compute"])
+    beside = min(others, _hideable_ns(program, "copy"))
     words = "Copy input beside computing: on a stream of its own, a step ahead"
     yield Rule(beside, words, "copy", "copy_cost")
+    if others > 2 * beside:
+        words = "Copy less input: as a narrower type, or keep on the device what is used again"
+        yield Rule(others - beside, words, "copy", "copy_cost")
     casts = casts_after_copies(program.trace).join(copies, on=["rank", "memcpy_id"])
     wide = 1 - written_bytes / read_bytes
     widens = read_bytes > written_bytes
@@ -309,6 +324,31 @@ def _downloads(program: JudgedProgram) -> Iterator[Rule]:
     saved_ns = copies.select((exposed_ns - pinned_ns).clip(0).sum()).item()
     words = "Copy results into pinned memory: to pageable memory they go through a buffer"
     yield Rule(int(saved_ns), words, "copy", "copy_cost")
+
+
+def _other_copies(program: JudgedProgram) -> Iterator[Rule]:
+    """Advise on copies within the device, and on large ones from pinned memory to the host.
+
+    They count as far as no kernel runs beside them.
+    """
+    columns = ("rank", "device_id", "step", "direction", "destination_memory", "size_bytes")
+    copies = program.trace.select("memcpys", *columns, "start_ns", "duration_ns")
+    is_large = pl.col("size_bytes") > LARGE_COPY
+    copies = copies.filter(program.is_judged & is_large & pl.col("direction").is_in(["d2d", "d2h"]))
+    if copies.is_empty():
+        return
+    kernels = program.trace.select("kernels", "rank", "device_id", "start_ns", "duration_ns")
+    exposed_ns = pl.col("duration_ns") - covered_ns(copies, kernels, ["rank", "device_id"])
+    copies = copies.with_columns(exposed_ns=exposed_ns)
+    is_within = pl.col("direction") == "d2d"
+    is_download = (pl.col("direction") == "d2h") & (pl.col("destination_memory") != "pageable")
+    within, downloads = (
+        int(copies.filter(kind)["exposed_ns"].sum()) for kind in (is_within, is_download)
+    )
+    words = "Copy less within the device: clone(), contiguous() and cat() copy; write in place"
+    yield Rule(within, words, "copy", "top_ops")
+    words = "Copy results beside computing: on a stream of its own, and wait for them later"
+    yield Rule(min(downloads, _hideable_ns(program, "copy")), words, "copy", "copy_cost")
 
 
 def _pages(program: JudgedProgram) -> Iterator[Rule]:
@@ -387,8 +427,15 @@ def _attention(program: JudgedProgram) -> Iterator[Rule]:
 
 def _communication(program: JudgedProgram) -> Iterator[Rule]:
     """Advise on communication that no computation hides, and on waiting for other ranks."""
+    beside = _hideable_ns(program, "communication")
     words = "Overlap communication with computing (buckets, a later wait)"
-    yield Rule(program.parts["communication"], words, "communication", "time_breakdown")
+    yield Rule(beside, words, "communication", "time_breakdown")
+    if program.parts["communication"] > 2 * beside:
+        words = (
+            "Communicate less: gradient accumulation, a narrower type, fewer and larger messages"
+        )
+        rest = program.parts["communication"] - beside
+        yield Rule(rest, words, "communication", "time_breakdown")
     words = "Give all ranks equally much to do: collectives wait for the slowest rank"
     yield Rule(program.parts["waiting"], words, "waiting", "waiting")
 
@@ -399,6 +446,7 @@ RULES = (
     _process_copies,
     _copies,
     _downloads,
+    _other_copies,
     _pages,
     _optimizer,
     _layout,

@@ -14,6 +14,15 @@ Places = dict[tuple[int, str], str]
 """The place of a part of time, by rank and part."""
 
 _LONGEST_NAME = 60
+_WAYS = {
+    "h2d": "from the host to the device",
+    "d2h": "from the device to the host",
+    "d2d": "within the device",
+    "p2p": "from device to device",
+    "h2h": "within the host",
+    "unknown": "of an unknown direction",
+}
+"""Directions of copies in words, for copies of which the kind of memory is not recorded."""
 
 
 def bound_places(model: TimeModel) -> Places:
@@ -55,7 +64,13 @@ def _copies(model: TimeModel) -> Places:
     """Describe, per rank, the kind of copy that takes most time; setting memory is one."""
     kind = ["direction", "source_memory", "destination_memory"]
     copies = _in_program(model, "memcpys", *kind)
-    words = pl.format("{} copies from {} to {} memory", *kind)
+    is_unknown = (pl.col(kind[1]) == "unknown") | (pl.col(kind[2]) == "unknown")
+    way = pl.col(kind[0]).cast(pl.String).replace(_WAYS)
+    words = (
+        pl.when(is_unknown)
+        .then(pl.format("copies {}", way))
+        .otherwise(pl.format("{} copies from {} to {} memory", *kind))
+    )
     sets = _in_program(model, "memsets").with_columns(what=pl.lit("memsets"))
     work = pl.concat(
         [

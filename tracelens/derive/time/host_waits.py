@@ -7,7 +7,8 @@ WAITS = (
     r"(?:\((?:defined at )?\d+\))?: "
     r"(?:get|wait|wait_for|join|select|poll|accept|recv\w*|read\w*|acquire|communicate)$"
     r"|(?:^|> )subprocess\.py(?:\((?:defined at )?\d+\))?: (?:run|call|check_call|check_output)$"
-    r"|(?:^|> )(?:sleep|select\.\w+|lock\.acquire|_thread\.lock\.acquire)$"
+    r"|(?:^|> )(?:sleep|select\.\w+|lock\.acquire|_thread\.lock\.acquire"
+    r"|<method 'acquire' of '_thread\.(?:lock|RLock)' objects>)$"
 )
 """Places at which the host only waits: for a message, a lock or a point in time."""
 

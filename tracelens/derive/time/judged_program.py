@@ -1,7 +1,7 @@
 """Collect the data for advice: judged time of all ranks, places of idle time, and kernels."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import polars as pl
 
@@ -12,7 +12,7 @@ from tracelens.derive.time.program_phases import in_program
 from tracelens.derive.time.rank_time import rank_times
 from tracelens.derive.time.step_table import activities_of
 from tracelens.schemas.host import CAUSES
-from tracelens.schemas.results.time import PARTS
+from tracelens.schemas.results.time import PARTS, PROGRAM
 from tracelens.trace import Trace
 
 PYTHON_NS = (200, 2_000)
@@ -41,7 +41,7 @@ class JudgedProgram:
     `n_steps` and `step_ns` are over all ranks: the number of steps, and their mean time on one
     device; without steps, the mean judged time of a device. `is_judged` is a condition for device
     work, see `in_program`. `is_measured`: the time of a step without the profiler is known for each
-    rank.
+    rank. `hidden` is the time of communication and of copies beside other work.
     """
 
     trace: Trace
@@ -52,6 +52,7 @@ class JudgedProgram:
     step_ns: int
     is_judged: pl.Expr
     is_measured: bool
+    hidden: dict[str, int] = field(default_factory=dict)
 
     @property
     def total_ns(self) -> int:
@@ -109,7 +110,17 @@ def judge_program(model: TimeModel) -> JudgedProgram:
         step_ns=round(of_devices / max(n_steps or len(ranks), 1)),
         is_judged=is_judged,
         is_measured=all(rank.unprofiled_ns is not None for rank in ranks),
+        hidden=_hidden(model),
     )
+
+
+def _hidden(model: TimeModel) -> dict[str, int]:
+    """Sum the program's time of communication and of copies beside other work."""
+    windows = model.device.filter(phase=PROGRAM)
+    return {
+        part: int((windows[f"{part}_ns"] - windows[f"exposed_{part}_ns"]).sum())
+        for part in ("communication", "copy")
+    }
 
 
 def _kernels(trace: Trace, is_judged: pl.Expr) -> pl.DataFrame:
