@@ -26,10 +26,13 @@ announce:
 # Many tests wait for a program: three processes keep two cores busy. Each takes 10 s to import all tests, so CI, which
 # runs other checks at the same time, asks for two.
 WORKERS ?= 3
+# With one thread of Polars in each process: with more, two workers on two cores took a third more processor time for small
+# tables (44 s for 33 s in two files of tests). The run with captures and test-lowest use as many threads as users do.
+ONE_THREAD := POLARS_MAX_THREADS=1
 PYTEST = -m pytest --dist loadfile --no-loadscope-reorder -n $(WORKERS)
 # First as in a clone that has no captures beside it; then what those add, where they are: the tests that did not pass.
 pytest: $(VENV)/installed-for-tests
-	TRACELENS_CAPTURES=/nowhere $(BIN)/python $(PYTEST) -m 'not exhaustive' -p tests.two_runs --note-passed build/passed.txt
+	$(ONE_THREAD) TRACELENS_CAPTURES=/nowhere $(BIN)/python $(PYTEST) -m 'not exhaustive' -p tests.two_runs --note-passed build/passed.txt
 	$(BIN)/python $(PYTEST) -m 'not exhaustive' -p tests.two_runs --leave-out build/passed.txt
 
 # With what takes long and catches nothing that another test misses.
