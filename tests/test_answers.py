@@ -22,7 +22,7 @@ from tracelens.derive.replay.advised import list_changes
 from tracelens.derive.replay.unprofiled import UnprofiledStep
 from tracelens.derive.time.host_waits import is_wait
 from tracelens.derive.time.model import time_model
-from tracelens.derive.time.rank_time import step_sentences
+from tracelens.derive.time.step_sentences import step_sentences
 from tracelens.trace import Trace
 from tracelens.views.answer_text import answer_text
 from tracelens.views.values import ELLIPSIS

@@ -14,7 +14,7 @@ from tracelens.analyses import idle_gaps, time_breakdown, verdict
 from tracelens.analyses.verdict import notes
 from tracelens.derive.time.model import time_model
 from tracelens.derive.time.program_phases import in_program, phases, program_steps
-from tracelens.derive.time.rank_time import step_sentences
+from tracelens.derive.time.step_sentences import step_sentences
 from tracelens.derive.time.step_table import steps_of
 from tracelens.trace import Trace
 
@@ -202,9 +202,7 @@ def test_a_file_that_is_cut_while_work_runs_ends_the_step_there() -> None:
         (1, "program", 4_000, 6_000),
         (None, "later_work", 6_000, 12_000),
     ]
-    assert program_steps(steps_of(trace), phases(trace))["step"].to_list() == [
-        0
-    ]  # the other one is not whole
+    assert program_steps(trace)["step"].to_list() == [0]  # the other one is not whole
     said = " ".join(notes(trace, verdict(trace)))
     assert "For the last 6.00 ms the device ran work whose end the trace does not hold" in said
     assert "Step 1 (2.00 ms): the trace ends within it" in said
@@ -343,7 +341,7 @@ def test_a_first_step_with_start_up_is_not_the_program() -> None:
     trace = program(spans, calls, every)
     assert [phase for _, phase, *_ in found(trace)] == ["start_up", "program", "program"]
     assert shares(trace) == ("compute", 0.998)
-    assert program_steps(steps_of(trace), phases(trace))["step"].to_list() == [1, 2]
+    assert program_steps(trace)["step"].to_list() == [1, 2]
     assert "Step 0 (810.00 ms): start-up" in " ".join(notes(trace, verdict(trace)))
 
 

@@ -1,8 +1,9 @@
 """How long steps take, in words."""
 
 from tests.programs import mark, program, work
-from tracelens.derive.time.model import TimeModel, time_model
-from tracelens.derive.time.rank_time import step_sentences, step_times
+from tracelens.derive.time.model import time_model
+from tracelens.derive.time.step_sentences import step_sentences
+from tracelens.derive.time.time_parts import TimeModel, step_times
 
 
 def steps(*lengths: int, rank: int = 0) -> list[dict[str, object]]:

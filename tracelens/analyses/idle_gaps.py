@@ -3,11 +3,12 @@
 import polars as pl
 
 from tracelens.analyses.analysis import Analysis, Bars, Chart, Parallel, named
-from tracelens.derive.events.api_names import waits_for_device
+from tracelens.derive.events.api_names import WAITS_FOR_DEVICE
 from tracelens.derive.time.activity_places import PROFILER
 from tracelens.derive.time.frame_lines import DEFINED
-from tracelens.derive.time.model import SLOWED, time_model
+from tracelens.derive.time.model import time_model
 from tracelens.derive.time.step_table import require_time
+from tracelens.derive.time.time_parts import SLOWED
 from tracelens.schemas.results.time import IDLE_GAPS, PARTS
 from tracelens.trace import Trace
 
@@ -75,7 +76,8 @@ def _calls_that_matter(trace: Trace) -> list[str]:
     sums = sums.cast({pl.Categorical: pl.String})
     # StreamWaitEvent makes a stream wait, not the host; some copies make the host wait.
     other = pl.when(pl.col("kind") == "sync").then(pl.lit("other")).otherwise("kind")
-    kind = pl.when(waits_for_device(pl.col("api"))).then(pl.lit("sync")).otherwise(other)
+    waits = pl.col("api").str.contains(WAITS_FOR_DEVICE)
+    kind = pl.when(waits).then(pl.lit("sync")).otherwise(other)
     by_kind = sums.group_by(kind.alias("kind")).agg(
         pl.col("n", "total").sum(), pl.col("longest").max()
     )

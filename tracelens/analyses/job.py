@@ -19,9 +19,9 @@ from tracelens.derive.time.bounds import PART_WORDS
 from tracelens.derive.time.culprit_costs import LINK, NETWORK, Culprit, Culprits
 from tracelens.derive.time.culprits import find_culprits
 from tracelens.derive.time.late_ranks import BLAMED, IDLE
-from tracelens.derive.time.model import TimeModel, time_model
-from tracelens.derive.time.rank_time import RankTime, rank_times
+from tracelens.derive.time.model import time_model
 from tracelens.derive.time.step_table import require_time
+from tracelens.derive.time.time_parts import RankTime, TimeModel, rank_times
 from tracelens.schemas.results.ranks import JOB
 from tracelens.schemas.results.time import PARTS
 from tracelens.trace import Trace

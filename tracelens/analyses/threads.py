@@ -12,7 +12,7 @@ from tracelens.derive.columns.intervals import END, covered_by, union
 from tracelens.derive.columns.lookup import by_value
 from tracelens.derive.columns.per_unique import each_once, matching
 from tracelens.derive.columns.ratios import over
-from tracelens.derive.events.api_names import waits_for_device
+from tracelens.derive.events.api_names import WAITS_FOR_DEVICE
 from tracelens.derive.time.program_phases import program
 from tracelens.errors import MissingTableError
 from tracelens.schemas.results.calls import THREADS
@@ -140,7 +140,7 @@ def _read_spans(trace: Trace, threads: _Threads) -> None:
 
 def _read_calls(trace: Trace, threads: _Threads) -> None:
     for rank, calls in _chunks(trace, "api_calls", "api"):
-        waits = each_once(calls["api"], waits_for_device)
+        waits = each_once(calls["api"], lambda apis: apis.str.contains(WAITS_FOR_DEVICE))
         part = pl.when(waits).then(_PARTS.index("wait")).otherwise(_PARTS.index("api"))
         _take(threads, rank, calls.select(*_COLUMNS, part=part))
 

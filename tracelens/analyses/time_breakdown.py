@@ -3,14 +3,18 @@
 import polars as pl
 
 from tracelens.analyses.analysis import Analysis, Chart, Parallel, SplitBars, named
+from tracelens.derive.columns.ratios import over
 from tracelens.derive.time.cpu_only import process_sentences
 from tracelens.derive.time.model import time_model
 from tracelens.derive.time.phase_sentences import phase_sentences
-from tracelens.derive.time.rank_time import step_sentences, with_shares
+from tracelens.derive.time.step_sentences import step_sentences
 from tracelens.derive.time.step_table import require_time
+from tracelens.derive.time.time_parts import SLOWED, TimeModel
 from tracelens.schemas.host import CAUSES
 from tracelens.schemas.results.time import PROGRAM, TIME_BREAKDOWN
 from tracelens.trace import Trace
+
+_SHARES = ("compute", "exposed_communication", "exposed_copy", "idle")
 
 
 def time_breakdown(trace: Trace) -> pl.DataFrame:
@@ -22,7 +26,32 @@ def time_breakdown(trace: Trace) -> pl.DataFrame:
     Raises MissingTableError without kernels and ops.
     """
     require_time(trace, "time_breakdown")
-    return with_shares(time_model(trace))
+    return _with_shares(time_model(trace))
+
+
+def _with_shares(model: TimeModel) -> pl.DataFrame:
+    """Return the model's windows with all columns of TIME_BREAKDOWN.
+
+    Shares are of the time without the profiler's work.
+    """
+    marked = model.device.drop_nulls("step")["rank"].unique()
+    is_marked = pl.col("rank").is_in(marked.implode())
+    kept = pl.DataFrame(
+        [*model.kept_shares().items()],
+        schema={"rank": pl.Int32, "kept": pl.Float64},
+        orient="row",
+    ).filter(is_marked)
+    windows = model.device.join(kept, on="rank", how="left", maintain_order="left")
+    profiler_ns = pl.col("profiler_ns")
+    slowed = pl.sum_horizontal(f"idle_{part}_ns" for part in SLOWED) - profiler_ns
+    kept_frac = pl.col("kept").fill_null(1.0)
+    added = (slowed * (1 - kept_frac)).round().cast(pl.Int64)
+    windows = windows.with_columns(profiler_ns=profiler_ns + added)
+    unprofiled = pl.col("window_ns") - profiler_ns
+    measures = {name: pl.col(f"{name}_ns") for name in _SHARES}
+    measures["idle"] -= profiler_ns
+    shares = {f"{name}_frac": over(ns, unprofiled) for name, ns in measures.items()}
+    return TIME_BREAKDOWN.conform(windows.with_columns(**shares))
 
 
 def notes(trace: Trace, frame: pl.DataFrame) -> list[str]:  # noqa: ARG001 - every notes function takes both

@@ -4,8 +4,8 @@ import polars as pl
 
 from tracelens.analyses.analysis import Analysis, Parallel
 from tracelens.derive.replay.unprofiled import LARGEST_ERROR, UnprofiledStep, unprofiled_steps
-from tracelens.derive.time.program_phases import phases, program_steps
-from tracelens.derive.time.step_table import require_time, steps_of
+from tracelens.derive.time.program_phases import program_steps
+from tracelens.derive.time.step_table import require_time
 from tracelens.schemas.results.replay import UNPROFILED_STEP
 from tracelens.trace import Trace
 
@@ -45,7 +45,7 @@ def notes(trace: Trace, frame: pl.DataFrame) -> list[str]:
         ]
     several = len(trace.manifest.ranks) > 1
     steps = list(unprofiled_steps(trace).values())[:_FIRST_RANKS]
-    judged = program_steps(steps_of(trace), phases(trace))
+    judged = program_steps(trace)
     medians = dict(judged.group_by("rank").agg(pl.col("duration_ns").median()).iter_rows())
     sentences = []
     for step in steps:

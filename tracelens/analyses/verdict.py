@@ -13,8 +13,9 @@ from tracelens.derive.time.graph_use import GraphUse, count_captured, graph_use,
 from tracelens.derive.time.migrations import WAITS_DOMINATE, page_waits
 from tracelens.derive.time.model import time_model
 from tracelens.derive.time.phase_sentences import phase_sentences
-from tracelens.derive.time.rank_time import RankTime, rank_times, step_sentences
+from tracelens.derive.time.step_sentences import step_sentences
 from tracelens.derive.time.step_table import require_time
+from tracelens.derive.time.time_parts import RankTime, rank_times
 from tracelens.schemas.results.time import IDLE_PARTS, VERDICT
 from tracelens.trace import Trace
 

@@ -7,7 +7,7 @@ from tracelens.derive.ranks.clocks import doubt_of
 from tracelens.derive.ranks.collective_wait import waits_by_step
 from tracelens.derive.ranks.collectives import require_matched
 from tracelens.derive.time.model import time_model
-from tracelens.derive.time.rank_time import rank_times
+from tracelens.derive.time.time_parts import rank_times
 from tracelens.schemas.results.ranks import WAITING
 from tracelens.trace import Trace
 

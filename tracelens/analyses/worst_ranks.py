@@ -6,9 +6,10 @@ from tracelens.analyses.analysis import Analysis, Parallel, Scope
 from tracelens.derive.ranks.collectives import require_ranks
 from tracelens.derive.time.culprit_costs import LINK, NETWORK
 from tracelens.derive.time.culprits import find_culprits
-from tracelens.derive.time.model import TimeModel, time_model
+from tracelens.derive.time.model import time_model
 from tracelens.derive.time.rank_steps import rank_averages
 from tracelens.derive.time.step_table import require_time
+from tracelens.derive.time.time_parts import TimeModel
 from tracelens.schemas.results.time import IDLE_PARTS, PARTS
 from tracelens.storage.table import Column, Table
 from tracelens.trace import Trace

@@ -15,8 +15,8 @@ from tracelens.derive.comparing.significance import DEFAULT, REASON_TOO_FEW, Rul
 from tracelens.derive.layers.compilation import other_device, shows_compilation
 from tracelens.derive.layers.graph_replay import has_replays
 from tracelens.derive.time.model import time_model
-from tracelens.derive.time.rank_time import rank_times
 from tracelens.derive.time.step_table import steps_of
+from tracelens.derive.time.time_parts import rank_times
 from tracelens.errors import MissingTableError
 from tracelens.trace import Trace
 

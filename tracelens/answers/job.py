@@ -24,8 +24,8 @@ from tracelens.derive.rank_ranges import list_ranks
 from tracelens.derive.time.activity_places import PROFILER
 from tracelens.derive.time.culprit_costs import Culprit
 from tracelens.derive.time.culprits import find_culprits
-from tracelens.derive.time.model import TimeModel, time_model
-from tracelens.derive.time.rank_time import RankTime, rank_times
+from tracelens.derive.time.model import time_model
+from tracelens.derive.time.time_parts import RankTime, TimeModel, rank_times
 from tracelens.schemas.results.time import PARTS
 from tracelens.trace import Trace
 

@@ -30,9 +30,9 @@ from tracelens.derive.time.bounds import INSIDE_OP, PART_WORDS, PROCESS_WORDS, U
 from tracelens.derive.time.cpu_only import READS, count_reads, reads_of, unseen_device
 from tracelens.derive.time.graph_use import count_captured, is_capture
 from tracelens.derive.time.host_waits import is_wait
-from tracelens.derive.time.model import TimeModel, time_model
-from tracelens.derive.time.rank_time import RankTime, mark_times, rank_times, step_times
+from tracelens.derive.time.model import time_model
 from tracelens.derive.time.sm_use import sm_use
+from tracelens.derive.time.time_parts import RankTime, TimeModel, mark_times, rank_times, step_times
 from tracelens.schemas.results.time import IDLE_PARTS
 from tracelens.trace import Trace
 

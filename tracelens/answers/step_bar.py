@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 from tracelens.answers.answer import REST, WAIT, WORK, Bar, Part
 from tracelens.derive.time.bounds import PART_WORDS, PROCESS_WORDS
-from tracelens.derive.time.rank_time import RankTime
+from tracelens.derive.time.time_parts import RankTime
 
 _MOST_PARTS = 4
 _SMALL = 0.01

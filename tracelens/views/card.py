@@ -5,8 +5,7 @@ from collections.abc import Sequence
 
 import polars as pl
 
-from tracelens.derive.time.model import TimeModel
-from tracelens.derive.time.rank_time import mark_times, step_times
+from tracelens.derive.time.time_parts import TimeModel, mark_times, step_times
 from tracelens.trace import Trace
 from tracelens.views.values import quantity
 

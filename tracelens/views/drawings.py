@@ -9,8 +9,8 @@ import polars as pl
 from tracelens.derive.layers.icicle import kernel_paths
 from tracelens.derive.rank_ranges import list_ranks
 from tracelens.derive.stacks.stack_listing import first_hits, pair_stacks, side_by_side
-from tracelens.derive.time.model import TimeModel
 from tracelens.derive.time.rank_steps import HeatMap, heat_map, ranks_to_draw
+from tracelens.derive.time.time_parts import TimeModel
 from tracelens.derive.time.timeline import Timeline, draw_timelines, ranks_alone, steps_to_draw
 from tracelens.report import Report
 from tracelens.schemas.results.replay import CRITICAL_PATH

@@ -6,7 +6,7 @@ import polars as pl
 
 from tracelens.derive.time.bar_details import DETAILS
 from tracelens.derive.time.event_bars import BARS
-from tracelens.derive.time.model import TimeModel
+from tracelens.derive.time.time_parts import TimeModel
 from tracelens.derive.time.timeline import DrawnStep, Timeline
 from tracelens.report import Report
 from tracelens.schemas.results.replay import STRETCHES

@@ -15,7 +15,7 @@ from tracelens.derive.calls.op_catalog import OTHER, VIEWS
 from tracelens.derive.calls.search import Call, Have, Part, Search, places_of
 from tracelens.derive.calls.sequence import Advised, advise_calls
 from tracelens.derive.time.model import time_model
-from tracelens.derive.time.rank_time import rank_times
+from tracelens.derive.time.time_parts import rank_times
 from tracelens.trace import Trace
 
 TRANSFORMS = ("to_nhwc", "to_nchw")

@@ -32,6 +32,17 @@ _KINDS = (
     ("sync", r"^(ur|pi)(QueueFinish|EventWait|EventsWait)|^ze\w+Synchronize"),
     ("memory", r"^(ur|pi)(ext)?USM\w*(Alloc|Free)|^zeMem(Alloc|Free)"),
 )
+WAITS_FOR_DEVICE = (
+    r"^(cuda|cu|hip)(Device|Stream|Event|Ctx|Context|Thread)Synchronize"
+    r"|^(cuda|cu|hip)Memcpy(\dD|[HDA]to[HDA]|With|ToSymbol|FromSymbol|Peer|ToArray|FromArray)*"
+    r"(Stream|Array)?(_v\d+)?(_pt(ds|sz))?$"
+    r"|^(ur|pi)(QueueFinish|EventWait|EventsWait)|^ze\w+Synchronize"
+)
+"""Pattern of functions that return only when device work is done.
+
+They are synchronisations, and copies that are not asynchronous. StreamWaitEvent makes a stream
+wait, not the host.
+"""
 
 
 def strip_version(raw: pl.Expr) -> pl.Expr:
@@ -53,16 +64,4 @@ def api_kind(api: pl.Expr) -> pl.Expr:
         pl.when(api.is_null())
         .then(pl.lit("unknown"))
         .otherwise(pl.coalesce(*known, pl.lit("other")))
-    )
-
-
-def waits_for_device(api: pl.Expr) -> pl.Expr:
-    """Return whether a function returns only when device work is done.
-
-    Such functions are synchronisations, and copies that are not asynchronous. StreamWaitEvent makes
-    a stream wait, not the host.
-    """
-    return api.str.contains(
-        r"^(cuda|cu|hip)(Device|Stream|Event|Ctx|Context|Thread)Synchronize|^(cuda|cu|hip)Memcpy(\dD|[HDA]to[HDA]|With|ToSymbol|FromSymbol|Peer|ToArray|FromArray)*(Stream|Array)?(_v\d+)?(_pt(ds|sz))?$"
-        r"|^(ur|pi)(QueueFinish|EventWait|EventsWait)|^ze\w+Synchronize"
     )

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 import polars as pl
 
-from tracelens.derive.events.api_names import waits_for_device
+from tracelens.derive.events.api_names import WAITS_FOR_DEVICE
 
 LATE_NS = 100_000
 """Work that starts this long after its launching call returned waited for something.
@@ -159,7 +159,7 @@ class CaptureEdges:
         calls = self.calls.filter(pl.col("api_call_id") < first)
         api = pl.col("api").cast(pl.String)
         is_long = pl.col("duration_ns") >= LATE_NS
-        waits = calls.filter(waits_for_device(api), is_long)
+        waits = calls.filter(api.str.contains(WAITS_FOR_DEVICE), is_long)
         launched = [part.drop_nulls("api_call_id")["start_ns"].min() for part in self.parts]
         first_work = min(start for start in launched if isinstance(start, int))
         waits = waits.filter(pl.col("kind") == "sync", first_work >= _END)

@@ -12,7 +12,7 @@ from tracelens.derive.time.advice import Change, largest_changes
 from tracelens.derive.time.advice_rules import RULES
 from tracelens.derive.time.judged_program import judge_program
 from tracelens.derive.time.model import time_model
-from tracelens.derive.time.rank_time import WORTH_IT
+from tracelens.derive.time.time_parts import WORTH_IT
 from tracelens.errors import MissingTableError, UsageError
 from tracelens.trace import Trace
 

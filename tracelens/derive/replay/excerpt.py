@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import polars as pl
 
-from tracelens.derive.events.api_names import waits_for_device
+from tracelens.derive.events.api_names import WAITS_FOR_DEVICE
 from tracelens.derive.time.step_table import steps_of
 from tracelens.trace import Trace
 
@@ -238,7 +238,7 @@ def _calls(trace: Trace, where: pl.Expr, origin: int) -> tuple[pl.DataFrame, pl.
         span_id="span_id",
         site_id="site_id",
     ).sort("start", "end", descending=[False, True])
-    calls = calls.with_columns(waits=waits_for_device(api))
+    calls = calls.with_columns(waits=api.str.contains(WAITS_FOR_DEVICE))
     key = ("process_id", "thread_id")
     reached = end.cum_max().shift(1).over(key)
     is_outer = ((end > reached) | reached.is_null()).fill_null(value=True)

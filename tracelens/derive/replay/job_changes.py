@@ -14,7 +14,8 @@ from tracelens.derive.time.culprit_costs import LINK, NETWORK, Culprit, delays_o
 from tracelens.derive.time.culprits import find_culprits
 from tracelens.derive.time.job_replay import Removal, Replay, prepare_replay
 from tracelens.derive.time.late_ranks import own_delays
-from tracelens.derive.time.model import TimeModel, time_model
+from tracelens.derive.time.model import time_model
+from tracelens.derive.time.time_parts import TimeModel
 from tracelens.errors import UsageError
 from tracelens.trace import Trace
 

@@ -17,9 +17,9 @@ from tracelens.derive.replay.costs import (
     weights_of_scenarios,
 )
 from tracelens.derive.replay.replay import Replay, replay_error_frac, replays, steady_step_ns
-from tracelens.derive.time.program_phases import phases, program_steps
-from tracelens.derive.time.rank_time import RankTime
-from tracelens.derive.time.step_table import activities_of, steps_of
+from tracelens.derive.time.program_phases import program_steps
+from tracelens.derive.time.step_table import activities_of
+from tracelens.derive.time.time_parts import RankTime
 from tracelens.trace import Trace
 
 _UNEVEN = 0.25
@@ -70,7 +70,7 @@ def _of_all(trace: Trace) -> dict[int, UnprofiledStep]:
     # A loader gives some batches at once and has others waited for: only the mean says how long.
     is_uneven = (ns.median() / ns.mean() - 1).abs() > _UNEVEN
     usual = pl.when(is_uneven).then(ns.mean()).otherwise(ns.median())
-    steps = program_steps(steps_of(trace), phases(trace))
+    steps = program_steps(trace)
     times = dict(steps.group_by("rank").agg(usual).iter_rows())
     return {
         rank: _of_rank(trace, replay, steps.filter(pl.col("rank") == rank), round(times[rank]))

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from tracelens.derive.time.advice_rules import Rule
 from tracelens.derive.time.bounds import place_phrase
 from tracelens.derive.time.judged_program import JudgedProgram
-from tracelens.derive.time.rank_time import WORTH_IT
+from tracelens.derive.time.time_parts import WORTH_IT
 
 _MOST_CHANGES = 5
 _MOST_PLACES = 3

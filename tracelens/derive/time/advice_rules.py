@@ -17,7 +17,7 @@ from tracelens.derive.time.graph_use import GraphUse, graph_use, op_of_changing_
 from tracelens.derive.time.host_waits import WAITS
 from tracelens.derive.time.judged_program import JudgedProgram
 from tracelens.derive.time.migrations import migrations, stalls_by_place, waiting_kernels
-from tracelens.derive.time.rank_time import WORTH_IT
+from tracelens.derive.time.time_parts import WORTH_IT
 from tracelens.trace import Trace
 
 _UNFUSED_LAUNCHES = 20

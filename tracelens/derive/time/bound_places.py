@@ -6,7 +6,7 @@ import polars as pl
 
 from tracelens.derive.processes.cpu_work import ARITHMETIC, COPY
 from tracelens.derive.time.cpu_only import busiest_places, longest_communication
-from tracelens.derive.time.model import TimeModel
+from tracelens.derive.time.time_parts import TimeModel
 from tracelens.schemas.results.time import PROGRAM
 from tracelens.trace import Trace
 

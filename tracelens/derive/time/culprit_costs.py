@@ -10,7 +10,7 @@ import polars as pl
 from tracelens.derive.ranks.rank_sets import RankSet
 from tracelens.derive.time.job_replay import Removal, Replay, prepare_replay
 from tracelens.derive.time.late_ranks import BLAMED, COMMUNICATION, IDLE, OWN, OWN_TIME, LateRank
-from tracelens.derive.time.model import TimeModel
+from tracelens.derive.time.time_parts import TimeModel
 
 _FELT = 0.5
 """Nobody is blamed for a delay that costs the job less than this share of BLAMED."""

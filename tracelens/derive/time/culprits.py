@@ -26,7 +26,7 @@ from tracelens.derive.time.late_ranks import (
     find_late_transfers,
     own_delays,
 )
-from tracelens.derive.time.model import TimeModel
+from tracelens.derive.time.time_parts import TimeModel
 from tracelens.trace import Trace
 
 _GAP = 1.5

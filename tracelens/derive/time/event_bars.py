@@ -9,7 +9,7 @@ from tracelens.derive.time.device_work import COMMUNICATION, COMPUTE, COPY, Devi
 from tracelens.derive.time.host_time import host_of_calls
 from tracelens.derive.time.host_tracks import CAUSE_OF_KIND
 from tracelens.derive.time.idle import idle_pieces
-from tracelens.derive.time.model import TimeModel
+from tracelens.derive.time.time_parts import TimeModel
 from tracelens.trace import Trace
 
 _HOST_KINDS = ("op", "module", "annotation", "nvtx")

@@ -5,7 +5,7 @@ import polars as pl
 from tracelens.derive.columns.intervals import union
 from tracelens.derive.columns.per_unique import each_once, each_pair_once
 from tracelens.derive.columns.split_intervals import overlay
-from tracelens.derive.events.api_names import waits_for_device
+from tracelens.derive.events.api_names import WAITS_FOR_DEVICE
 from tracelens.derive.time.activity_places import CLASSES, with_places
 from tracelens.derive.time.busy_ops import LOADING_NS
 from tracelens.derive.time.code_owner import OWN_HOOKS
@@ -195,7 +195,7 @@ def _by_function(calls: pl.DataFrame) -> pl.DataFrame:
     return calls.select(
         cause=pl.when(api.str.contains(_LOADS))
         .then(pl.lit("loading"))
-        .when(waits_for_device(api))
+        .when(api.str.contains(WAITS_FOR_DEVICE))
         .then(pl.lit("sync"))
         .when(pl.col("kind") == "memory")
         .then(pl.lit("allocation"))

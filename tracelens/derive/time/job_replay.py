@@ -17,7 +17,7 @@ import polars as pl
 
 from tracelens.derive.ranks.collective_wait import exposed_transfers, waits_of
 from tracelens.derive.ranks.pipeline import find_pipeline
-from tracelens.derive.time.model import TimeModel
+from tracelens.derive.time.time_parts import TimeModel
 from tracelens.trace import Trace
 
 _MOST_ROWS = 1_000_000

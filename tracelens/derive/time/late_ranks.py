@@ -14,8 +14,8 @@ from statistics import median
 import polars as pl
 
 from tracelens.derive.time.activity_places import PROFILER
-from tracelens.derive.time.model import TimeModel
 from tracelens.derive.time.rank_steps import rank_steps
+from tracelens.derive.time.time_parts import TimeModel
 from tracelens.schemas.results.time import IDLE_PARTS, PARTS
 
 BLAMED = 0.05

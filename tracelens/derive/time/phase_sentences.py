@@ -5,8 +5,8 @@ from collections.abc import Iterator
 import polars as pl
 
 from tracelens.derive.rank_ranges import list_ranks
-from tracelens.derive.time.model import TimeModel
 from tracelens.derive.time.program_phases import EARLIER, LATER, START_UP, TEAR_DOWN
+from tracelens.derive.time.time_parts import TimeModel
 from tracelens.schemas.results.time import PROGRAM
 from tracelens.trace import Trace
 

@@ -77,17 +77,13 @@ def program(trace: Trace) -> pl.DataFrame:
     return phases(trace).filter(pl.col("phase") == PROGRAM)
 
 
-def program_steps(steps: pl.DataFrame, windows: pl.DataFrame) -> pl.DataFrame:
-    """Return the steps that medians are made of: the program's whole steps, or all if none is.
-
-    `steps` is the table of steps; `windows` come from `phases`.
-    """
-    is_program = pl.col("phase") == PROGRAM
-    in_program = windows.filter(is_program).drop_nulls("step")
+def program_steps(trace: Trace) -> pl.DataFrame:
+    """Return the steps that medians are made of: the program's whole steps, or all if none is."""
+    in_program = program(trace).drop_nulls("step")
     is_whole = pl.col("is_whole")
     is_chosen = is_whole | ~is_whole.any().over("rank")
     chosen = in_program.filter(is_chosen).select("rank", "step")
-    return steps.join(chosen, on=["rank", "step"], how="semi", maintain_order="left")
+    return steps_of(trace).join(chosen, on=["rank", "step"], how="semi", maintain_order="left")
 
 
 def in_program(trace: Trace) -> pl.Expr:

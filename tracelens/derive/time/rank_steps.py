@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import polars as pl
 
 from tracelens.derive.ranks.collective_wait import waits_in
-from tracelens.derive.time.model import TimeModel
+from tracelens.derive.time.time_parts import TimeModel
 from tracelens.schemas.results.time import IDLE_PARTS, PARTS, PROGRAM
 
 _MOST_ROWS, _MOST_COLUMNS = 128, 500  # so many rows of 5 pixels are seen without scrolling

@@ -9,7 +9,7 @@ import polars as pl
 from tracelens.derive.rank_ranges import MANY
 from tracelens.derive.time.bar_details import DETAILS, with_details
 from tracelens.derive.time.event_bars import BAR, BARS, CODED, END, bars_between, python_calls
-from tracelens.derive.time.model import TimeModel
+from tracelens.derive.time.time_parts import TimeModel
 from tracelens.schemas.results.time import PROGRAM
 from tracelens.trace import Trace
 

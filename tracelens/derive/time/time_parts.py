@@ -1,31 +1,137 @@
-"""Judge the time of each rank: whole steps, by part, without the time that the profiler adds."""
+"""Hold the time model of a trace, and sum it by part: by device and step, and rank by rank."""
 
+from __future__ import annotations
+
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 import polars as pl
 
-from tracelens.derive.columns.ratios import over
+from tracelens.derive.ranks.collectives import Matched
+from tracelens.derive.time.breakdown import Breakdown
 from tracelens.derive.time.cpu_only import count_ops
-from tracelens.derive.time.model import SLOWED, TimeModel
-from tracelens.schemas.results.time import PARTS, TIME_BREAKDOWN
+from tracelens.derive.time.host_waits import is_wait
+from tracelens.schemas.results.time import IDLE_PARTS, PARTS, PROGRAM
+from tracelens.trace import Trace
 
+_WAITING = pl.min_horizontal(pl.col("collective_wait_ns").fill_null(0), "exposed_communication_ns")
+_PART_OF_WINDOW: dict[str, pl.Expr] = {
+    "compute": pl.col("compute_ns"),
+    # A wait between two kernels that communicate is no communication.
+    "communication": pl.col("exposed_communication_ns")
+    - _WAITING
+    + pl.col("idle_communication_ns"),
+    "waiting": _WAITING,
+    "copy": pl.col("exposed_copy_ns"),
+    **{cause: pl.col(f"idle_{cause}_ns") for cause in IDLE_PARTS},
+}
+"""The time of each of PARTS in a window of `TimeModel.device`; together they are the window."""
+SLOWED = ("launch", "host")
+"""The parts that a profiler makes longer, as it runs inside ops, API calls and Python calls."""
+_USED = 0.1
+"""A device is left out if it works less than this share of the time of its rank's busiest one."""
 WORTH_IT = 0.02
 """A part that takes less than this share of the time is neither worth a change nor mentioned."""
-_SAME = 0.02
+SAME = 0.02
 """A step's mark counts as long as the step if it differs by at most this share."""
-_ROUNDED = 0.005
-"""Notes give the mean and the median step if they differ by more than this share.
-
-Shares are of all steps together, so a few long ones count in them.
-"""
-_SHARES = ("compute", "exposed_communication", "exposed_copy", "idle")
 _BEYOND_JUDGING = 20
 """A process is not judged if the profiler makes its step this many times as long.
 
 Nearly all of it is then the profiler's.
 """
-_MANY_RANKS = 4
+
+
+@dataclass(frozen=True, slots=True)
+class TimeModel:
+    """The time of each rank and device, by what it was spent on.
+
+    `steps` is the table of steps. `host` is the table of activities: what each host thread did,
+    with cause and call path. `phases` has the windows of time in which everything is summed.
+    `program_steps` are the steps that medians are made of: the program's whole steps, or all if
+    none is. `processes` are the ranks without a device, whose process's time is judged. `device`
+    has one row per rank, device, step and phase with the columns of TIME_BREAKDOWN, shares left
+    out; device_id is None for a process without a device. `idle` has the program's idle time by
+    rank, device, cause and call path (what), most first: idle_ns, n_gaps, longest_ns (the most of
+    it in one gap) and example_ns (the start of that gap). `collectives` says which kernels of
+    different ranks are one call. `waits` has the time that one rank waited for another in
+    collectives, one row per pair.
+    """
+
+    trace: Trace
+    steps: pl.DataFrame
+    host: pl.DataFrame
+    phases: pl.DataFrame
+    program_steps: pl.DataFrame
+    processes: list[int]
+    collectives: Matched
+    waits: pl.DataFrame
+    device: pl.DataFrame
+    idle: pl.DataFrame
+
+    def by(self, *keys: str) -> pl.DataFrame:
+        """Sum the program's time by part: one row per combination of keys, sorted.
+
+        Keys are rank, device_id and step. Columns are window_ns, `PART_ns` for each of PARTS,
+        profiler_ns (the part of host_ns that the profiler recorded as its own), n_windows (the
+        windows added up on each device), and n_devices. Devices that a rank hardly uses are left
+        out, unless device_id is a key.
+        """
+        parts = {f"{part}_ns": _PART_OF_WINDOW[part] for part in PARTS}
+        in_program = pl.col("phase") == PROGRAM
+        windows = self.device.filter(in_program).select(
+            "rank", "device_id", "step", "window_ns", "profiler_ns", **parts
+        )
+        if "device_id" not in keys:
+            windows = windows.join(
+                _used_devices(windows), on=["rank", "device_id"], how="semi", nulls_equal=True
+            )
+        n_different = pl.col("device_id").n_unique()
+        sums = windows.group_by(keys).agg(
+            pl.col("window_ns", *parts, "profiler_ns").sum(),
+            n_windows=pl.len().cast(pl.Int64),
+            n_devices=n_different.cast(pl.Int64),
+        )
+        return sums.sort(keys)
+
+    def kept_shares(self) -> dict[int, float]:
+        """Return, by rank, the share of launching and other host work that is the program's own.
+
+        A recorded step is longer than one without the profiler, where that is known. The profiler's
+        own recorded work explains a part of the difference. The rest is taken from launching and
+        other host work, but not from time in which the host only waits.
+        """
+        kept = {}
+        for row in self.by("rank").iter_rows(named=True):
+            unprofiled = self.trace.manifest.unprofiled_step_ns(row["rank"])
+            recorded = sum(row[f"{part}_ns"] for part in PARTS) - row["profiler_ns"]
+            slowed = sum(row[f"{part}_ns"] for part in SLOWED) - row["profiler_ns"]
+            if unprofiled is not None and slowed:
+                added = max(recorded - unprofiled * row["n_windows"], 0)
+                kept[row["rank"]] = max(1 - added / slowed, self._waiting_share(row, slowed))
+        return kept
+
+    def _waiting_share(self, row: Mapping[str, int], slowed_ns: int) -> float:
+        """Return the least share of a rank's slowed time that is the program's own.
+
+        That is the time in which its host sleeps or waits, which no profiler makes longer.
+        """
+        of_host = self.idle.filter(rank=row["rank"], cause="host").drop_nulls("what")
+        places = of_host.select("what", "idle_ns").iter_rows()
+        waits_ns = sum(int(ns) for what, ns in places if is_wait(str(what)))
+        return min(waits_ns / slowed_ns, 1.0)
+
+    @property
+    def breakdown(self) -> Breakdown:
+        """The ranks' own part of the model: models of several ranks are merged from these."""
+        return Breakdown(self.device, self.idle)
+
+
+def _used_devices(windows: pl.DataFrame) -> pl.DataFrame:
+    """List the devices that work at least a share of the time of their rank's busiest device."""
+    works = pl.sum_horizontal("compute_ns", "communication_ns", "copy_ns").sum()
+    devices = windows.group_by("rank", "device_id").agg(works=works)
+    most_work = pl.col("works").max().over("rank")
+    return devices.filter(pl.col("works") >= _USED * most_work)
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,31 +259,6 @@ def rank_times(model: TimeModel) -> list[RankTime]:
     return ranks
 
 
-def with_shares(model: TimeModel) -> pl.DataFrame:
-    """Return the model's windows with all columns of TIME_BREAKDOWN.
-
-    Shares are of the time without the profiler's work.
-    """
-    marked = model.device.drop_nulls("step")["rank"].unique()
-    is_marked = pl.col("rank").is_in(marked.implode())
-    kept = pl.DataFrame(
-        [*model.kept_shares().items()],
-        schema={"rank": pl.Int32, "kept": pl.Float64},
-        orient="row",
-    ).filter(is_marked)
-    windows = model.device.join(kept, on="rank", how="left", maintain_order="left")
-    profiler_ns = pl.col("profiler_ns")
-    slowed = pl.sum_horizontal(f"idle_{part}_ns" for part in SLOWED) - profiler_ns
-    kept_frac = pl.col("kept").fill_null(1.0)
-    added = (slowed * (1 - kept_frac)).round().cast(pl.Int64)
-    windows = windows.with_columns(profiler_ns=profiler_ns + added)
-    unprofiled = pl.col("window_ns") - profiler_ns
-    measures = {name: pl.col(f"{name}_ns") for name in _SHARES}
-    measures["idle"] -= profiler_ns
-    shares = {f"{name}_frac": over(ns, unprofiled) for name, ns in measures.items()}
-    return TIME_BREAKDOWN.conform(windows.with_columns(**shares))
-
-
 def step_times(model: TimeModel) -> pl.DataFrame:
     """Describe the program's steps by rank: how many, and their median, mean, least and most time.
 
@@ -202,63 +283,9 @@ def mark_times(times: pl.DataFrame) -> dict[int, int]:
     `times` is the result of `step_times`.
     """
     marked = times.select("rank", "median_ns", "mark_ns").drop_nulls("mark_ns").iter_rows()
-    return {rank: round(mark) for rank, median, mark in marked if _differs(median, mark)}
+    return {rank: round(mark) for rank, median, mark in marked if differs(median, mark)}
 
 
-def step_sentences(model: TimeModel) -> list[str]:
-    """Say how long each rank's steps take, and how much that varies.
-
-    Many ranks share one sentence.
-    """
-    times = step_times(model)
-    if times.height <= _MANY_RANKS:
-        several = len(model.trace.manifest.ranks) > 1
-        ranks = {rank.rank: rank for rank in rank_times(model)}
-        return [
-            _sentence(f"Rank {row['rank']}: a" if several else "A", row, ranks.get(row["rank"]))
-            for row in times.iter_rows(named=True)
-        ]
-    median_ns = pl.col("median_ns")
-    low, middle, high, mark = times.select(
-        low=median_ns.min(),
-        middle=median_ns.median(),
-        high=median_ns.max(),
-        mark=pl.col("mark_ns").median(),
-    ).row(0)
-    spread = f"{low / 1e6:.2f} to {high / 1e6:.2f} ms"
-    words = f"A step takes {middle / 1e6:.2f} ms in the median of {times.height} ranks"
-    return [f"{words} ({spread}){_beside_mark(middle, mark)}."]
-
-
-def _beside_mark(median: float, mark: float | None, *, is_process: bool = False) -> str:
-    """Say how long the steps' marks are, where the steps themselves have another length."""
-    if mark is None or not _differs(median, mark):
-        return ""
-    until = "its last op is over" if is_process else "the device has done the step's work"
-    return f", until {until}; the host's part of it, its mark, is {mark / 1e6:.2f} ms long"
-
-
-def _differs(median: float, mark: float) -> bool:
+def differs(median: float, mark: float) -> bool:
     """Return whether a step's mark and the step differ in length."""
-    return bool(mark) and abs(median - mark) > _SAME * mark
-
-
-def _sentence(subject: str, row: dict[str, Any], rank: RankTime | None) -> str:
-    """Say how long a rank's steps take (a row of `step_times`), and which time shares refer to."""
-    words = f"{subject} step takes {row['median_ns'] / 1e6:.2f} ms"
-    is_process = rank is not None and rank.is_process
-    beside = _beside_mark(row["median_ns"], row["mark_ns"], is_process=is_process)
-    if row["n_steps"] == 1:
-        return f"{words}{beside}; there is one, so nothing tells how much it varies."
-    low = row["low_ns"] / 1e6
-    high = row["high_ns"] / 1e6
-    spread = f"median of {row['n_steps']}; {low:.2f} to {high:.2f} ms"
-    judged = None if rank is None else rank.judged_step_ns
-    shares = ""
-    if judged is not None and abs(judged - row["median_ns"]) > _ROUNDED * judged:
-        added = round(row["mean_ns"]) - judged
-        own = (
-            "" if added < _SAME * judged else f", without {added / 1e6:.2f} that the profiler adds"
-        )
-        shares = f" Percentages are of the mean step, {judged / 1e6:.2f} ms{own}."
-    return f"{words} ({spread}){beside}.{shares}"
+    return bool(mark) and abs(median - mark) > SAME * mark

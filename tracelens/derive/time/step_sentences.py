@@ -1,0 +1,73 @@
+"""Say in words how long each rank's steps take, and which time its percentages are of."""
+
+from typing import Any
+
+import polars as pl
+
+from tracelens.derive.time.time_parts import (
+    SAME,
+    RankTime,
+    TimeModel,
+    differs,
+    rank_times,
+    step_times,
+)
+
+_ROUNDED = 0.005
+"""Notes give the mean and the median step if they differ by more than this share.
+
+Shares are of all steps together, so a few long ones count in them.
+"""
+_MANY_RANKS = 4
+
+
+def step_sentences(model: TimeModel) -> list[str]:
+    """Say how long each rank's steps take, and how much that varies.
+
+    Many ranks share one sentence.
+    """
+    times = step_times(model)
+    if times.height <= _MANY_RANKS:
+        several = len(model.trace.manifest.ranks) > 1
+        ranks = {rank.rank: rank for rank in rank_times(model)}
+        return [
+            _sentence(f"Rank {row['rank']}: a" if several else "A", row, ranks.get(row["rank"]))
+            for row in times.iter_rows(named=True)
+        ]
+    median_ns = pl.col("median_ns")
+    low, middle, high, mark = times.select(
+        low=median_ns.min(),
+        middle=median_ns.median(),
+        high=median_ns.max(),
+        mark=pl.col("mark_ns").median(),
+    ).row(0)
+    spread = f"{low / 1e6:.2f} to {high / 1e6:.2f} ms"
+    words = f"A step takes {middle / 1e6:.2f} ms in the median of {times.height} ranks"
+    return [f"{words} ({spread}){_beside_mark(middle, mark)}."]
+
+
+def _beside_mark(median: float, mark: float | None, *, is_process: bool = False) -> str:
+    """Say how long the steps' marks are, where the steps themselves have another length."""
+    if mark is None or not differs(median, mark):
+        return ""
+    until = "its last op is over" if is_process else "the device has done the step's work"
+    return f", until {until}; the host's part of it, its mark, is {mark / 1e6:.2f} ms long"
+
+
+def _sentence(subject: str, row: dict[str, Any], rank: RankTime | None) -> str:
+    """Say how long a rank's steps take (a row of `step_times`), and which time shares refer to."""
+    words = f"{subject} step takes {row['median_ns'] / 1e6:.2f} ms"
+    is_process = rank is not None and rank.is_process
+    beside = _beside_mark(row["median_ns"], row["mark_ns"], is_process=is_process)
+    if row["n_steps"] == 1:
+        return f"{words}{beside}; there is one, so nothing tells how much it varies."
+    low = row["low_ns"] / 1e6
+    high = row["high_ns"] / 1e6
+    spread = f"median of {row['n_steps']}; {low:.2f} to {high:.2f} ms"
+    judged = None if rank is None else rank.judged_step_ns
+    shares = ""
+    if judged is not None and abs(judged - row["median_ns"]) > _ROUNDED * judged:
+        added = round(row["mean_ns"]) - judged
+        own = "" if added < SAME * judged else f", without {added / 1e6:.2f} that the profiler adds"
+        shares = f" Percentages are of the mean step, {judged / 1e6:.2f} ms{own}."
+    return f"{words} ({spread}){beside}.{shares}"
