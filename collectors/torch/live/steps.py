@@ -33,10 +33,10 @@ class StepFinder:
     program that has made an optimizer gets some calls to step it.
 
     Only one thread counts: the one seen first, or one that trains before it has begun or after it
-    has ended. `other_trainers` are threads that stepped an optimizer beside it. `n_workers` is the number
-    of workers of the data loader that it last asked for a batch. Evaluation before
-    training has steps of its own. In a child process only an optimizer counts, as data loaders'
-    workers call modules, too.
+    has ended. `other_trainers` are threads that stepped an optimizer beside it. `n_workers` is the
+    number of workers of the data loader that it last asked for a batch. Evaluation before training
+    has steps of its own. In a child process only an optimizer counts, as data loaders' workers call
+    modules, too.
 
     A program that calls no module may replay the same CUDA graph again, call the same compiled
     function, or run backward: then a step begins at the call, and ends with backward. Where a graph
