@@ -34,6 +34,20 @@ def kernels(*rows: tuple[str, int, int, int]) -> list[dict[str, Any]]:
     ]
 
 
+def test_pairs_keep_the_order_of_steps_that_differ() -> None:
+    """The first and last step are alike on both sides; the one between lacks a relu in other."""
+    base = make_trace(
+        kernels=kernels(
+            ("gemm", 4, 10, 0),
+            ("relu", 2, 5, 1),
+            ("gemm", 4, 11, 1),
+            ("copy", 1, 1, 2),
+        )
+    )
+    other = make_trace(kernels=kernels(("gemm", 4, 20, 0), ("gemm", 4, 21, 1), ("copy", 1, 1, 2)))
+    assert aligned_kernels(base, other).rows() == [(0, 0, 0), (0, 2, 1), (0, 3, 2)]
+
+
 def test_kernels_are_aligned_within_steps_by_name_and_grid() -> None:
     """The second step of base has a kernel more.
 

@@ -115,9 +115,11 @@ def _recorded(trace: Trace) -> pl.DataFrame:
                 op=tree["name"].gather(op_rows), input_shapes=tree["input_shapes"].gather(op_rows)
             )
         )
-    named_layers = layers.with_columns(layer=pl.when(pl.col("layer") != UNATTRIBUTED).then("layer"))
-    joined = pl.concat(parts).join(named_layers, on=["rank", "kernel_id"], how="left")
-    return joined.select("rank", *_OWN, "kernel_id", "duration_ns")
+    listed = pl.concat(parts)
+    rows = rows_of(layers["rank"], layers["kernel_id"], listed.select("rank", "kernel_id"))
+    layer = layers["layer"].gather(rows)
+    with_layer = listed.with_columns(layer.set(layer == UNATTRIBUTED, None))
+    return with_layer.select("rank", *_OWN, "kernel_id", "duration_ns")
 
 
 @says_ranks
@@ -182,16 +184,26 @@ def aligned_kernels(base: Trace, other: Trace) -> pl.DataFrame:
         .agg("code", "kernel_id")
         for side, code in zip(sides, coded, strict=True)
     )
-    columns: tuple[list[int], list[int], list[int | None]] = ([], [], [])
-    their_units = {row[:2]: row[2:] for row in theirs.iter_rows()}
-    for rank, unit, my_codes, my_ids in mine.iter_rows():
-        if (rank, unit) in their_units:
-            their_codes, their_ids = their_units[rank, unit]
-            places = align(tuple(my_codes), tuple(their_codes))
-            columns[0].extend([rank] * len(places))
-            columns[1].extend(my_ids)
-            columns[2].extend(None if place is None else their_ids[place] for place in places)
-    return pl.DataFrame(dict(zip(_PAIRS, columns, strict=True)), schema=_PAIRS).drop_nulls()
+    units = mine.join(theirs, on=["rank", "unit"], suffix="_other", maintain_order="left")
+    units = units.with_row_index("place")
+    # Most units are alike on both sides; their kernels are paired as whole columns.
+    is_alike = pl.col("code") == pl.col("code_other")
+    alike = units.filter(is_alike).select(
+        "place", "rank", base_id="kernel_id", other_id="kernel_id_other"
+    )
+    unlike = units.filter(~is_alike)
+    rows = [(place, rank, *_matches(*lists)) for place, rank, _, *lists in unlike.iter_rows()]
+    searched = pl.DataFrame(rows, schema=alike.schema, orient="row")
+    pairs = pl.concat([alike, searched]).sort("place").explode("base_id", "other_id")
+    return pairs.select(pl.col(name).cast(dtype) for name, dtype in _PAIRS.items()).drop_nulls()
+
+
+def _matches(
+    my_codes: list[int], my_ids: list[int], their_codes: list[int], their_ids: list[int]
+) -> tuple[list[int], list[int | None]]:
+    """Return the ids of one unit's kernels, and for each the id of its match, None without one."""
+    places = align(tuple(my_codes), tuple(their_codes))
+    return my_ids, [None if place is None else their_ids[place] for place in places]
 
 
 def _sequence(trace: Trace, *, is_bare: bool) -> pl.DataFrame:
