@@ -25,7 +25,6 @@ TORCH_NS = (1_000, 3_500)
 
 samples/whatif measured 1.2 to 2.7 µs on one host, and other hosts are faster or slower.
 """
-_END = pl.col("start_ns") + pl.col("duration_ns")
 _THREAD = ["rank", "process_id", "thread_id"]
 _PLACE = ["cause", "what"]
 _ADDED = {"cause": pl.String, "what": pl.String, "least_ns": pl.Int64, "most_ns": pl.Int64}
@@ -168,26 +167,40 @@ def _records(trace: Trace, did: pl.DataFrame) -> Iterator[pl.DataFrame]:
     """Yield the time that recording added to activities: their place, least_ns and most_ns."""
     kind = pl.col("kind")
     of_torch = pl.col("rank").is_in(_ranks_of_torch(trace))
-    by_rank = {rank: part.partition_by(_THREAD) for rank, part in by_value(did, "rank")}
+    activities = dict(_by_thread(did))
     for table, where, (least_ns, most_ns) in (
         ("spans", kind == "python", PYTHON_NS),
         ("spans", (kind == "op") & of_torch, TORCH_NS),
         ("api_calls", of_torch, TORCH_NS),
     ):
-        records = trace.select(table, *_THREAD, "start_ns", where=where)
-        for rank, of_rank in by_value(records, "rank"):
-            for during in by_rank.get(rank, ()):
-                is_of_thread = [pl.col(name) == during[name][0] for name in _THREAD[1:]]
-                starts = of_rank.filter(is_of_thread)["start_ns"].sort()
-                ends = during.select(_END).to_series()
-                n_before, n_until = (
-                    starts.search_sorted(moments, side="left").cast(pl.Int64)
-                    for moments in (during["start_ns"], ends)
-                )
-                n_records = n_until - n_before
-                yield during.select(
-                    *_PLACE, least_ns=n_records * least_ns, most_ns=n_records * most_ns
-                ).filter(n_records > 0)
+        places, counts = [did.clear()], [pl.Series([], dtype=pl.Int64)]
+        for thread, records in _by_thread(trace.select(table, *_THREAD, "start_ns", where=where)):
+            if thread in activities:
+                places.append(activities[thread])
+                counts.append(_n_within(records["start_ns"].sort(), activities[thread]))
+        n_records = pl.concat(counts)
+        yield (
+            pl.concat(places)
+            .select(*_PLACE, least_ns=n_records * least_ns, most_ns=n_records * most_ns)
+            .filter(n_records > 0)
+        )
+
+
+def _by_thread(frame: pl.DataFrame) -> Iterator[tuple[tuple[int, int, int], pl.DataFrame]]:
+    """Yield each thread, as rank, process_id and thread_id, with its rows; None is no thread."""
+    for rank, of_rank in by_value(frame.drop_nulls(_THREAD), "rank"):
+        for process, of_process in by_value(of_rank, "process_id"):
+            for thread, of_thread in by_value(of_process, "thread_id"):
+                yield (rank, process, thread), of_thread
+
+
+def _n_within(starts: pl.Series, during: pl.DataFrame) -> pl.Series:
+    """Return how many of the sorted starts lie within each interval."""
+    n_before, n_until = (
+        starts.search_sorted(moments, side="left").cast(pl.Int64)
+        for moments in (during["start_ns"], during["start_ns"] + during["duration_ns"])
+    )
+    return n_until - n_before
 
 
 def _ranks_of_torch(trace: Trace) -> list[int]:
