@@ -42,7 +42,9 @@ def in_steps(trace: Trace) -> pl.DataFrame:
         steps = program(trace).drop_nulls("step")
         return steps.select("rank", "step").unique(maintain_order=True)
     marked = trace.select("kernels", "rank", "step").drop_nulls("step")
-    return marked.filter(in_program(trace)).unique() if marked.height else marked.clear()
+    if marked.is_empty():
+        return marked
+    return marked.lazy().filter(in_program(trace)).unique().collect()
 
 
 def each_step(measured: pl.DataFrame, steps: pl.DataFrame, key: Sequence[str]) -> pl.DataFrame:
@@ -58,10 +60,9 @@ def each_step(measured: pl.DataFrame, steps: pl.DataFrame, key: Sequence[str]) -
     totals = pl.col("value", "n").sum()
     sums = inside.lazy().group_by(*key, "step").agg(totals).collect()
     distinct_keys = sums.select(key).unique(maintain_order=True)
-    every = distinct_keys.join(steps, on="rank")
-    full = every.join(
-        sums, on=[*key, "step"], how="left", nulls_equal=True, maintain_order="left"
-    ).sort("step")
+    # Steps are sorted before they are as many rows as keys times steps.
+    every = steps.sort("step").join(distinct_keys, on="rank", maintain_order="left")
+    full = every.join(sums, on=[*key, "step"], how="left", nulls_equal=True, maintain_order="left")
     columns = [*key, "value", "n"]
     calls = measured.filter(~rank.is_in(marked)).select(columns)
     values_or_zero = pl.col("value", "n").fill_null(0)
