@@ -88,17 +88,13 @@ def packed_bars(kind: str, frame: pl.DataFrame, length: int, note: str) -> str:
 
 
 def embed(
-    sections: Sequence[tuple[Section, Sequence[str]]], used: int = 0
+    tables: Sequence[tuple[Section, Sequence[Shown]]], used: int = 0
 ) -> list[tuple[str, int]]:
-    """Pack each section's named columns; return the packed text and its number of rows.
+    """Pack each section's columns, which have these heads; return the text and its number of rows.
 
     All rows are packed where the budget allows. `used` is the number of its characters that
     drawings took already.
     """
-    tables = [
-        (section, show(section.analysis.result, section.frame, names, 0))
-        for section, names in sections
-    ]
     first_tries = [packed(_table_data(section, heads, MOST_ROWS)) for section, heads in tables]
     budget = max(BUDGET - used, min(_LEAST, BUDGET))
     limit = _share([len(text) for text in first_tries], budget)

@@ -27,7 +27,7 @@ from tracelens.views.columns import UNANSWERED, ordered
 from tracelens.views.drawings import draw_events, list_stacks
 from tracelens.views.embedding import clip, embed
 from tracelens.views.step_lanes import step_lanes
-from tracelens.views.values import quantity
+from tracelens.views.values import quantity, show
 from tracelens.views.vega import vega_script
 from tracelens.views.verdicts import list_cards
 
@@ -161,7 +161,7 @@ def _parts(sections: list[Section], used: int, processes: list[int]) -> list[dic
     budget drawings took already. `processes` are the ranks without a device.
     """
     tables = [
-        (one, ordered(one))
+        (one, show(one.analysis.result, one.frame, ordered(one), 0))
         for one in sections
         if one.frame.height > (one.analysis.name in _IN_CARDS)
     ]

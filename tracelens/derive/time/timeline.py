@@ -198,7 +198,8 @@ def draw_timeline(
     length = drawn_step.duration_ns
     if begins is None:
         place = drawn_step.rank, drawn_step.start_ns, length
-        bars, calls = bars_between(model, *place), python_calls(model.trace, *place)
+        calls = python_calls(model.trace, *place)
+        bars = bars_between(model, *place)
     else:
         bars, calls = _below_each_other(model, begins, length), pl.DataFrame(schema=BARS)
     shallow = _without_deepest(bars, most)
