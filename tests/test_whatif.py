@@ -489,3 +489,12 @@ def test_a_fused_attention_leaves_the_products() -> None:
 def test_not_every_softmax_is_of_attention(name: str, kind: str) -> None:
     with pytest.raises(UsageError, match="no product, softmax and product"):
         tl.whatif(attention(name, kind=kind).trace("trace_log"), "sdpa")
+
+
+def test_a_second_file_is_no_change(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    ranks = [tmp_path / f"rank{n}.json" for n in range(2)]
+    for rank in ranks:
+        rank.touch()
+    result = command_line(capsys, "whatif", *ranks, "straggler_fixed")
+    assert result.code == 2
+    assert "is a file, not a change; of a job's ranks give the folder" in result.err

@@ -13,7 +13,7 @@ from tracelens.derive.replay.changes import usages
 from tracelens.derive.replay.predict import Prediction, predict
 from tracelens.derive.replay.unprofiled import UnprofiledStep, unprofiled_steps
 from tracelens.derive.time.bound_places import short_kernel
-from tracelens.errors import printable
+from tracelens.errors import UsageError, printable
 
 
 def whatif(
@@ -41,6 +41,10 @@ def whatif(
     changes are made together. docs/accuracy.md says how near predictions came to programs that were
     really changed.
     """
+    if file := next((change for change in changes if Path(change).is_file()), None):
+        raise UsageError(
+            f"{file}: is a file, not a change; of a job's ranks give the folder that holds their files"
+        )
     opened = open_any([trace])
     with progress("replaying"):
         second = None if other is None else open_any([other])
