@@ -498,6 +498,20 @@ def test_a_text_report_loads_nothing_of_pages(source: Path) -> None:
     assert done.stdout.endswith("\n[]\n")
 
 
+def test_an_answer_loads_nothing_of_pages_or_files() -> None:
+    """Nor masked arrays, which Polars imports to make a column from an array."""
+    code = (
+        "import sys; from tracelens.cli.app import app; app(sys.argv[1:], standalone_mode=False);"
+        " print([one for one in ('altair', 'jinja2', 'numpy.ma', 'pandas', 'pyarrow.compute',"
+        " 'pyarrow.parquet', 'rich.progress') if one in sys.modules])"
+    )
+    sample = ROOT / "samples" / "torch" / "alexnet_eager.pt.trace.json.gz"
+    command = [sys.executable, "-c", code, "report", str(sample)]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert "What would help" in done.stdout
+    assert done.stdout.endswith("\n[]\n")
+
+
 def test_words_that_typer_need_not_convert(run: Run, source: Path, tmp_path: Path) -> None:
     """Numbers and files that one may not read are Typer's."""
     assert run("report", source, "--section", "verdict", "--rows", "x").code == 2
