@@ -29,6 +29,7 @@ from typing import Any
 from held_out_hosts import HELD_OUT
 from networks import NETWORKS
 from programs import PROGRAMS
+from trim import trimmed
 
 TABLES = {"programs": PROGRAMS, "networks": NETWORKS, "held_out": HELD_OUT}
 HERE = Path(__file__).resolve().parent
@@ -140,7 +141,7 @@ def pack(path: Path) -> None:
     text = re.sub(r'"/(?:[^"/\n ]+/)+([^"/\n]*)"', r'"\1"', text)
     packed = path.with_name(path.name + ".gz")
     with packed.open("wb") as file, gzip.GzipFile("", "wb", 9, file, mtime=0) as stream:
-        stream.write(text.encode())
+        stream.write(trimmed(text).encode())
     path.unlink()
 
 
