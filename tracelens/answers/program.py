@@ -5,6 +5,7 @@ Without a device, the answer is about the process.
 
 import re
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import polars as pl
@@ -12,7 +13,8 @@ import polars as pl
 from tracelens.analyses.verdict import longest_kernel, verdict
 from tracelens.answers.answer import LEAST_SHARE, WORK, Answer
 from tracelens.answers.changes import changes_of
-from tracelens.answers.recorded import about, has_stacks
+from tracelens.answers.recorded import about, has_stacks, uneven_steps
+from tracelens.answers.several_gpus import sentence_of_gpus
 from tracelens.answers.step_bar import kind_of, percent_in, program_bar
 from tracelens.answers.words import (
     DEVICE_SENTENCES,
@@ -95,8 +97,11 @@ def answer_program(trace: Trace) -> Answer:
         if few_sms is None
         else "The GPU computes on few of its SMs"
     )
-    return Answer(
-        program_sentence(rank, row["bound"], share, special=special),
+    sentence = program_sentence(rank, row["bound"], share, special=special)
+    if rank.n_devices > 1:
+        sentence = sentence_of_gpus(model, rank, whole_of(rank)) or sentence
+    answer = Answer(
+        sentence,
         place=_place(trace, rank, where, row["bound"], reads=reads_at is not None),
         details=(
             *([row["caveat"]] if row["caveat"] else []),
@@ -110,10 +115,11 @@ def answer_program(trace: Trace) -> Answer:
         or _beside_mark(model, rank),
         changes=changes,
         no_change=None if changes else _MORE_BLOCKS if few_sms else no_change(rank),
-        about=about(trace),
         doubts=doubts,
         sections=("kernel_grids",) if few_sms else next_sections(rank, row["bound"]),
+        about=about(trace),
     )
+    return replace(answer, details=(*answer.details, *uneven_steps(model, rank.rank)))
 
 
 def answer_capture(trace: Trace) -> Answer:

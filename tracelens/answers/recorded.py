@@ -1,12 +1,14 @@
 """Describe in one line what was recorded: steps, of what, on which device, by which profiler."""
 
 from collections import Counter
+from statistics import mean, median
 
 import polars as pl
 
 from tracelens.answers.answer import LEAST_SHARE
 from tracelens.answers.words import counted, duration, listed
 from tracelens.derive.layers.compilation import shows_compilation
+from tracelens.derive.time.late_ranks import describe_steps
 from tracelens.derive.time.model import time_model
 from tracelens.derive.time.program_phases import LATER, START_UP, TEAR_DOWN
 from tracelens.derive.time.time_parts import TimeModel
@@ -14,6 +16,10 @@ from tracelens.schemas.results.time import PROGRAM
 from tracelens.trace import Trace
 
 _TRAINING = ("backward", "optimizer")
+_LONG, _UNEVEN = 1.5, 1.05
+"""The least length of a long step, and the least mean with which long steps count, in medians."""
+_SLOWER, _SIDE = 1.1, 3
+"""The least factor by which steps change for good, and the least number before and after."""
 _LENGTH = pl.col("end_ns") - pl.col("start_ns")
 
 
@@ -28,6 +34,38 @@ def about(trace: Trace) -> str:
         *(["with stacks"] if has_stacks(trace) else []),
     ]
     return ", ".join(word for word in words if word)
+
+
+def uneven_steps(model: TimeModel, rank: int) -> tuple[str, ...]:
+    """Say which steps of a rank take longer than its others; empty where they are alike."""
+    steps = model.program_steps.filter(rank=rank).sort("step")
+    numbers, times = steps["step"].to_list(), steps["duration_ns"].to_list()
+    if len(times) <= _SIDE:
+        return ()
+    changes = [at for at in range(_SIDE, len(times) - _SIDE + 1) if _is_change(times, at)]
+    if changes:
+        at = changes[0]
+        before, after = (duration(median(side)) for side in (times[:at], times[at:]))
+        return (f"from step {numbers[at]} on a step takes {after}, before that {before}",)
+    usual = median(times)
+    is_long = [ns > _LONG * usual for ns in times]
+    if not any(is_long) or mean(times) <= _UNEVEN * usual:
+        return ()
+    when = describe_steps([n for n, long in zip(numbers, is_long, strict=True) if long], numbers)
+    long_ns, rest_ns = (
+        mean(ns for ns, long in zip(times, is_long, strict=True) if long == of_kind)
+        for of_kind in (True, False)
+    )
+    return (f"a step takes {duration(long_ns)} {when}, else {duration(rest_ns)}",)
+
+
+def _is_change(times: list[int], at: int) -> bool:
+    """Return whether all steps from `at` on take about equally longer, or shorter, than before."""
+    before, after = times[:at], times[at:]
+    jump = abs(median(after) - median(before))
+    spread = max(max(side) - min(side) for side in (before, after))
+    least = (_SLOWER - 1) * min(median(before), median(after))
+    return jump >= least and 2 * spread < jump
 
 
 def has_stacks(trace: Trace) -> bool:

@@ -1,0 +1,61 @@
+"""The sentence on several devices of one process that work in turns, or of which one works most."""
+
+from statistics import mean
+
+import polars as pl
+
+from tracelens.derive.columns.intervals import END, union
+from tracelens.derive.time.program_phases import in_program
+from tracelens.derive.time.time_parts import RankTime, TimeModel
+
+_USED = 0.1
+_MORE = 0.2
+"""One device works more than the others if its share is larger by this much."""
+_AT_ONCE = 0.1
+"""Devices work in turns if less than this share of their work is at the same time."""
+_MOSTLY = 0.7
+
+
+def sentence_of_gpus(model: TimeModel, rank: RankTime, whole: str) -> str | None:
+    """Describe devices that work unequally, or in turns; None for all others.
+
+    `whole` names the time that shares are of.
+    """
+    times = model.by("rank", "device_id").filter(rank=rank.rank)
+    rows = times.select("device_id", pl.col("compute_ns") / pl.col("window_ns")).rows()
+    most = max(share for _, share in rows)
+    shares = {device: share for device, share in rows if share >= _USED * most}
+    if len(shares) < 2:
+        return None
+    busiest = max(shares, key=lambda device: shares[device])
+    others = [share for device, share in shares.items() if device != busiest]
+    if most - mean(others) >= _MORE:
+        rest = "the other GPU" if len(others) == 1 else f"the other {len(others)} GPUs"
+        return f"GPU {busiest} computes {most:.0%} of {whole}, {rest} {mean(others):.0%}".replace(
+            "%", " %"
+        )
+    if not _is_in_turns(model, rank.rank, sum(shares.values())):
+        return None
+    idle = f"{1 - mean(shares.values()):.0%}".replace("%", " %")
+    return f"{len(shares)} GPUs work in turns, and each computes nothing for {idle} of {whole}"
+
+
+def _is_in_turns(model: TimeModel, rank: int, shares: float) -> bool:
+    """Return whether a rank's devices compute one after the other, nearly all of the time.
+
+    `shares` is the sum of the devices' shares of the time.
+    """
+    kernels = model.trace.select(
+        "kernels", "rank", "device_id", "step", "start_ns", "duration_ns", rank=rank
+    )
+    kernels = kernels.filter(in_program(model.trace)).sort("start_ns")
+    kernels = kernels.select("device_id", "start_ns", end_ns=END)
+    alone = sum(_length(part) for part in kernels.partition_by("device_id"))
+    together = _length(kernels)
+    return shares >= _MOSTLY and alone - together < _AT_ONCE * together
+
+
+def _length(work: pl.DataFrame) -> int:
+    """Return the time that work covers; `work` is sorted by start."""
+    covered = union(work.select("start_ns", "end_ns"))
+    return int((covered["end_ns"] - covered["start_ns"]).sum())
