@@ -29,11 +29,12 @@ from tracelens.schemas.results.layers import COMPARE_LAYERS
 from tracelens.schemas.results.time import TIME_BREAKDOWN
 from tracelens.storage.table import Column, Table
 from tracelens.views.charts import draw, labels
+from tracelens.views.columns import informative
 from tracelens.views.formats.format import Screen
 from tracelens.views.formats.markdown import to_markdown
 from tracelens.views.formats.text import to_text
 from tracelens.views.page import to_html
-from tracelens.views.values import informative, label_of, printable, quantity, shorten, show
+from tracelens.views.values import label_of, printable, quantity, shorten, show
 
 
 @pytest.mark.parametrize(

@@ -1,8 +1,10 @@
 """Choose the columns of a section to show, and their order."""
 
+import polars as pl
+
 from tracelens.analyses.analysis import Scope
 from tracelens.report import Section
-from tracelens.views.values import informative
+from tracelens.views.values import SHARES, largest_of
 
 UNANSWERED = "What this trace cannot answer"
 """The heading over sections without an answer."""
@@ -21,6 +23,20 @@ PROSE = (
     "answers",
 )
 """Columns of sentences, which are wrapped; long names in other columns are cut in their middle."""
+_PLACES = ("rank", "device_id")
+_IF_ANY = (
+    *SHARES,
+    "idle_",
+    "cuda_self_",
+    "cuda_total_",
+    "device_total_",
+    "device_own_",
+    "projected_",
+    "other_threads_",
+    "n_kernels",
+    "n_launches",
+)
+"""Prefixes of columns that are shown only if they are not all 0."""
 
 
 def ordered(section: Section) -> list[str]:
@@ -51,3 +67,19 @@ def _informative(section: Section) -> list[str]:
         and frame["rank"].count() > 0
     )
     return [name for name in frame.columns if name in columns or (is_answer and name == "rank")]
+
+
+def informative(frame: pl.DataFrame) -> list[str]:
+    """Return the columns that say something.
+
+    Left out are columns without values, the only rank or device, and libraries or causes without
+    time.
+    """
+    if frame.is_empty():
+        return frame.columns
+    dull = {name for name in frame.columns if frame[name].null_count() == frame.height}
+    dull |= {
+        name for name in frame.columns if name.startswith(_IF_ANY) and largest_of(frame[name]) == 0
+    }
+    dull |= {name for name in _PLACES if name in frame.columns and frame[name].n_unique() == 1}
+    return [name for name in frame.columns if name not in dull]

@@ -59,7 +59,9 @@ def draw_events(report: Report, model: TimeModel) -> Iterator[Drawn]:
     """
     if report.is_asked:
         return
-    heat, together = heat_map(model), ranks_to_draw(model)
+    several = len(report.trace.manifest.ranks) > 1
+    heat = heat_map(model) if several else None
+    together = ranks_to_draw(model) if several else []
     ranks = ranks_alone(model, together)
     path = report.frames.get("critical_path", CRITICAL_PATH.empty())
     alone = {rank: steps_to_draw(model, rank, path) for rank in ranks}

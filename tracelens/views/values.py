@@ -54,23 +54,8 @@ _SINCE_EPOCH_NS = 1e15
 It is shown in whole nanoseconds.
 """
 
-_PLACES = ("rank", "device_id")
-_SHARES = ("library_", "primitive_")
+SHARES = ("library_", "primitive_")
 """Prefixes of time columns by library and by primitive."""
-_IF_ANY = (
-    *_SHARES,
-    "idle_",
-    "cuda_self_",
-    "cuda_total_",
-    "device_total_",
-    "device_own_",
-    "projected_",
-    "other_threads_",
-    "n_kernels",
-    "n_launches",
-)
-"""Prefixes of columns that are shown only if they are not all 0."""
-
 _AXES = ("x", "y", "z")
 
 
@@ -160,7 +145,7 @@ def label_of(column: Column) -> str:
     if name in _LABELS:
         return _LABELS[name]
     unit = unit_of(column)
-    if unit == "ns" and name.startswith(_SHARES):
+    if unit == "ns" and name.startswith(SHARES):
         name = name.partition("_")[2]
     if unit is not None:
         name = name.removesuffix(
@@ -231,22 +216,6 @@ def columns_of(table: Table, frame: pl.DataFrame) -> dict[str, Column]:
         name: declared.get(name, Column(name, dtype, "", nullable=True))
         for name, dtype in frame.schema.items()
     }
-
-
-def informative(frame: pl.DataFrame) -> list[str]:
-    """Return the columns that say something.
-
-    Left out are columns without values, the only rank or device, and libraries or causes without
-    time.
-    """
-    if frame.is_empty():
-        return frame.columns
-    dull = {name for name in frame.columns if frame[name].null_count() == frame.height}
-    dull |= {
-        name for name in frame.columns if name.startswith(_IF_ANY) and largest_of(frame[name]) == 0
-    }
-    dull |= {name for name in _PLACES if name in frame.columns and frame[name].n_unique() == 1}
-    return [name for name in frame.columns if name not in dull]
 
 
 def show(
