@@ -74,6 +74,16 @@ def test_spans_that_load_data(kind: str, name: str) -> None:
     ]
 
 
+def test_a_data_span_around_most_launches_is_no_input() -> None:
+    """A step that is called data does not wait for input; an upload and a cast in it may do so."""
+    spans = [mark(0, 0, 10_000), span("annotation", "data", 1_000, 4_000)]
+    inside, outside = launch(2_000, 2_010), launch(9_000, 10_000)
+    upload = api("cudaMemcpyAsync", 3_000, 3_010)
+    assert (1_000, 4_000, "input") in did(program(spans, [inside, upload, outside]))
+    step_in_data = program(spans, [inside, launch(3_000, 3_010), outside])
+    assert "input" not in {cause for _, _, cause in did(step_in_data)}
+
+
 @pytest.mark.parametrize(
     "name", ["database", "update", "metadata sync", "aten::data", "DistributedDataParallel.forward"]
 )

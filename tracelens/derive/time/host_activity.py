@@ -16,14 +16,18 @@ _LOADS = (
     r"^(cuda|cu|hip)(Module(Load|Unload)|Library(Load|Unload)|Link|CtxCreate|DevicePrimaryCtxRetain|Init$|InitDevice"
     r"|GraphInstantiate)|^(nvrtc|hiprtc)Compile"
 )
-_INPUT = (
-    # torch's and other loaders by their own names; annotations for loading data.
-    r"DataLoader|_next_data|(?:^|/)(?:torch/utils/data|webdataset|ffcv|nvidia/dali|petastorm)/|datasets/iterable_dataset"
-    r"|(?i)^\W*(?:data|dataset|loader|input|batch)s?"
+_LOADERS = (
+    r"DataLoader|_next_data|(?:^|/)(?:torch/utils/data|webdataset|ffcv|nvidia/dali|petastorm)/"
+    r"|datasets/iterable_dataset"
+)
+"""Torch's and other loaders by their own names."""
+_DATA = (
+    r"(?i)^\W*(?:data|dataset|loader|input|batch)s?"
     r"(?:[ _-]?(?:load(?:ing|er)?|fetch(?:ing)?|time|wait|next|prep\w*))?\W*$"
     r"|(?i)^\W*(?:load|fetch|get|next|read|prepare|wait[ _-]for)[ _-]?(?:the[ _-])?(?:next[ _-])?"
     r"(?:data|batch|input|sample)(?:es|s)?\W*$|(?i)^\W*(?:load|fetch)(?:ing)?\W*$"
 )
+"""Annotations for loading data, unless they stand around the work of steps."""
 _LOADING = (
     # dynamo_timed's regions, and the Python of compilers and of imports.
     r"\(dynamo_timed\)|(?:^|/)torch/_dynamo/(?:convert_frame|output_graph)\.py"
@@ -128,7 +132,7 @@ def _classes(
     intervals = named | {
         "call": causing,
         "waiting": _waiting(spans, causing),
-        "input": union(times.filter(marked == "input")),
+        "input": union(_input(axis, marked)),
         "communication": find_communication(axis, all_spans),
         "computing": union(computing),
         "launch": _issuing(axis),
@@ -165,18 +169,45 @@ def _issuing(axis: ThreadAxis) -> pl.DataFrame:
 
 
 def _by_name(name: pl.Expr) -> pl.Expr:
-    """Return a span's class by its name: `profiler`, `input` or `loading`; else None.
+    """Return a span's class by its name: `profiler`, `input`, `data` or `loading`; else None.
 
-    `profiler` is the work of a live capture itself.
+    `profiler` is the work of a live capture itself, `data` an annotation that says input.
     """
     is_hook = name.str.contains(OWN_HOOKS)
     is_own = is_hook & ~name.str.contains(_HOOK_AROUND_CALL)
     rules = (
         (is_own, "profiler"),
-        (name.str.contains(_INPUT), "input"),
+        (name.str.contains(_LOADERS), "input"),
+        (name.str.contains(_DATA), "data"),
         (name.str.contains(_LOADING), "loading"),
     )
     return pl.coalesce(pl.when(condition).then(pl.lit(word)) for condition, word in rules)
+
+
+def _input(axis: ThreadAxis, marked: pl.Series) -> pl.DataFrame:
+    """Return the times of spans in which a thread waits for input or makes it.
+
+    A span that is only called so does not count where the spans of its name hold most of the
+    thread's launches of kernels: it stands around the work of steps.
+    """
+    times = axis.spans.select("start_ns", "end_ns")
+    called = axis.spans.filter(marked == "data").select("name", "start_ns", "end_ns")
+    if called.is_empty():
+        return times.filter(marked == "input")
+    is_kernel = pl.col("kind").is_in(["kernel_launch", "graph_launch"])
+    launches = axis.calls.filter(is_kernel)["start_ns"]
+    of_thread = axis.thread_of(launches).rename("thread").value_counts(name="n_thread")
+    first, after = (launches.search_sorted(called[edge]) for edge in ("start_ns", "end_ns"))
+    called = called.with_columns(
+        thread=axis.thread_of(called["start_ns"]), n=after.cast(pl.Int64) - first
+    )
+    called = called.join(of_thread, on="thread", how="left", maintain_order="left")
+    n_inside = pl.col("n").sum().over("name", "thread")
+    is_step = n_inside > pl.col("n_thread").fill_null(0) / 2
+    both = pl.concat(
+        [times.filter(marked == "input"), called.filter(~is_step).select(times.columns)]
+    )
+    return both.sort("start_ns")
 
 
 def _causing(calls: pl.DataFrame) -> pl.DataFrame:
