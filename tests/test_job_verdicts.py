@@ -268,6 +268,14 @@ def test_a_straggler_whose_trace_lacks_is_said() -> None:
     )
 
 
+def test_the_answer_to_an_even_job_names_a_missing_rank() -> None:
+    even = Job(Layout(tp=2, dp=4), 3, MS, TRANSFERS).trace()
+    assert make_answer(even).doubts == ()
+    assert make_answer(without_rank(even, 3)).doubts == (
+        "rank 3 of 8 was not given: waiting for it is not known, and counts as communication",
+    )
+
+
 @pytest.mark.parametrize(
     ("late", "n_steps", "words"),
     [

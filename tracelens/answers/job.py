@@ -21,6 +21,7 @@ from tracelens.answers.recorded import about
 from tracelens.answers.step_bar import percent_in, program_bar
 from tracelens.answers.words import place_text
 from tracelens.derive.rank_ranges import list_ranks
+from tracelens.derive.ranks.missing import describe_missing
 from tracelens.derive.time.activity_places import PROFILER
 from tracelens.derive.time.culprit_costs import Culprit
 from tracelens.derive.time.culprits import find_culprits
@@ -147,9 +148,15 @@ def _of_all(trace: Trace, judged: Sequence[RankTime], row: dict[str, Any]) -> An
         changes=changes,
         no_change=None if changes else _MORE_MICROBATCHES if bubble else no_change(together),
         about=_about(trace),
-        doubts=incomplete(trace),
+        doubts=(*incomplete(trace), *_lacking(trace)),
         sections=next_sections(together, bound),
     )
+
+
+def _lacking(trace: Trace) -> tuple[str, ...]:
+    """Warn of ranks that were not given: waiting for them looks like communication."""
+    missing = describe_missing(trace)
+    return () if missing is None else (f"{missing}, and counts as communication",)
 
 
 def _culprit(row: dict[str, Any]) -> tuple[str, ...]:
@@ -186,7 +193,7 @@ def mean_rank(ranks: Sequence[RankTime]) -> RankTime:
 
 
 def _about(trace: Trace) -> str:
-    """Describe what was recorded, missing ranks, and how precisely clocks are known."""
+    """Describe what was recorded, and on how many hosts."""
     nodes = {
         source.get("node") for source in trace.manifest.sources if source.get("node") is not None
     }
