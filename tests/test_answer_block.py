@@ -38,6 +38,7 @@ def test_a_bar_covers_the_step_and_work_differs_from_waiting() -> None:
 def test_the_page_begins_with_the_sentence_and_folds_the_rest() -> None:
     page = to_html(report_of_steps())  # type: ignore[arg-type]
     header = page[page.index("<header>") : page.index("</header>")]
-    assert re.search(r"<h1>[^<]*90 %[^<]*</h1>", header)
+    # Numbers and units stand on one line: the space between them does not break.
+    assert re.search(r"<h1>[^<]*90&nbsp;% of a step of 1.00&nbsp;ms</h1>", header)
     assert header.index("<h1>") < header.index("<svg") < header.index("<details")
     assert "k<script>" not in page

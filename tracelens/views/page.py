@@ -14,7 +14,7 @@ from importlib.resources import files
 from typing import Any
 
 from jinja2 import Environment, StrictUndefined
-from markupsafe import Markup
+from markupsafe import Markup, escape
 
 from tracelens.derive.rank_ranges import merge_rows
 from tracelens.derive.time.model import time_model
@@ -34,6 +34,7 @@ from tracelens.views.verdicts import list_cards
 _IN_CARDS = ("job", "verdict")
 _FIRST = ("job", "verdict", "worst_ranks", "rank_quartiles")
 """Sections that stand before the drawings."""
+_BEFORE_UNIT = re.compile(r"(?<=\d) (?=(?:%|ns|µs|ms|s|min|h)(?!\w))")
 _SCRIPTS = ("page.js", "tables.js", "bars.js", "timeline.js", "icicle.js", "heat.js")
 
 
@@ -114,7 +115,7 @@ def _environment(names: Collection[str] = ()) -> Environment:
     """Make the template environment: an unknown name is an error, values are cleaned and escaped.
 
     The filter `linked` splits a text where it names a section of the page, and adds that section's
-    name to the piece.
+    name to the piece. The filter `unbroken` keeps a number and its unit on one line.
     """
     environment = Environment(
         autoescape=True,
@@ -132,7 +133,13 @@ def _environment(names: Collection[str] = ()) -> Environment:
         (piece, piece if at % 2 and piece in names else None)
         for at, piece in enumerate(words.split(text))
     ]
+    environment.filters["unbroken"] = _unbroken
     return environment
+
+
+def _unbroken(text: str) -> Markup:
+    """Escape a text, and keep each number and its unit on one line."""
+    return Markup(_BEFORE_UNIT.sub("&nbsp;", escape(clip(text))))  # noqa: S704 - escaped
 
 
 def _file(name: str) -> str:
