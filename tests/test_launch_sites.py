@@ -14,6 +14,8 @@ from tracelens.trace import Trace
 from tracelens.trace.combine import combine
 
 SAMPLES = sorted((Path(__file__).parents[1] / "samples/torch").glob("*.pt.trace.json.gz"))
+OF_EACH_KIND = ("alexnet_eager", "resnet50_train_f32_pinned")
+"""A capture of a forward pass, and one of training. The others are of the same two kinds."""
 READERS = ("layer_attribution", "compare_layers", "layer_oracle", "dispatch_depth")
 
 
@@ -127,7 +129,17 @@ def same_without(trace: Trace) -> None:
         assert (one.notes, one.missing) == (two.notes, two.missing), name
 
 
-@pytest.mark.parametrize("path", SAMPLES, ids=lambda path: path.name.split(".")[0])
+@pytest.mark.parametrize(
+    "path",
+    [
+        pytest.param(
+            path,
+            id=(name := path.name.split(".")[0]),
+            marks=[] if name in OF_EACH_KIND else pytest.mark.exhaustive,
+        )
+        for path in SAMPLES
+    ],
+)
 def test_analyses_say_the_same_with_sites_and_without(path: Path) -> None:
     same_without(combine([read(path)]))
 

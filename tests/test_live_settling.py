@@ -4,6 +4,7 @@ import importlib
 import re
 import threading
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -36,7 +37,10 @@ for _ in range(100):
 )
 
 
-@pytest.mark.parametrize(("n_workers", "least", "most", "n_steps"), [(8, 8, 45, 8), (0, 5, 5, 3)])
+@pytest.mark.parametrize(
+    ("n_workers", "least", "most", "n_steps"),
+    [(8, 8, 45, 8), pytest.param(0, 5, 5, 3, marks=pytest.mark.exhaustive)],
+)
 def test_the_second_window_waits_as_long_as_the_pause_was(
     tmp_path: Path, *, n_workers: int, least: int, most: int, n_steps: int
 ) -> None:
@@ -52,6 +56,17 @@ def test_the_second_window_waits_as_long_as_the_pause_was(
     assert least <= int(match[1]) - 6 <= most
     assert int(match[2]) - int(match[1]) + 1 == n_steps
     assert f"(mean of {16 if n_workers else 10})" in done.notes[-1]
+
+
+def test_a_pause_fills_no_queue_where_nothing_else_runs(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Steps begin at once then, and each stands for itself."""
+    main = [SimpleNamespace(name="MainThread")]
+    monkeypatch.setattr(settling.threading, "enumerate", lambda: main)
+    monkeypatch.setattr(settling, "active_children", list)
+    waiting = settling.Settling()
+    waiting.begin(10**12, 8)
+    assert waiting.is_over()
+    assert settling.steps_in_a_turn(8) == 1
 
 
 def test_a_thread_may_fill_a_queue_in_a_pause() -> None:

@@ -139,8 +139,10 @@ def test_options_reach_nsys(tmp_path: Path, capsys: pytest.CaptureFixture[str]) 
     assert options["cuda_graph_trace"] == "graph"
 
 
-@pytest.mark.parametrize("behaviour", ["", "code", "raw"])
-@pytest.mark.parametrize(("script", "code"), [("exit 7", 7), ("kill -TERM $$", 143), ("exit 0", 0)])
+@pytest.mark.parametrize(
+    ("behaviour", "script", "code"),
+    [("", "kill -TERM $$", 143), ("code", "exit 0", 0), ("raw", "exit 7", 7)],
+)
 def test_the_exit_code_is_the_programs_whatever_nsys_says(
     behaviour: str, script: str, code: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:

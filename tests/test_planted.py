@@ -5,6 +5,7 @@ import json
 import re
 import subprocess
 import sys
+from collections.abc import Iterator
 from itertools import groupby
 from pathlib import Path
 from typing import Any
@@ -18,6 +19,7 @@ from tests.agreement import check_agreement
 from tests.answer_checks import check_answer
 from tests.sources import check_kernel_time_adds_up
 from tracelens.derive.time.activity_places import PROFILER
+from tracelens.trace import Trace
 
 PLANTED = Path(__file__).parents[1] / "samples" / "planted"
 CAPTURES = PLANTED / "captures"
@@ -31,19 +33,23 @@ def truth_of(folder: Path) -> list[dict[str, Any]]:
     return captures
 
 
-def check(folder: Path, program: str) -> None:
-    """Check for each setting and rank of a program that the bound and its place are named."""
+def traces_of(folder: Path, program: str) -> Iterator[tuple[Trace, dict[int, dict[str, Any]]]]:
+    """Yield for each setting of a program its trace and the truth of each rank."""
     captures = [row for row in truth_of(folder) if row["program"] == program]
     captures.sort(key=lambda row: (row["stacks"], row["rank"]))
-    for stacks, rows in groupby(captures, lambda row: row["stacks"]):
+    for _, rows in groupby(captures, lambda row: row["stacks"]):
         ranks = {row["rank"]: row for row in rows}
-        trace = tl.collect([folder / row["file"] for row in ranks.values()])
-        if (
-            trace.has("kernels") and stacks == captures[0]["stacks"]
-        ):  # what kernels last, stacks do not change
-            check_kernel_time_adds_up(trace)
-        check_answer(trace)
-        check_agreement(trace)
+        yield tl.collect([folder / row["file"] for row in ranks.values()]), ranks
+
+
+def check(folder: Path, program: str) -> None:
+    """Check for each setting and rank of a program that the bound and its place are named."""
+    for at, (trace, ranks) in enumerate(traces_of(folder, program)):
+        if at == 0:  # stacks change neither what kernels last nor how sections agree
+            if trace.has("kernels"):
+                check_kernel_time_adds_up(trace)
+            check_answer(trace)
+            check_agreement(trace)
         verdicts = tl.analyses.verdict(trace).rows_by_key("rank", named=True, unique=True)
         gaps = tl.analyses.idle_gaps(trace)
         assert verdicts.keys() == ranks.keys()
@@ -91,6 +97,14 @@ PROGRAMS = sorted({row["program"] for row in truth_of(CAPTURES)})
 @pytest.mark.parametrize("program", PROGRAMS)
 def test_every_planted_cause_is_named_with_its_place(program: str) -> None:
     check(CAPTURES, program)
+
+
+@pytest.mark.exhaustive
+@pytest.mark.parametrize("program", PROGRAMS)
+def test_sections_of_each_further_setting_agree(program: str) -> None:
+    for trace, _ in [*traces_of(CAPTURES, program)][1:]:
+        check_answer(trace)
+        check_agreement(trace)
 
 
 LIVE = ("compute_matmul", "input_slow_workers", "host_checkpoint")
