@@ -61,7 +61,7 @@ def test_the_second_window_waits_as_long_as_the_pause_was(
 def test_a_pause_fills_no_queue_where_nothing_else_runs(monkeypatch: pytest.MonkeyPatch) -> None:
     """Steps begin at once then, and each stands for itself."""
     main = [SimpleNamespace(name="MainThread")]
-    monkeypatch.setattr(settling.threading, "enumerate", lambda: main)
+    monkeypatch.setattr(threading, "enumerate", lambda: main)
     monkeypatch.setattr(settling, "active_children", list)
     waiting = settling.Settling()
     waiting.begin(10**12, 8)
