@@ -397,6 +397,18 @@ def test_an_optimizer_that_takes_tensors_one_by_one(op: str, n: int, is_said: bo
         assert f"launches {n / 2:,.0f} kernels a step" in found[0]
 
 
+@pytest.mark.parametrize("launches", [False, True])
+def test_an_optimizer_on_the_cpu(launches: bool) -> None:
+    """Its op takes 3,900 µs on the host; an optimizer that launches the kernel works for it."""
+    span_of_step = span("annotation", "Optimizer.step#Adam.step", 5_000, 8_980)
+    op = span("op", "aten::_fused_adam_", 5_010, 8_960, phase="optimizer")
+    sites = [site("aten::mm"), site("aten::_fused_adam_", "optimizer")]
+    kernels = [work(0, 5_000, 0, site_id=0), work(9_000, 10_000, 1, site_id=int(launches))]
+    calls = [FIRST, launch(8_990, 9_000)]
+    found = advise(program([*STEPS, span_of_step, op], calls, kernels, sites=sites))
+    assert found[0].startswith("The optimizer runs on the CPU: keep it on") == (not launches)
+
+
 @pytest.mark.parametrize(
     ("op", "primitive", "is_said"),
     [

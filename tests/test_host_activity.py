@@ -99,6 +99,21 @@ def test_spans_that_only_sound_like_it(name: str) -> None:
 
 
 @pytest.mark.parametrize(
+    ("thread", "start", "end", "is_blocked"),
+    [(1, 2_000, 6_000, True), (0, 2_000, 6_000, False), (1, 2_000, 7_000, False)],
+)
+def test_a_launch_blocked_by_an_allocation(
+    thread: int, start: float, end: float, is_blocked: bool
+) -> None:
+    """The launch from 3,000 to 6,000 µs returns with another thread's allocation, or before."""
+    pins = api("cudaHostAlloc", start, end, thread_id=thread)
+    trace = program([mark(0, 0, 10_000)], [pins, launch(3_000, 6_000), launch(9_000, 10_000)])
+    assert ((3_000, 6_000, "allocation") in did(trace)) == is_blocked
+    if is_blocked:
+        assert places(trace, "allocation") == ["cudaHostAlloc in another thread"]
+
+
+@pytest.mark.parametrize(
     ("name", "cause"),
     [
         ("cudaMalloc", "allocation"),
@@ -484,9 +499,9 @@ def test_threads_that_are_looked_at_together_are_apart(
 def test_many_threads_are_listed_in_one_pass(monkeypatch: pytest.MonkeyPatch) -> None:
     batches: list[int] = []
 
-    def counted(axis: ThreadAxis, spans: pl.DataFrame) -> pl.DataFrame:
+    def counted(axis: ThreadAxis, spans: pl.DataFrame, blocked: pl.DataFrame) -> pl.DataFrame:
         batches.append(axis.threads.height)
-        return of_axis(axis, spans)
+        return of_axis(axis, spans, blocked)
 
     monkeypatch.setattr("tracelens.derive.time.host_activity._of_axis", counted)
     assert activities_of(many_threads(400)).height == 200 * 2 + 200 * 3

@@ -17,6 +17,7 @@ from tracelens.derive.time.graph_use import GraphUse, graph_use, op_of_changing_
 from tracelens.derive.time.host_waits import WAITS
 from tracelens.derive.time.judged_program import JudgedProgram
 from tracelens.derive.time.migrations import migrations, stalls_by_place, waiting_kernels
+from tracelens.derive.time.thread_axis import IN_ANOTHER_THREAD
 from tracelens.derive.time.time_parts import WORTH_IT
 from tracelens.trace import Trace
 
@@ -59,6 +60,10 @@ _INSIDE_TORCH = (
     r"(?:\((?:defined at )?\d+\))?: \S+)$"
 )
 """Places of the host's time that are torch's own code, which a program cannot shorten itself."""
+_IN_OPTIMIZER = r"(?:^|> )Optimizer\.\w+#"
+_BY_HOST_OPTIMIZER = (
+    "The optimizer runs on the CPU: keep it on the device, or run it while the device works"
+)
 _BY_OP = (
     "The host works in this op before it launches: keep its sizes the same, or use another"
     " implementation"
@@ -129,9 +134,12 @@ def _idle(program: JudgedProgram) -> Iterator[Rule]:
         kinds = {"host": _BY_HOST_PLACE, "sync": _BY_WAIT}.get(cause, {})
         if cause == "host" and _is_mostly(places, INSIDE_OP):
             kinds = kinds | {_in_launching_ops(program.trace): _BY_OP}
+        if cause == "host" and _has_host_optimizer(program):
+            kinds = {_IN_OPTIMIZER: _BY_HOST_OPTIMIZER} | kinds
         text = next((say for kind, say in kinds.items() if _is_mostly(places, kind)), text)
         if cause == "allocation":
             text = _uncached(program) or words
+        is_replayed = text != _BY_OP and not _is_mostly(places, f"{IN_ANOTHER_THREAD}$")
         yield Rule(
             ns=program.parts[cause],
             text=text,
@@ -139,8 +147,16 @@ def _idle(program: JudgedProgram) -> Iterator[Rule]:
             section="idle_gaps",
             is_of_host=cause != "sync",
             places=places,
-            expression=None if text == _BY_OP else _EXPRESSIONS.get(cause),
+            expression=_EXPRESSIONS.get(cause) if is_replayed else None,
         )
+
+
+def _has_host_optimizer(program: JudgedProgram) -> bool:
+    """Return whether the optimizer's ops run, beside a device, without launching any kernel."""
+    if not program.trace.has("kernels") or program.kernels["phase"].is_in(["optimizer"]).any():
+        return False
+    is_of_optimizer = (pl.col("kind") == "op") & (pl.col("phase") == "optimizer")
+    return program.trace.select("spans", "rank", where=is_of_optimizer).height > 0
 
 
 def _in_launching_ops(trace: Trace) -> str:

@@ -10,7 +10,13 @@ from tracelens.derive.time.activity_places import CLASSES, with_places
 from tracelens.derive.time.busy_ops import LOADING_NS
 from tracelens.derive.time.code_owner import OWN_HOOKS
 from tracelens.derive.time.cpu_busy import find_communication, with_op_time
-from tracelens.derive.time.thread_axis import LAUNCHES, PAUSE_NS, ThreadAxis, axes_in_batches
+from tracelens.derive.time.thread_axis import (
+    LAUNCHES,
+    PAUSE_NS,
+    ThreadAxis,
+    axes_in_batches,
+    launches_behind_allocation,
+)
 
 _LOADS = (
     r"^(cuda|cu|hip)(Module(Load|Unload)|Library(Load|Unload)|Link|CtxCreate|DevicePrimaryCtxRetain|Init$|InitDevice"
@@ -68,8 +74,9 @@ def list_activities(spans: pl.DataFrame, calls: pl.DataFrame, marks: pl.DataFram
     )
     parts = []
     mains = []
+    blocked = launches_behind_allocation(calls)
     for axis in axes_in_batches(spans, calls, marks):
-        part = _of_axis(axis, spans)
+        part = _of_axis(axis, spans, blocked)
         if part.height:
             parts.append(part.select(columns))
             busy = axis.threads.join(part, on=["process_id", "thread_id"], how="semi")
@@ -83,9 +90,12 @@ def list_activities(spans: pl.DataFrame, calls: pl.DataFrame, marks: pl.DataFram
     return with_op_time(activities, spans, marks, mains)
 
 
-def _of_axis(axis: ThreadAxis, spans: pl.DataFrame) -> pl.DataFrame:
-    """List the activities of some threads, thread by thread."""
-    causing = _causing(axis.calls)
+def _of_axis(axis: ThreadAxis, spans: pl.DataFrame, blocked: pl.DataFrame) -> pl.DataFrame:
+    """List the activities of some threads, thread by thread.
+
+    `blocked` are launches that wait for other threads, see `launches_behind_allocation`.
+    """
+    causing = _causing(axis.calls, blocked)
     classes = _classes(axis, spans, causing)
     layered = overlay([part.select("start_ns", "end_ns", "cause", "row") for part in classes])
     class_number = pl.col("layer").alias("class")
@@ -210,10 +220,21 @@ def _input(axis: ThreadAxis, marked: pl.Series) -> pl.DataFrame:
     return both.sort("start_ns")
 
 
-def _causing(calls: pl.DataFrame) -> pl.DataFrame:
-    """Return the outermost calls that wait for the device, allocate or load, with their cause."""
+def _causing(calls: pl.DataFrame, blocked: pl.DataFrame) -> pl.DataFrame:
+    """Return the outermost calls that wait for the device, allocate or load, with their cause.
+
+    A launch that another thread's allocation blocks has that function and cause.
+    """
     causes = each_pair_once(calls["kind"], calls["api"], _by_function)
     with_cause = calls.with_columns(causes)
+    if blocked.height:
+        with_api = pl.col("api").cast(pl.String)
+        by_others = blocked.select("row", "by", by_cause=pl.lit("allocation"))
+        with_cause = with_cause.join(by_others, on="row", how="left", maintain_order="left")
+        with_cause = with_cause.with_columns(
+            api=pl.coalesce("by", with_api).cast(pl.Categorical),
+            cause=pl.coalesce("by_cause", pl.col("cause").cast(pl.String)),
+        ).drop("by", "by_cause")
     takes_time = pl.col("end_ns") > pl.col("start_ns")
     with_cause = with_cause.drop_nulls("cause").filter(takes_time)
     ids = pl.col("row", "span_id").cast(pl.Int64)

@@ -20,6 +20,12 @@ _DRIVER_LOADS = r"(?i)loading|compiler"
 
 Its names: Runtime Triggered Module Loading, Lazy Function Loading, Driver Compiler.
 """
+IN_ANOTHER_THREAD = " in another thread"
+"""End of the name of a function that blocks a launch."""
+_END_APART = 0.1
+"""A launch that an allocation blocks ends with it, to within this share of the launch."""
+BLOCKED_NS = 1_000_000
+"""A launch takes microseconds; one that takes this long stands still."""
 _KEY = ["process_id", "thread_id"]
 _APART_NS = 4 * STACKS_SLOW_BY * PAUSE_NS
 """The distance between two threads on one axis, which is more than any pause."""
@@ -240,3 +246,30 @@ def _stopped_by(overhead: pl.DataFrame, axis: ThreadAxis) -> pl.DataFrame:
     )
     is_same_place = (first == after) & (first > none)
     return rows.filter(is_same_place).select(overhead.columns)
+
+
+def launches_behind_allocation(calls: pl.DataFrame) -> pl.DataFrame:
+    """List launches of at least BLOCKED_NS that last as long as another thread's allocation.
+
+    The driver holds one lock for both. Such a launch begins no earlier than the allocation and
+    returns when that does, but for _END_APART of the launch. `calls` has process_id, thread_id,
+    kind, api, start_ns and duration_ns. One row per launch: `row`, its row in `calls`, and `by`,
+    the function that blocks it, in words.
+    """
+    start = pl.col("start_ns").cast(pl.Int64)
+    times = ["process_id", "thread_id", "start_ns", "end_ns"]
+    is_long = pl.col("duration_ns") >= BLOCKED_NS
+    long = calls.lazy().with_row_index("row").filter(is_long)
+    long = long.with_columns(
+        pl.col("row").cast(pl.UInt32), start_ns=start, end_ns=start + pl.col("duration_ns")
+    )
+    launches = long.filter(pl.col("kind") == "kernel_launch").select("row", *times)
+    allocations = long.filter(pl.col("kind") == "memory").select(*times, "api")
+    pairs = launches.join(allocations, on="process_id", suffix="_other")
+    apart_ns = _END_APART * (pl.col("end_ns") - pl.col("start_ns"))
+    begins_after = pl.col("start_ns_other") <= pl.col("start_ns") + apart_ns
+    ends_with = (pl.col("end_ns") - pl.col("end_ns_other")).abs() <= apart_ns
+    is_other = pl.col("thread_id") != pl.col("thread_id_other")
+    blocked = pairs.filter(is_other & begins_after & ends_with).unique("row", keep="first")
+    by = pl.col("api").cast(pl.String) + IN_ANOTHER_THREAD
+    return blocked.select("row", by=by).sort("row").collect()
