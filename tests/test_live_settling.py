@@ -3,6 +3,7 @@
 import importlib
 import re
 import threading
+from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -80,8 +81,9 @@ def test_a_thread_may_fill_a_queue_in_a_pause() -> None:
     assert not waiting.is_over()
 
 
-def test_whole_turns_of_workers_stand_for_all_steps(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Four workers deliver together: every fourth step waits."""
+@pytest.fixture
+def take(monkeypatch: pytest.MonkeyPatch) -> Callable[[step_times.StepTimes, int, int], None]:
+    """Let the host's clock stand still but for plain steps, which take some milliseconds each."""
     host = 0
 
     class Clock:
@@ -90,19 +92,58 @@ def test_whole_turns_of_workers_stand_for_all_steps(monkeypatch: pytest.MonkeyPa
             return moment(host, None, is_device_used=False)
 
     moment = step_times.Moment
+
+    def one_step(times: step_times.StepTimes, number: int, ms: int) -> None:
+        nonlocal host
+        times.begin(step_times.PLAIN)
+        host += ms * MS
+        times.end(number, step_times.PLAIN, is_after=number > 1)
+
     monkeypatch.setattr(step_times, "Moment", Clock)
+    return one_step
+
+
+def test_whole_turns_of_workers_stand_for_all_steps(
+    take: Callable[[step_times.StepTimes, int, int], None],
+) -> None:
+    """Four workers deliver together: every fourth step waits."""
     times = step_times.StepTimes()
     times.turn = 4
     waits = [1, 97, 1, 1, 1, 97, 1, 1, 1, 97]
     for number, ms in [(1, 500), *enumerate(waits, start=10)]:
-        times.begin(step_times.PLAIN)
-        host += ms * MS
-        times.end(number, step_times.PLAIN, is_after=number > 1)
+        take(times, number, ms)
     # The last eight: two turns of 100 ms. Step 1 is the program's start.
     of_turns = {"mean": 25 * MS, "median": 25 * MS, "min": 25 * MS, "max": 25 * MS}
     assert times.facts()["unprofiled_step_ns"] == {"n": 8, "turn": 4, **of_turns}
     times.turn = 16
     assert times.facts()["unprofiled_step_ns"] is None
+
+
+@pytest.mark.parametrize(
+    ("lengths", "recorded", "left_out"),
+    [
+        ([6, 6, 156, 6, 6, 6, 6, 6, 6, 6], [7, 7, 7], {"n_long": 1, "long_ns": 156 * MS}),
+        ([6, 6, 156, 6, 6, 6, 6, 6, 6, 146], [7, 7, 7], {"n_long": 2, "long_ns": 151 * MS}),
+        ([6, 6, 156, 6, 6, 6, 6, 6, 6, 6], [7, 7, 157], {}),  # the recorded steps have one, too
+        ([6, 6, 36, 6, 6, 36, 6, 6, 36, 6], [7, 7, 7], {}),  # the program's usual work
+        ([6, 6, 15, 6, 6, 6, 6, 6, 6, 6], [7, 7, 7], {}),  # not several times as long
+    ],
+)
+def test_few_much_longer_steps_are_named_apart(
+    take: Callable[[step_times.StepTimes, int, int], None],
+    lengths: list[int],
+    recorded: list[int],
+    left_out: dict[str, int],
+) -> None:
+    times = step_times.StepTimes()
+    for number, ms in enumerate(lengths, start=10):
+        take(times, number, ms)
+    times.step_ns = [(n, step_times.ACTIVE, ms * MS) for n, ms in enumerate(recorded)]
+    plain = times.facts()["unprofiled_step_ns"]
+    assert {name: plain[name] for name in plain if "long" in name} == left_out
+    n_left_out = left_out.get("n_long", 0)
+    assert plain["n"] == 10 - n_left_out
+    assert plain["mean"] == (6 * MS if left_out else round(sum(lengths) * MS / 10))
 
 
 def test_ranks_count_the_workers_of_their_loader_alone(monkeypatch: pytest.MonkeyPatch) -> None:

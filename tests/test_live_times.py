@@ -295,6 +295,12 @@ def test_a_note_says_what_the_profiler_cost(recorded_ms: int, begin: str) -> Non
     assert _of_cost(report, is_light=False).startswith(begin)
 
 
+def test_a_note_names_the_longer_steps() -> None:
+    plain = {"n": 9, "mean": 6_000_000, "n_long": 1, "long_ns": 156_000_000}
+    report = {"profiled_step_ns": {"mean": 6_000_000}, "unprofiled_step_ns": plain}
+    assert "(mean of 9; 1 took 156.000 ms)" in _of_cost(report, is_light=False)
+
+
 @pytest.mark.parametrize(
     ("unprofiled", "profiled", "expected"),
     [

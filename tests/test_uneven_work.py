@@ -37,6 +37,13 @@ def test_steps_that_take_longer_are_named(lengths: list[int], said: str | None) 
     assert make_answer(with_steps(*lengths)).details == (() if said is None else (said,))
 
 
+def test_a_longer_step_without_the_profiler_is_named() -> None:
+    trace = with_steps(5_000, 5_000, 5_000)
+    plain = {"n": 9, "mean": 4_000_000, "turn": 1, "n_long": 1, "long_ns": 150_000_000}
+    trace.manifest.sources = [{"rank": 0, "settings": {"unprofiled_step_ns": plain}}]
+    assert make_answer(trace).details == ("1 of 10 steps without the profiler takes 150 ms",)
+
+
 def of_devices(*times: tuple[int, int, int]) -> str:
     """The sentence on three steps of 10 ms, in which devices work: number, start and end in µs."""
     kernels = []

@@ -240,7 +240,9 @@ def _of_cost(report: Mapping[str, Any], *, is_light: bool) -> str:
         return f"what the profiler cost is unknown, as no step ran without it; {warning}"
     ratio = active["mean"] / plain["mean"]
     recorded = f"{active['mean'] / 1e6:.3f} ms"
-    without = f"{plain['mean'] / 1e6:.3f} ms without the profiler (mean of {plain['n']})"
+    n_long = plain.get("n_long")
+    others = f"; {n_long} took {plain['long_ns'] / 1e6:.3f} ms" if n_long else ""
+    without = f"{plain['mean'] / 1e6:.3f} ms without the profiler (mean of {plain['n']}{others})"
     with_all = f", {deep['mean'] / 1e6:.3f} ms with stacks and shapes" if is_light and deep else ""
     if ratio > _SLOWED:
         return (

@@ -107,6 +107,7 @@ def answer_program(trace: Trace) -> Answer:
             *([row["caveat"]] if row["caveat"] else []),
             *([few_sms.sentence] if few_sms else []),
             *_kinds(trace, rank),
+            *_long_steps(trace, rank.rank),
         ),
         bars=(bar,),
         unprofiled=_profiler_cost(trace, rank)
@@ -152,6 +153,16 @@ def _kinds(trace: Trace, rank: RankTime) -> tuple[str, ...]:
         f"{kind} {share * 100:.0f} %" for kind, share in kinds[:_MOST_KINDS] if share >= LEAST_SHARE
     ]
     return (f"kernels: {', '.join(words)}",) if words else ()
+
+
+def _long_steps(trace: Trace, rank: int) -> tuple[str, ...]:
+    """Say how many of the steps without the profiler were much longer than the others."""
+    long = trace.manifest.long_steps(rank)
+    if long is None:
+        return ()
+    n, n_all, ns = long
+    takes = "takes" if n == 1 else "take"
+    return (f"{n} of {n_all} steps without the profiler {takes} {duration(ns)}",)
 
 
 def _waits_beyond_the_step(model: TimeModel, rank: RankTime) -> tuple[str, ...]:

@@ -164,7 +164,8 @@ class Manifest:
         A live capture measures it around the profiled steps. A step lasts from the end of the step
         before to its own end. Where the device works longer than the host, the end of its work
         counts, at both ends. It is the mean of steps that follow each other, less what
-        CUPTI leaves in each API call where they ran after the profiler. Captures of earlier
+        CUPTI leaves in each API call where they ran after the profiler. Few steps that are much
+        longer than the others do not count: see `long_steps`. Captures of earlier
         versions timed steps of the program's start too, and give the median: they have no `turn`.
         Return None where the time is unknown, and where it is no less than the mean of the profiled
         steps: then the profiler cost too little to be seen, or those steps did something else.
@@ -181,6 +182,21 @@ class Manifest:
                 cost = profiled.get("mean")
                 if isinstance(step, int) and isinstance(cost, int) and 0 < step < cost:
                     return step
+        return None
+
+    def long_steps(self, rank: int) -> tuple[int, int, int] | None:
+        """Return how many of the steps without the profiler were much longer, of how many, and ns.
+
+        A step with a checkpoint, or an evaluation, is one. Return None where there were none.
+        """
+        for source in self.sources:
+            settings = source.get("settings")
+            if source.get("rank") == rank and isinstance(settings, dict):
+                plain = settings.get("unprofiled_step_ns")
+                names = ("n", "n_long", "long_ns")
+                if isinstance(plain, dict) and all(isinstance(plain.get(k), int) for k in names):
+                    n, n_long, long_ns = (plain[name] for name in names)
+                    return n_long, n + n_long, long_ns
         return None
 
     def key_of(self, table: str, rank: int | str) -> str:

@@ -12,6 +12,10 @@ from .window import Moment
 
 TIMED = 10
 """Steps that are timed before the first window and after the last one, where there are as many."""
+_LONG = 3
+"""A step that takes more than this many times the median does something that the others do not."""
+_FEW = 0.2
+"""At most this share of the steps is isolated: more of them are the program's usual work."""
 FIRST, PLAIN, WARMUP, ACTIVE, LIGHT, PARTLY, SETTLING = (
     "first",
     "plain",
@@ -102,17 +106,26 @@ class StepTimes:
         Profiled steps are timed by the host's clock. That is right for their mean, as no device is
         busy when the first begins and when the last ends. Unprofiled steps are those of one run:
         their mean is how long the program takes per step. Median, min and max are of whole turns,
-        divided by the `turn`, which is there too.
+        divided by the `turn`, which is there too. Where few steps are much longer than the others,
+        as one with a checkpoint, and none of the recorded ones is, they are left out: `n_long` is
+        their number, and `long_ns` their mean.
         `is_run_slower` is True where CUPTI was left in the process before they ran.
         """
         steps = self._run()
         run = [ns for step in steps if (ns := step.began.until(step.ended))]
-        turns = [mean(run[n : n + self.turn]) for n in range(0, len(run), self.turn)]
-        plain = (_spread(turns) or {}) | {"n": len(run), "turn": self.turn}
         active, light = (
             [duration for _, state, duration in self.step_ns if state == wanted]
             for wanted in (ACTIVE, LIGHT)
         )
+        is_usual = self.turn == 1 and not _longer(light or active)
+        long = _longer(run) if is_usual else []
+        if len(long) > _FEW * len(run):
+            long = []
+        usual = [ns for ns in run if ns not in long]
+        turns = [mean(usual[n : n + self.turn]) for n in range(0, len(usual), self.turn)]
+        plain = (_spread(turns) or {}) | {"n": len(usual), "turn": self.turn}
+        if long:
+            plain |= {"n_long": len(long), "long_ns": round(mean(long))}
         return {
             "unprofiled_step_ns": plain if run else None,
             "is_run_slower": self.is_slower_after and steps[-1:] == self._after[-1:],
@@ -138,6 +151,11 @@ class StepTimes:
     def whole(self) -> set[int]:
         """Return the steps that were recorded from beginning to end, or to the program's end."""
         return {step for step, state, _ in self.step_ns if state.startswith(ACTIVE)}
+
+
+def _longer(durations: Sequence[float]) -> list[float]:
+    """Return the durations that are several times the median."""
+    return [ns for ns in durations if ns > _LONG * median(durations)]
 
 
 def _spread(durations: Sequence[float]) -> dict[str, Any] | None:
