@@ -3,6 +3,7 @@
 import importlib
 import importlib.util
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -202,8 +203,10 @@ def test_what_another_launcher_starts_are_ranks_and_it_is_none(
     ],
 )
 def test_where_nothing_was_captured_the_reason_is_named(command: list[str], why: str) -> None:
-    with pytest.raises(ToolError, match=f"nothing was captured: .*{why}"):
+    with pytest.raises(ToolError, match=f"nothing was captured: .*{why}") as raised:
         capture_program(command, Settings(""))
+    if code := re.search(r"exit code (\d)$", why):
+        assert raised.value.program_exit_code == int(code[1])
 
 
 def test_the_command_line_exits_with_the_programs_code(

@@ -15,6 +15,8 @@ class TracelensError(Exception):
 
     marks: tuple[str, ...] = ()
     """Lines to show before the message, such as what was given with a caret below what is wrong."""
+    program_exit_code: int | None = None
+    """The exit code of the program that was run and ended, which the command line passes on."""
 
 
 class SourceError(TracelensError):

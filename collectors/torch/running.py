@@ -78,7 +78,9 @@ def run(
         try:
             captures, notes = _read(Path(folder), asked)
         except ToolError as error:
-            raise ToolError(f"{error} (the program ended with exit code {exit_code})") from error
+            nothing = ToolError(f"{error} (the program ended with exit code {exit_code})")
+            nothing.program_exit_code = exit_code
+            raise nothing from error
         finally:
             if keep is not None:
                 keep.mkdir(parents=True, exist_ok=True)

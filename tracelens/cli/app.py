@@ -114,7 +114,8 @@ class _Commands(LoadedGroup):
             for mark in error.marks:
                 tell(mark)
             tell(f"error: {error}")
-            raise typer.Exit(EXIT_USAGE if isinstance(error, UsageError) else EXIT_INPUT) from error
+            failed = error.program_exit_code or EXIT_INPUT
+            raise typer.Exit(EXIT_USAGE if isinstance(error, UsageError) else failed) from error
         except PermissionError as error:  # of a folder that one may not look into
             if ctx.params.get("debug"):
                 traceback.print_exc()
