@@ -232,6 +232,7 @@ def test_a_killed_collection_goes_on_where_it_ended(
     kill_and_go_on(runs, f"{bucket}/run.tracelens", whole, after_s)
 
 
+@pytest.mark.exhaustive  # test_engines has the second driver write while the first is at work
 def test_of_two_drivers_one_wins(tmp_path: Path, bucket: str) -> None:
     runs = put(write_ranks(tmp_path / "runs", 3), f"{bucket}/runs")
     target = f"{bucket}/run.tracelens"

@@ -152,12 +152,13 @@ def test_a_killed_program_keeps_its_steps_and_what_was_compiled(tmp_path: Path) 
 
 # Only what decides which processes record: how the real ones start the script, and that they use
 # torch themselves.
-LAUNCH = """#!{python}
-import os, subprocess, sys, torch
+LAUNCH = f"""#!{sys.executable}
+{NEVER_COMPILED}
+import os, subprocess, torch
 torch.ones(3).sum()
 script = next(word for word in sys.argv[1:] if word.endswith(".py"))
 words = [sys.executable, "-u", script]
-sys.exit(subprocess.call(words, env={{**os.environ, "RANK": "1"}}))
+sys.exit(subprocess.call(words, env=dict(os.environ, RANK="1")))
 """
 
 
@@ -166,7 +167,7 @@ def test_what_another_launcher_starts_are_ranks_and_it_is_none(
 ) -> None:
     launcher = tmp_path / "bin" / "accelerate"
     launcher.parent.mkdir()
-    launcher.write_text(LAUNCH.format(python=sys.executable))
+    launcher.write_text(LAUNCH)
     launcher.chmod(0o755)
     monkeypatch.setenv("PATH", f"{launcher.parent}{os.pathsep}{os.environ['PATH']}")
     (tmp_path / "train.py").write_text(LIGHT_TRAIN + "for _ in range(3): step()\nsys.exit(3)")
