@@ -67,3 +67,31 @@ def test_a_compiled_function_marks_steps(tmp_path: Path) -> None:
     code = "import torch\nf = torch.compile(lambda x: (x.sin() + 1).relu())\nx = torch.ones(64)\n"
     done = run(tmp_path, f"{code}for _ in range(9): f(x)\n")
     assert "recorded steps 3 to 5 of 9, found from the compiled function" in done.notes
+
+
+@pytest.mark.parametrize(
+    ("trains", "n_begun", "source"), [(True, 2, "optimizer"), (False, 39, "outermost module")]
+)
+def test_cells_in_training_wait_for_the_optimizer(trains: bool, n_begun: int, source: str) -> None:
+    import torch  # noqa: PLC0415 - not without it
+
+    from tracelens.collectors.torch.live.steps import StepFinder  # noqa: PLC0415 - as above
+
+    cell = torch.nn.RNNCell(2, 2).train(trains)
+    begun: list[str | None] = []
+    finder = StepFinder(lambda: None, lambda: begun.append(finder.source))
+    finder.install()
+    try:
+        optimizer = torch.optim.SGD(cell.parameters(), lr=0.1)
+        with torch.set_grad_enabled(trains):
+            for _ in range(2):
+                hidden = torch.zeros(1, 2)
+                for _ in range(30):
+                    hidden = cell(torch.ones(1, 2), hidden)
+                if trains:
+                    hidden.sum().backward()
+                    optimizer.step()
+    finally:
+        finder.remove()
+    # Without training, sixty calls: the first is only seen, twenty more are left to the optimizer.
+    assert begun == [source] * n_begun

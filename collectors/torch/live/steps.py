@@ -20,6 +20,8 @@ OPTIMIZER, LOADER, MODULE, PROGRAM = "optimizer", "data loader", "outermost modu
 BEGIN_STEPS = (LOADER, MODULE, GRAPH, COMPILED)
 """Signs that stand at the beginning of a step; the others stand at its end."""
 _UNDECIDED_CALLS = 20
+_UNDECIDED_IN_TRAINING = 1000
+"""A recurrence that is written out calls its cell so often before the optimizer's first step."""
 _CALLS_OF_ONE_BATCH = 2
 
 
@@ -30,7 +32,7 @@ class StepFinder:
     loader, a step begins where a batch is asked for. Else a step begins where the same outermost
     module with parameters is called again. If another module is called twice in a row, its calls
     count from then on, as the first was only tried. Calls by torch.jit.trace are no steps. A
-    program that has made an optimizer gets some calls to step it.
+    program that has made an optimizer gets some calls to step it, and many where they train.
 
     Only one thread counts: the one seen first, or one that trains before it has begun or after it
     has ended. `other_trainers` are threads that stepped an optimizer beside it. `n_workers` is the
@@ -205,13 +207,13 @@ class StepFinder:
         self._loads, self._called, self._n_since_batch = True, False, 0
         self._n_calls.clear()
 
-    def _may_decide(self) -> bool:
+    def _may_decide(self, n_calls: int = _UNDECIDED_CALLS) -> bool:
         """Return whether to look for steps without an optimizer.
 
-        That is so if there is none, or if it had its calls and did not step.
+        That is so if there is none, or if it had so many calls and did not step.
         """
         self._n_undecided += 1
-        return not self._has_optimizer or self._n_undecided > _UNDECIDED_CALLS
+        return not self._has_optimizer or self._n_undecided > n_calls
 
     def _spy(self) -> None:
         """Watch outermost calls of modules until it is known what marks steps.
@@ -298,7 +300,9 @@ class StepFinder:
         self._n_since_batch += 1
         # A batch that is loaded once and used again and again is no step's sign.
         from_loader = self._loads and self._n_since_batch <= _CALLS_OF_ONE_BATCH
-        if not from_loader and self._may_decide():
+        trains = getattr(module, "training", False) and torch.is_grad_enabled()
+        n_calls = _UNDECIDED_IN_TRAINING if trains else _UNDECIDED_CALLS
+        if not from_loader and self._may_decide(n_calls):
             self.source = MODULE
             self._undo.append(self._let_go)
             self._go_by(module)
