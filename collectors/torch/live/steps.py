@@ -207,13 +207,13 @@ class StepFinder:
         self._loads, self._called, self._n_since_batch = True, False, 0
         self._n_calls.clear()
 
-    def _may_decide(self, n_calls: int = _UNDECIDED_CALLS) -> bool:
+    def _may_decide(self, most_calls: int = _UNDECIDED_CALLS) -> bool:
         """Return whether to look for steps without an optimizer.
 
-        That is so if there is none, or if it had so many calls and did not step.
+        That is so if there is none, or if it had its calls and did not step.
         """
         self._n_undecided += 1
-        return not self._has_optimizer or self._n_undecided > n_calls
+        return not self._has_optimizer or self._n_undecided > most_calls
 
     def _spy(self) -> None:
         """Watch outermost calls of modules until it is known what marks steps.
@@ -301,8 +301,8 @@ class StepFinder:
         # A batch that is loaded once and used again and again is no step's sign.
         from_loader = self._loads and self._n_since_batch <= _CALLS_OF_ONE_BATCH
         trains = getattr(module, "training", False) and torch.is_grad_enabled()
-        n_calls = _UNDECIDED_IN_TRAINING if trains else _UNDECIDED_CALLS
-        if not from_loader and self._may_decide(n_calls):
+        most_calls = _UNDECIDED_IN_TRAINING if trains else _UNDECIDED_CALLS
+        if not from_loader and self._may_decide(most_calls):
             self.source = MODULE
             self._undo.append(self._let_go)
             self._go_by(module)
