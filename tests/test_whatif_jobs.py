@@ -1,11 +1,14 @@
 """What a change to a job of several ranks would give."""
 
+import polars as pl
 import pytest
 
 import tracelens as tl
 from tests.job_simulator import Job, Layout, Plant
 from tests.sources import SAMPLES
 from tracelens.errors import UsageError
+from tracelens.schemas import TABLES
+from tracelens.trace import Trace
 
 
 def job_of_four(*plants: Plant) -> tl.Trace:
@@ -57,3 +60,42 @@ def test_transfers_of_before_the_first_step_are_no_part_of_it() -> None:
     row = tl.whatif(tl.collect(ranks), "network=X2").row(0, named=True)
     assert row["before_ns"] / 1e6 == pytest.approx(4.11, abs=0.01)
     assert row["after_ns"] / 1e6 == pytest.approx(4.11 - 3.31 / 2, abs=0.02)
+
+
+def hosts_launch(trace: Trace, launching_ns: int, longest_ns: int) -> Trace:
+    """The trace with hosts that launch ahead: in each step so long, in calls of so much at most."""
+    steps = trace.frame("steps")
+    n_calls = launching_ns // longest_ns
+    calls = pl.int_ranges(n_calls).alias("number")
+    each = steps.select("rank", "start_ns", calls).explode("number")
+    launching = TABLES["activities"].conform(
+        each.select(
+            "rank",
+            start_ns=pl.col("start_ns") + pl.col("number") * longest_ns,
+            duration_ns=pl.lit(longest_ns, pl.Int64),
+            cause=pl.lit("launch"),
+            process_id=pl.lit(1),
+            thread_id=pl.lit(1),
+            api_call_id=pl.lit(0),
+        )
+    )
+    changed = {"steps": steps.with_columns(host_ns="duration_ns"), "activities": launching}
+    frames = {name: changed.get(name, trace.frame(name)).lazy() for name in TABLES}
+    return Trace(trace.manifest, frames)
+
+
+@pytest.mark.parametrize(
+    ("launching_us", "longest_us", "after_us"),
+    [(2000, 100, 2000), (1000, 100, 1437), (2000, 2000, 1437)],
+    ids=["hosts take longer than devices", "devices take longer", "a full queue blocks hosts"],
+)
+def test_a_job_is_no_faster_than_its_other_hosts(
+    launching_us: int, longest_us: int, after_us: int
+) -> None:
+    """Waiting hides how long a rank's host launches: without the straggler, it shows."""
+    trace = hosts_launch(job_of_four(late()), launching_us * 1000, longest_us * 1000)
+    row = tl.whatif(trace, "straggler_fixed").row(0, named=True)
+    assert row["after_ns"] == pytest.approx(after_us * 1000, rel=0.01)
+    (culprit,) = tl.analyses.job(trace).select("culprit", "cost_ns").rows()
+    assert culprit[0] == "rank 2"
+    assert culprit[1] == pytest.approx((2337 - after_us) * 1000, rel=0.02)

@@ -98,8 +98,9 @@ def _rows_of_culprits(
     """Return one row per culprit, the first one with the bound of the job."""
     rows = [_row(trace, culprit) for culprit in culprits.each]
     bound, sentence = "straggler", str(rows[0]["evidence"])
-    if len(culprits.each) > 1:
-        sentence = f"{_together(culprits)}; {sentence}"
+    costly = [culprit for culprit in culprits.each if culprit.cost_frac >= BLAMED]
+    if len(costly) > 1:
+        sentence = f"{_together(culprits, costly)}; {sentence}"
     first = culprits.each[0]
     if first.cause not in _ON_ITS_CLOCK:
         doubt = doubt_of(match_collectives(trace).calls, first.members.ranks)
@@ -189,18 +190,21 @@ def _why(culprit: Culprit, peer: str) -> str:
     )
 
 
-def _together(culprits: Culprits) -> str:
-    """Give the cost of several culprits together and of each alone, in the mean of all steps."""
+def _together(culprits: Culprits, costly: Sequence[Culprit]) -> str:
+    """Give the cost of all culprits together and of each costly one alone, in the mean of steps.
+
+    One that costs less than BLAMED alone is not named; it has a row.
+    """
     each = [
         f"{culprit.members.text if not culprit.rotates else _ALL_OTHERS}"
         f" ({culprit.cause or 'no cause known'}"
         f"{'' if culprit.steps is None or culprit.rotates else ', ' + culprit.when}:"
         f" {_percent(culprit.cost_frac)} alone)"
-        for culprit in culprits.each[:_FEW]
+        for culprit in costly[:_FEW]
     ]
-    more = len(culprits.each) - _FEW
+    more = len(costly) - _FEW
     rest = f" and {more:,} more" if more > 0 else ""
-    count = f"{len(culprits.each):,} culprits"
+    count = f"{len(costly):,} culprits"
     of = "all steps' time" if culprits.each[0].when else "the time that was recorded"
     return f"{count} cost {_percent(culprits.cost_frac)} of {of}: {', '.join(each)}{rest}"
 

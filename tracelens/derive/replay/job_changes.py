@@ -76,6 +76,7 @@ def predict_job(trace: Trace, changes: Sequence[str]) -> JobStep:
         replay.duration_ns(gone, speed, concerned) / n_steps
         for gone, speed in (((), 1.0), (removals, 1.0), (removals, network))
     )
+    without, after = min(before, without), min(before, after)
     margin = RUN_SHARE * after + _DOUBT_OF_DELAY * abs(before - without)
     margin += _DOUBT_OF_NETWORK * abs(without - after)
     others = rank_culprits[len(fixed) :]

@@ -23,6 +23,8 @@ from tracelens.trace import Trace
 _MOST_ROWS = 1_000_000
 """The most calls of ranks that are replayed; of a longer trace, the first ones are."""
 _CALL = ["group_key", "call"]
+_BLOCKED_NS = 1_000_000
+"""A launch that takes so long waits for the device."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +46,8 @@ class Replay:
     that the rank's computing hides.
     `bounds` are the first rows of calls, and the number of rows. `begins` has each rank's start on
     the job's clock, `tails` its own time after the last call, and `last_transfers` the part of that
-    in which the last call transferred.
+    in which the last call transferred. `hosts` has how long each rank's host calls ops and launches
+    work in all steps: less than that, its steps cannot take.
     """
 
     rows: pl.DataFrame
@@ -52,6 +55,7 @@ class Replay:
     begins: Mapping[int, int]
     tails: Mapping[int, int]
     last_transfers: Mapping[int, int]
+    hosts: Mapping[int, int]
 
     def connected_ranks(self, ranks: Collection[int]) -> frozenset[int]:
         """Return these ranks and all that wait for them: in a collective, or through other ranks.
@@ -75,6 +79,8 @@ class Replay:
         """Return the job's duration without the removed delays: the median of its ranks.
 
         Transfers are shorter by the factor `network`. With `of`, it is the median of these ranks.
+        While a rank waits, its host launches ahead, so the waiting hides how long that takes. With
+        removals the job takes at least as long as the hosts of the other ranks launch.
         """
         owns = self._owns(removals)
         less = 1 - 1 / network
@@ -92,10 +98,25 @@ class Replay:
             for row, start in zip(range(first, end), starts, strict=True):
                 exposed = last - start - hidden[row]
                 clock[ranks[row]] = start + exposed if exposed > 0 else start
-        return median(
+        replayed_ns = median(
             clock[rank] + self.tails[rank] - less * self.last_transfers[rank] - begin
             for rank, begin in self.begins.items()
             if of is None or rank in of
+        )
+        return max(replayed_ns, self._launching_ns(removals, of))
+
+    def _launching_ns(self, removals: Collection[Removal], of: Collection[int] | None) -> float:
+        """Return how long the slowest host of ranks without removals launches, 0 without any."""
+        if not removals:
+            return 0
+        removed = frozenset[int]().union(*(removal.ranks for removal in removals))
+        return max(
+            (
+                launching_ns
+                for rank, launching_ns in self.hosts.items()
+                if rank not in removed and (of is None or rank in of)
+            ),
+            default=0,
         )
 
     def _owns(self, removals: Collection[Removal]) -> list[float]:
@@ -187,7 +208,33 @@ def prepare_replay(model: TimeModel, ranks: Iterable[int]) -> Replay | None:
         dict(edges.select("rank", since_first).iter_rows()),
         dict(edges.select("rank", "tail_ns").iter_rows()),
         dict(rows.select("rank", "last_ns").iter_rows()),
+        _launching_times(model),
     )
+
+
+def _launching_times(model: TimeModel) -> dict[int, int]:
+    """Return how long each rank's host calls ops and launches work in all its steps, by rank.
+
+    Ranks without steps and processes without a device are left out. Neither is a call counted that
+    takes _BLOCKED_NS: the device's queue may be full, so that the host waits for the device.
+    """
+    start_ns = pl.col("start_ns")
+    end_ns = start_ns + pl.col("duration_ns")
+    calls = model.trace.select("api_calls", "rank", "step", "start_ns", "duration_ns")
+    has_device = ~pl.col("rank").is_in([*model.processes])
+    marked = calls.filter(pl.col("step").is_not_null() & has_device)
+    windows = marked.group_by("rank").agg(first_ns=start_ns.min(), last_ns=end_ns.max())
+    is_blocked = pl.col("api_call_id").is_not_null() & (pl.col("duration_ns") >= _BLOCKED_NS)
+    is_launching = (pl.col("cause") == "launch") & ~is_blocked
+    launching = model.host.filter(is_launching).select("rank", "start_ns", "duration_ns")
+    inside = launching.join(windows, on="rank").filter(
+        start_ns.is_between("first_ns", "last_ns", closed="left")
+    )
+    spent = inside.group_by("rank").agg(pl.col("duration_ns").sum())
+    steps = model.steps.group_by("rank").agg(pl.col("host_ns").sum())
+    # Threads that launch at once do so in the same time.
+    times = spent.join(steps, on="rank").select("rank", pl.min_horizontal("duration_ns", "host_ns"))
+    return dict(times.iter_rows())
 
 
 def _with_times(trace: Trace, calls: pl.DataFrame) -> pl.DataFrame:
