@@ -63,7 +63,7 @@ def test_transfers_of_before_the_first_step_are_no_part_of_it() -> None:
 
 
 def hosts_launch(trace: Trace, launching_ns: int, longest_ns: int) -> Trace:
-    """The trace with hosts that launch ahead: in each step so long, in calls of so much at most."""
+    """The trace with hosts that launch ahead, in each step for a time, in calls of equal length."""
     steps = trace.frame("steps")
     n_calls = launching_ns // longest_ns
     calls = pl.int_ranges(n_calls).alias("number")
