@@ -24,7 +24,7 @@ _MOST_ROWS = 1_000_000
 """The most calls of ranks that are replayed; of a longer trace, the first ones are."""
 _CALL = ["group_key", "call"]
 _BLOCKED_NS = 1_000_000
-"""A launch that takes so long waits for the device."""
+"""A launch of this length or longer waits for the device."""
 
 
 @dataclass(frozen=True, slots=True)
