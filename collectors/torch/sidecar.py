@@ -195,16 +195,18 @@ def without_cupti(facts: Mapping[str, Any], raw: Mapping[str, pl.DataFrame]) -> 
 
     Once it has recorded a GPU, CUPTI stays in the process, unless TEARDOWN_CUPTI=1 is set, and
     makes each API call slower (torch 2.11, CUDA 13.0). Other host work takes as long as before.
-    A step is no shorter than what a stream works in it. The longest time stays as it was measured.
+    A step is no shorter than what a stream works in it. The range is what that can be at all: the
+    shortest time is without any of the calls' time, the longest stays as it was measured.
     Nothing changes where the steps ran before the recording, or CUDA's API was not recorded.
     """
     times = facts.get("unprofiled_step_ns")
     if not (isinstance(times, dict) and _are_times(times) and facts.get("is_run_slower") is True):
         return dict(facts)
     stays_ns, least_ns = _of_a_step(raw)
+    left_ns = {"mean": stays_ns, "median": stays_ns, "min": stays_ns / _LEFT_SHARE}
     shorter = {
-        name: round(min(times[name], max(times[name] - stays_ns, least_ns)))
-        for name in ("mean", "median", "min")
+        name: round(min(times[name], max(times[name] - left_ns[name], least_ns)))
+        for name in left_ns
         if name in times
     }
     return {**facts, "unprofiled_step_ns": times | shorter}

@@ -47,8 +47,8 @@ def compile_program(subject: Subject, _: str | None) -> Spread:
     marks = subject.trace.select("spans", "name", where=pl.col("rank") == excerpt.rank)["name"]
     if any(texts.cast(pl.String).str.contains(_TRAINING).any() for texts in (names, marks)):
         raise UsageError(
-            "compile: of steps that train there is no number: measured ones took 3 % less to 7 %"
-            " more; cuda_graph says what launching costs"
+            "compile: of steps that train there is no number: measured ones took from a third less"
+            " to a sixth more; cuda_graph says what launching costs"
         )
     table = subject.replay.table
     causes = subject.labels.causes
