@@ -345,6 +345,25 @@ def test_a_first_step_with_start_up_is_not_the_program() -> None:
     assert "Step 0 (810.00 ms): start-up" in " ".join(notes(trace, verdict(trace)))
 
 
+@pytest.mark.parametrize(("also_usual", "phase"), [(True, "start_up"), (False, "program")])
+def test_a_first_step_that_tries_kernels(also_usual: bool, phase: str) -> None:
+    """Trials of 40 ms come before the usual 10 ms; without these, the step does other work."""
+    edges = [0, 50_000, 60_000, 70_000, 80_000]
+    spans = [mark(n, *edges[n : n + 2]) for n in range(4)]
+    calls = [launch(edge, edge + 10) for edge in edges[:4]]
+    trials = [
+        work(20 + 4_000 * n, 4_000 * (n + 1), 0, name=f"trial_{n % 3}", step=0) for n in range(10)
+    ]
+    begins = [40_000 if also_usual else 50_000, *edges[1:4]]
+    gemms = [
+        work(begin + 20, end, n, name="gemm", step=n)
+        for n, (begin, end) in enumerate(zip(begins, edges[1:], strict=True))
+        if begin < end
+    ]
+    trace = program(spans, calls, [*trials, *gemms])
+    assert [name for _, name, *_ in found(trace)] == [phase, *["program"] * 3]
+
+
 def test_a_first_step_long_otherwise_is_the_program() -> None:
     """It loads its data for 90 ms."""
     spans = [mark(0, 0, 100_000), mark(1, 100_000, 110_000), span("annotation", "data", 0, 90_000)]

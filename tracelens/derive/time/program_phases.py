@@ -18,6 +18,7 @@ from tracelens.derive.time.start_up import (
     start_up_calls,
     start_up_end,
     start_up_ns,
+    trials_ns,
 )
 from tracelens.derive.time.step_table import activities_of, steps_of
 from tracelens.schemas import DEVICE_WORK
@@ -38,6 +39,11 @@ _MUCH_LONGER = 2
 
 A shorter one can be counted: it moves no median, and more than half of it is a usual step.
 """
+_SEVERAL = 3
+"""A first step this many times as long as the others' median may hold trials of kernels.
+
+At least so many steps tell what the others do.
+"""
 _MOST = 0.5
 """Share of a first step's extra time that start-up must exceed.
 
@@ -54,9 +60,9 @@ def phases(trace: Trace) -> pl.DataFrame:
     """Return the phases of each rank, with the columns of WINDOWS: disjoint, by rank and start.
 
     All analyses divide time by these. On a rank that marks steps there is one row per step, and the
-    program is its steps. A first step that is mostly start-up is no part of it, nor is a last one
-    in which only a tail of the others' work ran. On any other rank, the phases tile all that was
-    recorded:
+    program is its steps. A first step that is mostly start-up, or trials of kernels, is no part of
+    it, nor is a last one in which only a tail of the others' work ran. On any other rank,
+    the phases tile all that was recorded:
 
     - earlier_work: the device runs work that was launched before the trace began;
     - start_up: a context is created, libraries are loaded, until the device first works steadily;
@@ -345,4 +351,15 @@ def _is_start_up(known: _Rank, place: int) -> bool:
         return False
     start = int(known.steps["start_ns"][place])
     gaps = known.gaps(start, start + length)
-    return start_up_ns(gaps) >= _MOST * (length - others)
+    needed = _MOST * (length - others)
+    is_several = length >= _SEVERAL * others
+    return start_up_ns(gaps) >= needed or (is_several and _has_trials(known, place, needed))
+
+
+def _has_trials(known: _Rank, place: int, needed: float) -> bool:
+    """Return whether a step tries kernels that no later step uses, for at least `needed` ns."""
+    steps, kernels = known.steps, known.work.get("kernels")
+    later = steps.slice(place + 1)
+    if kernels is None or later.height < _SEVERAL:
+        return False
+    return trials_ns(kernels, steps["step"][place], later["step"]) >= needed

@@ -28,6 +28,8 @@ A program whose first phase only computes less stays above a tenth.
 """
 _MUCH = 0.3
 """A stretch with more than this share of all work, as steady as what follows it, is the program."""
+_ALL = 0.9
+"""A step that launches this share of what others launch, by the same names, does what they do."""
 _WAITING = ("sync", "memcpy", "memset")
 """Kinds of calls that last as long as the work that they wait for or do themselves."""
 
@@ -142,6 +144,21 @@ def start_up_calls(calls: pl.DataFrame) -> pl.DataFrame:
 def start_up_ns(gaps: Gaps) -> int:
     """Return how much of the gaps is start-up."""
     return int(gaps.frame["load_ns"].sum())
+
+
+def trials_ns(kernels: pl.DataFrame, step: int, later: pl.Series) -> int:
+    """Return the time of a step's kernels that no later step launches, such as cudnn.benchmark's.
+
+    The step does all that later steps do as well. Otherwise its kernels are no trials but other
+    work, such as a prefill's, and the time is 0. `kernels` has step, name and duration_ns.
+    """
+    of_later = kernels.filter(pl.col("step").is_in(later.implode()))
+    of_step = kernels.filter(pl.col("step") == step)
+    usual = of_step.join(of_later.select("name").unique(), on="name", how="semi")
+    n_usual = of_later.group_by("step").len()["len"].median()
+    if not isinstance(n_usual, float) or usual.height < _ALL * n_usual:
+        return 0
+    return int(of_step["duration_ns"].sum()) - int(usual["duration_ns"].sum())
 
 
 def start_up_end(gaps: Gaps, first: int, awaited_from: int | None = None) -> int:
