@@ -42,7 +42,7 @@ A shorter one can be counted: it moves no median, and more than half of it is a 
 _SEVERAL = 3
 """A first step this many times as long as the others' median may hold trials of kernels.
 
-At least so many steps tell what the others do.
+What the others do is told from this number of steps or more.
 """
 _MOST = 0.5
 """Share of a first step's extra time that start-up must exceed.
