@@ -71,7 +71,7 @@ PROGRAM_MUTANTS = (
     Mutant(
         "steps are the optimizer's where there is one",
         "collectors/torch/live/steps.py",
-        "return not self._has_optimizer or self._n_undecided > _UNDECIDED_CALLS",
+        "return not self._has_optimizer or self._n_undecided > most_calls",
         "return True",
         "live_torch",
     ),
