@@ -63,8 +63,9 @@ def test_steps_without_the_profiler_are_timed_by_the_device(tmp_path: Path) -> N
     code = TIMED + "for _ in range(20): begun.append(1); step()"
     done = run(tmp_path, code, wait=3)
     settings = manifest_settings(done)
-    # Steps 8 to 17: after the recorded 4 to 6, and 7 that is still affected by it. Steps 1 and 2,
-    # of 9 and 7 ms, are fewer, and belong to the program's start.
+    # The last ten: of those after the recorded 4 to 6 and 7, which is still affected by it, at
+    # least ten count, and no more than half. Steps 1 and 2, of 9 and 7 ms, are fewer, and belong to
+    # the program's start.
     assert settings["unprofiled_step_ns"] == {
         "n": 10,
         "mean": 7_000_000,
@@ -74,7 +75,7 @@ def test_steps_without_the_profiler_are_timed_by_the_device(tmp_path: Path) -> N
         "turn": 1,
     }
     assert settings["profiled_step_ns"]["n"] == 3
-    assert done.notes[0] == "recorded steps 4 to 6 of at least 18, found from the optimizer"
+    assert done.notes[0] == "recorded steps 4 to 6 of 20, found from the optimizer"
     assert "7.000 ms without the profiler (mean of 10)" in done.notes[-1]
 
 
@@ -200,9 +201,8 @@ def test_devices_are_idle_around_a_window_of_time(
         assert (first, last) == (f"ProfilerPart#{numbers[0]}", f"ProfilerPart#{numbers[-1]}")
         assert whole == [f"ProfilerStep#{n}" for n in range(numbers[0] + 1, numbers[-1])]
         assert manifest_settings(done)["n_active"] == len(whole)
-        # Ten steps before the window and ten after it, where the program is as far as that by then.
         without = manifest_settings(done)["unprofiled_step_ns"]
-        assert 0 < without["n"] <= 20
+        assert 0 < without["n"] <= 50
         assert without["median"] == 7_000_000
 
     command = [sys.executable, str(tmp_path / "script.py")]

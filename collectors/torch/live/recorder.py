@@ -20,9 +20,9 @@ from .modules import ModuleCalls, describe_modules, numbered_modules
 from .opening import Opening
 from .own_calls import OwnCalls
 from .settings import Settings
-from .settling import LONG_PAUSE_NS, Settling, has_workers, steps_in_a_turn, whole_turns
+from .settling import LONG_PAUSE_NS, Settling, has_workers, steps_in_a_turn
 from .status_file import DONE, RECORDING, StatusFile
-from .step_times import ACTIVE, FIRST, PLAIN, SETTLING, TIMED, WARMUP, StepTimes
+from .step_times import ACTIVE, FIRST, PLAIN, SETTLING, WARMUP, StepTimes
 from .steps import BEGIN_STEPS, StepFinder
 from .window import Window, export_trace, is_cupti_taken_out
 
@@ -64,6 +64,7 @@ class Recorder:
         self._calls: ModuleCalls | None = None
         self._owner = 0
         self._is_done = False
+        self._is_only_timing = False
         self._is_saved = False
         self._is_finished = False
         self._own_calls = OwnCalls()
@@ -117,6 +118,9 @@ class Recorder:
         """End one step and begin the next."""
         if self._is_finished or self.times.began_ns is None:
             return
+        if self._is_only_timing:
+            self._time_step()
+            return
         ended_ns = time.perf_counter_ns()
         state = self._state()
         self.times.end(self.n, state, is_after=self._is_done)
@@ -136,12 +140,23 @@ class Recorder:
         if self._is_done and pause_ns > LONG_PAUSE_NS:
             self._settling.begin(pause_ns, self.finder.n_workers)
         self._is_settled = self._settling.is_over()
-        self.times.begin(self._state())
+        state = self._state()
+        is_recorded = self._light is None or self._light.is_over(self.n)
+        self._is_only_timing = self._is_done and is_recorded and state == PLAIN
+        self.times.begin(state)
+
+    def _time_step(self) -> None:
+        """Time one step and begin the next, with little work, which would slow the next one."""
+        self.times.end(self.n, PLAIN, is_after=True)
+        self.n += 1
+        if self.times.is_run_complete():
+            self.finder.remove()
+        self.times.begin(PLAIN)
 
     def _is_timed(self) -> bool:
         """Return whether all windows are over, and enough steps were timed after them."""
-        is_recorded = self._is_done and (self._light is None or self._light.is_over(self.n))
-        return is_recorded and self.times.n_in_a_row >= whole_turns(TIMED, self._turn)
+        is_recorded = self._light is None or self._light.is_over(self.n)
+        return self._is_done and is_recorded and self.times.is_run_complete()
 
     def _state(self) -> str:
         """Return the profiler's state in step `self.n`."""
