@@ -195,6 +195,9 @@ def test_options_of_a_torch_capture(
         ),
         (["collect", "gdb", "a.txt", "--", "python"], "FILES and a COMMAND were both given"),
         (["report", "x", "--section", "nope"], "no section is called nope"),
+        (["report", "x", "--section", "steps"], "steps is a table, not a section"),
+        (["report", "x", "x"], "x: given twice"),
+        (["whatif", "x"], "say what is changed: tracelens whatif x CHANGE"),
         (["report", "x", "--format", "csv"], "exactly one --section"),
         (
             ["report", "x", "--format", "nope"],

@@ -75,10 +75,11 @@ def test_every_export_holds_hostile_names_as_escapes(name: str, run: Run) -> Non
 @pytest.mark.parametrize(
     ("words", "code", "said"),
     [
+        ([], 2, "say what to write: --to folded|folded_host|perfetto|speedscope"),
         (
             ["--to", "speedscop"],
             2,
-            "no export is called speedscop; near: speedscope, perfetto, folded_host",
+            "no export is called speedscop; near: speedscope, perfetto",
         ),
         (
             ["--to", "folded", "--steps", "0,9"],

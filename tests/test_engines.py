@@ -402,7 +402,10 @@ def test_damaged_gzip_costs_its_rank_wherever_it_is(
         done = command_line(capsys, "collect", "files", *paths, "--min-ranks", 2, "--out", target)
         (error,) = [line for line in done.err.splitlines() if line.startswith("error: ")]
         assert done.code == 1
-        assert "rank01.json.gz: found gzip of none of these, or damaged, expected one of: " in error
+        assert (
+            "rank01.json.gz: found gzip that is damaged or holds something else, expected one of: "
+            in error
+        )
         assert (tl.open(target).manifest.ranks, tl.open(target).manifest.complete) == (
             [0, 2],
             False,

@@ -184,14 +184,14 @@ def test_what_another_launcher_starts_are_ranks_and_it_is_none(
     [
         (["true"], "started no Python that tracelens could enter"),
         ([sys.executable, "-I", "-c", "import torch"], "-I, -E, -S"),
-        ([sys.executable, "-c", "print()"], "never imported torch"),
+        ([sys.executable, "-c", "print()"], "had not imported torch"),
         (
             [sys.executable, "-c", f"{NEVER_COMPILED}import torch, os; os._exit(5)"],
             r"os\._exit.*exit code 5",
         ),
         (
             [sys.executable, "-c", f"{NEVER_COMPILED}import torch, sys; sys.exit(3)"],
-            "ended before any step or op.*exit code 3",
+            "failed before its first step.*exit code 3",
         ),
         (
             [

@@ -222,7 +222,9 @@ def test_a_report_in_a_notebook_has_escaped_names(tmp_path: Path) -> None:
     }
     with pytest.raises(UsageError, match="no section is called top_kernel; near: top_kernels"):
         trace.report("top_kernel")
-    with pytest.raises(UsageError, match="this report has no section verdict; near: top_kernels"):
+    with pytest.raises(
+        UsageError, match="this report has no section verdict; there is, for example, "
+    ):
         view["verdict"]
 
 

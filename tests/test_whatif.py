@@ -267,12 +267,21 @@ def test_the_command_says_before_after_and_range(
     path = tmp_path / "run.tracelens"
     waiting_steps().trace("trace_log").write(path)
     result = command_line(capsys, "whatif", path, "no_sync")
-    assert result.out.startswith("a step takes 0.40 ms, with no_sync 0.34 ms (")
+    assert result.out.startswith("a step takes 0.40 ms, with no_sync: 0.34 ms (")
     assert "replay misses the recorded step by 0.0%" in result.out
     # What the profiler of these traces costs is not known.
     assert "as recorded, the profiler's cost with it" in result.out
     absent = command_line(capsys, "whatif", path, "no_sync", "--rank", 5)
     assert (absent.code, "the trace has no rank 5" in absent.err) == (2, True)
+
+
+def test_a_program_without_a_gpu_cannot_record_a_graph() -> None:
+    made = StepTrace()
+    for start in (0, 400, 800):
+        made.step(start, start + 400)
+        made.span("aten::mm", start + 10, start + 390)
+    with pytest.raises(UsageError, match="cuda_graph: nothing was launched on a GPU"):
+        tl.whatif(made.trace("trace_log"), "cuda_graph")
 
 
 def test_without_kernels_that_turn_layouts_round_the_rest_stays() -> None:

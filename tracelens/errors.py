@@ -59,10 +59,11 @@ def first_line(error: BaseException) -> str:
 
 
 def near(word: str, known: Iterable[str]) -> str:
-    """Name known words that are near to a word, as a suggestion."""
+    """Name known words that are near to a word, as a suggestion; without any, the first three."""
     names = list(dict.fromkeys(known))
-    matches = get_close_matches(word, names, n=3, cutoff=0.3) or names[:3]
-    return f"near: {', '.join(matches)}" if matches else "there is none"
+    if matches := get_close_matches(word, names, n=3, cutoff=0.45):
+        return f"near: {', '.join(matches)}"
+    return f"there is, for example, {', '.join(names[:3])}" if names else "there is none"
 
 
 def printable(text: str) -> str:

@@ -167,6 +167,11 @@ class Report:
 def check_sections(names: Sequence[str], *, has_base: bool) -> None:
     """Raise UsageError for unknown names, and for comparisons where only one trace is given."""
     unknown = [name for name in names if name not in ANALYSES]
+    if unknown and unknown[0] in TABLES:
+        raise UsageError(
+            f"{unknown[0]} is a table, not a section; its rows are shown by tracelens query"
+            f" (its columns: tracelens schema {unknown[0]})"
+        )
     if unknown:
         raise UsageError(
             f"no section is called {unknown[0]}; {near(unknown[0], ANALYSES)} (tracelens schema"

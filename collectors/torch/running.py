@@ -24,7 +24,7 @@ from tracelens.collectors.torch.live.status_file import (
     TORCH,
     StatusFile,
 )
-from tracelens.errors import SourceError, ToolError, UsageError
+from tracelens.errors import SourceError, ToolError, UsageError, printable
 from tracelens.running.nvml import Sampler
 from tracelens.running.program import run_program
 from tracelens.storage.folders import OwnFolder
@@ -76,7 +76,7 @@ def run(
         environment = {VARIABLE: asked.to_text(), "PYTHONPATH": os.pathsep.join(paths)}
         exit_code = run_program(command, environment)
         try:
-            captures, notes = _read(Path(folder), asked)
+            captures, notes = _read(Path(folder), asked, exit_code)
         except ToolError as error:
             nothing = ToolError(f"{error} (the program ended with exit code {exit_code})")
             nothing.program_exit_code = exit_code
@@ -89,9 +89,10 @@ def run(
     return Run(captures, exit_code, notes)
 
 
-def _read(folder: Path, settings: Settings) -> tuple[list[Capture], list[str]]:
+def _read(folder: Path, settings: Settings, exit_code: int = 0) -> tuple[list[Capture], list[str]]:
     """Return the captures of the processes' files in the folder, and notes.
 
+    `exit_code` is that of the program, for the reason why there are none.
     Raises ToolError when there are none.
     """
     reports = [
@@ -111,7 +112,8 @@ def _read(folder: Path, settings: Settings) -> tuple[list[Capture], list[str]]:
         except SourceError as error:
             notes.append(str(error))
     if not read:
-        raise ToolError(f"nothing was captured: {'; '.join(notes) or _why_nothing(reports)}")
+        why = "; ".join(notes) or _why_nothing(reports, failed=exit_code != 0)
+        raise ToolError(f"nothing was captured: {why}")
     chosen = _one_a_rank(read)
     for report, capture in chosen:
         capture.settings |= {
@@ -172,7 +174,7 @@ def _holds_events(capture: Capture) -> bool:
     )
 
 
-def _why_nothing(reports: Sequence[Mapping[str, Any]]) -> str:
+def _why_nothing(reports: Sequence[Mapping[str, Any]], *, failed: bool) -> str:
     """Return a text on the stage that the program's processes reached."""
     stages = {report["stage"] for report in reports}
     if not stages:
@@ -182,6 +184,8 @@ def _why_nothing(reports: Sequence[Mapping[str, Any]]) -> str:
         )
     if RECORDING in stages:
         return "the program was killed, or its disk was full, before its trace was written"
+    if DONE in stages and failed and not any(report.get("n_steps") for report in reports):
+        return "the program failed before its first step"
     if DONE in stages:
         return (
             "it ended before any step or op ran under the profiler; give --wait 0 --warmup 0, or"
@@ -189,7 +193,7 @@ def _why_nothing(reports: Sequence[Mapping[str, Any]]) -> str:
         )
     if TORCH in stages:
         return "the program was killed, or left by os._exit, before its first recorded step"
-    return "the program never imported torch"
+    return "the program had not imported torch when it ended"
 
 
 def _of_steps(report: Mapping[str, Any], settings: Settings, *, is_light: bool) -> list[str]:
@@ -332,6 +336,11 @@ class capture:  # noqa: N801 - `with tl.capture(...)` and `@tl.capture(...)` rea
         self._folder: OwnFolder | None = None
         self._recorder: Any = None
         self._sampler: Sampler | None = None
+
+    def __repr__(self) -> str:
+        """Say what was recorded, as a notebook shows it."""
+        recorded = "; ".join(self.notes) if self.trace is not None else "nothing recorded yet"
+        return f"<capture {printable(str(self.path))}: {recorded}>"
 
     def __enter__(self) -> Self:
         if _under_way:

@@ -17,14 +17,14 @@ def export(
     sources: Sources,
     *,
     to: Annotated[
-        str,
+        str | None,
         typer.Option(
             metavar="|".join(EXPORTS),
             help="Format: "
             + "; ".join(f"{one.name} for {one.opened_by}" for one in EXPORTS.values())
             + ".",
         ),
-    ],
+    ] = None,
     out: Annotated[
         Path | None,
         typer.Option(metavar="FILE", help="File to write; by default the trace's name."),
@@ -46,6 +46,8 @@ def export(
     Tables are read, and the file is written, piece by piece. `--ranks` and `--steps` make the file
     smaller; layers and idle time are found in the whole trace all the same.
     """
+    if to is None:
+        raise UsageError(f"say what to write: --to {'|'.join(EXPORTS)}")
     if to not in EXPORTS:
         raise UsageError(f"no export is called {to}; {near(to, EXPORTS)}")
     chosen = EXPORTS[to]

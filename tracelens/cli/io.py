@@ -111,6 +111,9 @@ def _opened(paths: Sequence[Path], ranks: Sequence[int]) -> Trace:
         )
     if traces:
         return Trace.open(traces[0])
+    if len(set(paths)) < len(paths):
+        twice = next(path for i, path in enumerate(paths) if path in paths[:i])
+        raise UsageError(f"{shown(twice)}: given twice; name each source once")
     with progress(f"reading {', '.join(path.name for path in paths)}"):
         trace = collect(paths, ranks=ranks)
     for text in trace.diagnostics.filter(

@@ -19,11 +19,11 @@ from tracelens.errors import UsageError, printable
 def whatif(
     trace: Annotated[Path, typer.Argument(metavar="TRACE", help="A trace directory, or a source.")],
     changes: Annotated[
-        list[str],
+        list[str] | None,
         typer.Argument(
             metavar="CHANGE…", help=f"What is changed, all together: {', '.join(usages())}."
         ),
-    ],
+    ] = None,
     *,
     other: Annotated[
         Path | None,
@@ -41,6 +41,10 @@ def whatif(
     changes are made together. docs/accuracy.md says how near predictions came to programs that were
     really changed.
     """
+    if not changes:
+        raise UsageError(
+            f"say what is changed: tracelens whatif {trace} CHANGE, as one of {', '.join(usages())}"
+        )
     if file := next((change for change in changes if Path(change).is_file()), None):
         raise UsageError(
             f"{file}: is a file, not a change; of a job's ranks give the folder that holds their files"
@@ -77,7 +81,7 @@ def _sentences(
         before += f" {_range(step.low_ns, step.high_ns)}"
         of_what = "without the profiler"
     after = f"{prediction.after_ns / 1e6:.2f} ms {_range(prediction.low_ns, prediction.high_ns)}"
-    first = f"{subject}a step takes {before}, with {change} {after}\n"
+    first = f"{subject}a step takes {before}, with {change}: {after}\n"
     thing = prediction.next or ""
     if prediction.bound == "compute":
         thing = short_kernel(thing)

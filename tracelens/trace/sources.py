@@ -226,7 +226,9 @@ def _head(path: Path) -> bytes:
 
 
 def _expected() -> str:
-    return "; ".join(collector.expects for collector in COLLECTORS.values())
+    """List what can be read, the files that people have most first."""
+    by_use = sorted(COLLECTORS.values(), key=lambda collector: not collector.is_profiler)
+    return "; ".join(collector.expects for collector in by_use)
 
 
 def _described(path: Path, head: bytes) -> str:
@@ -235,5 +237,5 @@ def _described(path: Path, head: bytes) -> str:
     if not head.strip():
         return "an empty file"
     if head.startswith(b"\x1f\x8b"):
-        return "gzip of none of these, or damaged"
+        return "gzip that is damaged or holds something else"
     return f"a file that starts with {head[:24]!r}"

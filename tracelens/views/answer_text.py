@@ -1,6 +1,7 @@
 """Write an answer as text: at most 25 lines of at most 80 columns, readable without colour."""
 
 import io
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from itertools import pairwise
@@ -19,6 +20,8 @@ WIDTH, MOST_LINES = 80, 25
 _BAR = 56
 _MOST_OF = {"sentence": 2, "place": 2, "detail": 2, "change": 3, "fact": 2}
 """Most lines of each kind of text; longer text is cut after a word."""
+_BEFORE_UNIT = re.compile(r"(?<=[0-9]) (?=(?:ns|µs|ms|s|%)(?![a-z]))")
+"""The space between a number and its unit, where no line ends."""
 _GLYPHS = {WORK: "█▓▆▂", WAIT: "░▒▚▖", REST: "·"}
 """Characters that draw a bar, by kind of part.
 
@@ -86,8 +89,9 @@ def _cut(text: str, width: int, most: int) -> list[str]:
     loses its middle.
     """
     text = " ".join(_fitted(word, width) for word in text.split())
+    text = _BEFORE_UNIT.sub("\N{NO-BREAK SPACE}", text)
     lines = wrap(text, width, break_on_hyphens=False, max_lines=most, placeholder=f" {ELLIPSIS}")
-    lines = lines or [""]
+    lines = [line.replace("\N{NO-BREAK SPACE}", " ") for line in lines] or [""]
     return [line if cell_len(line) <= width else set_cell_size(line, width) for line in lines]
 
 

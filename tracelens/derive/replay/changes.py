@@ -115,6 +115,8 @@ def _cuda_graph(subject: Subject, layer: str | None) -> Change:
     apis = subject.replay.excerpt.calls["api"]
     pins = apis.str.contains(_PINS).fill_null(value=False).to_numpy()
     is_own |= (table.kinds == CALL) & picked(pins, table.items)
+    if LAUNCH not in table.kinds:
+        raise UsageError("cuda_graph: nothing was launched on a GPU in these steps")
     chosen = subject.is_host & ~is_own & (issuing | np.isin(table.kinds, (OP, CALL)))
     if layer is not None:
         chosen &= subject.in_layer(layer)
