@@ -44,12 +44,12 @@ BY_CONSTRUCTION = {
     "ranks rank 0": ("input", "its data loader is slow"),
     "ranks rank 1": ("waiting", "rank 0's data loader is slow"),
 }
-"""What is known of captures that no truth.json describes: the bound, and why."""
+"""Expected bound of the captures that no truth.json describes, and the reason."""
 
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """A capture's line: what is known, what the verdict says, and whether this is right."""
+    """One row of the table: a capture's known bound, its verdict, and the grade of the verdict."""
 
     name: str
     known: str
@@ -58,7 +58,7 @@ class Row:
 
     @property
     def line(self) -> str:
-        """The row of the table."""
+        """The row as a line of Markdown."""
         why = (
             f": {KNOWN_WRONG[self.name]}"
             if self.grade != "right" and self.name in KNOWN_WRONG
@@ -68,12 +68,12 @@ class Row:
 
 
 def share(part: str, value: float | None) -> str:
-    """A part with its share in whole per cent."""
+    """Write a part with its share in whole per cent."""
     return part if value is None else f"{part} {value:.0%}"
 
 
 def said(verdict: dict[str, Any]) -> str:
-    """The bound and the second part with their shares."""
+    """Write the bound and the second part, each with its share."""
     words = share(verdict["bound"], verdict["value"])
     if verdict["second"]:
         words += f", then {share(verdict['second'], verdict['second_frac'])}"
@@ -84,13 +84,13 @@ def said(verdict: dict[str, Any]) -> str:
 
 
 def constructed_truths() -> dict[str, dict[str, Any]]:
-    """What is true of each trace of construct.py, by name."""
+    """Read what is true of each trace of construct.py, by name."""
     truths: dict[str, dict[str, Any]] = json.loads((CONSTRUCTED / "truth.json").read_text())
     return truths
 
 
 def constructed_row(name: str, truth: dict[str, Any], trace: tl.Trace) -> Row:
-    """The row of a trace of construct.py."""
+    """Return the row of one trace of construct.py."""
     known = share(truth["bound"].replace("|", " or "), truth.get("share"))
     try:
         frame = tl.analyses.verdict(trace)
@@ -110,9 +110,9 @@ def constructed_row(name: str, truth: dict[str, Any], trace: tl.Trace) -> Row:
 
 
 def failures(truth: dict[str, Any], verdict: dict[str, Any], text: str) -> list[str]:
-    """Name what the verdict says otherwise than the truth.
+    """Name the checks in which the verdict differs from the truth.
 
-    `text` is the evidence with its notes.
+    `text` is the evidence and the notes of the report.
     """
     checks = {
         "bound": verdict["bound"] in truth["bound"].split("|"),
@@ -130,15 +130,15 @@ def failures(truth: dict[str, Any], verdict: dict[str, Any], text: str) -> list[
 
 
 def planted_truths() -> list[dict[str, Any]]:
-    """What is true of each capture of a planted program."""
+    """Read what is true of each capture of a planted program."""
     captures: list[dict[str, Any]] = json.loads((PLANTED / "truth.json").read_text())["captures"]
     return captures
 
 
 def planted_row(truth: dict[str, Any], verdict: dict[str, Any]) -> Row:
-    """Return the row of one rank of a capture: the bound and its place.
+    """Return the row of one rank of a capture: its bound and the place named.
 
-    Where the truth says so, it is the second part instead.
+    If the truth names a second part, the place is that of the second part.
     """
     bound = truth["bound"].replace("|", " or ")
     known = f"{bound}, then {truth['cause']}" if truth["cause"] else bound
@@ -152,7 +152,7 @@ def planted_row(truth: dict[str, Any], verdict: dict[str, Any]) -> Row:
 
 
 def planted_rows() -> Iterator[Row]:
-    """A row for each rank of each capture, ranks of one run read together."""
+    """Return one row per rank of each capture; the ranks of one run are read together."""
     runs: dict[tuple[str, bool], list[dict[str, Any]]] = {}
     for truth in planted_truths():
         runs.setdefault((truth["program"], truth["stacks"]), []).append(truth)
@@ -173,7 +173,7 @@ def _short(place: str) -> str:
 
 
 def captures_of(group: str) -> list[Path]:
-    """Files and folders of a group that hold device work."""
+    """List a group's files and folders that contain device work."""
     folder = SAMPLES / group
     found = [
         *folder.glob("captures/*.tracelens"),
@@ -186,21 +186,18 @@ def captures_of(group: str) -> list[Path]:
 
 
 def groups() -> list[str]:
-    """Return folders of samples with such captures.
-
-    Those of planted programs are listed for themselves.
-    """
+    """Return the folders of samples that contain such captures, without the planted programs."""
     folders = (folder.name for folder in SAMPLES.iterdir() if folder.is_dir())
     return sorted(name for name in folders if name != "planted" and captures_of(name))
 
 
 def name_of(path: Path) -> str:
-    """A capture's name in the table."""
+    """Return the capture's name in the table."""
     return path.relative_to(SAMPLES).as_posix().replace("/captures/", "/")
 
 
 def counted_rows(group: str, counts: dict[str, dict[str, float]]) -> Iterator[Row]:
-    """A row for each capture of a group; the ranks of samples/ranks are read together."""
+    """Return one row per capture of a group; the ranks of samples/ranks are read together."""
     if group == "ranks":
         for verdict in tl.analyses.verdict(tl.collect(SAMPLES / group)).to_dicts():
             rank = verdict["rank"]
@@ -216,7 +213,7 @@ def counted_rows(group: str, counts: dict[str, dict[str, float]]) -> Iterator[Ro
 
 
 def counted_row(name: str, count: dict[str, float], verdict: dict[str, Any]) -> Row:
-    """The row of a capture whose largest part is counted, or known by construction."""
+    """Return the row of a capture whose largest part was counted, or is known by construction."""
     known = ", ".join(share(part, value) for part, value in list(count.items())[:2])
     if name in BY_CONSTRUCTION:
         bound, why = BY_CONSTRUCTION[name]
@@ -231,7 +228,7 @@ def counted_row(name: str, count: dict[str, float], verdict: dict[str, Any]) -> 
 
 
 def make_counts() -> dict[str, dict[str, float]]:
-    """Shares of time of every capture by part, counted from raw events, rounded."""
+    """Count the share of time of each part in every capture's raw events, rounded."""
     counts = {}
     for group in groups():
         for path in captures_of(group):
@@ -280,7 +277,7 @@ _SECTIONS = {
 
 
 def page(counts: dict[str, dict[str, float]]) -> str:
-    """The whole page."""
+    """Return the whole page."""
     sections = {
         "Constructed traces": [
             constructed_row(name, truth, tl.collect(CONSTRUCTED / f"{name}.pt.trace.json.gz"))
@@ -312,14 +309,14 @@ def page(counts: dict[str, dict[str, float]]) -> str:
 
 
 def operations() -> str:
-    """Return the section that PyTorch counts."""
+    """Return the section on operations that PyTorch counts."""
     from samples.accuracy.operations import section  # noqa: PLC0415 - the other ones need no torch
 
     return section()
 
 
 def summary(sections: dict[str, list[Row]]) -> str:
-    """Numbers of right, partly right and wrong verdicts by section."""
+    """Count right, partly right and wrong verdicts by section."""
     lines = ["| | right | partly | wrong |", "| --- | ---: | ---: | ---: |"]
     for title, rows in sections.items():
         n = Counter(row.grade for row in rows)

@@ -47,7 +47,10 @@ modelled, those with products as counted by hand ([test](../tests/test_custom_op
 
 @dataclass(frozen=True, slots=True)
 class Coverage:
-    """A capture's kernel time in ms, the share modelled, that of its own launches, and the rest."""
+    """How much of a capture's kernel time is modelled.
+
+    The launched share leaves out kernels of CUDA graphs; `rest` names what is not modelled.
+    """
 
     name: str
     kernel_ms: float
@@ -73,7 +76,7 @@ def name_of(path: Path) -> str:
 
 
 def base_of(path: Path) -> Path | None:
-    """Return the capture of the graphs that a capture replays; None where it needs none."""
+    """Return the capture of the CUDA graphs that this capture replays; None if it replays none."""
     base = BASES.get(name_of(path))
     if base is None or (SAMPLES / base).is_dir():
         return base and SAMPLES / base
@@ -81,7 +84,7 @@ def base_of(path: Path) -> Path | None:
 
 
 def covered(path: Path) -> Coverage | None:
-    """Return how much of a capture is modelled; None of one without kernels or sizes."""
+    """Return how much of a capture is modelled; None if it has no kernels or no sizes."""
     name, base = name_of(path), base_of(path)
     trace = tl.open(path) if path.suffix == ".tracelens" else tl.collect(path)
     try:

@@ -1,12 +1,13 @@
-"""What takes a capture's time, counted from its raw events by rules short enough to check by eye.
+"""Count what takes a capture's time, by rules short enough to check by eye.
 
-The time is from the first step's mark to the last one's end, or to the end of the work that the
-steps launched; without marks, from the first to the last work of the device. A moment counts as
-compute where any kernel runs, else as communication, else as copy. A gap before some work is
-`dependency` where its call had returned before the gap; else the launching thread says moment by
-moment what it did until that call: waited for the device (sync), allocated, loaded code, fetched
-input, or anything else (launch or host: raw events do not tell the framework's Python between ops
-from other work). The rest of the gap, from the call on, is launch or host, too.
+Only raw events are read. The time runs from the first step's mark to the last step's end, or to the
+end of the work that the steps launched; without marks, from the first to the last work of the
+device. A moment counts as compute if any kernel runs, else as communication, else as copy. A gap
+before some work counts as `dependency` if the launching call had returned before the gap. Otherwise
+the launching thread tells, moment by moment, what it did until that call: it waited for the device
+(sync), allocated, loaded code, fetched input, or did anything else (launch or host: raw events do
+not distinguish the framework's Python between ops from other work). The rest of the gap, from the
+call on, counts as launch or host as well.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ Interval = tuple[int, int]
 
 
 def count(raw: RawEvents) -> dict[str, float] | None:
-    """Shares of the time by part; None without work of a device."""
+    """Return the share of the time by part; None if there is no device work."""
     if not raw.work:
         return None
     begin, end = _window(raw)

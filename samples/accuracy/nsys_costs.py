@@ -13,7 +13,7 @@ FOLDER = Path(__file__).resolve().parents[1] / "nsys" / "costs"
 _NOT_JUDGED = ("marks",)
 """Its NVTX ranges are all that it does, and their cost is not taken off."""
 Times = dict[str, dict[str, dict[str, float]]]
-"""Steps in ms by process, program, and when: before, inside and after the recorded range."""
+"""Step times in ms by process, program, and moment: before, inside and after the recorded range."""
 _UNDER = {"usual": "nsys", "osrt": "with `osrt`", "nodes": "graphs by node"}
 
 _TEXT = """\
@@ -63,7 +63,7 @@ _FITTED = """\
 
 
 def times(folder: Path = FOLDER) -> Times:
-    """Steps as they were timed."""
+    """Read the measured step times."""
     runs: Times = json.loads((folder / "times.json").read_text())["runs"]
     return runs
 
@@ -81,12 +81,12 @@ def never_ms(runs: Times, program: str) -> list[float]:
 
 
 def is_fitted(runs: Times, program: str) -> bool:
-    """Whether costs were fitted on a program: every other one by name."""
+    """Return whether the costs were fitted on this program: on every second one by name."""
     return program in sorted(set(runs["nsys_usual"]) - set(_NOT_JUDGED))[::2]
 
 
 def cases(folder: Path = FOLDER) -> list[Case]:
-    """Every capture KIND.PROGRAM.sqlite in the folder."""
+    """Return one case per capture KIND.PROGRAM.sqlite in the folder."""
     runs = times()
     found = []
     for path in sorted(folder.glob("*.sqlite")):
@@ -100,7 +100,7 @@ def cases(folder: Path = FOLDER) -> list[Case]:
 
 
 def turn_cases(folder: Path = FOLDER, captures: Path = FOLDER / "turns") -> list[Case]:
-    """Captures PROGRAM.sqlite of programs that took turns with a process that never records."""
+    """Return the captures PROGRAM.sqlite of programs that took turns with an unrecorded process."""
     turns: dict[str, dict[str, list[list[float]]]] = json.loads(
         (folder / "turns.json").read_text()
     )["programs"]

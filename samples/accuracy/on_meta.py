@@ -27,7 +27,7 @@ from torch.utils.flop_counter import FlopCounterMode
 from samples.accuracy.coverage import SAMPLES
 
 Counts = dict[str, int]
-"""Operations by the name of their op."""
+"""Numbers of operations by op name."""
 _CUDA_STUBS = (
     *("synchronize", "empty_cache", "Event", "Stream", "stream", "current_stream"),
     *("set_device", "_sleep"),
@@ -35,7 +35,7 @@ _CUDA_STUBS = (
 
 
 class Generator(torch.Generator):
-    """Stands for generators of the GPU; nothing is drawn."""
+    """Stand in for the GPU's random generators; it draws nothing."""
 
     def __new__(cls, *_: object) -> Self:
         """Return one of the CPU."""
@@ -45,8 +45,9 @@ class Generator(torch.Generator):
 class OnMeta(TorchFunctionMode):
     """Run on the meta device what a program asks of a GPU.
 
-    Numbers that a program reads back are 1, and a mask leaves every element. Attention is the fused
-    op, as on a GPU; meta's own choice is to write it out, whose backward pass is another one.
+    A number that a program reads back is 1, and a mask selects every element. Attention uses the
+    fused op, as on a GPU. The meta device itself would decompose attention, which has another
+    backward pass.
     """
 
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
@@ -91,7 +92,10 @@ _READ_BACK: dict[str, Callable[..., Any]] = {
 
 
 def attention(query: Tensor, key: Tensor, value: Tensor, *_: Any, **options: Any) -> Tensor:
-    """Attend by a fused op; each head of keys serves as many queries' heads as it has to."""
+    """Compute attention with a fused op.
+
+    Heads of keys and values are repeated to match the queries.
+    """
     times = query.shape[1] // key.shape[1]
     key, value = (x.repeat_interleave(times, 1) for x in (key, value))
     fused = torch.ops.aten._scaled_dot_product_efficient_attention  # noqa: SLF001 - torch's name
@@ -117,9 +121,9 @@ def _replace_modules(old: Iterable[str], new: Mapping[str, ModuleType]) -> None:
 
 @contextmanager
 def as_on_gpu(rank: int = 0) -> Iterator[None]:
-    """Let programs see two GPUs, and two ranks of which this is one.
+    """Let programs see two GPUs and two ranks, this process being one of the ranks.
 
-    A kernel that a program wrote in Triton does nothing, and of torchvision there is one network.
+    Triton kernels of a program do nothing. Of torchvision, one network is available.
     """
     dist, torchvision = torch.distributed, ModuleType("torchvision")
     torchvision.models = SimpleNamespace(alexnet=lambda **_: alexnet())
@@ -152,7 +156,7 @@ def as_on_gpu(rank: int = 0) -> Iterator[None]:
 
 @cache
 def imported(folder: str, name: str) -> ModuleType:
-    """Import a module of a samples' folder, whose modules import each other by their own names."""
+    """Import a module of a samples' folder, whose modules import each other by bare names."""
     path, before = str(SAMPLES / folder), set(sys.modules)
     sys.path.insert(0, path)
     try:
@@ -166,7 +170,7 @@ def imported(folder: str, name: str) -> ModuleType:
 
 
 def counted(step: Callable[[], object], n: int = 1) -> Counts:
-    """Return what torch counts in so many calls, by op."""
+    """Return the FLOPs that torch counts in `n` calls, by op."""
     with FlopCounterMode(display=False) as counter:
         for _ in range(n):
             step()
@@ -176,7 +180,7 @@ def counted(step: Callable[[], object], n: int = 1) -> Counts:
 
 
 def alexnet() -> nn.Module:
-    """Krizhevsky's one weird trick (2014), as torchvision has it."""
+    """AlexNet of Krizhevsky's "One weird trick" (2014), as in torchvision."""
     sizes = [(3, 64, 11, 4, 2), (64, 192, 5, 1, 2), (192, 384, 3, 1, 1)]
     sizes += [(384, 256, 3, 1, 1), (256, 256, 3, 1, 1)]
     first, second, *others = [nn.Conv2d(i, o, k, s, p) for i, o, k, s, p in sizes]

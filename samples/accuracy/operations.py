@@ -44,7 +44,7 @@ are those of the model that they replace.
 
 
 def of_steps(steps: Iterator[Any], n_before: int = 1, n: int = 1) -> Counts:
-    """Return what torch counts in a program's steps after the first ones."""
+    """Return what torch counts in a program's steps after the warm-up."""
     for _ in islice(steps, n_before):
         pass
     return counted(lambda: next(steps), n)
@@ -58,7 +58,7 @@ def planted(name: str, rank: str | None) -> Counts:
 
 
 def whatif(name: str) -> Counts:
-    """Return the same for a program that changes are predicted of."""
+    """Return what torch counts in a program whose changes are predicted."""
     tables = [
         getattr(imported("whatif", module), table)
         for module, table in (
@@ -75,7 +75,7 @@ def whatif(name: str) -> Counts:
 def on_meta(
     network: nn.Module, size: tuple[int, ...], *, n: int, is_trained: bool = False
 ) -> Counts:
-    """Return what torch counts in so many calls of a network, forward or in training."""
+    """Return what torch counts in `n` calls of a network, forward only or in training."""
     network = network.to("meta").train(is_trained)
 
     def step() -> None:
@@ -88,7 +88,7 @@ def on_meta(
 
 
 def residual_network(n_classes: int = 1000) -> nn.Module:
-    """ResNet-50, as the samples' studies have it."""
+    """ResNet-50, as the studies in samples/ define it."""
     from samples.study.resnet import ResNet50  # noqa: PLC0415 - of these captures only
 
     network = ResNet50()
@@ -108,7 +108,7 @@ class Vision(nn.Module):
         self.head = nn.Linear(256, 100)
 
     def forward(self, x: Tensor) -> Tensor:
-        """Images to scores of classes."""
+        """Return the scores of the classes for a batch of images."""
         patches = self.patches(x).flatten(2).transpose(1, 2)
         x = torch.cat([patches[:, :1], patches], 1)  # the token of the class comes first
         for mixed, out, up, down in self.blocks:
@@ -124,7 +124,7 @@ _VISION_LAYERS = ((256, 768), (256, 256), (256, 1024), (1024, 256))
 
 
 def advised(model: str, batch: str) -> Counts:
-    """Return what torch counts of a model whose calls the advisor replaced; it fuses some."""
+    """Return what torch counts of a model some of whose calls the advisor replaced or fused."""
     from samples.advisor.models import mobilenet_v1  # noqa: PLC0415 - of these captures only
 
     network = residual_network() if model == "resnet50" else mobilenet_v1()
@@ -132,7 +132,7 @@ def advised(model: str, batch: str) -> Counts:
 
 
 def transformer(kind: str, way: str) -> Counts:
-    """Return the same for a small transformer whose attention is fused or written."""
+    """Return what torch counts of a small transformer whose attention is fused or written out."""
     from samples.open_points import models  # noqa: PLC0415 - of these captures only
 
     network, given = models.transformer(kind, is_fused=way == "fused")
@@ -144,7 +144,7 @@ def transformer(kind: str, way: str) -> Counts:
 def parallel(name: str, rank: str) -> Counts:
     """Return what torch counts in three steps of one rank.
 
-    Each rank of tensor parallelism has half of each product; of FSDP it computes all of them.
+    In tensor parallelism each rank computes half of each product; in FSDP it computes all of them.
     """
     take = imported("parallel", "take")
     patches = {
@@ -158,7 +158,7 @@ def parallel(name: str, rank: str) -> Counts:
 
 
 def halved(block: nn.Module, _: object, plan: dict[str, object]) -> None:
-    """Give a rank of two its half of each product: of the outputs, or of the inputs by rows."""
+    """Give a rank of two its half of each product: by output columns, or by input rows."""
     for name, style in plan.items():
         whole = block.get_submodule(name)
         rows = type(style).__name__ == "RowwiseParallel"
@@ -169,9 +169,10 @@ def halved(block: nn.Module, _: object, plan: dict[str, object]) -> None:
 
 
 def routed(self: Any, x: Tensor) -> Tensor:
-    """Compute experts whose tokens are spread evenly, instead of as a router chooses.
+    """Compute the experts as if tokens were spread evenly instead of routed.
 
-    It takes as many operations: each token goes to as many experts, and all are of a size.
+    The number of operations is the same: each token visits equally many experts, and all experts
+    have one size.
     """
     n_chosen = getattr(self, "top_k", 2)
     tokens = x.flatten(0, 1)
@@ -182,7 +183,7 @@ def routed(self: Any, x: Tensor) -> Tensor:
 
 
 def experts() -> Counts:
-    """Return what torch counts in three steps of a mixture of experts, of both ranks together."""
+    """Return what torch counts in three steps of a mixture of experts, summed over both ranks."""
     take = imported("parallel", "take")
     with as_on_gpu(), OnMeta(), mock.patch.object(take.Experts, "forward", routed):
         step = take.PROGRAMS["moe"](None)
@@ -190,7 +191,7 @@ def experts() -> Counts:
 
 
 def served(n_prefills: int, decoded: Sequence[int], *, has_experts: bool = False) -> Counts:
-    """Return what torch counts of a server's prefills, and of decode steps of so many requests."""
+    """Return what torch counts of a server's prefills and decode steps with these batch sizes."""
     take = imported("serving", "take")
     shape = take.Shape(n_experts=8, n_layers=2) if has_experts else take.Shape()
 
@@ -222,13 +223,13 @@ def scaled_products() -> Counts:
 
 
 def stated() -> Counts:
-    """Return what torch counted on the GPU beside the capture, for its two steps."""
+    """Return what torch counted on the GPU, as stored beside the capture, for its two steps."""
     about = json.loads((SAMPLES / "roofline/counts.json").read_text())
     return {op: 2 * flops for op, flops in about["flops_a_step"].items()}
 
 
 def layers(n: int, width: int, rows: int, *, n_steps: int) -> Counts:
-    """Return what torch counts of linear layers in training."""
+    """Return what torch counts in training steps of linear layers."""
     network = nn.Sequential(*(nn.Linear(width, width) for _ in range(n)))
     return on_meta(network, (rows, width), n=n_steps, is_trained=True)
 
@@ -246,7 +247,7 @@ _HEADS = {
 
 
 def classifier(model: str, n_images: int = 32, *, is_trained: bool = False) -> Counts:
-    """Return what torch counts of a network's classifier, whose input has gradients in training."""
+    """Return what torch counts of a network's classifier; in training its input has gradients."""
     sizes = _HEADS[model]
     dense = nn.Sequential(nn.Identity(), *(nn.Linear(i, o) for i, o in pairwise(sizes)))
     if is_trained:
@@ -292,12 +293,13 @@ AGAIN: tuple[tuple[str, Callable[..., Counts], str], ...] = (
     (r"study/\w+_infer", lambda: classifier("resnet50"), NO_STRIDES),
     (r"thesis/(\w+)_(?:eager|compiled)", lambda model, *_: classifier(model), NO_STRIDES),
 )
-"""Names of captures, how their programs run again, and what is to be said of them."""
+"""Pattern of a capture's name, a function that runs its program again, and the remark in the table.
+"""
 
 
 @dataclass(frozen=True, slots=True)
 class Operations:
-    """FLOPs that captures' rooflines have, those that torch counts, and what is said of the two."""
+    """FLOPs of a capture by its roofline and by torch's counter, and a remark on the difference."""
 
     name: str
     recorded: int
@@ -306,12 +308,12 @@ class Operations:
 
     @property
     def is_equal(self) -> bool:
-        """Whether both are the same number."""
+        """Whether both counts are equal."""
         return self.recorded == self.counted
 
     @property
     def line(self) -> str:
-        """The row of the table."""
+        """The row as a line of Markdown."""
         verdict = "equal" if self.is_equal else f"{self.counted / 1e9:,.6f}"
         about = f"; {self.about}" if self.about else ""
         return f"| {self.name} | {self.recorded / 1e9:,.6f} | {verdict}{about} |"
@@ -329,7 +331,7 @@ def recorded_flops(path: Path) -> int | None:
 
 
 def operations_of(name: str, recorded: int) -> Operations:
-    """Return a capture's row. Raises LookupError for one that nothing is known of."""
+    """Return a capture's row. Raises LookupError if no program is known for it."""
     for pattern, _, about in AGAIN:
         if (found := re.fullmatch(pattern, name.removesuffix(".tracelens"))) is not None:
             return Operations(name, recorded, _counted_again(pattern, found.groups()), about)
@@ -343,7 +345,7 @@ def _counted_again(pattern: str, groups: tuple[str | None, ...]) -> int:
 
 
 def rows() -> Iterator[Operations]:
-    """Yield the row of each capture with sizes; ranks that only agree together are one row."""
+    """Yield one row per capture with sizes; ranks that only agree when summed share one row."""
     together: dict[str, int] = {}
     for path in captures():
         if (flops := recorded_flops(path)) is not None:

@@ -1,4 +1,4 @@
-"""The second part of docs/accuracy.md: predicted beside measured times, from samples/whatif."""
+"""Write the second part of docs/accuracy.md: predicted and measured times of samples/whatif."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _LARGE = 0.05
 
 @dataclass(frozen=True, slots=True)
 class Predicted:
-    """A prediction beside what was measured, in ms, and the line of the table that says so."""
+    """A predicted and a measured time in ms, and their line of the table."""
 
     group: str
     predicted_ms: float
@@ -31,12 +31,12 @@ class Predicted:
 
     @property
     def error(self) -> float:
-        """How far the prediction is from what was measured, over the latter."""
+        """The difference between predicted and measured time, relative to the measured time."""
         return self.predicted_ms / self.measured_ms - 1
 
 
 def step_row(case: Case) -> Predicted | None:
-    """The step of a capture without the profiler; None where the trace says nothing of it."""
+    """Predict the step without the profiler; None if the trace does not allow it."""
     step = unprofiled_steps(tl.collect(case.path)).get(0)
     if step is None or step.unprofiled_ns is None or step.low_ns is None or step.high_ns is None:
         return None
@@ -54,7 +54,10 @@ def step_row(case: Case) -> Predicted | None:
 
 
 def change_row(change: Change) -> Predicted | str:
-    """A change of a program, predicted from the trace before it; the line that says why not."""
+    """Predict a change from the trace before it.
+
+    Returns only the table's line, with the reason, if the change cannot be predicted.
+    """
     head = f"| `{change.expression}` | {change.program} | {change.before_ms:.3f}"
     try:
         (found,) = predict(tl.collect(change.path), [change.expression])
@@ -74,18 +77,18 @@ def change_row(change: Change) -> Predicted | str:
 
 
 def step_rows(folder: Path = CAPTURES) -> list[Predicted]:
-    """A row for each capture."""
+    """Return one row per capture."""
     rows = (step_row(case) for case in sorted(cases(folder), key=lambda case: case.name))
     return [row for row in rows if row is not None]
 
 
 def change_rows(folder: Path = CAPTURES) -> list[Predicted | str]:
-    """A row for each changed program."""
+    """Return one row per changed program."""
     return [change_row(change) for change in changes(folder)]
 
 
 def summary(rows: Iterable[Predicted]) -> list[str]:
-    """The table of errors by group."""
+    """Return the table of errors by group."""
     groups: dict[str, list[Predicted]] = {"all": []}
     for row in rows:
         groups.setdefault(row.group, []).append(row)
@@ -202,7 +205,7 @@ copy from pageable memory holds the host. It takes host ops that launch for Trit
 
 
 def page() -> str:
-    """All four sections."""
+    """Return all four sections."""
     unseen = step_rows(UNSEEN)
     parts = [
         _STEPS.format(apart=_apart(CAPTURES)),

@@ -1,4 +1,4 @@
-"""The events of a capture as its file has them, in one shape, without tracelens's analyses.
+"""Read a capture's raw events in one form, without using tracelens's analyses.
 
 Files are JSON of torch.profiler, SQLite of nsys, and the Parquet tables of a NAME.tracelens.
 """
@@ -23,9 +23,9 @@ _CALLS = ("cuda_runtime", "cuda_driver", "xpu_runtime")
 
 @dataclass(frozen=True, slots=True)
 class Work:
-    """What the device did.
+    """A piece of device work.
 
-    `part` is compute, communication or copy; `call` finds the launching call.
+    `part` is compute, communication or copy; `call` is the correlation id of the launching call.
     """
 
     start: int
@@ -65,7 +65,7 @@ class RawEvents:
 
 
 def part_of(kernel: str) -> str:
-    """What a kernel counts as, by its name."""
+    """Classify a kernel by its name."""
     return "communication" if _NCCL.match(kernel) else "compute"
 
 

@@ -56,7 +56,7 @@ def _medians(row: dict[str, Any], option: str) -> list[float]:
 
 
 def turn_rows() -> list[tuple[Predicted, Predicted]]:
-    """Each change: its step after, and its factor."""
+    """Return two predictions per change: the step time after it, and the factor."""
     found = []
     for row in _rows():
         program = row["program"]
@@ -101,7 +101,7 @@ def _slower() -> tuple[float, float]:
 
 
 def batch_rows() -> list[Predicted]:
-    """Each batch size of each program, predicted from the other two."""
+    """Predict the step of each batch size of a program from its other two batch sizes."""
     steps = json.loads((WHATIF / "batches" / "batches.json").read_text())["steps_ms"]
     found = []
     for program, by_size in sorted(steps.items()):
@@ -132,7 +132,7 @@ def _groups(rows: Iterable[Predicted]) -> list[str]:
 
 
 def section() -> str:
-    """Both sections."""
+    """Return both sections."""
     turns = turn_rows()
     batches = batch_rows()
     slower, most = _slower()

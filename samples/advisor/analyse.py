@@ -39,13 +39,16 @@ TRANSFORMERS = {
     "llama_float32": "Llama-like, float32",
     "llama_bfloat16": "Llama-like, bfloat16",
 }
-"""Four blocks each, with attention written out; samples/open_points/models.py builds them."""
+"""Transformers of four blocks with attention written out.
+
+samples/open_points/models.py builds them.
+"""
 PLANNED = {
     frozenset({ATTENTION}): "plan, attention",
     frozenset({ATTENTION, "_addmm_activation"}): "plan, attention and GELU",
     frozenset({ATTENTION, "addmm"}): "plan, attention and residuals",
 }
-"""The plans that were applied, by what their calls of several operators are."""
+"""Names of the applied plans, by the fused calls that each plan contains."""
 OURS, GRAPH = "advised", "advised, CUDA graph"
 FREEZING = ("torch.compile, freezing", "torch.compile, freezing, CUDA graph")
 WAYS = (
@@ -64,13 +67,16 @@ SERIES = {
     "convolution 1×1": [f"convolution_{n}_1x1" for n in (16, 64, 256)],
     "convolution 3×3": [f"convolution_{n}_3x3" for n in (16, 64, 256)],
 }
-"""The paper's micro-benchmarks by size."""
+"""The paper's micro-benchmarks, ordered by size."""
 NEAR = 0.15
-"""How far a prediction may be off."""
+"""Largest relative error at which a prediction counts as right."""
 
 
 class Applied(NamedTuple):
-    """Wall clock and kernels of one way, in µs, in the turn that applied the greedy plans."""
+    """Wall clock and kernel time of one execution method, in µs.
+
+    They are from the turn that applied the greedy plans.
+    """
 
     wall: Range
     kernels: float
@@ -84,7 +90,7 @@ def main() -> None:
 
 
 def make() -> tuple[str, dict[str, alt.TopLevelMixin]]:
-    """The page as Markdown, and its charts by name."""
+    """Return the page as Markdown, and its charts by name."""
     rows = [json.loads(line) for line in (CAPTURES / "results.jsonl").read_text().splitlines()]
     v = facts(rows)
     walls = {
@@ -111,7 +117,7 @@ def make() -> tuple[str, dict[str, alt.TopLevelMixin]]:
 
 
 def facts(rows: Sequence[dict[str, Any]]) -> dict[str, Any]:
-    """The numbers that the page speaks of."""
+    """Return the numbers that the page mentions."""
     wall = unique(
         (_key(row), Range(*(ns / 1e3 for ns in row["wall_ns"]))) for row in rows if "wall_ns" in row
     )
@@ -198,7 +204,7 @@ def facts(rows: Sequence[dict[str, Any]]) -> dict[str, Any]:
 
 
 def applied() -> dict[tuple[str, str], Applied]:
-    """Return the times of each way in the later turn, by model and way."""
+    """Return the times of the later turn by model and execution method."""
     lines = (CAPTURES / "orders.jsonl").read_text().splitlines()
     rows = [json.loads(line) for line in lines]
     kernels = unique(
@@ -213,7 +219,7 @@ def applied() -> dict[tuple[str, str], Applied]:
 
 
 def transformers() -> dict[str, Any]:
-    """Return each transformer's kernels by way, its plan's predicted µs, and calls timed alone."""
+    """Return each transformer's kernel times, its plan's predicted µs, and its calls' times."""
     rows, later = (
         [json.loads(line) for line in (CAPTURES / name).read_text().splitlines()]
         for name in ("transformers.jsonl", "transformers_planned.jsonl")
@@ -297,9 +303,9 @@ def _fusing(advice: Advice) -> frozenset[str]:
 def turns(
     wall: Mapping[tuple[str, str, str], Range], later: Mapping[tuple[str, str], Applied]
 ) -> dict[str, list[float]]:
-    """Return the later turn's times over the first turn's, where both measured.
+    """Return the later turn's times divided by the first turn's, where both were measured.
 
-    They are from Python, and as graphs.
+    One list holds calls from Python, the other replays of CUDA graphs.
     """
     found: dict[str, list[float]] = {"python": [], "graph": []}
     for model in MODELS:
@@ -333,7 +339,10 @@ def _is_unchanged(plan: Mapping[str, Any]) -> bool:
 
 
 def orders(model: str) -> dict[str, float]:
-    """Microseconds of kernels by the page's own costs: as eager ran, greedily, and as searched."""
+    """Return kernel time in µs at the page's costs.
+
+    There is one value each for eager, the greedy plan and the searched plan.
+    """
     eager, *others = (
         tl.open(CAPTURES / f"{model}_{what}.tracelens")
         for what in ("eager", "channels_last", "calls")
@@ -366,7 +375,10 @@ def _beats_all(wall: Mapping[tuple[str, str, str], Range], subject: str, way: st
 def compiled(
     kernels: Mapping[tuple[str, str, str], Mapping[str, Any]], subjects: Sequence[str]
 ) -> list[float]:
-    """Kernels of the best compiler over those of the better of eager and advised, by layer."""
+    """Return the best compiler's kernel time over the better of eager's and the advised one's.
+
+    The list has one value per layer.
+    """
     ways = [
         *(f"torch.compile, {m}" for m in ("default", "reduce-overhead", "max-autotune")),
         "jax.jit",
@@ -384,7 +396,7 @@ def compiled(
 
 
 def bundled() -> list[tuple[str, str]]:
-    """The first sentence of advice on captures that lie in samples/."""
+    """Return the first sentence of advice for the captures bundled in samples/torch."""
     found = []
     for name in ("resnet50", "alexnet"):
         trace = tl.collect(ROOT / f"samples/torch/{name}_eager.pt.trace.json.gz")

@@ -18,11 +18,11 @@ ORDER = (
     "torch.compile, max-autotune",
     "jax.jit",
 )
-"""The ways beside eager, each with one colour in every chart."""
+"""Execution methods other than eager, in a fixed order, so that colours agree between charts."""
 
 
 def orders(rows: Mapping[str, Mapping[str, float]], most: float = 2.2) -> alt.LayerChart:
-    """Kernel time of each way over that of eager execution: of plans, or of a transformer."""
+    """Draw kernel time relative to eager, of each plan or of each version of a transformer."""
     values = [
         {"model": model, "order": order, "ratio": us / times["eager"]}
         for model, times in rows.items()
@@ -46,7 +46,10 @@ def orders(rows: Mapping[str, Mapping[str, float]], most: float = 2.2) -> alt.La
 
 
 def ways(rows: Mapping[str, Mapping[str, float]]) -> alt.LayerChart:
-    """How many times as fast as eager each way is, by wall clock: as the paper's Figures 2 to 4."""
+    """Draw each execution method's speedup over eager by wall clock.
+
+    The paper shows it in Figures 2 to 4.
+    """
     values = [
         {"subject": subject, "way": way, "speedup": times["eager"] / us}
         for subject, times in rows.items()

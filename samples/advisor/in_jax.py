@@ -1,6 +1,6 @@
-"""The advisor's subjects in JAX: op by op, and compiled whole by XLA.
+"""Run the advisor's subjects in JAX: op by op, and compiled whole by XLA.
 
-Precision is JAX's own, and with TF32 off.
+Each runs with JAX's default precision and with TF32 off.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from samples.advisor.run import CALLS, ROUNDS, Results, quartiles
 
 
 def run(results: Results, *, quick: bool) -> None:
-    """The lines of both precisions."""
+    """Measure all subjects in both precisions."""
     for tf32 in results.tf32:
         with jax.default_matmul_precision("highest" if tf32 == "off" else None):
             _run(results, tf32, quick=quick)
@@ -59,7 +59,7 @@ def _run(results: Results, tf32: str, *, quick: bool) -> None:
 
 
 def rounds(call: Callable[[], Any], expected: Any) -> dict[str, Any]:
-    """Nanoseconds a call by wall clock, quartiles over the rounds."""
+    """Time a call by wall clock: nanoseconds, as quartiles over the rounds."""
     for _ in range(5):
         made = call().block_until_ready()
     walls = []
@@ -75,9 +75,9 @@ def rounds(call: Callable[[], Any], expected: Any) -> dict[str, Any]:
 
 
 def kernels(call: Callable[[], Any], n: int = 5) -> dict[str, Any]:
-    """Return kernel time and kernels per call, by JAX's profiler.
+    """Return kernel time and number of kernels per call, by JAX's profiler.
 
-    They are what ran on the device's streams but copies and fills.
+    All work on the device's streams counts, except copies and fills.
     """
     with tempfile.TemporaryDirectory() as folder:
         with jax.profiler.trace(folder):
@@ -103,7 +103,7 @@ def kernels(call: Callable[[], Any], n: int = 5) -> dict[str, Any]:
 
 
 def computed(graph: Any, held: dict[str, Any], image: Any) -> Any:
-    """The results of an exported graph."""
+    """Return the results of an exported graph."""
     known = dict(held)
     for node in graph.nodes:
         if node.op == "placeholder":

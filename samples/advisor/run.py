@@ -24,7 +24,10 @@ TF32 = ("default", "off")
 
 
 class Results:
-    """The file of results; what fails is a line of it too. Nothing is begun after `seconds`."""
+    """The file of results, in which failures are lines as well.
+
+    No measurement is started after `seconds`.
+    """
 
     def __init__(self, out: Path, seconds: float, only: Sequence[str], tf32: Sequence[str]) -> None:
         self.out, self.until, self.only, self.tf32 = out, time.monotonic() + seconds, only, tf32
@@ -39,9 +42,9 @@ class Results:
     def attempt(
         self, what: dict[str, Any], do: Callable[..., dict[str, Any]], *arguments: Any
     ) -> dict[str, Any]:
-        """Do it and write what comes of it.
+        """Run `do` and write its result as a line.
 
-        A failure is written too, and what there is no time for.
+        A failure is written too, and so is a measurement that was skipped for lack of time.
         """
         if time.monotonic() > self.until:
             self.add(**what, problem="no time left")
@@ -57,7 +60,7 @@ class Results:
         return found
 
     def subjects(self, *, quick: bool) -> Iterator[tuple[str, Any, Any]]:
-        """Name, model and input of each subject that was asked for."""
+        """Yield name, model and input of each requested subject."""
         from samples.advisor import models  # noqa: PLC0415 - it needs torch
 
         for name, (model, given) in (
@@ -68,15 +71,15 @@ class Results:
 
 
 def quartiles(values: Sequence[float]) -> list[float]:
-    """First quartile, median and third quartile."""
+    """Return first quartile, median and third quartile."""
     low, median, high = statistics.quantiles(values, n=4)
     return [round(low), round(median), round(high)]
 
 
 def timed(torch: Any, call: Callable[[], Any]) -> dict[str, Any]:
-    """Nanoseconds a call: quartiles over the rounds by wall clock and by CUDA events.
+    """Time a call in nanoseconds: quartiles over the rounds, by wall clock and by CUDA events.
 
-    To be measured before the process profiles anything: afterwards each launch takes longer.
+    Call this before the process profiles anything: afterwards each launch takes longer.
     """
     is_gpu = torch.cuda.is_available()
     sync = torch.cuda.synchronize if is_gpu else (lambda: None)
@@ -100,7 +103,7 @@ def timed(torch: Any, call: Callable[[], Any]) -> dict[str, Any]:
 
 
 def kernels(torch: Any, call: Callable[[], Any], n: int = 5) -> dict[str, Any]:
-    """Kernel time and kernels a call, by the profiler."""
+    """Return kernel time and number of kernels per call, by the profiler."""
     for _ in range(3):  # compiled, and captured as a CUDA graph, where that is due
         call()
     with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CUDA]) as profiler:
@@ -122,7 +125,7 @@ Calls = list[tuple[dict[str, Any], Callable[[], Any]]]
 
 
 def kernels_of(torch: Any, results: Results, calls: Calls) -> None:
-    """A line with the kernel time of each call, after all were timed."""
+    """Write the kernel time of each call; run this after all calls were timed."""
     for about, call in calls if torch.cuda.is_available() else ():
         torch.backends.cudnn.allow_tf32 = about["tf32"] == "default"
         with torch.no_grad():
@@ -130,7 +133,7 @@ def kernels_of(torch: Any, results: Results, calls: Calls) -> None:
 
 
 def captured(torch: Any, tl: Any, path: Path, call: Callable[[], Any], *, graph: bool) -> Any:
-    """A capture of three steps after two."""
+    """Capture three steps after two that are not recorded."""
     with (
         torch.no_grad(),
         tl.capture(path, force=True, wait=1, warmup=1, active=3, stacks=graph, graph=graph) as cap,
@@ -144,7 +147,7 @@ def captured(torch: Any, tl: Any, path: Path, call: Callable[[], Any], *, graph:
 
 
 def graphed(torch: Any, module: Any, given: Any) -> Callable[[], Any]:
-    """The module replayed as a CUDA graph, with the same input."""
+    """Return the module as a replayed CUDA graph with the same input."""
     stream = torch.cuda.Stream()
     stream.wait_stream(torch.cuda.current_stream())
     with torch.cuda.stream(stream):
@@ -158,14 +161,14 @@ def graphed(torch: Any, module: Any, given: Any) -> Callable[[], Any]:
 
 
 def plan_path(results: Results, subject: str, tf32: str) -> Path:
-    """Where the plan of a subject is."""
+    """Return the path of a subject's plan."""
     return results.out / "captures" / f"{subject}{'_tf32_off' * (tf32 == 'off')}_plan.json"
 
 
 def plans(torch: Any, results: Results, *, quick: bool) -> None:
-    """Make a plan for every subject; those with convolutions get one more, with TF32 off.
+    """Make a plan for every subject; subjects with convolutions get a second plan with TF32 off.
 
-    Torch's products are without TF32 anyway.
+    Torch computes matrix products without TF32 by default.
     """
     device = "cuda" if torch.cuda.is_available() else "cpu"
     for tf32 in results.tf32:
@@ -182,7 +185,7 @@ def plans(torch: Any, results: Results, *, quick: bool) -> None:
 def advised(
     torch: Any, results: Results, about: dict[str, Any], both: tuple[Any, Any]
 ) -> dict[str, Any]:
-    """The model by the advised calls, captured: what was predicted of it and what it took."""
+    """Capture the model with the advised calls, and write predicted and measured times."""
     import tracelens as tl  # noqa: PLC0415 - torch is loaded first
     from tracelens.advisor import CallPlan, apply_calls, time_calls  # noqa: PLC0415
     from tracelens.derive.calls.advising import advise_rank, candidates_of, plan_of  # noqa: PLC0415
@@ -252,10 +255,7 @@ def advised(
 
 
 def in_cache(advice: Any, others: Sequence[Any], costs: Any) -> int | None:
-    """Predict the kernel time of the advised calls from times of single calls.
-
-    Their inputs may be in the cache.
-    """
+    """Predict the advised calls' kernel time from single calls timed with a warm cache."""
     from tracelens.derive.calls.call_graph import read_calls  # noqa: PLC0415
     from tracelens.derive.calls.costs import Costs  # noqa: PLC0415
     from tracelens.derive.calls.libraries import TORCH  # noqa: PLC0415
@@ -282,7 +282,7 @@ def in_cache(advice: Any, others: Sequence[Any], costs: Any) -> int | None:
 
 
 def ways(torch: Any, results: Results, *, quick: bool) -> None:
-    """Eager, channels_last, advised, and eager and advised under a CUDA graph, of every subject."""
+    """Time every subject: eager, channels_last, advised, and eager and advised as CUDA graphs."""
     device = "cuda" if torch.cuda.is_available() else "cpu"
     calls: Calls = []
     for tf32 in results.tf32:
@@ -324,7 +324,10 @@ def _ways(torch: Any, results: Results, about: dict[str, Any], model: Any, given
 
 
 def compiled(torch: Any, results: Results, mode: str, *, quick: bool) -> None:
-    """torch.compile of every subject; compiled again, from its cache, for the kernels of each."""
+    """Time torch.compile of every subject, then take kernel times.
+
+    For the kernel times the subjects are compiled again, from the cache.
+    """
     device = "cuda" if torch.cuda.is_available() else "cpu"
 
     def fresh(what: Callable[..., dict[str, Any]], model: Any, image: Any) -> dict[str, Any]:

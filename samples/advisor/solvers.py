@@ -1,6 +1,6 @@
 """Time Z3 and enumeration on the same plans: `python -m samples.advisor.solvers`.
 
-Writes captures/solvers.json, processor seconds of one search each on the machine that it runs on.
+Writes captures/solvers.json: processor seconds of one search each on this machine.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ MODELS = ("resnet50_b1", "resnet50_b32", "mobilenet_v1_b1", "mobilenet_v1_b32")
 
 
 def main() -> None:
-    """Search each model's plan with both, after one search that loads what is needed."""
+    """Search each model's plan with both solvers, after one search that loads all libraries."""
     found = {}
     for model in (MODELS[0], *MODELS):
         eager, *others = (

@@ -27,12 +27,18 @@ HERE = Path(__file__).parent
 PAGE = ROOT / "docs/cross_layer.md"
 RESNET = "ResNet-50"
 LEAST_GAIN = 1.1
-"""A speedup that serves a capture: the review names none."""
+"""Speedup from which a capture counts as one that gains.
+
+The review names no limit.
+"""
 FEW = 5
-"""So many pairs of library and primitive are called few: as many sorts of operation as the
-review lists in section III. It names no number, and this one was set when ours were known."""
+"""At most this number of (library, primitive) pairs is called few.
+
+The review lists this many sorts of operation in section III but names no limit. The value was
+chosen after our results were known.
+"""
 MOST = 0.8
-"""And so much of the kernel time is called most of it."""
+"""At least this share of the kernel time is called most of it."""
 FRAMEWORKS = {
     "eager": "PyTorch eager",
     "libtorch": "LibTorch",
@@ -50,7 +56,7 @@ CPU_LIBRARIES = {
     "MKL": ("mm", "addmm", "bmm", "baddbmm"),
     "PyTorch, calling MKL": ("_slow_conv2d_forward",),
 }
-"""Ops of PyTorch that are calls of a library on a CPU; what is left are its own loops."""
+"""PyTorch ops that call a library on a CPU; all other ops are PyTorch's own loops."""
 
 
 def main() -> None:
@@ -61,7 +67,7 @@ def main() -> None:
 
 
 def make() -> tuple[str, dict[str, alt.TopLevelMixin]]:
-    """The page as Markdown, and its charts by name."""
+    """Return the page as Markdown, and its charts by name."""
     runs = read(ROOT / "samples")
     about = json.loads((HERE / "captures/versions.json").read_text())
     lenet = {
@@ -73,7 +79,7 @@ def make() -> tuple[str, dict[str, alt.TopLevelMixin]]:
 
 
 def facts(runs: Sequence[Run], lenet: Mapping[str, tl.Trace]) -> dict[str, Any]:
-    """The numbers that the page speaks of."""
+    """Return the numbers that the page mentions."""
     known = by_key(runs)
     linear = [run.share(family=LINEAR) for run in runs]
     wide = [run.share(family=LINEAR) + run.share(family="elementwise") for run in runs]
@@ -148,7 +154,7 @@ def facts(runs: Sequence[Run], lenet: Mapping[str, tl.Trace]) -> dict[str, Any]:
 
 
 def cpu_shares(name: str) -> dict[str, float]:
-    """Shares of the ops' own time by the library that each calls, and of PyTorch's own loops."""
+    """Return the share of the ops' self time by called library, PyTorch's own loops included."""
     ops = tl.analyses.top_ops(tl.open(HERE / f"captures/{name}.tracelens"))
     own = dict(ops.select("name", "cpu_self_ns").iter_rows())
     total = sum(own.values())
@@ -165,7 +171,10 @@ def _plain(between: Mapping[tuple[str, str], tuple[Reuse, Reuse]]) -> list[Reuse
 
 
 def compiled_pairs(known: Mapping[str, Run]) -> dict[str, tuple[Reuse, Reuse]]:
-    """Each model eager and compiled: the reuse of both sides, by the eager one's name."""
+    """Compare each model's eager and compiled capture.
+
+    Returns the reuse of both sides by the eager capture's name.
+    """
     pairs = [
         (run, known[other])
         for key, run in known.items()
@@ -176,9 +185,9 @@ def compiled_pairs(known: Mapping[str, Run]) -> dict[str, tuple[Reuse, Reuse]]:
 
 
 def across(runs: Sequence[Run]) -> list[tuple[Any, ...]]:
-    """Reuse among eager models of inference, by name, a row a model.
+    """Return the reuse by name between eager inference models, one row per model.
 
-    Raises PageError where two captures have one label.
+    Raises PageError if two captures have one label.
     """
     eager = unique((run.label, run) for run in runs if run.how in ("eager", "eager, inference"))
     shares: dict[tuple[str, str], float] = {}

@@ -1,4 +1,4 @@
-"""The charts of the cross-layer page: kernel time by library within family."""
+"""Draw the charts of the cross-layer page: kernel time by library within family."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ GROUPS = {"levels": ("levels", "profiled"), "vision": ("vision",), "language": (
 
 
 def charts(runs: Sequence[Run]) -> dict[str, alt.TopLevelMixin]:
-    """A chart for each group of captures."""
+    """Draw one chart per group of captures."""
     return {
         name: bars([run for run in runs if run.group in groups]) for name, groups in GROUPS.items()
     }
 
 
 def bars(runs: Sequence[Run]) -> alt.LayerChart:
-    """One stacked bar a trace, by library within family."""
+    """Draw one stacked bar per trace, by library within family."""
     rows = []
     order = list(FAMILIES)
     for run in runs:

@@ -35,7 +35,7 @@ LLAMA = {
     "vocab_size": 32000,
     "use_cache": False,
 }
-"""A small one; BERT is transformers' default, which is BERT base."""
+"""A small Llama; BERT is transformers' default, which is BERT base."""
 TINY = {
     "hidden_size": 32,
     "intermediate_size": 64,
@@ -47,7 +47,7 @@ STEPS = {"wait": 2, "warmup": 1, "active": 3}
 
 
 def main() -> None:
-    """Take every capture, or the one that is named."""
+    """Take every capture, or only the named one."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n", 1)[0])
     parser.add_argument("--out", type=Path, required=True, help="folder for the captures")
     parser.add_argument(
@@ -64,7 +64,7 @@ def main() -> None:
 
 
 def capture_all(options: argparse.Namespace) -> None:
-    """One process a capture; what became of each is written after each."""
+    """Run one process per capture, and write the outcome after each."""
     end = time.monotonic() + options.seconds
     about: dict[str, Any] = {
         "versions": versions(),
@@ -83,7 +83,7 @@ def capture_all(options: argparse.Namespace) -> None:
 
 
 def run(name: str, options: argparse.Namespace, seconds: float) -> str:
-    """The outcome of one capture."""
+    """Run one capture in its own process and return the outcome."""
     words = [
         sys.executable,
         "-m",
@@ -133,10 +133,7 @@ def capture(name: str, out: Path, *, quick: bool) -> None:
 
 
 def made(model: str, device: str, *, quick: bool) -> tuple[Any, dict[str, Any]]:
-    """Return the model with random weights in bfloat16, and a batch of random tokens.
-
-    It predicts its input.
-    """
+    """Return the model with random weights in bfloat16, and a batch of random tokens to predict."""
     import torch  # noqa: PLC0415
     import transformers  # noqa: PLC0415
 
@@ -155,7 +152,7 @@ def made(model: str, device: str, *, quick: bool) -> tuple[Any, dict[str, Any]]:
 
 
 def inference(network: Any, batch: dict[str, Any]) -> Any:
-    """A function that runs the model once, without labels."""
+    """Return a function that runs the model once, without labels."""
     import torch  # noqa: PLC0415
 
     network.eval()
@@ -168,7 +165,7 @@ def inference(network: Any, batch: dict[str, Any]) -> Any:
 
 
 def training(network: Any, batch: dict[str, Any]) -> Any:
-    """A function that does a step of training with AdamW."""
+    """Return a function that does a step of training with AdamW."""
     import torch  # noqa: PLC0415
 
     network.train()
@@ -183,7 +180,7 @@ def training(network: Any, batch: dict[str, Any]) -> Any:
 
 
 def versions() -> dict[str, str]:
-    """Versions of the software; nothing that names the machine or its user."""
+    """Return versions of the software; nothing identifies the machine or its user."""
     import torch  # noqa: PLC0415
     import transformers  # noqa: PLC0415
 

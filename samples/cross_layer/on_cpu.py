@@ -1,6 +1,7 @@
-"""Two captures on a CPU, for the platform layer: `python -m samples.cross_layer.on_cpu --out OUT`.
+"""Take two captures on a CPU: `python -m samples.cross_layer.on_cpu --out OUT`.
 
-ResNet-50 (4 images of 64×64) and a BERT-like model, one thread, float32, a few steps each.
+They show the platform layer: ResNet-50 (4 images of 64×64) and a BERT-like model, one thread,
+float32, a few steps each.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The captures that the page is made from, and the numbers that its sections share."""
+"""List the captures behind the page, and compute the numbers that its sections share."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ GROUPS = {
 
 @dataclass(frozen=True)
 class Run:
-    """One capture: its file below samples/, its group, and what it is of."""
+    """One capture: its file below samples/, its group, its model, and how it was run."""
 
     place: str
     group: str
@@ -82,27 +82,27 @@ class Run:
     def has_ops(self) -> bool:
         """Whether ops around the kernels are known.
 
-        They tell a convolution from a matrix product.
+        They distinguish a convolution from a matrix product.
         """
         return self.rows["op"].count() > 0
 
     def share(self, **which: str) -> float:
-        """Share of the kernel time that the rows with these values have."""
+        """Return the kernel-time share of the rows with these values."""
         return float(self.rows.filter(**which)["duration_total_ns"].sum() / self.total_ns)
 
     def families(self) -> dict[str, float]:
-        """Share of each family."""
+        """Return each family's share of the kernel time."""
         return {family: self.share(family=family) for family in FAMILIES}
 
     def pairs(self) -> list[tuple[str, str, float]]:
-        """Library, primitive and share, most time first."""
+        """Return library, primitive and share, largest share first."""
         sums = self.rows.group_by("library", "primitive").agg(NS.sum() / self.total_ns)
         return sums.sort(
             "duration_total_ns", "library", "primitive", descending=[True, False, False]
         ).rows()
 
     def pairs_for(self, share: float) -> int:
-        """How many pairs of library and primitive make up such a share."""
+        """Count how many of the largest library-primitive pairs add up to this share."""
         until = 0.0
         for n, (_, _, part) in enumerate(self.pairs(), 1):
             until += part
@@ -111,9 +111,9 @@ class Run:
         return len(self.pairs())
 
     def linear_by_step(self) -> tuple[float, float] | None:
-        """Quartiles over the steps of linear algebra's share.
+        """Return the quartiles, over the steps, of the share of linear algebra.
 
-        None where fewer than three are marked.
+        Returns None if fewer than three steps are marked.
         """
         in_steps = self.trace.kernels.drop_nulls("step")
         is_linear = pl.col("primitive").is_in(FAMILIES[LINEAR])
@@ -123,21 +123,25 @@ class Run:
         )
 
     def best(self) -> tuple[str, float, float]:
-        """The primitive that gains most at twice the speed, the speedup then, and its limit."""
+        """Return the primitive that gains most from twice the speed.
+
+        Also returns the speedup at twice the speed, and its upper limit.
+        """
         kinds = self.rows.filter(~pl.col("primitive").is_in(["fused", "unknown"]))
         row = kinds.sort("what_if_twice", "primitive", descending=[True, False]).row(0, named=True)
         return row["primitive"], row["what_if_twice"], row["what_if_limit"]
 
     def linear_twice(self) -> float:
-        """The speedup were all linear algebra twice as fast."""
+        """Return the speedup if all linear algebra were twice as fast."""
         return 1 / (1 - self.share(family=LINEAR) / 2)
 
 
 @dataclass(frozen=True)
 class Reuse:
-    """Share of one trace's kernel time in kernels that the other runs too: by name, by pair.
+    """Share of one trace's kernel time in kernels that the other trace runs too.
 
-    By name it has quartiles.
+    `by_name` matches kernel names and has quartiles (`spread`); `by_pair` matches library and
+    primitive.
     """
 
     by_name: float
@@ -146,16 +150,13 @@ class Reuse:
 
     @property
     def is_most(self) -> bool | None:
-        """Whether more than half is reused, by name.
-
-        None where the quartiles over the steps do not tell.
-        """
+        """Whether more than half is reused by name; None if the quartiles span one half."""
         low, high = self.spread or (self.by_name, self.by_name)
         return True if low > 0.5 else False if high < 0.5 else None
 
 
 def reuse(base: tl.Trace, other: tl.Trace) -> tuple[Reuse, Reuse]:
-    """Reuse of base's time, and of other's."""
+    """Return the reuse of the base's kernel time, and of the other's."""
     frame = tl.analyses.compare_cross_layer(base, other)
     matched = frame.filter(match="both")
     found = []
@@ -191,7 +192,7 @@ def percent(value: float, spread: tuple[float, float] | None = None) -> str:
 
 
 def read(samples: Path) -> list[Run]:
-    """Every run of the page whose capture is there, group by group."""
+    """Return every run of the page whose capture exists, group by group."""
     listed = [
         *(
             ("levels", f"study/captures/{key}.tracelens", "ResNet-50", how)
@@ -261,9 +262,9 @@ _SAMPLES = {
 
 
 def by_key(runs: Sequence[Run]) -> Mapping[str, Run]:
-    """Return the runs by folder and file: `study/nsys_eager`.
+    """Return the runs by folder and file, such as `study/nsys_eager`.
 
-    The folder is the one before `captures`, or the source.
-    Raises PageError where two of them have the same.
+    The folder is the one above `captures`, or the source. Raises PageError if two runs have the
+    same key.
     """
     return unique((f"{run.place.partition('/')[0]}/{run.key}", run) for run in runs)

@@ -1,7 +1,8 @@
-"""Print how often gates fail on the captures here: `python -m samples.gate.rates`.
+"""Print how often gates fail on the bundled captures: `python -m samples.gate.rates`.
 
-Each row is a program, what changed, how many runs stood on either side, and of how many comparisons
-each gate failed, or was unclear. Where nothing changed a failure is a false alarm.
+Each row names a program, what changed, the number of runs on either side, and the number of
+comparisons in which each gate failed or was unclear. If nothing changed, a failure is a false
+alarm.
 """
 
 from collections.abc import Iterator, Sequence
@@ -23,14 +24,14 @@ Pair = tuple[Runs, Runs]
 
 
 def gates(base: Runs, new: Runs) -> list[str]:
-    """Return the verdict of each gate: on the first run of either side, and the others beside."""
+    """Evaluate every gate on two sets of runs; returns one verdict per gate."""
     rules = replace(DEFAULT, base_runs=tuple(base[1:]), other_runs=tuple(new[1:]))
     found = evaluate(base[0], new[0], [parse(gate) for gate in GATES], rules=rules)
     return [verdict.verdict for verdict in found]
 
 
 def counted(compared: Sequence[Pair]) -> list[str]:
-    """Count, for each gate, in how many comparisons it failed, and was unclear: "0, 3 unclear"."""
+    """Count, for each gate, the comparisons that failed or were unclear, as in "0, 3 unclear"."""
     verdicts = zip(*(gates(*pair) for pair in compared), strict=True)
     counts = [(gate.count(FAILED), gate.count(UNCLEAR)) for gate in verdicts]
     return [
@@ -39,7 +40,7 @@ def counted(compared: Sequence[Pair]) -> list[str]:
 
 
 def pairs(same: Runs, changed: Runs) -> Iterator[tuple[str, list[Pair]]]:
-    """Yield the comparisons of each number of runs a side."""
+    """Yield the comparisons for each number of runs per side."""
     if changed is same:
         yield "1 : 1", [([base], [new]) for base, new in permutations(same, 2)]
         yield "2 : 1", [([*same[:at], *same[at + 1 :]], [same[at]]) for at in range(len(same))]
@@ -50,7 +51,7 @@ def pairs(same: Runs, changed: Runs) -> Iterator[tuple[str, list[Pair]]]:
 
 
 def rates(program: str) -> Iterator[tuple[str, str, int, list[str]]]:
-    """Yield change, runs a side, number of comparisons, and what each gate said in them."""
+    """Yield the change, the runs per side, the number of comparisons, and each gate's counts."""
     runs = {
         change: [tl.collect(path) for path in sorted(RUNS.glob(f"{program}.{change}.*.gz"))]
         for change in CHANGES

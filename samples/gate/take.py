@@ -21,7 +21,7 @@ ROOT = Path(__file__).resolve().parents[2]
 N_WARM_UP, N_STEPS, N_TIMED = 20, 8, 50
 SLOWER = 0.07
 RUNS = {"same": 12, "device": 6, "host": 6}
-"""How many runs are as before, and how many are slower on the device, or on the host."""
+"""Number of unchanged runs, of runs slowed on the device, and of runs slowed on the host."""
 ON_GPU = torch.cuda.is_available()
 DEVICE = "cuda" if ON_GPU else "cpu"
 
@@ -37,7 +37,7 @@ class Convolutions(nn.Module):
         self.layers = nn.Sequential(*layers)
 
     def forward(self, images: torch.Tensor) -> torch.Tensor:
-        """Batch, 3, side, side to batch, 64, side, side."""
+        """Map (batch, 3, side, side) to (batch, 64, side, side)."""
         output: torch.Tensor = self.layers(images)
         return output
 
@@ -52,7 +52,7 @@ class Blocks(nn.Module):
         )
 
     def forward(self, tokens: torch.Tensor) -> torch.Tensor:
-        """Batch, length, 256 to the same."""
+        """Map (batch, length, 256) to the same shape."""
         for block in self.blocks:
             tokens = block(tokens)
         return tokens
@@ -110,11 +110,11 @@ def run(program: str, variant: str, path: Path) -> None:
 
 
 CYCLES_PER_NS = 1.9
-"""About the clock of an H100 and an H200 under load."""
+"""Approximate clock of an H100 and an H200 under load."""
 
 
 def main() -> None:
-    """Start one process after the other; each waits with torch imported for its turn."""
+    """Start one process after the other; each imports torch and waits for its turn."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--out", type=Path, required=True)
     parser.add_argument("--one", nargs=2, metavar=("PROGRAM", "VARIANT"), help="one run, here")

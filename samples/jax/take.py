@@ -11,7 +11,7 @@ import jax.numpy as jnp
 
 
 def loss(weights: jax.Array, batch: jax.Array) -> jax.Array:
-    """Batch, 256 to a number."""
+    """Return the loss of a batch of 256 features as one number."""
     with jax.named_scope("layer1"):
         hidden = jnp.tanh(batch @ weights)
     with jax.named_scope("layer2"):

@@ -41,7 +41,7 @@ def save(charts: Mapping[str, alt.TopLevelMixin], folder: Path) -> None:
 
 
 def even_line(axis: str = "x") -> alt.Chart:
-    """A dashed line where nothing is gained or lost, across the axis."""
+    """Draw a dashed line across the axis at 1, where nothing is gained or lost."""
     values = alt.InlineData(values=[{"even": 1}])
     where = {"x": alt.X("even:Q")} if axis == "x" else {"y": alt.Y("even:Q")}
     line: alt.Chart = alt.Chart(values).mark_rule(strokeDash=[4, 4]).encode(**where)
@@ -49,5 +49,5 @@ def even_line(axis: str = "x") -> alt.Chart:
 
 
 def legend(columns: int = 0) -> alt.Legend:
-    """A legend above the chart, whose labels are never cut."""
+    """Place the legend above the chart, with labels that are never cut."""
     return alt.Legend(orient="top", labelLimit=0, columns=columns)

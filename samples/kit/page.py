@@ -1,4 +1,4 @@
-"""A study's page: a Jinja template, the values that its captures give, verdicts one line each."""
+"""Render a study's page from a Jinja template, values of its captures, and verdicts."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from samples.kit.significance import LEAST, NEAR, Verdict, spearman_limit
 
 ROOT = Path(__file__).resolve().parents[2]
 WIDEST_ROW = 200
-"""Characters of a table's row, beyond which nobody reads it."""
+"""Most characters in a table's row."""
 
 MEANINGS = {
     Verdict.UNSEEN: "within the spread, absent today, or never tested there",
@@ -24,11 +24,14 @@ MEANINGS = {
 
 
 class PageError(ValueError):
-    """A page that would not say what its captures do."""
+    """An error that stops a page which would not agree with its captures."""
 
 
 class Verdicts:
-    """The verdicts of a page by key, each shown once: one line, its evidence folded behind it."""
+    """The verdicts of a page by key, each shown once.
+
+    A verdict is one line with its evidence folded below.
+    """
 
     def __init__(self, by_key: Mapping[str, Verdict]) -> None:
         self.by_key = dict(by_key)
@@ -64,7 +67,7 @@ class Verdicts:
 
 
 def unique(pairs: Iterable[tuple[str, Any]]) -> dict[str, Any]:
-    """The pairs by key. Raises PageError for a key that two of them have."""
+    """Return the pairs as a dict. Raises PageError if a key occurs twice."""
     found: dict[str, Any] = {}
     for key, value in pairs:
         if key in found:
@@ -76,7 +79,7 @@ def unique(pairs: Iterable[tuple[str, Any]]) -> dict[str, Any]:
 def render(template: Path, values: Mapping[str, Any], verdicts: Mapping[str, Verdict]) -> str:
     """Render the page.
 
-    Raises PageError for a missing value, and for a table's row that nobody reads.
+    Raises PageError for a missing value, and for a table's row longer than WIDEST_ROW.
     """
     shown = Verdicts(verdicts)
     environment = Environment(
@@ -105,7 +108,7 @@ def render(template: Path, values: Mapping[str, Any], verdicts: Mapping[str, Ver
 
 
 def table(headings: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
-    """A Markdown table; numbers stand on the right, and what is None is a dash."""
+    """Return a Markdown table; numbers are aligned right, and None is a dash."""
     kept = [["-" if cell is None else str(cell) for cell in row] for row in rows]
     rights = [
         "---:" if any(_is_number(row[i]) for row in kept) else "---" for i in range(len(headings))
@@ -121,23 +124,23 @@ def _is_number(cell: str) -> bool:
 
 
 def fixed(number: float | None, digits: int = 2) -> str:
-    """The number with so many digits behind the point; a dash for None."""
+    """Write the number with `digits` decimals; a dash for None."""
     return "-" if number is None else f"{number:,.{digits}f}"
 
 
 def percent(share: float, digits: int = 0) -> str:
-    """`12 %`, of a share between 0 and 1."""
+    """Write a share between 0 and 1 as in `12 %`."""
     return f"{100 * share:.{digits}f} %"
 
 
 def listed(words: Iterable[Any]) -> str:
-    """`a, b and c`."""
+    """Join words as in `a, b and c`."""
     texts = [str(word) for word in words]
     return " and ".join([", ".join(texts[:-1]), texts[-1]]) if len(texts) > 1 else "".join(texts)
 
 
 def spread(values: Iterable[float], digits: int = 2) -> str:
-    """`1.20 to 2.05`, the least and the most; or the one value."""
+    """Write the least and the most as in `1.20 to 2.05`; a single value stands alone."""
     ends = sorted(values)
     texts = dict.fromkeys(fixed(value, digits) for value in (ends[0], ends[-1]))
     return " to ".join(texts)

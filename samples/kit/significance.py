@@ -19,9 +19,9 @@ from enum import StrEnum
 from typing import NamedTuple
 
 LEAST = 12
-"""Values a side from which on quartiles tell two medians apart."""
+"""Values per side from which quartiles can distinguish two medians."""
 NEAR = 0.1
-"""A ratio within so much of the claimed one agrees with it."""
+"""Largest relative distance at which a ratio agrees with the claimed one."""
 _FIVE = "1.000 0.886 0.786 0.738 0.700 0.648 0.618 0.587 0.560 0.538 0.521 0.503 0.485"
 _EIGHTEEN = "0.472 0.460 0.447 0.435 0.425 0.415 0.406 0.398 0.390 0.382 0.375 0.368 0.362"
 SPEARMAN = {n: float(text) for n, text in enumerate(f"{_FIVE} {_EIGHTEEN}".split(), start=5)}
@@ -29,7 +29,7 @@ SPEARMAN = {n: float(text) for n, text in enumerate(f"{_FIVE} {_EIGHTEEN}".split
 
 
 class Verdict(StrEnum):
-    """Whether a statement of a paper holds in the captures taken for this repository."""
+    """How a paper's statement compares with the captures taken for this repository."""
 
     HOLDS = "holds"
     REVERSED = "reversed"
@@ -39,9 +39,9 @@ class Verdict(StrEnum):
 
 
 class Range(NamedTuple):
-    """A median between its quartiles, or a ratio of two between its least and its most.
+    """A median between its quartiles, or a ratio of two medians.
 
-    The quartiles allow no others.
+    The range of a ratio is what the quartiles of both allow.
     """
 
     low: float
@@ -53,25 +53,25 @@ class Range(NamedTuple):
 
     @classmethod
     def of(cls, values: Sequence[float]) -> Range:
-        """The quartiles of two values or more."""
+        """Return the quartiles of two or more values."""
         return cls(*statistics.quantiles(values, n=4, method="inclusive"))
 
     def over(self, other: Range) -> Range:
-        """The ratio of this to the other."""
+        """Return the ratio of this range to the other."""
         return Range(self.low / other.high, self.middle / other.middle, self.high / other.low)
 
 
 def more(one: Range, other: Range, n: int = LEAST) -> bool | None:
-    """Whether the one is more than the other; None where `n` values a side do not tell."""
+    """Return whether `one` is more than `other`; None if `n` values per side cannot tell."""
     if n < LEAST:
         return None
     return True if one.low > other.high else False if one.high < other.low else None
 
 
 def above(ratio: Range | None, limit: float = 1) -> bool | None:
-    """Return whether all that a ratio's quartiles allow is above the limit.
+    """Return whether the whole range of a ratio lies above the limit, or below it.
 
-    None where they span it.
+    Returns None if the range includes the limit.
     """
     if ratio is None:
         return None
@@ -79,17 +79,23 @@ def above(ratio: Range | None, limit: float = 1) -> bool | None:
 
 
 def agrees(ratio: float, claimed: float) -> bool:
-    """Whether a ratio is about the claimed one."""
+    """Return whether a ratio is close to the claimed one."""
     return abs(ratio / claimed - 1) <= NEAR
 
 
 def judge(answer: bool | None, unlike: Verdict = Verdict.REVERSED) -> Verdict:
-    """The verdict of one answer: what is not told is within the spread, so it is not seen here."""
+    """Return the verdict for one answer.
+
+    None means that the difference is within the spread, so it is not seen here.
+    """
     return Verdict.HOLDS if answer else Verdict.UNSEEN if answer is None else unlike
 
 
 def judge_cases(answers: Iterable[bool | None]) -> Verdict:
-    """The verdict on a claim of several cases, by how many hold; open where they are divided."""
+    """Return the verdict on a claim about several cases.
+
+    It depends on how many cases hold; it is open if they are divided.
+    """
     told = list(answers)
     like, unlike = told.count(True), told.count(False)
     for most, least, verdict in (
@@ -102,16 +108,13 @@ def judge_cases(answers: Iterable[bool | None]) -> Verdict:
 
 
 def ranks(values: Sequence[float]) -> list[float]:
-    """Return the place of each value in their order, from 1 on.
-
-    Equal ones share the mean of their places.
-    """
+    """Return each value's rank, from 1 on; equal values share the mean of their ranks."""
     ordered = sorted(values)
     return [ordered.index(value) + (ordered.count(value) + 1) / 2 for value in values]
 
 
 def spearman(one: Sequence[float], other: Sequence[float]) -> float:
-    """Spearman's rank correlation; 0 where all values of a side are equal."""
+    """Return Spearman's rank correlation; 0 if all values of a side are equal."""
     a, b = ranks(one), ranks(other)
     mean = (len(a) + 1) / 2
     products = sum((x - mean) * (y - mean) for x, y in zip(a, b, strict=True))
@@ -122,7 +125,7 @@ def spearman(one: Sequence[float], other: Sequence[float]) -> float:
 def spearman_limit(n: int) -> float:
     """Return the rank correlation that n values must exceed to be significant.
 
-    Raises ValueError for a number that the table lacks.
+    Raises ValueError if the table lacks this n.
     """
     if n not in SPEARMAN:
         raise ValueError(f"no critical value of a rank correlation is known for {n} values")
@@ -130,9 +133,9 @@ def spearman_limit(n: int) -> float:
 
 
 def by_chance(strongest: float, n: int, n_tried: int) -> float:
-    """Return in what share of cases chance alone gives the strongest of several rank correlations.
+    """Return the probability that chance alone gives the strongest of several rank correlations.
 
-    Each is of n values, and independent of the others. Its density is about that of Pearson's
+    Each has n values and is independent of the others. Its density is about that of Pearson's
     correlation, (1 - r²)^((n - 4) / 2), as for a Student's t: Kendall, Rank Correlation Methods.
     """
     steps = 10_000
@@ -142,9 +145,9 @@ def by_chance(strongest: float, n: int, n_tried: int) -> float:
 
 
 def correlated(found: float, n: int) -> bool | None:
-    """Return whether two columns rise together, or one falls as the other rises.
+    """Return True if two columns rise together, False if one falls as the other rises.
 
-    None where chance would do.
+    Returns None if chance explains the correlation.
     """
     limit = spearman_limit(n)
     return True if found > limit else False if found < -limit else None

@@ -1,7 +1,7 @@
 """Write LeNet's page from its captures: `python -m samples.lenet.analyse`.
 
-Reads samples/lenet/captures (what run.py wrote) and writes docs/lenet.md with its charts. The text
-is page.md.j2; its numbers are the captures' and those of the levels' own code.
+Reads samples/lenet/captures, which run.py wrote, and writes docs/lenet.md with its charts. The text
+is page.md.j2; its numbers are from the captures and from the levels' source code.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from samples.lenet.rows import CELLS, Run, read
 HERE = Path(__file__).parent
 PAGE = ROOT / "docs/lenet.md"
 NOT_OF_A_SOURCE = ("keras", "jax_ops")
-"""Levels that Keras is not compared with: itself, and JAX op by op, which no source has."""
+"""Levels that Keras is not compared with: Keras itself, and JAX op by op, which no source has."""
 
 
 def main() -> None:
@@ -34,14 +34,14 @@ def main() -> None:
 
 
 def make() -> tuple[str, dict[str, alt.TopLevelMixin]]:
-    """The page as Markdown, and its charts by name."""
+    """Return the page as Markdown, and its charts by name."""
     run = read(HERE / "captures")
     values = facts(run)
     return render(HERE / "page.md.j2", values, verdicts(values)), charts(run)
 
 
 def facts(run: Run) -> dict[str, Any]:
-    """The numbers that the page speaks of."""
+    """Return the numbers that the page mentions."""
     return {
         "about": {device: about["versions"] for device, about in run.about.items()},
         "lengths": run.lengths,
@@ -108,9 +108,9 @@ def facts(run: Run) -> dict[str, Any]:
 
 
 def lines_and(run: Run, size: str, *, copies: bool, without: str = "-") -> tuple[float, int]:
-    """Correlate lines of code with the time of one image on the GPU, by ranks.
+    """Correlate lines of code with the time of one image on the GPU (rank correlation).
 
-    Also returns how many levels there are. Those whose name begins with `without` are left out.
+    Also returns the number of levels. Levels whose name begins with `without` are left out.
     """
     times = {
         name: found.middle
@@ -121,13 +121,16 @@ def lines_and(run: Run, size: str, *, copies: bool, without: str = "-") -> tuple
 
 
 def depth_and_time(run: Run) -> tuple[float, int]:
-    """The same of the calls to the library, for the larger network, without copies."""
+    """Correlate the number of library calls with the time of one image.
+
+    It is for the larger network, without copies.
+    """
     times = {name: r.middle for name in run.levels("cuda") if (r := run.range("cuda", name))}
     return spearman([run.depths[name]["calls"] for name in times], list(times.values())), len(times)
 
 
 def shares(run: Run) -> dict[str, float]:
-    """The share of a call in which kernels run: one image, larger network, without copies."""
+    """Return the share of a call in which kernels run: one image, larger network, no copies."""
     return {
         name: (run.row("cuda", name) or {})["kernel_ms"] / found.middle
         for name in run.levels("cuda")
@@ -136,14 +139,14 @@ def shares(run: Run) -> dict[str, float]:
 
 
 def lines_and_overhead(run: Run) -> tuple[float, int]:
-    """Rank correlation of the lines of code and the share of a call without kernels."""
+    """Correlate lines of code with the share of a call in which no kernel runs."""
     found = shares(run)
     lines = [run.lengths[name].lines for name in found]
     return spearman(lines, [1 - share for share in found.values()]), len(found)
 
 
 def gpu_wins(run: Run) -> tuple[int, int, int]:
-    """In how many rows a level is faster on the GPU, in how many slower, and of how many."""
+    """Count rows in which a level is faster on the GPU, rows in which it is slower, and all."""
     both = set(run.levels("cpu")) & set(run.levels("cuda"))
     answers = [
         more(cpu, gpu)
@@ -156,7 +159,7 @@ def gpu_wins(run: Run) -> tuple[int, int, int]:
 
 
 def keras_beside(run: Run) -> dict[str, dict[str, Range]]:
-    """Keras's time of one image over that of the levels that a source has, on the GPU."""
+    """Return Keras's time of one image relative to the sources' levels, on the GPU."""
     found: dict[str, dict[str, Range]] = {}
     for name in run.levels("cuda"):
         copies = name.endswith("predict")

@@ -1,4 +1,4 @@
-"""Numbers from the captures of a level: its kernels, their time, launches, calls above cuDNN."""
+"""Read kernels, their time, launches, and calls above cuDNN from a level's captures."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ ENTRY = re.compile(r"(^|[.:>])infer$")
 
 
 def on_the_gpu(trace: tl.Trace) -> dict[str, float]:
-    """Return an inference's kernel time in ms, kernels and launches.
+    """Return an inference's kernel time in ms, its kernels and its launches.
 
-    `unlinked`: kernels of no call in the trace.
+    `unlinked` counts kernels without a call in the trace.
     """
     calls = trace.api_calls.filter(pl.col("api").str.contains(LAUNCHES))
     return {
@@ -35,10 +35,10 @@ def kernel_names(trace: tl.Trace) -> list[str]:
 
 
 def depth(trace: tl.Trace) -> dict[str, Any] | None:
-    """Count the calls from the level's `infer` to the function that the debugger stopped in first.
+    """Count the calls from the level's `infer` to the function at which the debugger stopped first.
 
-    `entry`: the frame they are counted from, None where the stack lacks it, as on another thread
-    than Python's.
+    `entry` is the frame from which they are counted. It is None if the stack lacks that frame, as
+    on another thread than Python's.
     """
     found = []
     for row in trace.stacks.iter_rows(named=True):

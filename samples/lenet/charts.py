@@ -1,4 +1,4 @@
-"""The charts: the source's two, and the one that it lacks."""
+"""Draw the source's two charts, and one that the source lacks."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ SIDES = {
     "left, below": ("right", -8, 7),
     "right, below": ("left", 8, 9),
 }
-"""Where a name may stand: its alignment, and how far it is moved."""
+"""Where a label may stand: its alignment, and its offset."""
 PLACED = {
     "jax_ops": "left",
     "jax_jit": "left",
@@ -28,16 +28,16 @@ PLACED = {
     "keras_jax_predict": "right, below",
     "cudnn": "left",
 }
-"""The names that would stand in each other's way on the right."""
+"""Labels that would overlap on the right, with their other place."""
 
 
 def charts(run: Run) -> dict[str, alt.TopLevelMixin]:
-    """All charts of the page."""
+    """Return all charts of the page."""
     return {"lines": lines(run), "times": times(run), "length_and_time": length_and_time(run)}
 
 
 def lines(run: Run) -> alt.LayerChart:
-    """Lines of code by level: the source's Figure 1."""
+    """Draw lines of code by level: the source's Figure 1."""
     values = [
         {"level": KINDS[name].label, "lines": length.lines} for name, length in run.lengths.items()
     ]
@@ -90,7 +90,7 @@ def times(run: Run) -> alt.FacetChart:
 
 
 def length_and_time(run: Run) -> alt.LayerChart:
-    """Code length against latency; the colour is the number of calls to the library."""
+    """Draw code length against latency; the colour is the number of calls to the library."""
     values: list[dict[str, Any]] = []
     for name in run.levels("cuda"):
         if time := run.time("cuda", name) or run.time("cuda", name, copies=True):

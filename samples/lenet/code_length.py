@@ -1,4 +1,4 @@
-"""How long each level's code is: what stands in its file between `begin LEVEL …` and `end`."""
+"""Measure each level's code: the lines between `begin LEVEL …` and `end` in its file."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ _CPP_TEXT = re.compile(r'"(?:\\.|[^"\\])*"|//[^\n]*|/\*.*?\*/', re.DOTALL)
 
 @dataclass(frozen=True)
 class Length:
-    """The marked code's length: lines, statements, and bytes as it stands.
+    """The marked code's length: lines, statements and bytes.
 
-    Lines are without blank ones, comments, docstrings and imports. Statements are Python's own by
-    its grammar, and in C++ semicolons. `file_bytes`: of the whole file.
+    Blank lines, comments, docstrings and imports are not counted as lines. A statement is Python's
+    own by its grammar; in C++ semicolons are counted. `file_bytes` is the size of the whole file.
     """
 
     lines: int
@@ -30,13 +30,13 @@ class Length:
 
 
 def of_level(name: str) -> Length:
-    """The length of a level's code."""
+    """Return the length of a level's code."""
     kind = KINDS[name]
     return of_text((HERE / kind.file).read_text(), kind.part, is_python=kind.file.endswith(".py"))
 
 
 def of_text(text: str, part: str, *, is_python: bool) -> Length:
-    """The length of the parts of a file that are marked with this name."""
+    """Return the length of a file's parts that are marked with this name."""
     lines = text.split("\n")
     marked = set(_marked(lines, part))
     if not marked:

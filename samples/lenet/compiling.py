@@ -19,7 +19,7 @@ TOOLKIT = Path("/usr/local/cuda")
 
 
 def package(name: str) -> Path | None:
-    """A package's folder."""
+    """Return a package's folder."""
     found = importlib.util.find_spec(name)
     return (
         Path(next(iter(found.submodule_search_locations)))
@@ -29,7 +29,7 @@ def package(name: str) -> Path | None:
 
 
 def folders(kind: str) -> list[Path]:
-    """Folders of CUDA's `include` or `lib`: the Python packages' first, then the toolkit's."""
+    """List CUDA's `include` or `lib` folders; those of Python packages precede the toolkit's."""
     nvidia = package("nvidia")
     found = sorted(nvidia.glob(f"*/{kind}")) if nvidia else []
     toolkit = [TOOLKIT / ("lib64" if kind == "lib" else kind)]
@@ -38,7 +38,7 @@ def folders(kind: str) -> list[Path]:
 
 
 def commands(device: str) -> Iterator[tuple[str, list[str]]]:
-    """The compiler's command for each C++ level of the device."""
+    """Return the compiler command of each C++ level for this device."""
     for name, kind in of_device(device).items():
         if not kind.file.endswith(".cpp"):
             continue
@@ -85,7 +85,10 @@ def _with_cuda(name: str) -> list[str]:
 
 
 def build(device: str) -> dict[str, str]:
-    """Compile side by side; the compiler's last words on each level that failed."""
+    """Compile all levels side by side.
+
+    Return the end of the compiler's output for each failed level.
+    """
     BUILD.mkdir(parents=True, exist_ok=True)
     running = {
         name: subprocess.Popen(

@@ -17,18 +17,18 @@ jax.config.update("jax_default_matmul_precision", "highest")  # no TF32
 
 # begin jax_ops jax_jit
 def convolution(x: jax.Array, weight: jax.Array, bias: jax.Array, padding: int) -> jax.Array:
-    """5×5, bias, ReLU."""
+    """Apply a 5×5 convolution with bias, then ReLU."""
     y = lax.conv_general_dilated(x, weight, (1, 1), [(padding, padding)] * 2)
     return jnp.maximum(y + bias[:, None, None], 0)
 
 
 def pool(x: jax.Array) -> jax.Array:
-    """The largest of each 2×2."""
+    """Take the maximum of each 2×2 block."""
     return lax.reduce_window(x, -jnp.inf, lax.max, (1, 1, 2, 2), (1, 1, 2, 2), "VALID")
 
 
 def lenet(p: dict[str, jax.Array], x: jax.Array, padding: int) -> jax.Array:
-    """Logits of a batch of images."""
+    """Return the logits of a batch of images."""
     x = pool(convolution(x, p["conv1.weight"], p["conv1.bias"], padding))
     x = pool(convolution(x, p["conv2.weight"], p["conv2.bias"], padding))
     x = x.reshape(len(x), -1)
@@ -40,7 +40,7 @@ def lenet(p: dict[str, jax.Array], x: jax.Array, padding: int) -> jax.Array:
 
 
 def load(level: str, size: Size, weights: dict[str, Array], batch: int, device: str) -> Level:
-    """One of the levels."""
+    """Load a JAX level by its name."""
     del batch
     place = jax.devices(device)[0]
     # begin jax_ops jax_jit

@@ -14,7 +14,7 @@ from samples.lenet.net import Array, Size, channels_last
 
 # begin call predict
 def lenet(size: Size) -> keras.Model:
-    """The network, in Keras's own layout: channels last."""
+    """Build the network in Keras's layout, channels last."""
     first, second = size.maps
     padding = "same" if size.padding else "valid"
     return keras.Sequential(
@@ -35,7 +35,7 @@ def lenet(size: Size) -> keras.Model:
 
 
 def load(level: str, size: Size, weights: dict[str, Array], batch: int, device: str) -> Level:
-    """`…_call` or `…_predict`."""
+    """Load a Keras level, `…_call` or `…_predict`."""
     del device  # the one that the backend takes by default; run.py sees to it
     synchronize = _prepare(keras.backend.backend())
     # begin call predict

@@ -1,8 +1,8 @@
 """Measure one level in this process: `python -m samples.lenet.level eager --device cpu --out OUT`.
 
-Prints one line of JSON per network and batch. With --wait it says `ready` when all is imported, and
-goes on when a line comes in: so that the driver imports side by side and measures alone. With
---stack it only infers, for a debugger.
+Prints one line of JSON per network and batch. With --wait it prints `ready` once everything is
+imported, and waits for a line of input. So the driver can import levels side by side and measure
+each alone. With --stack it only infers, for a debugger.
 """
 
 from __future__ import annotations
@@ -27,13 +27,15 @@ from samples.lenet.levels import KINDS, PROFILED, Level, loader
 
 ROUNDS, CALLS = 10, 200
 STACKED = 12
-"""Inferences under the debugger, which passes over the first ones: what is prepared in them is
-not what is counted."""
+"""Inferences under the debugger.
+
+The debugger skips the first ones, which also prepare the network.
+"""
 
 
 @dataclass(frozen=True)
 class Effort:
-    """How long to measure: rounds, calls in each, and the seconds after which a round has fewer."""
+    """How long to measure: rounds, calls per round, and a limit in seconds."""
 
     rounds: int
     calls: int
@@ -90,7 +92,7 @@ def parse() -> argparse.Namespace:
 
 
 def infer_often(level: Level, images: net.Array) -> None:
-    """Calls of the level that a debugger stops in."""
+    """Call the level repeatedly, so that a debugger can stop in it."""
     x = level.send(images)
     for _ in range(STACKED):
         level.synchronize(level.infer(x))
@@ -128,7 +130,7 @@ def measure(
 
 
 def with_copies(level: Level, images: net.Array) -> Callable[[], net.Array]:
-    """An inference from images in the host's memory to logits there."""
+    """Return an inference that copies images to the device and logits back to the host."""
     if level.copies_itself:
         x = level.send(images)
         return lambda: level.fetch(level.infer(x))
@@ -136,7 +138,10 @@ def with_copies(level: Level, images: net.Array) -> Callable[[], net.Array]:
 
 
 def timed(once: Callable[[], Any], effort: Effort) -> dict[str, Any]:
-    """Time a call in ms by the host's clock: quartiles over all calls, the median of each round."""
+    """Time a call in ms by the host's clock.
+
+    Returns quartiles over all calls and each round's median.
+    """
     began = time.perf_counter()
     for _ in range(
         max(3, effort.calls // 10)
@@ -167,10 +172,9 @@ def timed(once: Callable[[], Any], effort: Effort) -> dict[str, Any]:
 
 
 def trace(level: Level, images: net.Array, folder: Path) -> str:
-    """Write what runs on the GPU in some inferences.
+    """Write a trace of the GPU work of some inferences, and return its file's name.
 
-    Torch's profiler sees all of the process, whoever started it.
-    Returns the file's name.
+    Torch's profiler sees the whole process, whichever library started the work.
     """
     import torch  # noqa: PLC0415 - a level without torch is timed without it
     from torch.profiler import ProfilerActivity, profile  # noqa: PLC0415

@@ -1,4 +1,4 @@
-"""The levels: how each is made, where its code lies, and what Python calls of it."""
+"""Describe the levels: how each is made, its source file, and what Python calls of it."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ PROFILED = 10
 
 @dataclass(frozen=True)
 class Level:
-    """A network that is ready: images to the device, inference there, logits back, waiting for it.
+    """A network ready to run: functions that send images, infer, fetch logits, and synchronize.
 
-    `copies_itself`: `infer` takes images from the host's memory and returns logits there.
+    If `copies_itself`, `infer` takes images in host memory and returns logits there.
     """
 
     n_parameters: int
@@ -39,7 +39,7 @@ class Level:
 class Kind:
     """One level: its name on the page, its file, and the framework that it needs.
 
-    `part`: what its markers in the file call it. `devices`: where it is measured.
+    `part` is the name in its file's markers; `devices` are where it is measured.
     """
 
     label: str
@@ -59,7 +59,7 @@ def _keras(backend: str, way: str, *devices: str) -> Kind:
 
 
 DYNAMO = ("torch._dynamo",)
-"""Seconds to import, which is no part of a first inference."""
+"""Modules that take seconds to import; that time is not part of a first inference."""
 LABELS = {"torch": "PyTorch", "jax": "JAX", "tensorflow": "TensorFlow"}
 KINDS = {
     "cudnn": Kind("cuDNN", "cpp/cudnn_plain.cpp", "cudnn", devices=("cuda",)),
@@ -96,16 +96,16 @@ KINDS = {
     "keras_tensorflow_call": _keras("tensorflow", "call", "cpu"),
     "keras_tensorflow_predict": _keras("tensorflow", "predict", "cpu"),
 }
-"""From the lowest to the highest, as the source's ladder goes."""
+"""All levels, from the lowest to the highest, in the order of the source's ladder."""
 
 
 def of_device(device: str) -> dict[str, Kind]:
-    """The levels that are measured there."""
+    """Return the levels that are measured on the device."""
     return {name: kind for name, kind in KINDS.items() if device in kind.devices}
 
 
 def environment(name: str, device: str) -> dict[str, str]:
-    """The variables that the level's process needs."""
+    """Return the environment variables of the level's process."""
     made = dict(KINDS[name].variables)
     if device == "cpu":
         made |= {"CUDA_VISIBLE_DEVICES": "", "JAX_PLATFORMS": "cpu"}
@@ -113,7 +113,10 @@ def environment(name: str, device: str) -> dict[str, str]:
 
 
 def loader(name: str) -> Callable[[Size, dict[str, Array], int, str], Level]:
-    """Import what the level needs; return what makes it for a size, weights, batch and device."""
+    """Import what the level needs; return a function that makes it.
+
+    The function takes size, weights, batch and device.
+    """
     kind = KINDS[name]
     if kind.file.endswith(".cpp"):
         library = Library(BUILD / f"{name}.so")
@@ -132,7 +135,7 @@ class Library:
         self.functions.lenet_parameters.restype = ctypes.c_int64
 
     def load(self, size: Size, weights: dict[str, Array], batch: int, device: str) -> Level:
-        """The network, for one size of batch."""
+        """Load the network for one batch size."""
         values = np.concatenate([value.ravel() for value in weights.values()])
         net = ctypes.c_void_p()
         self._call(

@@ -1,4 +1,4 @@
-"""The one network of all levels: two sizes, weights and images by a hash, logits in float64.
+"""Define the network that all levels run: two sizes, hashed weights and images, float64 logits.
 
 `conv 5×5, ReLU, pool 2, conv 5×5, ReLU, pool 2, dense, ReLU, dense 10` over images of 28×28.
 """
@@ -33,7 +33,7 @@ class Size:
 
     @property
     def side(self) -> int:
-        """Height and width of what the first dense layer gets."""
+        """Height and width of the first dense layer's input."""
         side = SIDE
         for _ in self.maps:
             side = (side + 2 * self.padding - KERNEL + 1) // 2
@@ -62,12 +62,14 @@ SIZES = {
         Size("small", (5, 12), 128, 0, 27_636, "Keras"),
     )
 }
-"""The network of the source's TensorFlow program, and that of its Keras program, of 118 times
-fewer parameters."""
+"""Size of the source's TensorFlow network, and of its Keras network.
+
+The Keras network has 118 times fewer parameters.
+"""
 
 
 def noise(n: int, seed: int) -> NDArray[np.float64]:
-    """Numbers in [0, 1) that look random and are the same everywhere: a hash of their index."""
+    """Return numbers in [0, 1) that look random but are a hash of their index."""
     with np.errstate(over="ignore"):
         h = np.arange(n, dtype=np.uint32) + np.uint32(seed * 0x9E3779B1 & 0xFFFFFFFF)
         h = (h ^ (h >> np.uint32(15))) * np.uint32(0x85EBCA6B)
@@ -76,14 +78,14 @@ def noise(n: int, seed: int) -> NDArray[np.float64]:
 
 
 def images(n: int) -> Array:
-    """A batch of images, (n, 1, 28, 28)."""
+    """Return a batch of images, (n, 1, 28, 28)."""
     return noise(n * SIDE**2, 0).reshape(n, 1, SIDE, SIDE).astype(np.float32)
 
 
 def make_weights(size: Size) -> Array:
-    """Make all weights one after the other.
+    """Make the weights of all layers.
 
-    They are uniform, as wide as keeps the variance through a ReLU; biases are within 0.1.
+    They are uniform; the width keeps the variance constant through a ReLU. Biases are within 0.1.
     """
     parts = []
     for seed, shape in enumerate(size.shapes.values(), 1):
@@ -93,7 +95,7 @@ def make_weights(size: Size) -> Array:
 
 
 def weights_file(size: Size, folder: Path) -> Path:
-    """The file that every level reads, float32; written where it is not there."""
+    """Return the float32 file that every level reads; it is written if it does not exist."""
     path = folder / f"weights_{size.name}.f32"
     if not path.is_file():
         folder.mkdir(parents=True, exist_ok=True)
@@ -104,7 +106,7 @@ def weights_file(size: Size, folder: Path) -> Path:
 
 
 def split(values: Array, size: Size) -> dict[str, Array]:
-    """The weights by name, as torch lays them out."""
+    """Return the weights by name, in torch's layout."""
     starts = np.cumsum([math.prod(shape) for shape in size.shapes.values()])
     if starts[-1] != values.size:
         raise ValueError(
@@ -134,7 +136,7 @@ def channels_last(weights: dict[str, Array], size: Size) -> dict[str, Array]:
 
 
 def reference(weights: dict[str, Array], batch: Array, size: Size) -> NDArray[np.float64]:
-    """The logits in float64, by numpy alone: what every level's are compared with."""
+    """Compute the logits in float64 by numpy alone; every level's logits are compared with them."""
     x = batch.astype(np.float64)
     for name in ("conv1", "conv2"):
         x = _pool(
@@ -162,5 +164,5 @@ def _pool(x: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def relative_error(logits: Array, wanted: NDArray[np.float64]) -> float:
-    """The largest difference, in parts of the largest logit."""
+    """Return the largest difference, relative to the largest logit."""
     return float(np.abs(logits - wanted).max() / np.abs(wanted).max())

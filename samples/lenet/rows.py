@@ -21,14 +21,13 @@ CELLS = [(size, batch) for size in ("large", "small") for batch in (1, 128)]
 
 @dataclass(frozen=True)
 class Run:
-    """All that was measured.
+    """All measurements.
 
-    `rows`: by device, level, size and batch; `depths`: calls to cuDNN by level.
+    `rows` is by device, level, size and batch. `depths` has the calls to cuDNN by level for the
+    larger network, `small_depths` for the smaller one.
 
-    `depths` are those of the larger network, `small_depths` those of the smaller.
-
-    `kernels`: names of the kernels of ten inferences of one image by the larger network, by level.
-    `earlier`: median milliseconds of earlier runs on other machines of the kind, the short one
+    `kernels` names the kernels of ten inferences of one image by the larger network, by level.
+    `earlier` has median milliseconds of earlier runs on other machines of this kind, the short run
     first, by `LEVEL SIZE BATCH`.
     """
 
@@ -41,19 +40,19 @@ class Run:
     small_depths: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
 
     def levels(self, device: str) -> list[str]:
-        """The levels that have rows there, from the lowest on."""
+        """Return the levels that have rows for the device, lowest first."""
         return [name for name in KINDS if (device, name, "large", 1) in self.rows]
 
     def row(self, device: str, level: str, size: str = "large", batch: int = 1) -> Row | None:
-        """One row, None where it was not measured."""
+        """Return one row; None if it was not measured."""
         return self.rows.get((device, level, size, batch))
 
     def time(
         self, device: str, level: str, size: str = "large", batch: int = 1, *, copies: bool = False
     ) -> Row | None:
-        """Return quartiles of an inference's milliseconds, with the copies or without.
+        """Return the quartiles of an inference in milliseconds, with or without copies.
 
-        None where not measured.
+        Returns None if it was not measured.
         """
         row = self.row(device, level, size, batch)
         return row.get("copies" if copies else "call") if row else None
@@ -61,7 +60,7 @@ class Run:
     def range(
         self, device: str, level: str, size: str = "large", batch: int = 1, *, copies: bool = False
     ) -> Range | None:
-        """Milliseconds of an inference between their quartiles; None where not measured."""
+        """Return an inference's quartiles in milliseconds; None if it was not measured."""
         found = self.time(device, level, size, batch, copies=copies)
         return found and Range(found["p25_ms"], found["median_ms"], found["p75_ms"])
 

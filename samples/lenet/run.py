@@ -38,12 +38,14 @@ SYMBOLS = (
     "cuGraphLaunch",
 )
 SKIPPED = 6
-"""Calls of each function that the debugger passes over: the first inferences choose algorithms,
-compile and record."""
+"""Calls of each function that the debugger skips.
+
+First inferences choose algorithms, compile and record.
+"""
 
 
 class Driver:
-    """One run: what it found so far."""
+    """One run of the driver, with its results so far."""
 
     def __init__(self, options: argparse.Namespace) -> None:
         self.options = options
@@ -55,17 +57,17 @@ class Driver:
 
     @property
     def left(self) -> float:
-        """Seconds until the end."""
+        """Seconds until the run must end."""
         return max(self.end - time.monotonic(), 1)
 
     def save(self) -> None:
-        """Write what is known so far."""
+        """Write the results so far."""
         (self.out / f"{self.options.device}.json").write_text(
             json.dumps(self.found, indent=1) + "\n"
         )
 
     def wanted(self) -> list[str]:
-        """The levels that are asked for and can run here; the others are noted."""
+        """List the requested levels that can run here, and note the others."""
         names = [
             name for name in of_device(self.options.device) if re.search(self.options.only, name)
         ]
@@ -76,7 +78,7 @@ class Driver:
         return [name for name in names if name not in self.found["absent"]]
 
     def environment(self, name: str) -> dict[str, str]:
-        """The variables of a level's process, with those of this one."""
+        """Return the variables of a level's process: this process's own, and those of the level."""
         paths = [str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])]
         made = {
             **os.environ,
@@ -99,8 +101,8 @@ class Driver:
     def measure(self, names: list[str], built: Callable[[], object]) -> None:
         """Time the levels one after the other.
 
-        On a GPU's machine they import side by side before that.
-        `built` waits for the levels in C++ to be compiled, which goes on while the others import.
+        On a machine with a GPU they first import side by side. `built` waits for the C++ levels to
+        be compiled, which happens while the others import.
         """
         for at in range(0, len(names), self.options.side_by_side):
             part = names[at : at + self.options.side_by_side]
@@ -117,7 +119,7 @@ class Driver:
                 self.save()
 
     def start(self, name: str) -> subprocess.Popen[str]:
-        """A level's process, which imports and waits."""
+        """Start a level's process, which imports and waits."""
         more = QUICK if self.options.quick else ("--seconds", str(self.options.seconds))
         if "traces" in self.options.parts:
             more = (*more, "--trace")
@@ -142,7 +144,7 @@ class Driver:
             )
 
     def go(self, name: str, process: subprocess.Popen[str]) -> None:
-        """Let it measure, and keep what it printed."""
+        """Let the process measure, and keep what it printed."""
         began = time.monotonic()
         try:
             printed, _ = process.communicate("\n", timeout=min(self.options.level_s, self.left))
@@ -168,7 +170,7 @@ class Driver:
         )
 
     def stacks(self, names: list[str]) -> None:
-        """The calls between each level and cuDNN, by network, by the debugger."""
+        """Take the calls between each level and cuDNN with the debugger, for each network."""
         both = [(size, name) for size in self.options.sizes.split(",") for name in names]
         with ThreadPoolExecutor(self.options.debuggers) as lanes:
             for (size, name), outcome in zip(
@@ -179,7 +181,7 @@ class Driver:
         self.save()
 
     def stack(self, size: str, name: str) -> int | str:
-        """One capture."""
+        """Run one capture under the debugger."""
         began, made = time.monotonic(), f"stack_{size}_{name}"
         breaks = [word for symbol in SYMBOLS for word in ("--break", symbol)]
         limits = [
@@ -243,7 +245,7 @@ class Driver:
         return code
 
     def traces(self) -> None:
-        """Read the profiler's traces: kernel time, kernels and launches per inference.
+        """Read kernel time, kernels and launches per inference from the profiler's traces.
 
         Small traces are kept.
         """
@@ -260,7 +262,7 @@ class Driver:
         self.save()
 
     def trace(self, row: dict[str, Any], path: Path, name: str) -> dict[str, Any]:
-        """The numbers of one trace; that of one image by the larger network is kept."""
+        """Read the numbers of one trace; the trace of one image by the larger network is kept."""
         from captured import on_the_gpu  # noqa: PLC0415
 
         import tracelens as tl  # noqa: PLC0415 - without it, times are measured all the same
@@ -273,7 +275,7 @@ class Driver:
 
 
 def versions(device: str) -> dict[str, str]:
-    """Versions of the software, and the machine."""
+    """Return versions of the software, and the kind of machine."""
     found = {"python": platform.python_version(), "taken": time.strftime("%Y-%m-%d", time.gmtime())}
     for name in ("torch", "jax", "keras", "numpy", "nvidia-cudnn-cu13", "nvidia-cublas", "py-spy"):
         try:
@@ -348,7 +350,7 @@ def parse() -> argparse.Namespace:
 
 
 def main() -> None:
-    """Run what is asked for."""
+    """Run the requested measurements."""
     options = parse()
     driver = Driver(options)
     for size in net.SIZES.values():

@@ -1,4 +1,4 @@
-"""LeNet in TensorFlow 2, op by op and as a tf.function; on the CPU only."""
+"""Run LeNet in TensorFlow 2, op by op and as a tf.function; on the CPU only."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from samples.lenet.net import Array, Size, channels_last
 
 
 def load(level: str, size: Size, weights: dict[str, Array], batch: int, device: str) -> Level:
-    """One of the levels."""
+    """Load a TensorFlow level by its name."""
     del device
     # begin tf_ops tf_function
     p = {name: tf.Variable(values) for name, values in channels_last(weights, size).items()}

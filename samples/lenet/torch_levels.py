@@ -1,4 +1,4 @@
-"""LeNet in PyTorch, at four levels: eager, TorchScript, and torch.compile in two modes."""
+"""Run LeNet in PyTorch at four levels: eager, TorchScript, and torch.compile in two modes."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class LeNet(nn.Module):
         self.dense2 = nn.Linear(size.hidden, 10)
 
     def forward(self, x: Tensor) -> Tensor:
-        """Logits of a batch of images."""
+        """Return the logits of a batch of images."""
         x = F.max_pool2d(F.relu(self.conv1(x)), 2)
         x = F.max_pool2d(F.relu(self.conv2(x)), 2)
         x = F.relu(self.dense1(x.flatten(1)))
@@ -36,7 +36,7 @@ class LeNet(nn.Module):
 
 
 def make(size: Size, weights: dict[str, Array], device: str) -> nn.Module:
-    """The network with these weights."""
+    """Return the network with these weights."""
     model = LeNet(size)
     model.load_state_dict({name: torch.from_numpy(values) for name, values in weights.items()})
     return model.to(device).eval()
@@ -46,7 +46,7 @@ def make(size: Size, weights: dict[str, Array], device: str) -> nn.Module:
 
 
 def load(level: str, size: Size, weights: dict[str, Array], batch: int, device: str) -> Level:
-    """One of the levels."""
+    """Load a PyTorch level by its name."""
     del batch
     torch.backends.cuda.matmul.allow_tf32 = False
     torch.backends.cudnn.allow_tf32 = False

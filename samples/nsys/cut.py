@@ -1,9 +1,9 @@
-"""Cut some steps out of an nsys capture, and take the names of the machine out of it.
+"""Cut some steps out of an nsys capture, and remove the machine's names from it.
 
-`cut.py FILE.sqlite OUT.sqlite [--steps 1 3] [--within "program gan_train"]` keeps the NVTX ranges
-and API calls that begin in the NVTX ranges `step 1` to `step 3`, the work that those calls gave the
-device, and the strings that are left. FILE is what `nsys export --type sqlite` wrote; `--within`
-names the NVTX range that the steps are in, where there are several of these names.
+`cut.py FILE.sqlite OUT.sqlite [--steps 1 3] [--within "program gan_train"]` keeps three things: the
+NVTX ranges and API calls that begin in the NVTX ranges `step 1` to `step 3`, the device work that
+those calls started, and the strings that these rows use. FILE is what `nsys export --type sqlite`
+wrote. `--within` names the NVTX range around the steps, if step names occur more than once.
 """
 
 # ruff: noqa: S608 - the tables' names in SQL are this file's own
@@ -37,7 +37,7 @@ _EMPTIED = (
 
 
 def cut(path: Path, target: Path, first: str, last: str, within: str) -> None:
-    """Write the steps from `first` to `last` to the target. Raises SystemExit without them."""
+    """Write the steps from `first` to `last` to the target. Raises SystemExit if there are none."""
     shutil.copyfile(path, target)
     file = sqlite3.connect(target)
     tables = {name for (name,) in file.execute("SELECT name FROM sqlite_master")}
@@ -84,7 +84,7 @@ def _time_of_steps(file: sqlite3.Connection, first: str, last: str, within: str)
 
 
 def main() -> None:
-    """Cut as the command line says."""
+    """Cut a capture by the arguments of the command line."""
     parser = argparse.ArgumentParser(description="Cut steps out of an nsys capture.")
     parser.add_argument("file", type=Path)
     parser.add_argument("out", type=Path)

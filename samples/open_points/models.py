@@ -1,4 +1,4 @@
-"""Two small transformers with random weights, as BERT and Llama are built.
+"""Build two small transformers with random weights, shaped like BERT and Llama.
 
 Their attention is written out as products and a softmax, or calls the fused function.
 """
@@ -34,7 +34,7 @@ QUICK = {"bert": Size(32, 4, 4, 64, 2, 2, 8, 64), "llama": Size(32, 4, 2, 48, 2,
 
 
 class Attention(nn.Module):
-    """Attention of several heads; with fewer heads of keys, each is shared."""
+    """Attention of several heads; if there are fewer key heads, queries share them."""
 
     def __init__(self, size: Size, *, is_causal: bool, is_fused: bool, has_bias: bool) -> None:
         super().__init__()
@@ -58,7 +58,7 @@ class Attention(nn.Module):
         return x.view(x.shape[0], x.shape[1], -1, self.of_head).transpose(1, 2)
 
     def turned(self, x: Tensor) -> Tensor:
-        """Rotate by the place in the sequence, as Llama does."""
+        """Rotate by the position in the sequence, as Llama does."""
         one, two = x.chunk(2, -1)
         return x * self.cosine + torch.cat([-two, one], -1) * self.sine
 
@@ -92,13 +92,16 @@ class BertLayer(nn.Module):
         self.fall = nn.Linear(size.hidden, size.width)
 
     def forward(self, x: Tensor) -> Tensor:
-        """One layer."""
+        """Apply one layer."""
         x = self.norm1(x + self.attention(x))
         return self.norm2(x + self.fall(functional.gelu(self.rise(x), approximate="tanh")))
 
 
 class LlamaLayer(nn.Module):
-    """Causal attention and a gated linear unit, each of its normalised input, and added to that."""
+    """Causal attention and a gated linear unit.
+
+    Each takes its normalised input, and its result is added to that input.
+    """
 
     def __init__(self, size: Size, *, is_fused: bool) -> None:
         super().__init__()
@@ -109,7 +112,7 @@ class LlamaLayer(nn.Module):
         self.fall = nn.Linear(size.hidden, size.width, bias=False)
 
     def forward(self, x: Tensor) -> Tensor:
-        """One layer."""
+        """Apply one layer."""
         x = x + self.attention(self.norm1(x))
         y = self.norm2(x)
         return x + self.fall(functional.silu(self.gate(y)) * self.rise(y))

@@ -1,8 +1,9 @@
 """Measure what the pages leave open: `python -m samples.open_points.run --out OUT`, with a GPU.
 
-Each step is a process of its own, so that none was profiled in before. All prepare side by side
-(compile, export), and then measure one after the other, the most wanted first. Whatever is still
-preparing is halted meanwhile. Results are written as they come; see README.md.
+Each step is a process of its own, so that no profiler ran in it before. All prepare side by side
+(compile, export), and then measure one after the other, the most wanted first. While one measures,
+processes that still prepare are stopped by a signal. Results are written as they come; see
+README.md.
 """
 
 from __future__ import annotations
@@ -40,7 +41,7 @@ QUICK = (
     "baseline tiny",
 )
 AT_ONCE = 24
-"""So many processes at most prepare side by side."""
+"""At most this number of processes prepare side by side."""
 ARCHIVE_BYTES = 15 << 20
 
 
@@ -79,21 +80,21 @@ class Step:
 
     @property
     def stem(self) -> str:
-        """The name as part of a file's name."""
+        """The step's name as part of a file's name."""
         return self.name.replace(" ", "_")
 
     @property
     def is_ready(self) -> bool:
-        """Whether it waits to be let measure."""
+        """Whether the process is ready to measure."""
         return (self.work / f"{self.stem}.ready").exists()
 
     def send(self, what: signal.Signals) -> None:
-        """Send a signal to the process and all that it started."""
+        """Send a signal to the process and to all processes that it started."""
         if self.process.poll() is None:
             os.killpg(self.process.pid, what)
 
     def measure(self, seconds: float) -> str:
-        """Let it measure for so long at most; return what became of it."""
+        """Let the process measure for at most `seconds`; return its outcome."""
         try:
             self.process.communicate(b"\n", timeout=seconds)
         except subprocess.TimeoutExpired:
@@ -104,7 +105,7 @@ class Step:
 
 
 class Turn:
-    """One turn at the machine, which ends after so many seconds."""
+    """One turn at the machine, which ends after the given number of seconds."""
 
     def __init__(self, options: argparse.Namespace, work: Path) -> None:
         self.options, self.work = options, work
@@ -124,14 +125,14 @@ class Turn:
         return float(self.options.seconds) - self.elapsed
 
     def note(self, text: str) -> None:
-        """Say it, and keep it in log.txt."""
+        """Print the text, and append it to log.txt."""
         line = f"{self.elapsed:6.1f} s  {text}"
         print(line, flush=True)
         with (self.options.out / "log.txt").open("a") as log:
             log.write(f"{line}\n")
 
     def run(self) -> None:
-        """Start the steps, and let them measure one by one."""
+        """Start the steps, and let them measure one at a time."""
         while (self.waiting or self.running) and self.left > 1:
             while self.waiting and len(self.running) < AT_ONCE:
                 self.running.append(Step.start(self.waiting.pop(0), self.options, self.work))
@@ -157,7 +158,7 @@ class Turn:
             self.note(f"{name}: not tried")
 
     def end(self, step: Step, outcome: str) -> None:
-        """Note what became of a step, and pack what it captured."""
+        """Note a step's outcome, and pack its captures."""
         self.running.remove(step)
         self.note(f"{step.name}: {outcome}")
         said = (self.work / f"{step.stem}.log").read_text(errors="replace")
@@ -166,7 +167,7 @@ class Turn:
         self.pack()
 
     def pack(self) -> None:
-        """Add new captures to an archive, and begin another where one is large."""
+        """Add new captures to an archive, and begin another archive once it is large."""
         new = [p for p in sorted(self.work.glob("*.tracelens")) if p not in self.packed]
         new += [p for p in sorted(self.work.glob("*.json")) if p not in self.packed]
         if not new:
@@ -183,7 +184,7 @@ class Turn:
 
 
 def main() -> None:
-    """Take the turn."""
+    """Run the turn."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n", 1)[0])
     parser.add_argument("--out", type=Path, required=True, help="folder for results and captures")
     parser.add_argument("--quick", action="store_true", help="tiny sizes, to try what a CPU can")

@@ -1,10 +1,10 @@
-"""One step in a process: `python -m samples.open_points.steps KIND WORD… --out OUT --work WORK`.
+"""Run one step in a process: `… -m samples.open_points.steps KIND WORD… --out OUT --work WORK`.
 
-It prepares, waits for a line, and then measures; run.py starts it. `greedy SUBJECT` applies the
-greedy and the searched plan of the advisor, `compiled SUBJECT WAY` compares torch.compile with and
-without `freezing`, `baseline MODEL` times before, under and after the profiler, and `transformer
-KIND DTYPE` captures a small transformer and times its fused calls; `planned KIND DTYPE` applies the
-advisor's plan of one that was captured.
+The process prepares, waits for a line of input, and then measures; run.py starts it. `greedy
+SUBJECT` applies the greedy and the searched plan of the advisor. `compiled SUBJECT WAY` compares
+torch.compile with and without `freezing`. `baseline MODEL` times before, under and after the
+profiler. `transformer KIND DTYPE` captures a small transformer and times its fused calls. `planned
+KIND DTYPE` applies the advisor's plan of a captured transformer.
 """
 
 from __future__ import annotations
@@ -31,14 +31,15 @@ from tracelens.derive.calls.advising import advise_greedily, advise_rank, candid
 ROOT = Path(__file__).resolve().parents[2]
 DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
 WARM_UP, ROUNDS, EXECUTIONS = 2, 10, 2
-"""The thesis's protocol, as `tracelens collect timings` has it."""
+"""The thesis's protocol, as in `tracelens collect timings`."""
 FIGURE = "alexnet"
-"""The model of the thesis's Figure 5.7, which has every method under the profiler, too."""
+"""The model of the thesis's Figure 5.7, for which every timing method also runs under the profiler.
+"""
 Ways = dict[str, Callable[[], Any]]
 
 
 class Step:
-    """What a step is given: where results go, and whether all is tiny."""
+    """Settings of a step: where results go, and whether sizes are tiny."""
 
     def __init__(self, options: argparse.Namespace) -> None:
         self.work, self.quick = options.work, options.quick
@@ -49,7 +50,7 @@ class Step:
             run.ROUNDS, run.CALLS = 2, 1
 
     def time_all(self, about: dict[str, Any], ways: Ways) -> None:
-        """Time every way, then each as a CUDA graph, and only then take the kernels of each."""
+        """Time every version, then each as a CUDA graph; take kernel times only after that."""
         for way, call in ways.items():
             self.results.attempt({**about, "way": way}, timed, torch, call)
         graphs: Ways = {}
@@ -60,13 +61,13 @@ class Step:
             self.results.attempt({**about, "way": way, "what": "kernels"}, kernels, torch, call)
 
     def time_graph(self, call: Callable[[], Any], graphs: Ways, way: str) -> dict[str, Any]:
-        """Time what a call does as a CUDA graph, and keep the graph."""
+        """Time the call as a replayed CUDA graph, and keep the graph."""
         graphs[way] = graphed(torch, lambda _: call(), None)
         return timed(torch, graphs[way])
 
 
 def greedy(step: Step, subject: str) -> Iterator[None]:
-    """The greedy order and the searched one, both applied, beside eager and channels-last."""
+    """Apply the greedy and the searched plan; measure them beside eager and channels-last."""
     model, image = models.subjects()[subject]
     model, image = model.to(DEVICE), image.to(DEVICE)
     captures = ROOT / "samples/advisor/captures"
@@ -93,7 +94,7 @@ def greedy(step: Step, subject: str) -> Iterator[None]:
 
 
 def compiled(step: Step, subject: str, way: str) -> Iterator[None]:
-    """torch.compile in its default mode, with `freezing` or without."""
+    """Measure torch.compile in its default mode, with or without `freezing`."""
     torch._inductor.config.freezing = way == "freezing"  # noqa: SLF001 - the documented place
     model, image = models.subjects()[subject]
     model, image = model.to(DEVICE), image.to(DEVICE)
@@ -111,7 +112,7 @@ def compiled(step: Step, subject: str, way: str) -> Iterator[None]:
 
 
 def baseline(step: Step, name: str) -> Iterator[None]:
-    """A model eager and compiled: before the process profiles, under the profiler, and after."""
+    """Time a model eager and compiled: before, under and after the profiler."""
     from samples.thesis.models import batch, model  # noqa: PLC0415
     from samples.thesis.protocol import compiled as compile_it  # noqa: PLC0415
     from samples.thesis.protocol import timed_ms  # noqa: PLC0415
@@ -148,7 +149,7 @@ def baseline(step: Step, name: str) -> Iterator[None]:
 
 
 def walls(step: Step, about: dict[str, Any], call: Callable[[], Any]) -> None:
-    """Nanoseconds of every execution by the wall clock, in rounds with the profiler or without."""
+    """Time every execution by the wall clock in ns, in rounds with or without the profiler."""
     activities = [torch.profiler.ProfilerActivity.CPU]
     activities += [torch.profiler.ProfilerActivity.CUDA] * (DEVICE == "cuda")
     found = []
@@ -171,7 +172,10 @@ def synchronize() -> None:
 
 
 def transformer(step: Step, kind: str, dtype: str) -> Iterator[None]:
-    """A transformer with attention written out and fused: times, captures, and its calls alone."""
+    """Measure a transformer with attention written out and fused.
+
+    Takes times, captures, and single calls.
+    """
     from samples.open_points.models import transformer as build  # noqa: PLC0415
 
     runs: dict[str, tuple[Any, Any]] = {}
@@ -211,7 +215,7 @@ def capture(step: Step, subject: str, attention: str, both: tuple[Any, Any]) -> 
 
 
 def planned(step: Step, kind: str, dtype: str) -> Iterator[None]:
-    """The calls that a transformer's plan lacks, timed alone; and the plan, applied."""
+    """Time alone the calls that a transformer's plan lacks, then apply the plan."""
     from samples.open_points.models import transformer as build  # noqa: PLC0415
 
     subject = f"{kind}_{dtype}"
@@ -237,7 +241,7 @@ def planned(step: Step, kind: str, dtype: str) -> Iterator[None]:
 def calls_alone(
     step: Step, about: dict[str, Any], model: Any, kind: str, given: Any
 ) -> dict[str, Any]:
-    """Time what may be fused in a transformer: each function alone, the cache flushed before."""
+    """Time each call that a transformer may fuse; the cache is flushed before each."""
     from samples.open_points.models import QUICK, SIZES  # noqa: PLC0415
     from tracelens.advisor import timing  # noqa: PLC0415
 
@@ -287,7 +291,7 @@ def calls_alone(
 
 
 def time_alone(call: Callable[[], Any], timer: Callable[..., list[float]]) -> dict[str, Any]:
-    """Quartiles of twenty calls, after three."""
+    """Time twenty calls after three unmeasured ones; returns their quartiles."""
     for _ in range(3):
         call()
     return {"call_ns": run.quartiles(timer(call, 20))}
@@ -303,7 +307,7 @@ KINDS = {
 
 
 def main() -> None:
-    """Prepare, say so, wait for a line, and measure."""
+    """Prepare, report ready, wait for a line of input, and measure."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n", 1)[0])
     parser.add_argument("kind", choices=KINDS)
     parser.add_argument("words", nargs="+")

@@ -51,7 +51,7 @@ class Attention(nn.Module):
         self.out = nn.Linear(WIDTH, WIDTH, bias=False)
 
     def forward(self, x: Tensor) -> Tensor:
-        """Batch, length, width to the same."""
+        """Map (batch, length, width) to the same shape."""
         heads = [
             layer(x).unflatten(-1, (-1, WIDTH // N_HEADS)).transpose(1, 2)
             for layer in (self.query, self.key, self.value)
@@ -70,15 +70,16 @@ class FeedForward(nn.Module):
         self.down = nn.Linear(4 * WIDTH, WIDTH, bias=False)
 
     def forward(self, x: Tensor) -> Tensor:
-        """Any shape whose last size is the width."""
+        """Map any shape whose last size is the width to the same shape."""
         output: Tensor = self.down(functional.gelu(self.up(x)))
         return output
 
 
 class Experts(nn.Module):
-    """A mixture of experts: each rank has a part of them, and tokens travel to those they chose.
+    """A mixture of experts.
 
-    `skew` makes the first expert so much more likely, so that one rank gets more tokens.
+    Each rank holds a part of the experts, and tokens travel to the experts that they chose. `skew`
+    makes the first expert more likely, so that one rank gets more tokens.
     """
 
     def __init__(self, skew: float) -> None:
@@ -89,7 +90,7 @@ class Experts(nn.Module):
         self.register_buffer("skew", torch.tensor([skew] + [0.0] * (N_EXPERTS - 1)))
 
     def forward(self, x: Tensor) -> Tensor:
-        """Batch, length, width to the same."""
+        """Map (batch, length, width) to the same shape."""
         tokens = x.flatten(0, 1)
         weights, chosen = (self.router(tokens) + self.skew).softmax(-1).topk(TOP_K)
         order = chosen.flatten().argsort(stable=True)
@@ -113,7 +114,7 @@ class Experts(nn.Module):
 
 
 def exchange(rows: Tensor, to_receive: list[int], to_send: list[int]) -> Tensor:
-    """Send rows to the ranks of their experts, and backwards their gradients."""
+    """Send rows to the ranks of their experts; in the backward pass, their gradients return."""
     group = dist.group.WORLD
     assert group is not None
     arrived: Tensor = collectives.all_to_all_single_autograd(rows, to_receive, to_send, group)
@@ -129,14 +130,14 @@ class Block(nn.Module):
         self.attention, self.feed_forward = Attention(), feed_forward
 
     def forward(self, x: Tensor) -> Tensor:
-        """Batch, length, width to the same."""
+        """Map (batch, length, width) to the same shape."""
         x = x + self.attention(self.attention_norm(x))
         output: Tensor = x + self.feed_forward(self.feed_norm(x))
         return output
 
 
 def transformer(n_layers: int = N_LAYERS) -> nn.Sequential:
-    """Blocks of one kind, the same weights on every rank."""
+    """Stack blocks of one kind, with the same weights on every rank."""
     torch.manual_seed(0)
     return nn.Sequential(*(Block(FeedForward()) for _ in range(n_layers))).to(DEVICE, DTYPE)
 
@@ -159,14 +160,14 @@ def training(model: nn.Module, batch: int = BATCH) -> Step:
 
 
 def experts(_: DeviceMesh) -> Step:
-    """Two layers with eight experts on two ranks; the first expert is the most wanted."""
+    """Build two layers with eight experts on two ranks; most tokens choose the first expert."""
     torch.manual_seed(0)
     model = nn.Sequential(*(Block(Experts(skew=1.0)) for _ in range(2))).to(DEVICE, DTYPE)
     return training(model)
 
 
 def sharded(mesh: DeviceMesh) -> Step:
-    """FSDP2: each block's parameters are gathered before it runs."""
+    """Shard by FSDP2: each block's parameters are gathered before it runs."""
     model = transformer()
     for block in model:
         fully_shard(block, mesh=mesh)
@@ -175,7 +176,10 @@ def sharded(mesh: DeviceMesh) -> Step:
 
 
 def split(mesh: DeviceMesh) -> Step:
-    """Tensor parallelism: heads and hidden units are split, and sums are reduced."""
+    """Split by tensor parallelism: each rank has half of the heads and hidden units.
+
+    Sums are reduced.
+    """
     model = transformer()
     plan = {
         **{f"attention.{name}": ColwiseParallel() for name in ("query", "key", "value")},
@@ -189,7 +193,7 @@ def split(mesh: DeviceMesh) -> Step:
 
 
 def compiled(_: DeviceMesh) -> Step:
-    """DistributedDataParallel around a compiled model; rank 1 has twice the batch."""
+    """Wrap a compiled model in DistributedDataParallel; rank 1 has twice the batch."""
     model = DistributedDataParallel(transformer())
     return training(torch.compile(model), BATCH * (1 + dist.get_rank()))
 
@@ -198,7 +202,7 @@ PROGRAMS = {"moe": experts, "fsdp2": sharded, "tensor_parallel": split, "ddp_com
 
 
 def record(step: Step, path: Path) -> None:
-    """Record some steps, with shapes."""
+    """Record some steps with shapes."""
     activities = [ProfilerActivity.CPU, *([ProfilerActivity.CUDA] if ON_GPU else [])]
     with profile(
         activities=activities,
@@ -215,7 +219,7 @@ def record(step: Step, path: Path) -> None:
 
 
 def run_unrecorded(step: Step, n_steps: int) -> None:
-    """Run steps as they are, for a capture from outside."""
+    """Run steps without recording, for a capture by another tool."""
     for _ in range(n_steps):
         step()
         if ON_GPU:
@@ -223,7 +227,7 @@ def run_unrecorded(step: Step, n_steps: int) -> None:
 
 
 def main() -> None:
-    """Take all captures; one that fails is said, and the others go on."""
+    """Take all captures; a failed one is reported, and the others go on."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n", 1)[0])
     parser.add_argument("--out", type=Path, required=True)
     parser.add_argument("--only", nargs="*", choices=PROGRAMS, default=list(PROGRAMS))

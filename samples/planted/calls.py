@@ -15,13 +15,13 @@ from torch import nn
 
 
 def narrow(n_layers: int) -> nn.ModuleList:
-    """Layers whose work takes a few microseconds each."""
+    """Run layers whose work takes a few microseconds each."""
     return nn.ModuleList(nn.Linear(256, 256) for _ in range(n_layers)).to(DEVICE)
 
 
 @planted("sync", "aten::(item|_local_scalar_dense)", where="watch")
 def sync_item() -> Generator[None]:
-    """A number read from the device after each layer."""
+    """Read a number from the device after each layer."""
 
     def watch(x: torch.Tensor) -> float:
         return x.mean().item()
@@ -38,7 +38,7 @@ def sync_item() -> Generator[None]:
 
 @planted("sync", "cudaDeviceSynchronize", where="sync_synchronize.*synchronize", marks="step")
 def sync_synchronize() -> Generator[None]:
-    """A synchronisation after each layer, as timing by hand leaves behind."""
+    """Synchronize after each layer, as left behind by timing by hand."""
     layers, batch = narrow(60), inputs(256, 256)
     while True:
         x, took = batch, []
@@ -53,7 +53,7 @@ def sync_synchronize() -> Generator[None]:
 
 @planted("sync", "cudaEventSynchronize", where="sync_event.*synchronize", needs_gpu=True)
 def sync_event() -> Generator[None]:
-    """Each layer timed with events, and its time asked for at once."""
+    """Time each layer with events, and read its time at once."""
     layers, batch = narrow(60), inputs(256, 256)
     while True:
         x, took = batch, []
@@ -73,7 +73,7 @@ def sync_event() -> Generator[None]:
 
 @planted("sync", "aten::(index|nonzero)", where="sync_nonzero.*aten::(index|nonzero)")
 def sync_nonzero() -> Generator[None]:
-    """Boolean masks: the host must know how many rows are left."""
+    """Index with boolean masks: the host must know how many rows are left."""
     layers, batch = narrow(40), inputs(256, 256)
     while True:
         x = batch
@@ -86,7 +86,7 @@ def sync_nonzero() -> Generator[None]:
 
 @planted("sync", "aten::(to|_to_copy|copy_)", where="clip", marks="step")
 def sync_cpu() -> Generator[None]:
-    """A decision on the host in every layer, from a small tensor copied there."""
+    """Decide on the host in every layer, from a small tensor that is copied there."""
 
     def clip(x: torch.Tensor) -> torch.Tensor:
         largest = x.abs().max().cpu()
@@ -106,7 +106,7 @@ def sync_cpu() -> Generator[None]:
 
 @planted("allocation", "cudaFree|cudaMalloc", where="alloc_empty_cache.*(cudaFree|cudaMalloc)")
 def alloc_empty_cache() -> Generator[None]:
-    """The allocator's cache emptied in every step, as a cure for running out of memory."""
+    """Empty the allocator's cache in every step, as programs do against running out of memory."""
     training, batch = Training(), inputs()
     size = 1 << 26 if ON_GPU else 1 << 16
     while True:
@@ -138,7 +138,7 @@ def alloc_uncached() -> Generator[None]:
 
 @planted("allocation", "cudaMalloc", where="alloc_growing.*cudaMalloc", marks="step")
 def alloc_growing() -> Generator[None]:
-    """Tensors a little larger in each step: none of the blocks that are free will do."""
+    """Allocate tensors that grow a little in each step, so that no free block is large enough."""
     training, batch = Training(depth=1), inputs()
     size = 24 << 20 if ON_GPU else 1 << 16
     while True:
@@ -151,7 +151,7 @@ def alloc_growing() -> Generator[None]:
 
 @planted("allocation", "cudaHostAlloc|cudaHostRegister", where="alloc_pinned.*pin_memory")
 def alloc_pinned() -> Generator[None]:
-    """Each batch pinned anew, and kept: pinned memory is allocated in every step."""
+    """Pin each batch anew and keep it: pinned memory is allocated in every step."""
     training = Training()
     batch, kept = torch.rand(LARGE // 4, WIDTH), []
     while True:
@@ -164,7 +164,7 @@ def alloc_pinned() -> Generator[None]:
 
 
 def first_calls() -> Iterator[list[Callable[[], Any]]]:
-    """Yield for each step functions that have not run in this process.
+    """Yield, for each step, functions that have not run in this process.
 
     Their kernels are not loaded yet.
     """
@@ -207,7 +207,7 @@ def first_calls() -> Iterator[list[Callable[[], Any]]]:
 
 @planted("loading", "aten::", fresh=True, variables={"CUDA_MODULE_LOADING": "LAZY"})
 def loading_first_calls() -> Generator[None]:
-    """The first steps of a process: kernels and libraries are loaded when they are first called."""
+    """Run the first steps of a process: kernels and libraries are loaded at their first call."""
     for functions in first_calls():
         for function in functions:
             function()
@@ -222,7 +222,7 @@ COMPILED = {
 
 @planted("loading", "dynamo|inductor|compile", rounds=1, stacks=False, variables=COMPILED)
 def loading_recompiles() -> Generator[None]:
-    """torch.compile of one shape at a time, and another shape in every step."""
+    """Compile for one shape at a time, with another shape in every step."""
     torch._dynamo.config.recompile_limit = 1000  # noqa: SLF001 - the module's public name is this one
     training, batch, table = Training(), inputs(), inputs(4096)
     scale = torch.compile(lambda x: (x.sin() * 2).softmax(-1).sum(0), dynamic=False)
@@ -241,7 +241,7 @@ UNNAMED = r"step's begin|cu(Module|Library)Load"
     "loading", UNNAMED, bare="loading|host|launch", where="compile|scale", rounds=1, needs_gpu=True
 )
 def loading_triton() -> Generator[None]:
-    """A Triton kernel with a constant that changes: each step compiles it anew."""
+    """Launch a Triton kernel with a constant that changes, so that each step compiles it anew."""
     from kernel import BLOCK, scale  # noqa: PLC0415 - only here is Triton needed
 
     training, batch = Training(), inputs()

@@ -17,8 +17,9 @@ REDUCE = "ncclDevKernel_AllReduce_Sum_bf16_RING_LL(ncclDevKernelArgsStorage<4096
 class Truth:
     """What is true of a trace, and what a report must and must not say (regular expressions).
 
-    `bound` may name several, of which each is right. `share` is the bound's share of the program's
-    time, where the construction gives one; `second` the next part; `step_ms` the median step.
+    `bound` may name several verdicts, each of which is right. `share` is the bound's share of the
+    program's time, if the construction gives one. `second` is the next largest part; `step_ms` is
+    the median step.
     """
 
     bound: str
@@ -34,7 +35,7 @@ CASES: dict[str, Callable[[], Case]] = {}
 
 
 def case(make: Callable[[], Case]) -> Callable[[], Case]:
-    """List a trace under its function's name."""
+    """Register a trace under its function's name."""
     CASES[make.__name__] = make
     return make
 

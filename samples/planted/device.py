@@ -13,7 +13,7 @@ from torch import nn
 
 @planted("compute", "gemm|cutlass|mm|linear", cpu=True)
 def compute_matmul() -> Generator[None]:
-    """Large matrix products, forward and backward."""
+    """Multiply large matrices, forward and backward."""
     training = Training(width=4096 if ON_GPU else 768, depth=2)
     batch = inputs(2048 if ON_GPU else 512, 4096 if ON_GPU else 768)
     while True:
@@ -23,7 +23,7 @@ def compute_matmul() -> Generator[None]:
 
 @planted("compute", "conv|cudnn|fprop|wgrad|dgrad", marks="step")
 def compute_convnet() -> Generator[None]:
-    """A small convolutional network with a large batch."""
+    """Train a small convolutional network with a large batch."""
     channels, batch = (128, 128) if ON_GPU else (8, 4)
     layers = [
         layer
@@ -40,7 +40,7 @@ def compute_convnet() -> Generator[None]:
 
 @planted("compute", "softmax|gemm|bmm|elementwise")
 def compute_attention() -> Generator[None]:
-    """Attention written out: batched products around a softmax over large scores."""
+    """Compute attention written out: batched products around a softmax over large scores."""
     heads, length = (64, 2048) if ON_GPU else (2, 128)
     query, key, value = (torch.rand(heads, length, 64, device=DEVICE) for _ in range(3))
     while True:
@@ -52,7 +52,7 @@ def compute_attention() -> Generator[None]:
 
 @planted("compute", "elementwise|gelu|layer_norm", marks="step")
 def compute_memory() -> Generator[None]:
-    """Element by element over large tensors: the device's memory is what is slow."""
+    """Compute element-wise over large tensors, which is limited by device memory."""
     batch = inputs(LARGE * 16, WIDTH)
     while True:
         x = torch.nn.functional.gelu(batch)
@@ -63,7 +63,7 @@ def compute_memory() -> Generator[None]:
 
 @planted("compute", "gemm|cutlass|mm", needs_gpu=True)
 def compute_cuda_graph() -> Generator[None]:
-    """Large products replayed as a CUDA graph: the host does next to nothing, and need not."""
+    """Replay large products as a CUDA graph, so that the host does next to nothing."""
     batch, weight = inputs(2048, 2048), inputs(2048, 2048)
     torch.mm(batch, weight)
     graph = torch.cuda.CUDAGraph()
@@ -77,7 +77,7 @@ def compute_cuda_graph() -> Generator[None]:
 
 @planted("compute", "gemm|cutlass|mm", marks="step")
 def compute_run_ahead() -> Generator[None]:
-    """Launch a few long products in a moment. The host's steps run far ahead of the device's."""
+    """Launch a few long products at once, so that the host runs far ahead of the device."""
     size = 4096 if ON_GPU else 256
     batch, weight = inputs(size, size), inputs(size, size)
     while True:
@@ -91,7 +91,7 @@ def compute_run_ahead() -> Generator[None]:
 
 @planted("launch", "aten::(mul|sub)")
 def launch_tiny_kernels() -> Generator[None]:
-    """Hundreds of tiny element-wise kernels in eager mode."""
+    """Launch hundreds of tiny element-wise kernels in eager mode."""
     x = torch.rand(1024, device=DEVICE)
     while True:
         for _ in range(150):
@@ -101,7 +101,7 @@ def launch_tiny_kernels() -> Generator[None]:
 
 @planted("launch", "aten::(linear|relu)|(Addmm|Relu)Backward0", marks="step")
 def launch_deep_narrow() -> Generator[None]:
-    """A deep network of narrow layers with a small batch."""
+    """Run a deep network of narrow layers with a small batch."""
     training = Training(width=64, depth=40)
     batch = inputs(8, 64)
     while True:
@@ -111,7 +111,7 @@ def launch_deep_narrow() -> Generator[None]:
 
 @planted("launch", "Adam|aten::(lerp_|mul_|addcmul_|sqrt|div|add_|addcdiv_)")
 def launch_optimizer() -> Generator[None]:
-    """An optimizer that steps through its parameters one by one, a handful of kernels each."""
+    """Step an optimizer parameter by parameter, with a handful of kernels each."""
     training = Training(width=64, depth=30)
     training.optimizer = torch.optim.Adam(training.net.parameters(), foreach=False, fused=False)
     batch = inputs(64, 64)
@@ -126,7 +126,7 @@ def launch_optimizer() -> Generator[None]:
 
 @planted("copy", "h2d copies from pageable")
 def copy_pageable() -> Generator[None]:
-    """Batches far larger than what is used of them, copied from pageable memory."""
+    """Copy batches from pageable memory that are far larger than the part used."""
     training = Training()
     batches = [torch.rand(LARGE, WIDTH) for _ in range(2)]
     while True:
@@ -138,7 +138,7 @@ def copy_pageable() -> Generator[None]:
 
 @planted("copy", "h2d copies from pageable", marks="step")
 def copy_wide() -> Generator[None]:
-    """A float64 batch, copied as it is and cast on the device."""
+    """Copy a float64 batch as it is, and cast it on the device."""
     training = Training()
     batch = torch.rand(LARGE // 2, WIDTH, dtype=torch.float64)
     while True:
@@ -148,7 +148,7 @@ def copy_wide() -> Generator[None]:
 
 @planted("copy", "h2d copies from pinned", needs_gpu=True)
 def copy_pinned() -> Generator[None]:
-    """Pinned and asynchronous, and still far more than the link carries in a step."""
+    """Copy pinned memory asynchronously, but more than the link carries in a step."""
     training = Training()
     batch = torch.rand(LARGE * 4, WIDTH).pin_memory()
     while True:
@@ -158,7 +158,7 @@ def copy_pinned() -> Generator[None]:
 
 @planted("copy", "h2d copies from pinned", needs_gpu=True)
 def copy_side_stream() -> Generator[None]:
-    """The same on a stream of its own, which the computing stream then waits for."""
+    """Copy on a separate stream, for which the computing stream then waits."""
     training, side = Training(), torch.cuda.Stream()
     batch = torch.rand(LARGE * 4, WIDTH).pin_memory()
     while True:
@@ -172,7 +172,7 @@ def copy_side_stream() -> Generator[None]:
 
 @planted("copy", "d2h copies from device to pageable")
 def copy_results() -> Generator[None]:
-    """Large results copied to the host in every step, into memory that is there already."""
+    """Copy large results to the host in every step, into memory that exists already."""
     training, batch = Training(), inputs()
     results = torch.zeros(LARGE, WIDTH)
     while True:

@@ -24,7 +24,7 @@ from torch.utils.data import DataLoader, IterableDataset
 
 @planted("input", "DataLoader", where="input_main_process.*DataLoader", cpu=True)
 def input_main_process() -> Generator[None]:
-    """A loader without workers: the main process decodes."""
+    """Load without workers: the main process decodes."""
     training = Training()
     for batch in DataLoader(Pictures(), batch_size=4):
         training.step(batch.flatten(0, 1).to(DEVICE))
@@ -33,7 +33,7 @@ def input_main_process() -> Generator[None]:
 
 @planted("input", "DataLoader", where="input_slow_workers.*DataLoader", cpu=True)
 def input_slow_workers() -> Generator[None]:
-    """Two workers that cannot keep up: the main process waits for them."""
+    """Load with two workers that cannot keep up: the main process waits for them."""
     training = Training()
     for batch in DataLoader(Pictures(), batch_size=6, num_workers=2, prefetch_factor=1):
         training.step(batch.flatten(0, 1).to(DEVICE))
@@ -41,13 +41,13 @@ def input_slow_workers() -> Generator[None]:
 
 
 class SlowToPin:
-    """A batch that takes its time to be pinned."""
+    """A batch that takes long to be pinned."""
 
     def __init__(self, rows: list[torch.Tensor]) -> None:
         self.rows = torch.cat(rows)
 
     def pin_memory(self) -> SlowToPin:
-        """Called by the loader's pinning thread."""
+        """Wait, then return the batch; the loader's pinning thread calls this."""
         time.sleep(0.010)
         self.rows = self.rows.pin_memory()
         return self
@@ -55,7 +55,7 @@ class SlowToPin:
 
 @planted("input", "DataLoader", where="input_pin_thread.*DataLoader")
 def input_pin_thread() -> Generator[None]:
-    """The worker is fast, but the thread that pins batches is not."""
+    """Load with a fast worker and a slow thread that pins batches."""
     training = Training()
     loader = DataLoader(
         Rows(), 4, num_workers=1, prefetch_factor=1, pin_memory=ON_GPU, collate_fn=SlowToPin
@@ -66,14 +66,14 @@ def input_pin_thread() -> Generator[None]:
 
 
 def read_batches() -> Iterator[torch.Tensor]:
-    """A dataset as people write it: a plain generator."""
+    """Read and decode batches in a plain generator, as many programs do."""
     while True:
         yield torch.cat([decode(PICTURE) for _ in range(4)])
 
 
 @planted("input", r"\bdata\b", where="read_batches|decode", marks="step")
 def input_generator() -> Generator[None]:
-    """A plain Python generator that reads and decodes, in an annotation of its own."""
+    """Read batches from a plain Python generator, inside an annotation."""
     training = Training()
     batches = read_batches()
     while True:
@@ -85,7 +85,7 @@ def input_generator() -> Generator[None]:
 
 @planted("input", "next batch", where="input_queue.*next batch", marks="step")
 def input_queue() -> Generator[None]:
-    """Read in a thread of the program's own that cannot keep up.
+    """Read in a thread of the program that cannot keep up.
 
     The main thread waits at its queue.
     """
@@ -123,7 +123,7 @@ def pad(rows: list[torch.Tensor]) -> torch.Tensor:
 
 @planted("input", "DataLoader", where="DataLoader.*pad")
 def input_collate() -> Generator[None]:
-    """A collate function in Python, in the main process."""
+    """Collate in Python, in the main process."""
     training = Training()
     for batch in DataLoader(Stream(), batch_size=2, collate_fn=pad):
         training.step(batch.flatten(0, 1).to(DEVICE))
@@ -133,13 +133,12 @@ def input_collate() -> Generator[None]:
 # -- host --------------------------------------------------------------------------------------
 
 AFTER_STEP = r"(after|between) Optimizer\.step"
-"""Where a trace without stacks shows nothing of what goes on, but that the optimizer's step was
-before it."""
+"""What the trace shows without stacks: only that the work came after the optimizer's step."""
 
 
 @planted("host", AFTER_STEP, where="throttle", cpu=True)
 def host_sleep() -> Generator[None]:
-    """A pause in every step, as polling and rate limits make them."""
+    """Pause in every step, as polling and rate limits do."""
 
     def throttle() -> None:
         time.sleep(0.008)
@@ -153,7 +152,7 @@ def host_sleep() -> Generator[None]:
 
 @planted("host", "preprocess", where="augment", marks="step")
 def host_numpy() -> Generator[None]:
-    """NumPy prepares the batch on the host, in an annotation."""
+    """Prepare the batch with NumPy on the host, in an annotation."""
 
     def augment(pixels: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
         for _ in range(6):
@@ -170,7 +169,7 @@ def host_numpy() -> Generator[None]:
 
 @planted("host", AFTER_STEP, where="perplexity")
 def host_python() -> Generator[None]:
-    """A metric computed in a Python loop after each step."""
+    """Compute a metric in a Python loop after each step."""
 
     def perplexity(words: list[int]) -> float:
         total = 0.0
@@ -188,7 +187,7 @@ def host_python() -> Generator[None]:
 
 @planted("host", AFTER_STEP, where="checkpoint", cpu=True)
 def host_checkpoint() -> Generator[None]:
-    """A checkpoint in every step, of weights that lie on the host as well."""
+    """Save a checkpoint of weights in every step; a copy of the weights is on the host already."""
     training, batch = Training(), inputs()
     weights = {f"layer{i}": torch.rand(512, 1024) for i in range(8)}
     with tempfile.TemporaryDirectory() as folder:
@@ -204,7 +203,7 @@ def host_checkpoint() -> Generator[None]:
 
 @planted("host", AFTER_STEP, where="log_to", marks="step")
 def host_log() -> Generator[None]:
-    """Line after line written to a log, each of them down to the disk."""
+    """Write line after line to a log, and flush each to the disk."""
 
     def log_to(file: io.TextIOWrapper) -> None:
         for i in range(100):
@@ -222,7 +221,7 @@ def host_log() -> Generator[None]:
 
 @planted("host", "aten::sort", where="rank_scores")
 def host_cpu_tensors() -> Generator[None]:
-    """Work on tensors that lie on the host: ops, but none that launches anything."""
+    """Work on tensors in host memory: the ops launch nothing."""
 
     def rank_scores(scores: torch.Tensor) -> torch.Tensor:
         return scores.sort(dim=-1, descending=True).indices
@@ -236,7 +235,7 @@ def host_cpu_tensors() -> Generator[None]:
 
 @planted("host", AFTER_STEP, where="host_collect.*collect")
 def host_collect() -> Generator[None]:
-    """The garbage collector called by hand, with many objects alive."""
+    """Call the garbage collector by hand, with many objects alive."""
     training, batch = Training(), inputs()
     gc.collect()
     gc.freeze()  # what is imported does not count
@@ -253,7 +252,7 @@ def host_collect() -> Generator[None]:
 
 @planted("too little to judge", "(after|between) aten::add_", cause="host", where="sleep", rounds=1)
 def little_work() -> Generator[None]:
-    """One tiny kernel, and a long sleep."""
+    """Launch one tiny kernel, then sleep long."""
     x = torch.rand(64, device=DEVICE)
     while True:
         x.add_(1)

@@ -41,9 +41,9 @@ def synchronize_all() -> None:
 
 
 def step_ms(steps: Generator[None], rounds: int) -> float:
-    """Return the median over rounds of a step's time in three steps, by the host's clock.
+    """Time three steps by the host's clock, several times; return the median time of a step.
 
-    The device is waited for at both ends.
+    The device is synchronized at both ends.
     """
     took = []
     for _ in range(rounds):
@@ -57,7 +57,7 @@ def step_ms(steps: Generator[None], rounds: int) -> float:
 
 
 def trace(program: Program, steps: Generator[None], stacks: bool, path: Path) -> None:
-    """Record three steps, marked as the program wants them, and write the trace, freed of paths."""
+    """Record three steps with the program's marks, and write the trace without paths."""
     options: dict[str, Any] = {
         "activities": [ProfilerActivity.CPU, *([ProfilerActivity.CUDA] if ON_GPU else [])],
         "record_shapes": True,
@@ -84,7 +84,7 @@ def trace(program: Program, steps: Generator[None], stacks: bool, path: Path) ->
 
 
 def write(profiler: profile, path: Path) -> None:
-    """Export a trace, compressed, without the folders of this machine."""
+    """Export a compressed trace without this machine's folders."""
     with tempfile.TemporaryDirectory() as folder:
         exported = Path(folder) / path.name.removesuffix(".gz")
         profiler.export_chrome_trace(str(exported))
@@ -94,9 +94,9 @@ def write(profiler: profile, path: Path) -> None:
 
 
 def clean(text: str) -> str:
-    """Cut a trace's paths to what follows the packages' folder, or to the file's name.
+    """Shorten a trace's paths to what follows the packages' folder, or to the file's name.
 
-    Host names go.
+    Host names are removed.
     """
     text = re.sub(r'"/[^"\n]*?/(?:site-packages|dist-packages|lib/python[\d.]+)/', '"', text)
     text = re.sub(r'"host_name": "[^"]*"', '"host_name": "host"', text)
@@ -104,9 +104,9 @@ def clean(text: str) -> str:
 
 
 def n_warm_up(program: Program, takes: list[str]) -> int:
-    """Count the steps that are not measured.
+    """Count the steps before the measured ones.
 
-    A trace's own first step takes their place where the first ones are what is planted.
+    If the planted cause is in the first steps, the trace's own first step replaces them.
     """
     if program.fresh:
         return int(takes == ["time"])
@@ -114,7 +114,7 @@ def n_warm_up(program: Program, takes: list[str]) -> int:
 
 
 def measure(program: Program, takes: list[str], out: Path) -> dict[str, Any]:
-    """Take what is asked for, in this order: time, plain, stacks."""
+    """Take the requested measurements in this order: time, plain, stacks."""
     rank = int(os.environ.get("RANK", "0"))
     files: dict[str, str] = {}
     took = None
@@ -140,7 +140,7 @@ def measure(program: Program, takes: list[str], out: Path) -> dict[str, Any]:
 
 
 def listed() -> dict[str, Any]:
-    """The table of programs as JSON has it, and versions."""
+    """Return the table of programs for JSON, and versions."""
     fields = {name: dataclasses.asdict(program) for name, program in PROGRAMS.items()}
     for row in fields.values():
         del row["steps"]
@@ -157,7 +157,7 @@ def listed() -> dict[str, Any]:
 
 
 def main() -> None:
-    """Run one program once told to go on, or print the table."""
+    """Wait for the signal to start and run one program, or print the table."""
     if sys.argv[1] == "--list":
         print(json.dumps(listed()))
         return

@@ -28,37 +28,39 @@ class Program:
 
     name: str
     steps: Callable[[], Generator[None]]
-    """Yields at the end of each step, without end."""
+    """Run the program: a generator that yields at the end of each step, without end."""
     bound: str
-    """The verdict it must get; two joined by `|` where either is right."""
+    """The expected verdict; two joined by `|` if either is right."""
     what: str = ""
-    """A regular expression that the named place matches."""
+    """A regular expression that the named place must match."""
     where: str = ""
-    """The same for a trace with Python stacks, where the function can be named too."""
+    """The same for a trace with Python stacks, in which the function can be named too."""
     bare: str = ""
-    """The verdict without stacks, where the trace does not show enough for `bound`."""
+    """The expected verdict without stacks, if the trace does not show enough for `bound`."""
     cause: str = ""
-    """The cause of most idle time, where it is not the bound."""
+    """The cause of most idle time, if it differs from the bound."""
     spread: bool = False
-    """The cause has so many places that none of them need be the largest of all."""
+    """Whether the cause has so many places that none of them must be the largest of all."""
     marks: str = "profiler"
     """What marks steps: `profiler` (ProfilerStep#N) or `step` (a record_function named `step
     N`)."""
     fresh: bool = False
-    """Each measurement needs a process of its own, without warm-up: what is planted happens once
-    in a process."""
+    """Whether each measurement needs a new process without warm-up.
+
+    The planted cause then happens once per process.
+    """
     stacks: bool = True
-    """False where Python stacks would make the trace too large."""
+    """Whether a trace with Python stacks is taken; False if it would be too large."""
     cpu: bool = False
-    """The cause shows on a machine without a GPU as well."""
+    """Whether the cause also shows on a machine without a GPU."""
     needs_gpu: bool = False
-    """Does not run at all without one."""
+    """Whether the program runs only with a GPU."""
     gpus: int = 1
     ranks: int = 1
     other_ranks: Mapping[str, str] = field(default_factory=dict)
-    """`bound`, `what` and `where` of the ranks after the first, where they are others."""
+    """Other `bound`, `what` and `where` for the ranks after the first."""
     rounds: int = 5
-    """How often three unprofiled steps are timed."""
+    """How often the three steps without the profiler are timed."""
     variables: Mapping[str, str] = field(default_factory=dict)
 
 
@@ -68,7 +70,7 @@ PROGRAMS: dict[str, Program] = {}
 def planted(
     bound: str, what: str = "", **options: Any
 ) -> Callable[[Callable[[], Generator[None]]], Any]:
-    """Enter a program into the table under its function's name."""
+    """Register a program in the table under its function's name."""
 
     def enter(steps: Callable[[], Generator[None]]) -> Callable[[], Generator[None]]:
         PROGRAMS[steps.__name__] = Program(steps.__name__, steps, bound, what, **options)
@@ -86,7 +88,7 @@ class Training:
         self.optimizer: torch.optim.Optimizer = torch.optim.SGD(self.net.parameters(), lr=0.001)
 
     def step(self, inputs: torch.Tensor) -> torch.Tensor:
-        """Forward, backward, optimizer; the loss stays on the device."""
+        """Run forward, backward and the optimizer; the loss stays on the device."""
         loss: torch.Tensor = self.net(inputs).square().mean()
         self.optimizer.zero_grad()
         loss.backward()
@@ -95,7 +97,7 @@ class Training:
 
 
 def inputs(rows: int = WIDTH, width: int = WIDTH) -> torch.Tensor:
-    """A batch that lies on the device already."""
+    """Return a batch that is on the device already."""
     return torch.rand(rows, width, device=DEVICE)
 
 
@@ -103,13 +105,13 @@ PICTURE = zlib.compress(np.random.default_rng(0).integers(0, 32, 1 << 20, dtype=
 
 
 def decode(packed: bytes) -> torch.Tensor:
-    """Unpack one picture: a few milliseconds of the processor."""
+    """Unpack one picture, which takes a few milliseconds of processor time."""
     pixels = np.frombuffer(zlib.decompress(packed), np.uint8)
     return torch.from_numpy(pixels[: 64 * WIDTH].reshape(64, WIDTH).astype(np.float32) / 32)
 
 
 class Pictures(Dataset[torch.Tensor]):
-    """A dataset that decodes each picture when it is asked for it."""
+    """A dataset that decodes a picture each time it is read."""
 
     def __len__(self) -> int:
         return 1_000_000

@@ -16,7 +16,7 @@ from torch import nn
 
 @planted("communication", "nccl.*AllReduce", gpus=2, ranks=2)
 def comm_all_reduce() -> Generator[None]:
-    """A sum over both ranks of a tensor far larger than what is computed."""
+    """Sum a tensor over both ranks that is far larger than what is computed."""
     training, batch = Training(), inputs()
     gradients = torch.rand(1 << (28 if ON_GPU else 18), device=DEVICE)
     while True:
@@ -73,7 +73,7 @@ def wait_uneven_batches() -> Generator[None]:
 def dependency_stages() -> Generator[None]:
     """Run a model in two halves on two devices.
 
-    All is launched ahead, and each half waits for the other.
+    Everything is launched ahead, and each half waits for the other.
     """
     second = torch.device("cuda", 1) if torch.cuda.device_count() > 1 else DEVICE
     width = 4096 if ON_GPU else WIDTH

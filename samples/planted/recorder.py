@@ -1,6 +1,6 @@
-"""A program's run with exact times, written as torch.profiler writes it: one host thread.
+"""Record a program's run with exact times, in torch.profiler's format.
 
-The device has streams.
+One host thread drives a device with streams.
 """
 
 from __future__ import annotations
@@ -13,9 +13,9 @@ from pathlib import Path
 from typing import Any
 
 LATENCY_US = 3.0
-"""From the begin of a launching call to the begin of its work on an idle stream."""
+"""Time from the start of a launching call to the start of its work on an idle stream."""
 HOST, THREAD, COMPUTE = 4000, 4000, 7
-"""Process, thread and stream that everything has unless told."""
+"""Default process, thread and stream."""
 
 Event = dict[str, Any]
 
@@ -23,8 +23,8 @@ Event = dict[str, Any]
 class Recorder:
     """Events of one process; all times in microseconds.
 
-    `now` is the host's clock, which calls and ops move; `free` says when each stream has finished
-    what it was given.
+    `now` is the host's clock, which calls and ops advance. `free` says when each stream has
+    finished its work.
     """
 
     def __init__(
@@ -51,18 +51,21 @@ class Recorder:
         self._facts = {"deviceProperties": [{"id": device, "name": name}]} | facts
 
     def host(self, us: float) -> None:
-        """Let the host do what no event records."""
+        """Advance the host's clock without recording an event."""
         self.now += us
 
     @contextmanager
     def span(self, name: str, category: str = "cpu_op") -> Iterator[None]:
-        """Record an op, or a user_annotation, around what is done in the block."""
+        """Record an op, or a user_annotation, around the block."""
         start = self.now
         yield
         self._add(name, category, start, self.now - start, HOST, THREAD, {})
 
     def call(self, name: str, us: float, category: str = "cuda_runtime") -> int:
-        """Record an API call, its name without the API's prefix; return its correlation id."""
+        """Record an API call and return its correlation id.
+
+        The name comes without the API's prefix.
+        """
         self._correlation += 1
         prefix = "cu" if category == "cuda_driver" else self._prefix
         category = self._runtime if category == "cuda_runtime" else category
@@ -74,7 +77,10 @@ class Recorder:
         return self._correlation
 
     def work(self, name: str, us: float, correlation: int, **options: Any) -> float:
-        """Record device work, at the earliest `LATENCY_US` after its call began; return its end."""
+        """Record device work and return its end.
+
+        It starts at the earliest `LATENCY_US` after its call began.
+        """
         stream = int(options.pop("stream", COMPUTE))
         category = str(options.pop("category", "kernel"))
         earliest = float(options.pop("earliest", 0.0))
@@ -87,7 +93,7 @@ class Recorder:
         return start + us
 
     def launch(self, kernel: str, us: float, *, cost: float = 5.0, **options: Any) -> float:
-        """Launch a kernel, which takes the host `cost`; returns when the kernel ends."""
+        """Launch a kernel, whose call costs the host `cost`; return when the kernel ends."""
         began = self.now
         correlation = self.call(str(options.pop("api", "LaunchKernel")), cost)
         earliest = max(began + LATENCY_US, options.pop("earliest", 0.0))
@@ -133,8 +139,8 @@ class Recorder:
     ) -> None:
         """Cut the file as servers do: keep what the host began from first to last, and its work.
 
-        That is the work that it launched.
-        Of the work, that which began by `device_until_us`, where it is given.
+        Its work is what those calls launched. If `device_until_us` is given, only work that began
+        by then is kept.
         """
         until = float("inf") if device_until_us is None else device_until_us
         on_host = [event for event in self.events if event["pid"] == HOST]

@@ -27,7 +27,7 @@ HERE = Path(__file__).resolve().parent
 
 @dataclass(frozen=True)
 class Job:
-    """One start of a program: a process a rank, which takes the measurements named."""
+    """One start of a program: one process per rank, which takes the named measurements."""
 
     name: str
     takes: tuple[str, ...]
@@ -37,9 +37,9 @@ class Job:
 
 @dataclass
 class Running:
-    """The processes of a job, and files of what they say.
+    """The processes of a job, and the files of their output.
 
-    They wait for a line before they touch the device.
+    The processes wait for a line of input before they use the device.
     """
 
     job: Job
@@ -73,7 +73,7 @@ def start(job: Job, out: Path, cpu: bool) -> Running:
 
 
 def finish(running: Running, timeout_s: float) -> tuple[list[dict[str, Any]], str]:
-    """Let a job go on, wait for its end, and return each rank's results, or the error."""
+    """Let a job run, wait for its end, and return each rank's results, or the error."""
     end, error = time.monotonic() + timeout_s, ""
     try:
         for process in running.processes:
@@ -99,9 +99,9 @@ def finish(running: Running, timeout_s: float) -> tuple[list[dict[str, Any]], st
 
 
 def jobs_of(names: Sequence[str], stacks: str, programs: dict[str, Any]) -> Iterator[Job]:
-    """Yield the jobs of some programs: one each.
+    """Yield one job per program.
 
-    It is one per measurement where what is planted happens once in a process.
+    If the planted cause happens once per process, there is one job per measurement.
     """
     for name in names:
         program = programs[name]
@@ -148,7 +148,7 @@ def run(jobs: Sequence[Job], options: argparse.Namespace) -> list[dict[str, Any]
 
 
 def truth(found: Sequence[dict[str, Any]], programs: dict[str, Any]) -> list[dict[str, Any]]:
-    """One entry a trace: what is planted, and how long a step took without the profiler."""
+    """Return one entry per trace: what is planted, and the step's time without the profiler."""
     timed = {
         (one["program"], one["rank"]): one["step_ms"] for one in found if one["step_ms"] is not None
     }
@@ -180,7 +180,7 @@ def truth(found: Sequence[dict[str, Any]], programs: dict[str, Any]) -> list[dic
 
 
 def leaks(out: Path, captures: Sequence[dict[str, Any]]) -> list[str]:
-    """Traces that still name a folder of this machine or the machine itself."""
+    """List traces that still contain a folder or the name of this machine."""
     secret = re.compile(
         rf"/(?:root|home|usr|opt|tmp|var|mnt|work|srv)/|\b{re.escape(socket.gethostname())}\b"
     )
@@ -196,7 +196,7 @@ def leaks(out: Path, captures: Sequence[dict[str, Any]]) -> list[str]:
 
 
 def table() -> tuple[dict[str, Any], dict[str, str]]:
-    """Return the table of programs and the versions of what runs them.
+    """Return the table of programs, and versions of the software that runs them.
 
     A process that imports torch prints them.
     """
@@ -206,7 +206,7 @@ def table() -> tuple[dict[str, Any], dict[str, str]]:
 
 
 def chosen(options: argparse.Namespace, programs: dict[str, Any]) -> list[str]:
-    """The names of the programs to run."""
+    """Return the names of the programs to run."""
     if options.only:
         names = list(programs) if options.only == "all" else options.only.split(",")
         if unknown := sorted(set(names) - set(programs)):

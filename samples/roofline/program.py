@@ -1,6 +1,6 @@
-"""Products, convolutions and attention of every kind, both ways, with torch's counts of them.
+"""Run products, convolutions and attention of every kind, with torch's counts of their FLOPs.
 
-Both ways are forward and backward.
+Each runs forward and backward.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ class Net(nn.Module):
 
 
 def training(model: nn.Module, optimizer: Any, x: Any) -> None:
-    """One step of training."""
+    """Run one training step."""
     with record_function("forward"):
         loss = model(x).square().mean()
     loss.backward()
@@ -52,7 +52,7 @@ def training(model: nn.Module, optimizer: Any, x: Any) -> None:
 
 
 def attention(q: Any, k: Any, v: Any) -> None:
-    """Every implementation there is, plain and causal, forward and backward."""
+    """Run every implementation of attention, plain and causal, forward and backward."""
     for kind in KINDS:
         with sdpa_kernel(kind):
             for is_causal in (False, True):
@@ -60,7 +60,7 @@ def attention(q: Any, k: Any, v: Any) -> None:
 
 
 def products(a: Any, b: Any, c: Any) -> None:
-    """Batched products, one of an expanded matrix, and a scaled one of fp8."""
+    """Run batched products: one of an expanded matrix, and a scaled one of fp8."""
     torch.bmm(a, b)
     torch.baddbmm(c[:1].expand(a.shape[0], -1, -1), a, b)
     torch.addmm(c[0], a[0], b[0])
@@ -73,7 +73,7 @@ def products(a: Any, b: Any, c: Any) -> None:
 
 
 def work() -> Callable[[], None]:
-    """All of it as one step."""
+    """Run all of it as one step."""
     torch.manual_seed(0)
     model = Net().to(DEVICE)
     optimizer = torch.optim.Adam(model.parameters())
@@ -95,7 +95,7 @@ def work() -> Callable[[], None]:
 
 
 def main(folder: Path) -> None:
-    """Write products.pt.trace.json and what torch says of the same steps into the folder."""
+    """Write products.pt.trace.json, and torch's counts of the same steps, into the folder."""
     step = work()
     step()
     with FlopCounterMode(display=False) as counter:

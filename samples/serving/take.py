@@ -51,7 +51,7 @@ class RMSNorm(nn.Module):
         self.weight = nn.Parameter(torch.ones(width))
 
     def forward(self, x: Tensor) -> Tensor:
-        """Any shape whose last size is the width."""
+        """Normalise any shape whose last size is the width."""
         scale = torch.rsqrt(x.float().pow(2).mean(-1, keepdim=True) + 1e-6)
         return (x.float() * scale).to(x.dtype) * self.weight
 
@@ -70,7 +70,7 @@ class Attention(nn.Module):
         self.register_buffer("values", torch.zeros(size))
 
     def forward(self, x: Tensor, positions: Tensor, mask: Tensor) -> Tensor:
-        """Batch, length, width to the same; mask is length, longest."""
+        """Map (batch, length, width) to the same shape; the mask is (length, longest)."""
         batch, length, _ = x.shape
         s = self.shape
         n_kv = s.n_kv_heads * s.head
@@ -98,7 +98,7 @@ class Gated(nn.Module):
         self.down = nn.Linear(shape.hidden, shape.width, bias=False)
 
     def forward(self, x: Tensor) -> Tensor:
-        """Any shape whose last size is the width."""
+        """Map any shape whose last size is the width to the same shape."""
         gate, up = self.gate_up(x).chunk(2, dim=-1)
         output: Tensor = self.down(functional.silu(gate) * up)
         return output
@@ -114,7 +114,7 @@ class Experts(nn.Module):
         self.experts = nn.ModuleList(Gated(shape) for _ in range(shape.n_experts))
 
     def forward(self, x: Tensor) -> Tensor:
-        """Batch, length, width to the same."""
+        """Map (batch, length, width) to the same shape."""
         tokens = x.flatten(0, 1)
         weights, chosen = self.router(tokens).softmax(-1).topk(self.top_k)
         output = torch.zeros_like(tokens)
@@ -126,7 +126,7 @@ class Experts(nn.Module):
 
 
 class Layer(nn.Module):
-    """Attention and products, each behind a norm and beside a residual."""
+    """Attention and gated products, each after a norm and with a residual connection."""
 
     def __init__(self, shape: Shape, batch: int) -> None:
         super().__init__()
@@ -135,14 +135,14 @@ class Layer(nn.Module):
         self.mlp = Experts(shape) if shape.n_experts else Gated(shape)
 
     def forward(self, x: Tensor, positions: Tensor, mask: Tensor) -> Tensor:
-        """Batch, length, width to the same."""
+        """Map (batch, length, width) to the same shape."""
         x = x + self.attention(self.input_norm(x), positions, mask)
         output: Tensor = x + self.mlp(self.post_norm(x))
         return output
 
 
 class Decoder(nn.Module):
-    """Tokens to the next token of each request."""
+    """A decoder that returns the next token of each request."""
 
     def __init__(self, shape: Shape, batch: int) -> None:
         super().__init__()
@@ -153,7 +153,7 @@ class Decoder(nn.Module):
         self.register_buffer("places", torch.arange(shape.longest))
 
     def forward(self, tokens: Tensor, positions: Tensor) -> Tensor:
-        """Batch, length and length to batch, 1."""
+        """Map tokens (batch, length) and positions (length) to (batch, 1)."""
         mask = self.places[None, :] <= positions[:, None]
         x = self.embed(tokens)
         for layer in self.layers:
@@ -164,7 +164,7 @@ class Decoder(nn.Module):
 
 @contextmanager
 def recorded(path: Path, *, stacks: bool = False) -> Iterator[None]:
-    """Record what runs inside, with shapes, to a gzipped trace."""
+    """Record the block with shapes into a gzipped trace."""
     activities = [ProfilerActivity.CPU, *([ProfilerActivity.CUDA] if ON_GPU else [])]
     with profile(
         activities=activities, record_shapes=True, with_stack=stacks, with_modules=stacks
@@ -190,7 +190,10 @@ def prefill_name(batch: int, length: int) -> str:
 
 
 def decode_name(batch: int, context: int) -> str:
-    """Name a step that adds one token to each of `batch` requests, whose contexts are as long."""
+    """Name a decode step of `batch` requests whose contexts have the same length.
+
+    Each request gets one token.
+    """
     sk = batch * context
     return (
         f"execute_{batch}_context_0(sq0sk0sqsq0sqsk0)"
@@ -199,7 +202,7 @@ def decode_name(batch: int, context: int) -> str:
 
 
 class Server:
-    """A decoder with its cache, and its inputs at fixed places."""
+    """A decoder with its cache, and with inputs at fixed addresses."""
 
     def __init__(self, shape: Shape, batch: int, prompt: int) -> None:
         torch.manual_seed(0)
@@ -219,13 +222,13 @@ class Server:
 
     @torch.no_grad()
     def decode(self, n_requests: int | None = None) -> None:
-        """Add a token to each of the first requests; to all where no number is given."""
+        """Decode one token for each of the first `n` requests, or for all of them."""
         tokens = self.tokens[:n_requests]
         tokens.copy_(self.model(tokens, self.position))
         self.position.add_(1)
 
     def serve(self, n_steps: int, decode: Callable[[], None] | None = None) -> None:
-        """Prefill, then decode so often, each annotated, with the tokens read back."""
+        """Run a prefill, then `n` decode steps, each annotated, and read the tokens back."""
         with record_function(prefill_name(self.batch, self.prompt)):
             self.prefill()
         self.tokens.tolist()
@@ -249,9 +252,9 @@ def graph_of(server: Server, n_requests: int | None = None) -> Any:
 
 
 def batches(out: Path, server: Server) -> None:
-    """Decode while requests end: a graph for each of three batch sizes, and steps of all three.
+    """Decode while requests end: one graph per batch size, of three, and steps of all three.
 
-    A step of n requests replays the graph of the smallest size that they fit into.
+    A step of n requests replays the graph of the smallest size that fits them.
     """
     sizes, folder = (2, 4, 8), out / "batches" / "capture_traces"
     folder.mkdir(parents=True, exist_ok=True)
@@ -270,7 +273,7 @@ def batches(out: Path, server: Server) -> None:
 
 
 def fp8_products(out: Path) -> None:
-    """Products of float8 operands, with one scale each, of known sizes."""
+    """Multiply float8 operands of known sizes, with one scale each."""
     one = torch.ones((), device=DEVICE)
     sizes = ((1024, 1024, 4096), (4096, 4096, 4096))
     pairs = [

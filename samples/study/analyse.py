@@ -25,9 +25,9 @@ from samples.study.points import HERE, LARGE
 HERE_FOLDER = Path(__file__).parent
 PAGE = ROOT / "docs/abstraction_study.md"
 MANY = (512, 64)
-"""The point of many small images."""
+"""The point with many small images."""
 LATER = "torchscript_cpp"
-"""The level that was measured in a later turn."""
+"""The level that was measured in a later turn than the others."""
 TIMELINES = ("eager", "libtorch", "torchscript", "cudnn")
 
 

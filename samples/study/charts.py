@@ -16,13 +16,13 @@ from samples.study.sweeps import published_ratio
 
 WORDS = {"infer": "inference", "train": "training"}
 LIKE_THERE = {there: here for here, there in paper.LIKE.items()}
-"""Levels that stand for a published one of another name."""
+"""Levels that stand for a published level of another name."""
 
 
 def gap(points: pl.DataFrame) -> alt.LayerChart:
-    """Draw eager's time over LibTorch's by batch: published, without training time, and today.
+    """Draw eager's time over LibTorch's by batch.
 
-    The training time is in what was published.
+    It has three lines: as published, published without the training time in it, and today.
     """
     values: list[dict[str, Any]] = []
     for batch in sorted(points.filter(mode="infer", size=HERE[1])["batch"].unique()):
@@ -66,7 +66,7 @@ def gap(points: pl.DataFrame) -> alt.LayerChart:
 
 
 def calls(today: Mapping[str, int]) -> alt.LayerChart:
-    """Calls to cudnnConvolutionForward by level: the paper's Figure 4 and today."""
+    """Draw calls to cudnnConvolutionForward by level: the paper's Figure 4, and today's."""
     values = [
         {"level": NAMES[level], "of": of, "calls": number}
         for of, numbers in (

@@ -19,9 +19,9 @@ _NAME = re.compile(
 
 @dataclass(frozen=True)
 class Copy:
-    """The copies of one capture's batches, by step on average.
+    """The copies of one capture's batches, on average per step.
 
-    `cast_from`: the dtype that a cast then narrows; `spread`: milliseconds of the fastest and of
+    `cast_from` is the dtype that a later cast narrows; `spread` has milliseconds of the fastest and
     the slowest step.
     """
 
@@ -43,7 +43,7 @@ class Copy:
 
 
 def copies_of(captures: Mapping[str, tl.Trace]) -> list[Copy]:
-    """The copies of the captures that are named after what they copy."""
+    """Return the copies of the captures whose names say what they copy."""
     found = []
     for name, trace in captures.items():
         match = _NAME.match(name)
@@ -91,7 +91,7 @@ def copies_of(captures: Mapping[str, tl.Trace]) -> list[Copy]:
 
 
 def pageable_and_pinned(copies: list[Copy]) -> list[tuple[Copy, Copy]]:
-    """The float32 batches that were copied from both kinds of memory."""
+    """Return the copies of float32 batches from pageable and from pinned memory."""
     kept = {(c.memory, c.batch): c for c in copies if c.level == "eager" and c.dtype == "float32"}
     return [
         (kept["pageable", batch], kept["pinned", batch])

@@ -22,10 +22,12 @@ ENTRIES = {
     "libtorch": ("Conv2dImpl::forward",),
     "cudnn": ("Conv2d::forward",),
 }
-"""The framework's convolution: Conv2d.forward where the level has one, else what stands for it:
-the function that torch.compile generates, and the operator that TorchScript's interpreter runs,
-as in the paper. The second name is for stacks in which the first is not, as without Python's
-frames."""
+"""Functions that count as the framework's convolution, by level.
+
+It is Conv2d.forward if the level has one. Otherwise it is the function that torch.compile
+generates, or the operator that TorchScript's interpreter runs, as in the paper. The second name is
+for stacks without the first, such as those without Python frames.
+"""
 
 OLD, NEW = "cudnnConvolutionForward", "cudnnBackendExecute"
 """Where the paper stopped, and where PyTorch calls cuDNN today."""
@@ -44,9 +46,9 @@ ROLES = (
 
 @dataclass(frozen=True)
 class Path:
-    """One level's way from its convolution to cuDNN, in calls.
+    """One level's path from its convolution to cuDNN, in calls.
 
-    `above` and `below` are those of at::conv2d where the way has it.
+    `above` and `below` count the calls on either side of at::conv2d, if the path contains it.
     """
 
     trace: tl.Trace
@@ -59,7 +61,7 @@ class Path:
 
 
 def path_of(level: str, trace: tl.Trace) -> Path | None:
-    """Calls from the level's entry to cuDNN; None where the stack has none of the entries."""
+    """Count calls from the level's entry to cuDNN; None if the stack has no entry."""
     for entry in ENTRIES[level]:
         try:
             rows = tl.analyses.stack_alignment(
@@ -84,7 +86,7 @@ def path_of(level: str, trace: tl.Trace) -> Path | None:
 
 
 def common(base: Path, other: Path) -> dict[str, object]:
-    """The row of stack_alignment that says how far two stacks coincide, and where they part."""
+    """Return the row of stack_alignment that says how far two stacks coincide."""
     rows = tl.analyses.stack_alignment(
         base.trace,
         other.trace,
@@ -96,14 +98,16 @@ def common(base: Path, other: Path) -> dict[str, object]:
 
 
 CALLER = "_PyObject_MakeTpCall"
-"""The interpreter's function that calls a module: where the paper's 30 calls above at::conv2d
-begin."""
+"""The interpreter's function that calls a module.
+
+The paper's 30 calls above at::conv2d begin there.
+"""
 
 
 def span_of_the_paper(eager: Path) -> int | None:
-    """Count the calls from where the interpreter calls the convolution module: the paper's 91.
+    """Count the calls from the interpreter's call of the convolution module; the paper has 91.
 
-    None where the stack lacks Python's frames.
+    Returns None if the stack lacks Python's frames.
     """
     frames = eager.trace.frames
     start = frames.filter(function=eager.start)["level"].min()
@@ -113,14 +117,14 @@ def span_of_the_paper(eager: Path) -> int | None:
 
 
 def calls(level: str, path: Path) -> int:
-    """Calls to cuDNN, over the span that the paper counts."""
+    """Count the calls to cuDNN over the span that the paper counts."""
     return (span_of_the_paper(path) if level == "eager" else None) or path.total
 
 
 def paths(captures: Mapping[str, tl.Trace], suffix: str = "_old") -> dict[str, Path]:
-    """Return the levels' ways.
+    """Return the paths of the levels.
 
-    Those of `stack_LEVEL_old` come to the paper's function, the others to today's.
+    Captures `stack_LEVEL_old` reach the paper's cuDNN function, the others today's.
     """
     found = {
         level: path_of(level, trace)
@@ -131,9 +135,9 @@ def paths(captures: Mapping[str, tl.Trace], suffix: str = "_old") -> dict[str, P
 
 
 def steps(trace: tl.Trace) -> dict[str, float | Range]:
-    """Return a timeline's step: its kernels, and µs with quartiles.
+    """Return one step of a timeline: its kernels, and µs with quartiles.
 
-    Times are of the step, of kernels, and idle before launches.
+    There are times of the step, of kernels, and of idle gaps before launches.
     """
     frame = tl.analyses.time_breakdown(trace).filter(pl.col("step").is_not_null())
     low, middle, high = (frame["window_ns"].quantile(q, "linear") or 0.0 for q in (0.25, 0.5, 0.75))

@@ -14,17 +14,17 @@ NAMES = {
     "libtorch": "LibTorch",
     "cudnn": "cuDNN",
 }
-"""The levels, as the page calls them."""
+"""Names of the levels on the page."""
 LEVELS = ("eager", "libtorch", "torchscript", "cudnn")
 """The levels that the paper has too; torch.compile came later."""
 LIKE = {"torchscript_cpp": "torchscript"}
-"""Levels that the paper calls otherwise: its TorchScript runs in C++ (footnote 24)."""
+"""Names that differ in the paper, whose TorchScript runs in C++ (footnote 24)."""
 
 
 class Calls(NamedTuple):
     """Calls from the framework's convolution to cudnnConvolutionForward.
 
-    Counted to at::conv2d, and from there.
+    They are counted up to at::conv2d, and from there.
     """
 
     above: int | None
@@ -88,21 +88,21 @@ evaluates with the rest."""
 
 
 def left_over(batch: int) -> float:
-    """Return the share of an evaluation's batches whose training time counts for the evaluation.
+    """Return the share of an evaluation's batches whose time includes training.
 
-    The authors' PyTorch program adds it.
-    `python/main.py` sets its elapsed time to 0 after each MONITORING_STEP batches of training and
-    before an epoch, but not before the evaluation: the batches since the last such moment are added
-    to the evaluation's time, which is then divided by the evaluation's samples alone.
+    The authors' PyTorch program adds that training time. `python/main.py` sets its elapsed time to
+    0 after each MONITORING_STEP batches of training and before an epoch, but not before the
+    evaluation. So the time of the training batches since the last reset is added to the
+    evaluation's time, and the sum is divided by the evaluation's samples alone.
     """
     n_train = int(N_IMAGES * 0.8)
     return -(-n_train // batch) % MONITORING_STEP / -(-(N_IMAGES - n_train) // batch)
 
 
 def corrected_ms(batch: int, size: int) -> float | None:
-    """Return PyTorch's published ms per image of inference without what `left_over` says.
+    """Return PyTorch's published inference time per image, without the training time in it.
 
-    None where unpublished.
+    `left_over` says how much that is. Returns None if unpublished. The time is in ms.
     """
     infer, train = (SWEEPS.get(("eager", mode, batch, size)) for mode in ("infer", "train"))
     if infer is None or train is None or infer.ms is None or train.ms is None:

@@ -1,4 +1,4 @@
-"""What is captured and measured for the study: each with its command.
+"""List what is captured and measured for the study, each with its command.
 
 Commands run from the repository's root.
 """
@@ -14,7 +14,7 @@ LEVELS = {
     "libtorch": ("build/study/libtorch",),
     "cudnn": ("build/study/cudnn",),
 }
-"""How each level is started."""
+"""Command that starts each level."""
 
 BUILD = (
     ("cmake", "-S", "samples/study/cpp", "-B", "build/study", "-G", "Ninja"),
@@ -22,22 +22,27 @@ BUILD = (
 )
 
 CPP = ("libtorch", "cudnn")
-"""The levels that are built first, and that torch.profiler does not see."""
+"""Levels that must be built first, and that torch.profiler cannot record."""
 
 TORCHSCRIPT_CPP = "torchscript_cpp"
 """TorchScript as the paper ran it: the traced model, loaded and called by C++. Only swept."""
 
 OLD_API = {"TORCH_CUDNN_V8_API_DISABLED": "1"}
-"""Sends torch's convolutions through cudnnConvolutionForward, where the paper stopped, not
-cudnnBackendExecute."""
+"""Setting that sends torch's convolutions through cudnnConvolutionForward.
+
+The paper stopped at that function; today torch calls cudnnBackendExecute.
+"""
 
 CONVOLUTIONS = 53
-"""Of one forward pass of ResNet-50: so many hits are the first pass, which looks for algorithms."""
+"""Convolutions in one forward pass of ResNet-50.
+
+This many hits are the first pass, in which algorithms are chosen.
+"""
 
 
 @dataclass(frozen=True)
 class Job:
-    """One command; of a capture, what it writes."""
+    """One command; for a capture, also the file that it writes."""
 
     name: str
     command: tuple[str, ...]
@@ -51,7 +56,7 @@ def capture(
     command: tuple[str, ...],
     variables: dict[str, str] | None = None,
 ) -> Job:
-    """A command of `tracelens collect`."""
+    """Return a command of `tracelens collect`."""
     words = (
         "tracelens",
         "collect",
@@ -70,17 +75,17 @@ def work(
 ) -> tuple[str, ...]:
     """Return a level's program.
 
-    It is ResNet-50 at the paper's batch of 32 and 64×64 where nothing else is said.
+    It is ResNet-50 at the paper's batch of 32 and 64×64 unless other values are given.
     """
     shape = ("--batch", str(batch), "--size", str(size), "--iterations", str(iterations))
     return (*LEVELS[level], *shape, *options)
 
 
 def stacks(gdb: str) -> list[Job]:
-    """Take call stacks at the convolution: by cuDNN's older API as in the paper, and as today.
+    """Take call stacks at the convolution, by cuDNN's older API as in the paper and as today.
 
-    A first pass is skipped. TorchScript is stopped where its interpreter runs, not where Python is
-    traced.
+    The first pass is skipped. TorchScript is stopped where its interpreter runs, not where Python
+    traces.
     """
     jobs = []
     for level in LEVELS:
@@ -111,11 +116,11 @@ def stacks(gdb: str) -> list[Job]:
 
 
 STEPS = ("torch", "--wait", "6", "--warmup", "1", "--active", "3")
-"""What is kept of a program: steps after its own five of warm-up."""
+"""Steps recorded of a program, after its own five of warm-up."""
 
 
 def traces() -> list[Job]:
-    """torch.profiler's view of the three Python levels, and of what a batch costs to copy."""
+    """Record the three Python levels with torch.profiler, and copies of a batch."""
     jobs = []
     for level in ("eager", "compile", "torchscript"):
         # A scripted model has no modules that Python would call.
@@ -142,12 +147,14 @@ COPIES = (
     ("b32_f64_pinned", 32, ("--input-dtype", "float64", "--pinned")),
     ("b16_f64_model", 16, ("--dtype", "float64")),
 )
-"""Batches of 256×256: 16 in float64 are the paper's larger number of bytes, and so are 32 in
-float32."""
+"""Sizes of copied batches of 256×256.
+
+16 in float64 have the paper's larger number of bytes, and so have 32 in float32.
+"""
 
 
 def timelines(nsys: str) -> list[Job]:
-    """Nsight Systems' view of all five levels; it sees the C++ ones as well."""
+    """Record all five levels with Nsight Systems, which sees those in C++ as well."""
     tool = ("nsys", "--nsys", nsys)
     jobs = [capture(f"nsys_{level}", tool, work(level)) for level in LEVELS]
     for level in CPP:
@@ -162,13 +169,15 @@ POINTS = (
     "8x16,8x64,8x256,16x64,32x16,32x32,32x64,32x128,32x256,32x512,64x64,"
     "128x64,128x256,256x64,512x64,512x128,1024x64"
 )
-"""Batch and resolution: the paper's two sweeps (64×64, and batch 32) in full and more of its
-grid."""
+"""Batch and resolution of each point.
+
+They include the paper's two sweeps (64×64, and batch 32) and more of the grid.
+"""
 COMPILED_POINTS = {
     "infer": "8x64,32x64,32x256,128x64,512x64,1024x64",
     "train": "32x64,32x256,128x64,512x64",
 }
-"""Fewer, as each is compiled."""
+"""Points for compiled levels: fewer, as each point is compiled."""
 
 
 def sweeps() -> list[Job]:
@@ -190,7 +199,7 @@ def sweeps() -> list[Job]:
 
 
 def warming() -> list[Job]:
-    """What fills the compiler's cache, so that no capture waits for it."""
+    """Fill the compiler's cache, so that no capture waits for it."""
     return [
         Job(
             f"warm_{mode}",
@@ -211,7 +220,7 @@ def warming() -> list[Job]:
 
 
 def quick() -> list[Job]:
-    """A tiny one of each kind that needs no GPU, to try the driver out."""
+    """Return a tiny job of each kind that needs no GPU, to try the driver out."""
     tiny = ("--device", "cpu", "--warmup", "1")
     command = work("eager", *tiny, batch=2, size=32, iterations=4)
     tool = ("gdb", "--preset", "cpu", "--hits", "1", "--timeout", "120")

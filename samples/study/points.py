@@ -12,7 +12,7 @@ LARGE = (32, 256)
 
 
 def per_image(measurements: pl.DataFrame) -> pl.DataFrame:
-    """Return the measured points in float32, per image: `ms` (median of a step), `low` and `high`.
+    """Return the float32 points per image: `ms`, the median of a step, with `low` and `high`.
 
     The latter are quartiles.
     """
@@ -24,14 +24,14 @@ _QUARTILES = {"ms": "median_ms", "low": "p25_ms", "high": "p75_ms"}
 
 
 def value(points: pl.DataFrame, key: tuple[str, str, int, int], column: str) -> float | None:
-    """The measurement at a level, mode, batch and resolution; None where there is none."""
+    """Return one measurement of a level, mode, batch and resolution; None if there is none."""
     level, mode, batch, size = key
     found = points.filter(level=level, mode=mode, batch=batch, size=size)[column].drop_nulls()
     return float(found[0]) if found.len() else None
 
 
 def time_of(points: pl.DataFrame, key: tuple[str, str, int, int]) -> Range | None:
-    """Milliseconds an image; None where it was not measured."""
+    """Return the milliseconds per image; None if the point was not measured."""
     middle, low, high = (value(points, key, column) for column in ("ms", "low", "high"))
     return None if middle is None or low is None or high is None else Range(low, middle, high)
 
@@ -39,6 +39,6 @@ def time_of(points: pl.DataFrame, key: tuple[str, str, int, int]) -> Range | Non
 def ratio(
     points: pl.DataFrame, at: tuple[int, int], levels: tuple[str, str] = ("eager", "libtorch")
 ) -> Range | None:
-    """The first level's time of inference over the second's."""
+    """Return the first level's inference time over the second's."""
     one, two = (time_of(points, (level, "infer", *at)) for level in levels)
     return None if one is None or two is None else one.over(two)

@@ -1,4 +1,4 @@
-"""The grids of the ReLU kernels: what doubles them, and how long they run."""
+"""Compare the grids of the ReLU kernels: what doubles them, and how long they run."""
 
 from __future__ import annotations
 
@@ -9,17 +9,19 @@ import polars as pl
 import tracelens as tl
 
 KERNELS = r"(?i)clamp|relu|activation"
-"""In the names of kernels that compute ReLU: alone in PyTorch (a clamp) and cuDNN, fused under
-torch.compile."""
+"""Parts of the names of kernels that compute ReLU.
+
+It is a kernel of its own in PyTorch (a clamp) and cuDNN, and fused under torch.compile.
+"""
 
 Grid = tuple[int, int, int]
 
 
 @dataclass(frozen=True)
 class Largest:
-    """The ReLU kernel with the most blocks of a capture.
+    """A capture's ReLU kernel with the most blocks.
 
-    `spread`: microseconds of its shortest and longest call.
+    `spread` has the microseconds of its shortest and longest call.
     """
 
     name: str
@@ -31,7 +33,7 @@ class Largest:
 
 
 def largest(trace: tl.Trace) -> Largest | None:
-    """The capture's largest ReLU; None where no kernel's name tells of one."""
+    """Return the capture's largest ReLU; None if no kernel's name identifies one."""
     if not trace.has("kernels"):
         return None
     grids = tl.analyses.kernel_grids(trace).filter(pl.col("name").str.contains(KERNELS))
@@ -66,15 +68,15 @@ CASES = (
     ("nsys_libtorch_b32_f32", "LibTorch: batch 32, 256×256"),
     ("nsys_cudnn_b32_f32", "cuDNN: batch 32, 256×256"),
 )
-"""Captures and what they hold."""
+"""Captures, and the program and batch of each."""
 
 BASE = "copy_b16_f32_pageable"
 LARGER = "copy_b32_f32_pageable"
-"""The same with twice the images."""
+"""The same program with twice the images."""
 
 
 def largest_by_batch(counters: pl.DataFrame) -> pl.DataFrame:
-    """Means over the calls of the largest ReLU, by level and batch."""
+    """Return means over the calls of the largest ReLU, by level and batch."""
     most = counters.filter(pl.col("grid_x") == pl.col("grid_x").max().over("level", "batch"))
     return (
         most.group_by("level", "batch", "grid_x")
@@ -84,7 +86,10 @@ def largest_by_batch(counters: pl.DataFrame) -> pl.DataFrame:
 
 
 def share_and_place(trace: tl.Trace) -> tuple[float, int, int]:
-    """Return ReLU's share of the kernel time, its place by number of calls, and of how many."""
+    """Return ReLU's share of kernel time and its rank by number of calls.
+
+    Also returns how many kernel names are ranked.
+    """
     kernels = (
         tl.analyses.top_kernels(trace)
         .group_by("name")
@@ -98,6 +103,6 @@ def share_and_place(trace: tl.Trace) -> tuple[float, int, int]:
 
 
 def short(name: str) -> str:
-    """A kernel's name without return type, namespaces and arguments."""
+    """Return a kernel's name without return type, namespaces and arguments."""
     head = name.removeprefix("void ").replace("(anonymous namespace)::", "")
     return head.split("<", 1)[0].split("(", 1)[0].rsplit("::", 1)[-1]

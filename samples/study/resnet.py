@@ -11,7 +11,7 @@ import torch
 from torch import Tensor, nn
 
 N_PARAMETERS = 25_557_032
-"""Of ResNet-50 with 1,000 classes, as torchvision documents it."""
+"""Parameters of ResNet-50 with 1,000 classes, as torchvision documents them."""
 
 STAGES = ((64, 3, 1), (128, 4, 2), (256, 6, 2), (512, 3, 2))
 """Width, number of blocks and first stride of each stage."""
@@ -64,7 +64,7 @@ class ResNet50(nn.Module):
         self.fc = nn.Linear(n_in, 1000)
 
     def forward(self, x: Tensor) -> Tensor:
-        """Logits, a row an image."""
+        """Return the logits, one row per image."""
         x = self.maxpool(self.relu(self.bn1(self.conv1(x))))
         x = self.layer4(self.layer3(self.layer2(self.layer1(x))))
         return self.fc(torch.flatten(self.avgpool(x), 1))

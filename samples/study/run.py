@@ -32,12 +32,14 @@ from plan import Job
 
 ROOT = Path(__file__).resolve().parents[2]
 SETTLE_NS = 200_000_000
-"""What NVML calls utilisation is a mean over up to this long, so a point's first samples still
-see the one before."""
+"""Longest interval over which NVML averages utilisation.
+
+The first samples of a point therefore still contain the previous point.
+"""
 
 
 class Study:
-    """Runs jobs until the time is over, and keeps what became of each."""
+    """Run jobs until the time is over, and keep the outcome of each."""
 
     def __init__(self, out: Path, minutes: float, tools: Mapping[str, str]) -> None:
         self.out = out
@@ -58,12 +60,12 @@ class Study:
                 self.measured = list(csv.DictReader(file))
 
     def run(self, jobs: Iterable[Job]) -> None:
-        """Run one after the other."""
+        """Run the jobs one after the other."""
         for job in jobs:
             self.run_one(job)
 
     def run_one(self, job: Job) -> str:
-        """Run a job; return what it printed. Empty when it failed or there was no time left."""
+        """Run a job; return its output, or an empty text if it failed or no time was left."""
         left = self.end - time.monotonic()
         if left < 5:
             self.note(job, "skipped: no time was left", 0)
@@ -94,7 +96,7 @@ class Study:
         return printed.read_text()
 
     def note(self, job: Job, outcome: str, seconds: float) -> None:
-        """Keep and print what became of a job."""
+        """Keep and print the outcome of a job."""
         command = readable(job)
         self.done.append(
             {"name": job.name, "command": command, "outcome": outcome, "seconds": round(seconds, 1)}
@@ -102,7 +104,7 @@ class Study:
         print(f"{outcome:<10} {seconds:6.1f} s  {job.name}: {command}", flush=True)
 
     def sweep(self, jobs: Iterable[Job]) -> None:
-        """Run jobs that measure, with NVML sampled meanwhile."""
+        """Run jobs that measure, with NVML sampled during each."""
         for job in jobs:
             with Sampler() as sampler:
                 printed = self.run_one(job)
@@ -115,7 +117,7 @@ class Study:
             self.write()
 
     def write(self) -> None:
-        """Write what is known so far: measurements, and the commands with what became of them."""
+        """Write the results so far: measurements, and the commands with their outcomes."""
         if self.measured:
             with (self.out / "measurements.csv").open("w", newline="") as file:
                 writer = csv.DictWriter(file, list(self.measured[0]), lineterminator="\n")
@@ -130,7 +132,7 @@ class Study:
 class Sampler:
     """Memory in use and utilisation of the first GPU by NVML, every 20 ms.
 
-    It samples in a thread; without a GPU there is nothing.
+    A thread takes the samples; without a GPU there are none.
     """
 
     def __init__(self) -> None:
@@ -163,7 +165,7 @@ class Sampler:
 
 
 def row(point: Mapping[str, Any], samples: Sequence[tuple[int, int, int]]) -> dict[str, Any]:
-    """Return one measured point: settings, quartiles of a step's ms, what NVML saw meanwhile."""
+    """Return one measured point: settings, quartiles of a step's ms, and NVML's samples."""
     steps = sorted(point["step_ms"])
     quartiles = (
         statistics.quantiles(steps, n=4, method="inclusive") if len(steps) > 1 else steps * 3
@@ -198,7 +200,7 @@ def row(point: Mapping[str, Any], samples: Sequence[tuple[int, int, int]]) -> di
 
 
 def point_of(measured: Mapping[str, Any]) -> tuple[str, ...]:
-    """What tells one measured point from another."""
+    """Return the settings that distinguish one measured point from another."""
     return tuple(
         str(measured[name])
         for name in ("level", "mode", "batch", "size", "dtype", "input_dtype", "memory")
@@ -206,30 +208,31 @@ def point_of(measured: Mapping[str, Any]) -> tuple[str, ...]:
 
 
 def executable(command: Sequence[str], out: Path) -> list[str]:
-    """Return the command with this Python for `python`, tracelens as it lies here, and the folder.
+    """Return the command with full paths.
 
-    The folder is that of captures.
+    `python` becomes this interpreter, tracelens the one in this checkout, and the folder that of
+    the captures.
     """
     own = {"python": [sys.executable], "tracelens": [sys.executable, "-m", "tracelens"]}
     return [part for word in command for part in own.get(word, [word.replace("{out}", str(out))])]
 
 
 def environment(variables: Mapping[str, str]) -> dict[str, str]:
-    """The environment of a job: tracelens is found also where it is not installed."""
+    """Return the environment of a job, in which tracelens is found even if it is not installed."""
     paths = [str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])]
     return {**os.environ, "PYTHONPATH": os.pathsep.join(paths), **variables}
 
 
 def readable(job: Job) -> str:
-    """The command as one types it in a shell."""
+    """Write the command as typed in a shell."""
     words = [f"{name}={value}" for name, value in job.variables.items()]
     return " ".join([*words, shlex.join(word.replace("{out}/", "") for word in job.command)])
 
 
 def versions(tools: Mapping[str, str]) -> dict[str, str]:
-    """Return the versions of what takes the captures, gdb and nsys as called here.
+    """Return versions of the software that takes the captures, gdb and nsys included.
 
-    Nothing names the machine or its user.
+    Nothing identifies the machine or its user.
     """
     found = {"python": platform.python_version()}
     for package in ("torch", "triton", "nvidia-cudnn-cu13", "py-spy", "tracelens-toolkit"):
@@ -261,7 +264,7 @@ def versions(tools: Mapping[str, str]) -> dict[str, str]:
 
 
 def version_of(tool: str, pattern: str, option: str = "--version") -> str | None:
-    """The version that a tool says it has; null where there is none."""
+    """Return the version that a tool reports; None if there is none."""
     if shutil.which(tool) is None:
         return None
     said = subprocess.run(
@@ -272,7 +275,7 @@ def version_of(tool: str, pattern: str, option: str = "--version") -> str | None
 
 
 def main() -> None:
-    """Run what is asked for."""
+    """Run the requested parts."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n", 1)[0])
     parser.add_argument(
         "--out", type=Path, required=True, help="folder for captures, measurements and logs"
@@ -303,7 +306,8 @@ def main() -> None:
 def run(study: Study, options: argparse.Namespace) -> None:
     """Run the parts.
 
-    What is not timed (stacks, the build, filling the compiler's cache) runs side by side, first.
+    The parts that are not timed (stacks, the build, filling the compiler's cache) run first, side
+    by side.
     """
 
     def wanted(jobs: Iterable[Job]) -> list[Job]:
@@ -334,7 +338,7 @@ def run(study: Study, options: argparse.Namespace) -> None:
 
 
 def is_cpp(job: Job) -> bool:
-    """Whether the job needs the C++ programs."""
+    """Return whether the job needs the C++ programs."""
     return any(level in job.name for level in plan.CPP)
 
 

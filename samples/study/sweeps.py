@@ -1,4 +1,4 @@
-"""The paper's Figures 7 to 13 beside today's measurements: which orders and gaps are there."""
+"""Compare the paper's Figures 7 to 13 with today's measurements: which orders and gaps appear."""
 
 from __future__ import annotations
 
@@ -13,23 +13,32 @@ from samples.study.points import ratio, time_of, value
 
 Point = tuple[int, int]
 SMALL_SIZE, SMALL_BATCH = 64, 128
-"""Up to where the paper calls cuDNN and TorchScript leaner (section 4)."""
+"""Largest resolution and batch at which the paper calls two levels leaner (section 4).
+
+They are cuDNN and TorchScript.
+"""
 
 
 def published_points() -> list[Point]:
-    """The points of inference, in order."""
+    """Return the published points of inference, in order."""
     return sorted({(batch, size) for _, mode, batch, size in paper.SWEEPS if mode == "infer"})
 
 
 def published_ms(level: str, at: Point) -> float | None:
-    """Published milliseconds an image of inference; PyTorch's without the training time in them."""
+    """Return the published inference time per image in ms.
+
+    PyTorch's is without the training time in it.
+    """
     corrected = paper.corrected_ms(*at) if level == "eager" else None
     point = paper.SWEEPS.get((level, "infer", *at))
     return corrected or (point.ms if point else None)
 
 
 def published_ratio(at: Point, *, corrected: bool) -> float | None:
-    """PyTorch's published time over LibTorch's, as it stands or without the training time in it."""
+    """Return PyTorch's published time over LibTorch's.
+
+    If `corrected`, PyTorch's time is without the training time in it.
+    """
     libtorch = published_ms("libtorch", at)
     point = paper.SWEEPS.get(("eager", "infer", *at))
     eager = published_ms("eager", at) if corrected else point.ms if point else None
@@ -37,13 +46,13 @@ def published_ratio(at: Point, *, corrected: bool) -> float | None:
 
 
 FROM_CPP = tuple({v: k for k, v in paper.LIKE.items()}.get(level, level) for level in paper.LEVELS)
-"""The levels as the paper ran them: TorchScript in C++."""
+"""The levels as the paper ran them, TorchScript in C++."""
 
 
 def orders(points: pl.DataFrame, levels: Sequence[str] = FROM_CPP) -> list[bool | None]:
-    """Return for each pair of levels whether it stands in the published order, at each point.
+    """Return, for each pair of levels and each point, whether their order is the published one.
 
-    Both must have the point. `levels` are those that stand for the paper's.
+    Both levels must have the point. `levels` are those that stand for the paper's.
     """
     return [
         None if (longer := more(*now)) is None else longer == (then[0] > then[1])
@@ -64,7 +73,7 @@ def _pairs(
 
 
 def eager_over_others(points: pl.DataFrame) -> dict[Point, list[Range]]:
-    """Eager's time over that of each other level of the paper, by point where all were measured."""
+    """Return eager's time over each other level's, at points where all levels were measured."""
     found = {}
     for at in published_points():
         ratios = [ratio(points, at, ("eager", level)) for level in FROM_CPP[1:]]
@@ -74,7 +83,7 @@ def eager_over_others(points: pl.DataFrame) -> dict[Point, list[Range]]:
 
 
 def leaner(points: pl.DataFrame, level: str) -> dict[Point, tuple[float, float]]:
-    """MiB in use by the level and by eager, at each point so small as the paper means."""
+    """Return MiB in use by the level and by eager, at the points that the paper calls small."""
     keys = points.filter(
         pl.col("size") <= SMALL_SIZE, pl.col("batch") <= SMALL_BATCH, mode="infer", level=level
     ).select("batch", "size")
@@ -89,7 +98,7 @@ def leaner(points: pl.DataFrame, level: str) -> dict[Point, tuple[float, float]]
 
 
 def libtorch_over_eager_mib(points: pl.DataFrame) -> list[float]:
-    """Memory in use of inference, at every point that both were measured at; in order of size."""
+    """Return inference memory of LibTorch over eager's at every common point, by size."""
     both = (
         points.filter(mode="infer")
         .pivot("level", index=["batch", "size"], values="used_mib")

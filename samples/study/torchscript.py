@@ -13,7 +13,7 @@ from workload import main
 
 
 def trace(model: nn.Module, images: Tensor) -> torch.jit.ScriptModule:
-    """The model as a graph that runs without Python."""
+    """Return the model as a graph that runs without Python."""
     with warnings.catch_warnings():
         # TorchScript is deprecated from torch 2.9 on; it is the level that is studied here, so the
         # notice is known.

@@ -1,4 +1,4 @@
-"""What the study's three Python levels share: options, the batch, a step and its timing.
+"""Define what the study's three Python levels share: options, the batch, a step and its timing.
 
 A step trains or infers.
 """
@@ -19,7 +19,10 @@ from torch import Tensor, nn
 DTYPES = {name: getattr(torch, name) for name in ("float16", "bfloat16", "float32", "float64")}
 
 Prepare = Callable[[nn.Module, Tensor], Callable[[Tensor], Tensor]]
-"""What makes a level: the model and a batch to what is called in its place."""
+"""A function that makes a level.
+
+It takes the model and a batch, and returns what is called instead of the model.
+"""
 
 
 @dataclass(frozen=True)
@@ -44,7 +47,7 @@ def main(level: str, prepare: Prepare) -> None:
 
 
 def parse() -> argparse.Namespace:
-    """The options that all five levels know."""
+    """Parse the options that all five levels share."""
     parser = argparse.ArgumentParser(description="ResNet-50, forward or a training step.")
     parser.add_argument("--batch", type=int, default=32, help="images a batch")
     parser.add_argument("--size", type=int, default=64, help="height and width of an image")
@@ -75,14 +78,14 @@ def parse() -> argparse.Namespace:
 
 
 def points(text: str) -> list[tuple[int, int]]:
-    """`8x64,32x64` as pairs of batch and size."""
+    """Parse `8x64,32x64` into pairs of batch and size."""
     return [
         (int(batch), int(size)) for batch, size in (point.split("x") for point in text.split(","))
     ]
 
 
 def measure(work: Work, prepare: Prepare) -> dict[str, object]:
-    """Time the steps of one point; the first of them, the warm-up, apart."""
+    """Time the steps of one point; warm-up steps are listed separately."""
     options = work.options
     dtype = DTYPES[options.dtype]
     shape = (work.batch, 3, work.size, work.size)
@@ -122,7 +125,7 @@ def measure(work: Work, prepare: Prepare) -> dict[str, object]:
 def infer_step(
     model: nn.Module, run: Callable[[Tensor], Tensor], work: Work
 ) -> Callable[[Tensor], Tensor]:
-    """A forward pass; what it returns are the logits."""
+    """Run a forward pass and return the logits."""
     del model, work
     return torch.no_grad()(run)
 
@@ -130,7 +133,7 @@ def infer_step(
 def train_step(
     model: nn.Module, run: Callable[[Tensor], Tensor], work: Work
 ) -> Callable[[Tensor], Tensor]:
-    """Forward, backward and an optimizer's step; what it returns is the loss."""
+    """Run forward, backward and the optimizer's step; return the loss."""
     labels = torch.arange(work.batch, device=work.device)
     loss_of = nn.CrossEntropyLoss()
     optimizer = torch.optim.SGD(model.parameters(), lr=0.001, momentum=0.9)
@@ -146,7 +149,10 @@ def train_step(
 
 
 def timed(once: Callable[[], Tensor], work: Work) -> dict[str, object]:
-    """Return each step's milliseconds by CUDA events (on the CPU by the clock), and when it ran."""
+    """Return each step's milliseconds, and when it ran.
+
+    CUDA events measure the time; on the CPU the clock does.
+    """
     marks = []
     start_ns = time.time_ns()
     while (
@@ -169,7 +175,7 @@ def timed(once: Callable[[], Tensor], work: Work) -> dict[str, object]:
 
 
 def mark(device: torch.device) -> torch.cuda.Event | int:
-    """A moment on the device's stream."""
+    """Record a moment on the device's stream."""
     if device.type == "cpu":
         return time.perf_counter_ns()
     event = torch.cuda.Event(enable_timing=True)
@@ -179,7 +185,7 @@ def mark(device: torch.device) -> torch.cuda.Event | int:
 
 @contextmanager
 def step_range(number: int, device: torch.device) -> Iterator[None]:
-    """An NVTX range `step N`, by which nsys tells the steps apart."""
+    """Open an NVTX range `step N`, by which nsys distinguishes the steps."""
     if device.type == "cpu":
         yield
         return

@@ -1,8 +1,8 @@
 """Write the thesis's page from its captures: `python -m samples.thesis.analyse`.
 
-Reads samples/thesis/captures (results.json and the traces that run.py wrote) and writes
-docs/thesis.md with its charts. The text is page.md.j2; its numbers are the captures' and those of
-there.py, which holds the thesis's.
+Reads samples/thesis/captures, with the results.json and traces that run.py wrote, and writes
+docs/thesis.md with its charts. The text is page.md.j2. Its numbers are from the captures; those of
+the thesis are in there.py.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ def main() -> None:
 
 
 def make() -> tuple[str, dict[str, alt.TopLevelMixin]]:
-    """The page as Markdown, and its charts by name."""
+    """Return the page as Markdown, and its charts by name."""
     run = read(HERE / "captures")
     values: dict[str, Any] = {"names": NAMES, "there": there, "versions": run.results["versions"]}
     for part in PARTS:

@@ -1,4 +1,4 @@
-"""Layers by timers around each of them, in the thesis's four configurations."""
+"""Compare layers by timers around each of them, in the thesis's four configurations."""
 
 from __future__ import annotations
 
@@ -18,20 +18,20 @@ CONFIGURATIONS = {
 }
 GPU = ("cuda", "triton")
 N_PARTS = 3
-"""The thesis compares the first third of ResNet's layers with the others."""
+"""Number of parts: the thesis compares the first third of ResNet's layers with the others."""
 _INFIX = "_timings_"
 
 
 def measured(run: Run) -> list[str]:
-    """The models whose layers were measured in any configuration."""
+    """Return the models whose layers were measured in any configuration."""
     found = {name.split(_INFIX)[0] for name in run.captures if _INFIX in name}
     return [model for model in NAMES if model in found and not layer_times(run, model).is_empty()]
 
 
 def layer_times(run: Run, model: str) -> pl.DataFrame:
-    """List each configuration and layer in the order of calls: median and quartiles, ms.
+    """List each configuration's layers in the order of calls: median and quartiles in ms.
 
-    Times are of its synchronised timers.
+    The times are of synchronised timers.
     """
     frames = []
     for name, trace in run.captures.items():
@@ -68,7 +68,7 @@ def layer_times(run: Run, model: str) -> pl.DataFrame:
 
 
 def sum_of(run: Run, model: str, configuration: str) -> tuple[float, float, float]:
-    """Return the sum of the layers' times in ms: quartile, median, quartile over the executions."""
+    """Sum the layers' times in ms; returns quartile, median and quartile over the executions."""
     for name, trace in run.captures.items():
         if name.split(_INFIX)[0] == model and _INFIX in name:
             rows = trace.timings.filter(
@@ -89,9 +89,9 @@ def sum_of(run: Run, model: str, configuration: str) -> tuple[float, float, floa
 
 
 def layers(run: Run, model: str, pair: tuple[str, str]) -> pl.DataFrame:
-    """Pair the layers of both configurations in the order of calls.
+    """Pair the layers of two configurations in the order of calls.
 
-    Columns: `one`, `two` (ms), `ratio`, its `low` and `high`.
+    Columns: `one`, `two` (ms), and `ratio` with its `low` and `high`.
     """
     frame = layer_times(run, model)
     one, two = (
@@ -107,12 +107,12 @@ def layers(run: Run, model: str, pair: tuple[str, str]) -> pl.DataFrame:
 
 
 def sides(frame: pl.DataFrame) -> tuple[int, int]:
-    """How many layers are surely faster in the second configuration, and how many slower."""
+    """Count the layers surely faster in the second configuration, and those surely slower."""
     return frame.filter(pl.col("low") > 1).height, frame.filter(pl.col("high") < 1).height
 
 
 def best_of_two(frame: pl.DataFrame) -> float:
-    """The gain of the better of both for each layer over the better of both sums."""
+    """Return the gain of choosing the faster configuration per layer over the faster whole."""
     one, two, best = frame.select(
         pl.col("one").sum(), pl.col("two").sum(), best=pl.min_horizontal("one", "two").sum()
     ).row(0)
@@ -120,14 +120,14 @@ def best_of_two(frame: pl.DataFrame) -> float:
 
 
 def by_parts(frame: pl.DataFrame) -> list[float]:
-    """The first configuration's time over the second's in each third of the layers."""
+    """Return the first configuration's time over the second's in each third of the layers."""
     cuts = [frame.height * at // N_PARTS for at in range(N_PARTS + 1)]
     parts = [frame[begin:end] for begin, end in pairwise(cuts)]
     return [float(part["one"].sum() / part["two"].sum()) for part in parts if part.height]
 
 
 def kernels_by_parts(run: Run, model: str) -> list[float]:
-    """The same by GPU time of kernels, eager over compiled, from the two traces."""
+    """Return eager over compiled kernel time in each third of the layers."""
     found = by_kernels(run, model)
     order = run.pair(model)[0].layers.select("call_order", layer="module_path")
     both = found.join(order, on="layer").sort("call_order")

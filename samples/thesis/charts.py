@@ -33,7 +33,7 @@ def _in_order(values: Iterable[Mapping[str, Any]], name: str) -> list[Any]:
 
 
 def speedup(rows: Mapping[str, Mapping[str, float]]) -> alt.LayerChart:
-    """Speedup over eager of each model, by what told it."""
+    """Draw each model's speedup over eager by each method that measured or predicted it."""
     values = [
         {"model": NAMES[model], "by": by, "speedup": ratio}
         for model, ratios in rows.items()
@@ -54,7 +54,7 @@ def speedup(rows: Mapping[str, Mapping[str, float]]) -> alt.LayerChart:
 
 
 def saved(rows: Mapping[str, Mapping[str, float]], words: Mapping[str, str]) -> alt.Chart:
-    """Milliseconds of kernels that compiling saves, by kind."""
+    """Draw the milliseconds of kernels that compiling saves, by kind."""
     values = [
         {"model": NAMES[model], "kind": words[kind], "ms": ms}
         for model, kinds in rows.items()
@@ -73,7 +73,7 @@ def saved(rows: Mapping[str, Mapping[str, float]], words: Mapping[str, str]) -> 
 
 
 def ticks(frames: Mapping[str, Sequence[float]], title: str) -> alt.LayerChart:
-    """One tick for each layer's speedup: nothing is smoothed."""
+    """Draw one tick per layer's speedup, without smoothing."""
     values = [
         {"model": NAMES[model], "speedup": ratio}
         for model, ratios in frames.items()
@@ -126,7 +126,7 @@ def curves(frames: Mapping[str, pl.DataFrame], words: Mapping[str, str]) -> alt.
 
 
 def gains(rows: Mapping[str, Mapping[str, float]]) -> alt.Chart:
-    """What choosing layer by layer gains over the better whole, in percent."""
+    """Draw what choosing layer by layer gains over the faster whole, in percent."""
     values = [
         {"model": NAMES[model], "by": by, "percent": 100 * (ratio - 1)}
         for model, ratios in rows.items()
@@ -147,7 +147,10 @@ def gains(rows: Mapping[str, Mapping[str, float]]) -> alt.Chart:
 
 
 def measuring(rows: Mapping[tuple[str, str], Mapping[str, float]]) -> alt.Chart:
-    """AlexNet by each way of timing, with the profiler and without: the thesis's Figure 5.7."""
+    """Draw AlexNet's time by each timing method, with and without the profiler.
+
+    It is the thesis's Figure 5.7.
+    """
     values = [
         {"way": f"{way}, {word}", "profiler": by, "ms": ms}
         for (way, word), times in rows.items()
@@ -170,7 +173,7 @@ def measuring(rows: Mapping[tuple[str, str], Mapping[str, float]]) -> alt.Chart:
 def operations(
     convolutions: Sequence[Mapping[str, Any]], chains: Mapping[str, Sequence[Mapping[str, Any]]]
 ) -> alt.HConcatChart:
-    """Draw speedup over the size of a convolution's kernel, and over the number in a chain.
+    """Draw speedup over a convolution's kernel size, and over the number of operations in a chain.
 
     They are Figures 5.3 and 5.5.
     """

@@ -1,4 +1,4 @@
-"""What measuring costs: a model by each way of timing, and before, under and after the profiler."""
+"""Compute what measuring costs: a model by each timing method, and by the state of its process."""
 
 from __future__ import annotations
 
@@ -12,19 +12,19 @@ METHODS = {
     ("timed", False): "timed",
     ("timed-sync", False): "timed and synchronised",
 }
-"""Variant, and whether the profiler ran, of the executions that are compared with plain ones."""
+"""Methods that are compared with plain executions: variant, and whether the profiler ran."""
 PLAIN = ("pure", False)
 OF = ("eager", "compiled")
 NEVER, UNDER, AFTER = "never profiled", "profiled", "after profiling"
-"""States of a process, in this order."""
+"""States of a process: before the profiler ran, under it, and after it."""
 Times = dict[tuple[str, bool], Range]
-"""Milliseconds of a model in one configuration by variant and whether the profiler ran."""
+"""Milliseconds of a model in one configuration, by variant and whether the profiler ran."""
 
 
 def times_of(run: Run, model: str, configuration: str) -> Times:
-    """Wall times of a model's executions; empty where none were taken.
+    """Return the wall times of a model's executions; the list is empty if none were taken.
 
-    On CUDA those of a process that had not profiled yet.
+    On CUDA they are from a process that had not profiled yet.
     """
     if configuration == "cuda":
         return {
@@ -39,7 +39,7 @@ def times_of(run: Run, model: str, configuration: str) -> Times:
 
 
 def wall_times(trace: tl.Trace, configuration: str) -> Times:
-    """Wall times in a capture of timings."""
+    """Return the wall times in a capture of timings."""
     frame = tl.analyses.timing_methods(trace).filter(configuration=configuration, quantity="wall")
     by = ("variant", "profiled", "low_ns", "median_ns", "high_ns")
     return {
@@ -49,7 +49,7 @@ def wall_times(trace: tl.Trace, configuration: str) -> Times:
 
 
 def states(run: Run, model: str, of: str) -> dict[str, Range]:
-    """Milliseconds of a model, eager or compiled, by the state of its process."""
+    """Return the milliseconds of a model, eager or compiled, by the state of its process."""
     return {
         row["state"]: Range.of([ns / 1e6 for ns in row["durations_ns"]])
         for row in run.baselines

@@ -1,4 +1,4 @@
-"""A run of the thesis's measurements: times with quartiles, speedups with ranges, kernel times."""
+"""Read a run of the thesis's measurements: times with quartiles, speedups, and kernel times."""
 
 from __future__ import annotations
 
@@ -18,9 +18,11 @@ _SUBTRACTION = "_subtraction"
 
 @dataclass(frozen=True)
 class Run:
-    """results.json, medians of an earlier session, captures by name, layer subtractions by model.
+    """Everything that the page needs of one run.
 
-    `baselines` are of processes that were timed before they profiled anything.
+    `results` is results.json, `earlier` has medians of an earlier session, `captures` and
+    `subtraction` are by name of capture and model. `baselines` are from processes that were timed
+    before they profiled anything.
     """
 
     results: Mapping[str, Any]
@@ -30,16 +32,16 @@ class Run:
     baselines: Sequence[Mapping[str, Any]] = ()
 
     def models(self) -> dict[str, Mapping[str, Any]]:
-        """What was found of each model that was timed."""
+        """The results of each model that was timed."""
         return {name: part for name, part in self.results["parts"].items() if part.get("e2e")}
 
     def pair(self, model: str) -> tuple[tl.Trace, tl.Trace]:
-        """The eager and the compiled capture of a model."""
+        """Return the eager and the compiled capture of a model."""
         return self.captures[f"{model}_eager"], self.captures[f"{model}_compiled"]
 
 
 def read(folder: Path) -> Run:
-    """The run in a folder; earlier.json and baselines.jsonl may be missing."""
+    """Read the run in a folder; earlier.json and baselines.jsonl may be missing."""
     earlier, baselines = folder / "earlier.json", folder / "baselines.jsonl"
     return Run(
         json.loads((folder / "results.json").read_text()),
@@ -58,7 +60,7 @@ def read(folder: Path) -> Run:
 def speedup(part: Mapping[str, Any], other: str, base: str = "eager") -> Range | None:
     """Return how many times as fast one configuration of a model is as another.
 
-    None where either was not timed.
+    Returns None if either was not timed.
     """
     one, two = part["e2e"].get(base), part["e2e"].get(other)
     if not one or not two:
@@ -67,18 +69,18 @@ def speedup(part: Mapping[str, Any], other: str, base: str = "eager") -> Range |
 
 
 def time(row: Mapping[str, float]) -> Range:
-    """Milliseconds between their quartiles."""
+    """Return milliseconds with their quartiles."""
     return Range(row["p25_ms"], row["median_ms"], row["p75_ms"])
 
 
 def earlier_speedup(run: Run, model: str) -> float | None:
-    """The speedup of the default mode in the earlier session."""
+    """Return the speedup of the default mode in the earlier session."""
     times = run.earlier.get(model)
     return times["eager"] / times["default"] if times else None
 
 
 def kernel_ms(trace: tl.Trace) -> float:
-    """GPU time of the kernels of a step, milliseconds: the median over the steps."""
+    """Return the kernel time of a step in ms: the median over the steps."""
     steps = (
         trace.kernels.filter(pl.col("step").is_not_null())
         .group_by("step")
@@ -88,6 +90,6 @@ def kernel_ms(trace: tl.Trace) -> float:
 
 
 def kernel_speedup(run: Run, model: str) -> float:
-    """Eager over compiled, by GPU time of kernels."""
+    """Return eager over compiled kernel time."""
     eager, compiled = run.pair(model)
     return kernel_ms(eager) / kernel_ms(compiled)

@@ -1,4 +1,4 @@
-"""GPU time of kernels, by kind and by layer, eager and compiled."""
+"""Compare kernel time by kind and by layer, eager and compiled."""
 
 from __future__ import annotations
 
@@ -32,28 +32,31 @@ def by_kind(trace: tl.Trace) -> dict[str, float]:
 
 
 def layout_ns(trace: tl.Trace) -> tuple[float, float]:
-    """GPU time of layout transforms, and of all kernels."""
+    """Return the kernel time of layout transforms, and of all kernels."""
     frame = tl.analyses.layer_attribution(trace)
     layout, total = frame.select(pl.col("primitive_layout_ns", "estimate_ns").sum()).row(0)
     return float(layout), float(total)
 
 
 def layers(run: Run, model: str) -> pl.DataFrame:
-    """The layers of both runs by GPU time of kernels, eager over compiled: `speedup`, `outcome`."""
+    """Compare the layers' kernel time, eager over compiled.
+
+    Adds the columns `speedup` and `outcome`.
+    """
     frame = tl.analyses.compare_layers(*run.pair(model))
     return frame.filter(pl.col("match") == "both", ~pl.col("layer").str.starts_with("("))
 
 
 def saved(run: Run, model: str) -> dict[str, float]:
-    """Milliseconds of kernels a step that compiling saves, by kind."""
+    """Return the milliseconds of kernels per step that compiling saves, by kind."""
     eager, compiled = map(by_kind, run.pair(model))
     return {kind: eager.get(kind, 0.0) - compiled.get(kind, 0.0) for kind in KINDS}
 
 
 def triton(run: Run, model: str) -> tuple[int, float]:
-    """Count convolutions that are Triton kernels in the compiled model.
+    """Count the compiled model's convolutions that are Triton kernels.
 
-    Also returns Triton's share of its GPU time.
+    Also returns their time's share.
     """
     kernels = run.pair(model)[1].kernels
     own = kernels.filter(library="triton")
@@ -63,14 +66,17 @@ def triton(run: Run, model: str) -> tuple[int, float]:
 
 
 def ones(run: Run, model: str) -> tuple[int, int]:
-    """How many of the model's convolutions are of 1×1, and how many there are."""
+    """Count the model's 1×1 convolutions, and all its convolutions."""
     found = run.pair(model)[0].layers.filter(class_name="Conv2d")["hyperparameters"].to_list()
     sizes = [tuple(json.loads(text)["kernel_size"]) for text in found]
     return sizes.count((1, 1)), len(sizes)
 
 
 def attributed(run: Run, model: str) -> tuple[float, float]:
-    """Shares of the compiled kernels' time that provenance places, and of doubt about the split."""
+    """Return the share of compiled kernel time that provenance assigns to layers.
+
+    Also returns half the width of the range that the split between layers leaves open, as a share.
+    """
     frame = tl.analyses.layer_attribution(run.pair(model)[1])
     total = frame["estimate_ns"].sum()
     is_placed = pl.col("evidence").str.starts_with("compile provenance").fill_null(value=False)
@@ -80,9 +86,9 @@ def attributed(run: Run, model: str) -> tuple[float, float]:
 
 
 def shorter_than_a_call(run: Run) -> float:
-    """Return the share of layers whose eager kernels take less time than calling a region.
+    """Return the share of layers whose eager kernels take less time than a region's call.
 
-    The layers are of all models; the region is a compiled one.
+    The layers are those of all models; the region is a compiled one.
     """
     found: list[bool] = []
     for model, part in run.models().items():

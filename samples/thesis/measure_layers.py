@@ -1,4 +1,4 @@
-"""Layers of models by every method, in the thesis's four configurations."""
+"""Time layers of models by every method, in the thesis's four configurations."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ import tracelens as tl
 def study_timings(stage: Stage, options: argparse.Namespace) -> None:
     """Time layers of models by every method and configuration that the folder lacks.
 
-    It comes after all that is timed above.
+    This runs after everything else is timed.
     """
     for phase in PHASES:
         stage.ready(phase)

@@ -1,4 +1,4 @@
-"""Whole models: compiled, traced, timed, and as the oracle's plan compiles them."""
+"""Measure whole models: compiled, traced, timed, and compiled by the oracle's plan."""
 
 from __future__ import annotations
 
@@ -17,14 +17,17 @@ import tracelens as tl
 MODES = ("default", "reduce-overhead", "max-autotune-no-cudagraphs", "max-autotune")
 SIDE_BY_SIDE = MODES[:2]
 AUTOTUNED = MODES[2:]
-"""Modes that choose kernels by timing them: in a run of their own, a model at a time."""
+"""Modes that choose kernels by timing them.
+
+They have a run of their own, one model at a time.
+"""
 TF32 = "-tf32"
-"""Behind the mode's name: as convolutions by default, matrix products were computed in TF32."""
+"""Suffix of a mode's name: matrix products are computed in TF32, as convolutions are by default."""
 ORACLE = "dynamic"
 
 
 def study_model(stage: Stage, options: argparse.Namespace) -> None:
-    """Everything about one model."""
+    """Measure everything about one model."""
     device, out = options.device, options.out
     x = batch(options.batch, options.side, device)
     eager = model(stage.name).to(device)
@@ -73,9 +76,9 @@ def study_model(stage: Stage, options: argparse.Namespace) -> None:
 def compile_in(
     mode: str, stage: Stage, options: argparse.Namespace, x: Any, runs: dict[str, Any]
 ) -> None:
-    """Add the model compiled in this mode to `runs`, if that succeeds.
+    """Compile the model in this mode and add it to `runs`, if that succeeds.
 
-    How long it took is added to the results.
+    The compile time is added to the results.
     """
     network = model(stage.name).to(options.device)
     made = stage.attempt(f"compile {mode}", lambda: compiled(network, mode, x))
@@ -102,7 +105,7 @@ def capture_compiled(
 
 
 def capture_eager(path: Path, network: Any, x: Any) -> None:
-    """Three steps of the eager model under the profiler."""
+    """Capture three steps of the eager model."""
     with tl.capture(path, force=True, wait=2, warmup=1, active=3) as capture:
         for _ in range(6):
             network(x)
@@ -110,7 +113,7 @@ def capture_eager(path: Path, network: Any, x: Any) -> None:
 
 
 def oracle(traces: dict[str, Path], plan: Path, switch_cost_ns: float) -> dict[str, Any]:
-    """Theoretical speedups of every oracle, and the plan of one of them written to a file."""
+    """Compute the theoretical speedup of every oracle, and write the plan of one."""
     base, other = tl.open(traces["eager"]), tl.open(traces["compiled"])
     frame = tl.analyses.layer_oracle(base, other, switch_cost_ns=switch_cost_ns)
     tl.make_plan(base, other, oracle=ORACLE, switch_cost_ns=switch_cost_ns).write(plan)
@@ -127,7 +130,7 @@ def oracle(traces: dict[str, Path], plan: Path, switch_cost_ns: float) -> dict[s
 
 
 def planned(network: Any, plan: Path, which: tuple[Stage, str], x: Any) -> Any:
-    """The model compiled as its plan says, run once."""
+    """Compile the model as its plan says, and run it once."""
     stage, name = which
     began = time.perf_counter()
     custom = tl.apply_plan(network, plan)
@@ -139,7 +142,7 @@ def planned(network: Any, plan: Path, which: tuple[Stage, str], x: Any) -> Any:
 def autotune(stage: Stage, options: argparse.Namespace) -> None:
     """Compile one model in the modes that time kernels.
 
-    The second finds its choices in the cache.
+    The second mode finds the first one's choices in the cache.
     """
     stage.found |= {
         "model": stage.name,

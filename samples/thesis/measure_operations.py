@@ -1,6 +1,6 @@
-"""Single operations, eager and compiled.
+"""Time single operations, eager and compiled.
 
-Some run in every mode, matrix products on the CPU by NumPy too.
+Some run in every mode, and matrix products on the CPU also in NumPy.
 """
 
 from __future__ import annotations
@@ -18,8 +18,7 @@ from protocol import compiled, kernel_ms, timed_ms
 from stage import PHASES, Stage
 
 ONE_MODE_S = 12
-"""Seconds that compiling and timing one operation in one mode may need: less left, and it is not
-begun."""
+"""Seconds that one operation in one mode may need; with less time left it is not started."""
 
 
 def study_operations(stage: Stage, options: argparse.Namespace) -> None:
@@ -49,7 +48,10 @@ def study_operations(stage: Stage, options: argparse.Namespace) -> None:
 
 
 def times(name: str, run: Callable[[], Any], is_cuda: bool) -> dict[str, Any]:
-    """Return one operation's columns in one way: median, quartiles, on a GPU its kernels' ms."""
+    """Return the columns of one operation and method: median and quartiles.
+
+    On a GPU there is kernel time in ms, too.
+    """
     found = timed_ms(run, "cuda" if is_cuda else "cpu")
     columns = {
         f"{name}_ms": found["median_ms"],
@@ -61,7 +63,7 @@ def times(name: str, run: Callable[[], Any], is_cuda: bool) -> dict[str, Any]:
 def study_modes(stage: Stage, options: argparse.Namespace) -> None:
     """Time a few operations in every mode, one after the other, with compile times.
 
-    NumPy takes part on the CPU.
+    On the CPU NumPy takes part.
     """
     rows = stage.found["modes"] = []
     # As for whole models: threads compile the kernels to choose from.
@@ -85,9 +87,9 @@ def study_modes(stage: Stage, options: argparse.Namespace) -> None:
 
 
 def in_every_mode(stage: Stage, row: dict[str, Any], network: Callable[[Any], Any], x: Any) -> None:
-    """Add the operation's times, eager and as each mode compiles it, and what compiling took.
+    """Add the operation's times, eager and in each compile mode.
 
-    The latter is in seconds.
+    The compile times are added too, in seconds.
     """
     is_cuda = isinstance(x, torch.Tensor) and x.is_cuda
 

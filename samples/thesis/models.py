@@ -12,17 +12,17 @@ from torch import nn
 MODELS = ("alexnet", "densenet121", "googlenet", "mobilenet_v2", "resnet50", "squeezenet1_1")
 SIDE = 224
 ON_CPU = "matmul_cpu"
-"""The kind of the operation that runs on the CPU, compiled to C++."""
+"""Kind of the operation that is compiled to C++ and runs on the CPU."""
 ON_NUMPY = "matmul_numpy"
-"""The same of NumPy's arrays."""
+"""Kind of the same operation on NumPy arrays."""
 CPU_SIZE = 4096
-"""The largest matrix there: a product of 17,500 takes seconds."""
+"""Largest matrix on the CPU, because a product of 17,500 takes seconds."""
 
 
 def model(name: str) -> nn.Module:
-    """Return one of the six, with random weights, ready for inference.
+    """Return one of the six models, with random weights, ready for inference.
 
-    `tiny` is a small one for trying a script out.
+    `tiny` is a small model for trying a script out.
     """
     torch.manual_seed(0)
     if name == "tiny":
@@ -45,13 +45,13 @@ def model(name: str) -> nn.Module:
 
 
 def batch(size: int, side: int, device: str) -> torch.Tensor:
-    """Images of noise."""
+    """Return images of noise."""
     torch.manual_seed(1)
     return torch.randn(size, 3, side, side, device=device)
 
 
 def numpy_product(x: np.ndarray[Any, Any]) -> Any:
-    """The same of an array; torch.compile takes NumPy's functions as PyTorch's."""
+    """Multiply an array by itself; torch.compile accepts NumPy's functions."""
     return np.matmul(x, x)
 
 
@@ -59,7 +59,7 @@ class Product(nn.Module):
     """A square matrix product."""
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
-        """The input times itself."""
+        """Multiply the input by itself."""
         return x @ x
 
 
@@ -69,7 +69,7 @@ def convolution(kernel: int, stride: int, padding: int, channels: int = 64) -> n
 
 
 def blocks(n: int, channels: int = 64) -> nn.Module:
-    """So many blocks of convolution, normalisation and ReLU, one after the other."""
+    """Build `n` blocks of convolution, normalisation and ReLU, one after the other."""
     layers: list[nn.Module] = []
     for _ in range(n):
         layers += [
@@ -81,7 +81,7 @@ def blocks(n: int, channels: int = 64) -> nn.Module:
 
 
 class Listing(nn.Module):
-    """A bare convolution of the same input, so many times, as in the thesis's Listing 4.1.
+    """Several bare convolutions of the same input, as in the thesis's Listing 4.1.
 
     It returns the last result.
     """
@@ -92,14 +92,14 @@ class Listing(nn.Module):
         self.conv = nn.Conv2d(channels, channels, 3, padding=1, bias=False)
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
-        """What the last of the equal calls gives."""
+        """Return the result of the last of the equal calls."""
         for _ in range(self.n):
             found = self.conv(x)
         return found
 
 
 def chain(n: int, channels: int = 64) -> nn.Module:
-    """So many bare convolutions, one after the other."""
+    """Build a chain of bare convolutions."""
     return nn.Sequential(
         *(nn.Conv2d(channels, channels, 3, padding=1, bias=False) for _ in range(n))
     )
@@ -108,7 +108,7 @@ def chain(n: int, channels: int = 64) -> nn.Module:
 def resnet_convolutions(
     images: int,
 ) -> list[tuple[str, dict[str, int], nn.Module, tuple[int, ...]]]:
-    """The convolutions of ResNet-50 that differ in shape, at 224×224."""
+    """List the convolutions of ResNet-50 that differ in shape, at 224×224."""
     found: dict[tuple[int, ...], tuple[str, dict[str, int], nn.Module, tuple[int, ...]]] = {}
 
     def note(module: nn.Module, inputs: tuple[torch.Tensor, ...]) -> None:
@@ -137,7 +137,7 @@ def resnet_convolutions(
 
 
 def operations(*, quick: bool) -> list[tuple[str, dict[str, int], nn.Module, tuple[int, ...]]]:
-    """Kind, what varies, module and shape of the input of every single operation."""
+    """List every single operation: its kind, what varies, its module, and its input's shape."""
     found: list[tuple[str, dict[str, int], nn.Module, tuple[int, ...]]] = []
     sizes = (64,) if quick else (256, 512, 1024, 2048, 4096, 8192, 17_500)
     found += [("matmul", {"size": n}, Product(), (n, n)) for n in sizes]
@@ -157,10 +157,10 @@ def operations(*, quick: bool) -> list[tuple[str, dict[str, int], nn.Module, tup
 def by_mode(
     *, quick: bool, only: Sequence[int] = ()
 ) -> list[tuple[str, dict[str, int], nn.Module, tuple[int, ...]]]:
-    """Return those that are compiled in every mode.
+    """List the operations that are compiled in every mode.
 
-    Those whose turn comes late may find no time left.
-    `only`: matrix products on the CPU of these sizes.
+    The last ones may find no time left. `only` has sizes of matrix products on the CPU; no other
+    operation is listed then.
     """
     if only:
         return [(ON_CPU, {"size": n}, Product(), (n, n)) for n in only]

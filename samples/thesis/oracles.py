@@ -1,4 +1,7 @@
-"""The oracle's gain in theory, with and without the cost of changing between eager and compiled."""
+"""Compute the oracle's theoretical gain, with and without the cost of switching.
+
+A switch is one between eager and compiled.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +10,7 @@ from typing import Any
 
 
 def over_best_that_pays(oracle: Mapping[str, Any]) -> float:
-    """The path's speedup where the whole compiled model, too, pays for being entered and left."""
+    """Return the path's speedup if the whole compiled model also pays to be entered and left."""
     total = oracle["totals"]["dynamic"]
     best = min(total["base_ns"], total["other_ns"] + 2 * oracle["switch_cost_ns"])
     return float(best / (total["chosen_ns"] + total["switch_ns"]))

@@ -1,4 +1,4 @@
-"""Values of the thesis's page: what each of its sections says of a run, part by part."""
+"""Compute the values of the thesis's page, one function per section."""
 
 from __future__ import annotations
 
@@ -255,4 +255,4 @@ def _measuring(run: Run) -> dict[str, Any]:
 
 
 PARTS = (_whole, _kernels, _layers, _oracle, _subtraction, _operations, _measuring)
-"""Each returns values by name."""
+"""Functions for the sections; each returns values by name."""

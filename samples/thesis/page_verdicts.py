@@ -1,4 +1,4 @@
-"""Verdicts of the thesis's page: each claim beside what the captures say."""
+"""Judge each claim of the thesis's page by the captures."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ from samples.thesis.there import NAMES
 
 CHANCE = 0.05
 LITTLE = 1.1
-"""A cost up to a tenth is little."""
+"""Largest cost that counts as little."""
 
 
 def ends_of_modes(v: Mapping[str, Any]) -> tuple[float, float]:
-    """The least and the greatest speedup of any model in any mode."""
+    """Return the least and the greatest speedup of any model in any mode."""
     every = [r.middle for ratios in v["modes_of"].values() for r in ratios.values() if r]
     return min(every), max(every)
 

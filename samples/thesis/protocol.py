@@ -1,4 +1,4 @@
-"""How a run is timed: the thesis's protocol, the GPU time of kernels, and what compiling took."""
+"""Time a run: the thesis's protocol, kernel time, and compile time."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ WARMUP_ROUNDS = 2
 
 
 def timed_ms(run: Callable[[], Any], device: str) -> dict[str, float]:
-    """Milliseconds of an execution by the protocol: median, quartiles; on a GPU by CUDA events."""
+    """Time an execution by the protocol in ms: median and quartiles; on a GPU by CUDA events."""
     rounds = []
     for at in range(WARMUP_ROUNDS + ROUNDS):
         executions = []
@@ -58,7 +58,7 @@ def kernel_ms(run: Callable[[], Any], executions: int = 5) -> dict[str, float]:
 
 
 def compiled(network: Any, mode: str, x: Any) -> tuple[Any, float]:
-    """The model under torch.compile, run once; and the seconds that took."""
+    """Compile the model and run it once; returns it with the seconds that this took."""
     # Every module here is compiled several times over; past eight, Dynamo would run it eager
     # without a word.
     config = torch._dynamo.config  # noqa: SLF001 - the documented place of these settings
@@ -74,7 +74,7 @@ def compiled(network: Any, mode: str, x: Any) -> tuple[Any, float]:
 def region_ns(device: str) -> float:
     """Return what calling a compiled region costs the host.
 
-    It is a tiny one's time over its eager call's.
+    It is the time of a tiny compiled region over that of its eager call.
     """
     x = torch.zeros(8, device=device)
     eager, region = torch.nn.ReLU(), torch.nn.ReLU()

@@ -1,11 +1,11 @@
 """Repeat the thesis's measurements, on a machine with a GPU.
 
-    python samples/thesis/run.py --out OUT
+python samples/thesis/run.py --out OUT
 
 Models are compiled side by side, each in a process of its own, because compiling takes most of the
-time. Whatever is timed or captured runs alone, when no process compiles any more: one that still
-does when its time is over is ended, and counted as failed. Models are autotuned one after another,
-which several processes at one GPU make many times as long. See README.md beside this file.
+time. Whatever is timed or captured runs alone, after all compiling: a process that still compiles
+at its deadline is ended and counted as failed. Models are autotuned one after another, because
+several processes on one GPU would take many times as long. See README.md beside this file.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ from stage import GRACE_S, PHASES, Stage
 
 ROOT = Path(__file__).resolve().parents[2]
 SUBTRACTION = "subtraction_"
-"""Before the model's name, in the name of a process that does layer subtraction."""
+"""Prefix of the name of a process that does layer subtraction."""
 
 
 def versions() -> dict[str, Any]:
-    """What ran; nothing that names the machine or its user."""
+    """Return versions of the software; nothing identifies the machine or its user."""
     import torch  # noqa: PLC0415
 
     found: dict[str, Any] = {
@@ -49,7 +49,7 @@ def versions() -> dict[str, Any]:
 
 
 def main() -> None:
-    """Start a process a model, or be one."""
+    """Start one process per model, or do the work of one of them."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n", 1)[0])
     parser.add_argument("--out", type=Path, required=True, help="folder for captures and results")
     parser.add_argument(
@@ -124,7 +124,7 @@ def main() -> None:
 
 
 def repeat_all(options: argparse.Namespace) -> None:
-    """Every part that the page shows, in turn: each of them is a run of this script."""
+    """Run every part that the page shows, in turn; each is a run of this script."""
     chosen = ["--quick"] if options.quick else []
     timings = ["--timings", *(["tiny"] if options.quick else options.models)]
     parts = (timings, ["--tune", "--timings"], ["--subtract", "--timings"], ["--modes"])
@@ -145,7 +145,7 @@ def repeat_all(options: argparse.Namespace) -> None:
 def start_all(options: argparse.Namespace) -> None:
     """Start one process per model, one for the operations, one for the timings.
 
-    They run side by side, or in turn where they tune.
+    They run side by side; those that autotune run in turn.
     """
     names = process_names(options)
     end = time.time() + 60 * options.minutes
@@ -160,7 +160,7 @@ def start_all(options: argparse.Namespace) -> None:
 
 
 def process_names(options: argparse.Namespace) -> list[str]:
-    """What this run is to do, a process each."""
+    """Name the processes of this run."""
     if options.subtract:
         return [f"{SUBTRACTION}{name}" for name in options.models]
     if options.modes:
@@ -173,7 +173,7 @@ def process_names(options: argparse.Namespace) -> list[str]:
 
 
 def start(options: argparse.Namespace, names: list[str], end: float) -> dict[str, Any]:
-    """The processes of these names, started to work side by side."""
+    """Start the processes of these names side by side."""
     for marker in (file for phase in PHASES for file in options.out.glob(f"{phase}.*")):
         marker.unlink()
     environment = {
@@ -203,7 +203,7 @@ def start(options: argparse.Namespace, names: list[str], end: float) -> dict[str
 
 
 def deadlines(options: argparse.Namespace, end: float) -> dict[str, float]:
-    """When each phase must be over, so that there is time left to measure in the next."""
+    """Return when each phase must be over, so that time is left to measure in the next."""
     if options.tune or options.modes:
         return dict.fromkeys(PHASES, end)
     last = end - (options.time_s if options.timings else 0)
@@ -246,7 +246,7 @@ def watch(options: argparse.Namespace, running: dict[str, Any], until: dict[str,
 
 
 def add_reasons(options: argparse.Namespace, reasons: dict[str, str]) -> None:
-    """Keep, with what each process found, why it did not come to its end."""
+    """Add, to the results of each process, why it did not finish."""
     for name, reason in reasons.items():
         file = options.out / f"{name}.json"
         part = json.loads(file.read_text()) if file.is_file() else {}
@@ -273,9 +273,9 @@ def write_results(options: argparse.Namespace, names: list[str]) -> None:
 
 
 def merged(before: dict[str, Any], now: dict[str, Any]) -> dict[str, Any]:
-    """Return both, the later one where they differ.
+    """Merge two results; the later value wins.
 
-    What was compiled and timed by mode is merged, and single operations in each.
+    Modes and single operations are merged one by one.
     """
     by_mode = {key: {**before.get(key, {}), **now.get(key, {})} for key in ("compile_s", "e2e")}
     anew = {_operation(row) for row in now.get("modes", ())}
@@ -290,7 +290,7 @@ def _operation(row: dict[str, Any]) -> tuple[Any, ...]:
 
 
 def be_one(options: argparse.Namespace) -> None:
-    """The process of one model, of the operations, or of the timings."""
+    """Do the work of one process: a model, the operations, or the timings."""
     name, n, end = options.process
     stage = Stage(options.out, name, int(n), float(end), deadlines(options, float(end)))
     work = work_of(name, options)
@@ -304,9 +304,9 @@ def be_one(options: argparse.Namespace) -> None:
 
 
 def work_of(name: str, options: argparse.Namespace) -> Callable[[Stage, argparse.Namespace], None]:
-    """Return what the process of this name does.
+    """Return the work of the process of this name.
 
-    Each of the modules imports torch, which the parent does not need.
+    The modules are imported here because they import torch, which the parent does not need.
     """
     if name.startswith(SUBTRACTION):
         from subtraction import study_subtraction  # noqa: PLC0415

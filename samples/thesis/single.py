@@ -1,4 +1,4 @@
-"""Single operations, eager and compiled: convolutions, matrix products, chains of convolutions."""
+"""Read single operations, eager and compiled: convolutions, matrix products, chains."""
 
 from __future__ import annotations
 
@@ -9,7 +9,10 @@ from samples.thesis.figures import Run
 
 
 def of_kind(run: Run, kind: str) -> list[dict[str, Any]]:
-    """Return the operations of a kind: speedup, its range by the quartiles, kernels' on a GPU."""
+    """Return the operations of a kind with speedup and its range by the quartiles.
+
+    On a GPU there is the kernels' speedup, too.
+    """
     found = run.results["parts"].get("operations", {}).get("operations", [])
     made = []
     for row in found:

@@ -1,4 +1,4 @@
-"""Where the processes of a run wait for each other, and keep what they found."""
+"""Let the processes of a run wait for each other, and keep their results."""
 
 from __future__ import annotations
 
@@ -12,15 +12,17 @@ from pathlib import Path
 from typing import Any
 
 GRACE_S = 20
-"""After the end the parent ends who is not done."""
+"""Seconds after the deadline at which the parent ends a process."""
 PHASES = ("compiled", "timed", "planned", "measured")
-"""All processes finish one before any begins the next: nothing is compiled while something is
-timed."""
+"""Phases of a run.
+
+All processes finish one before any begins the next: nothing is compiled while something is timed.
+"""
 
 
 @dataclass
 class Stage:
-    """Where the processes wait for each other.
+    """The point at which the processes wait for each other.
 
     All reach a phase before one of them at a time measures in it.
     """
@@ -33,10 +35,10 @@ class Stage:
     found: dict[str, Any] = field(default_factory=dict)
 
     def ready(self, phase: str) -> None:
-        """Wait until every process has come this far, or ended.
+        """Wait until every process has come this far, or has ended.
 
-        It never waits less, as one may still compile.
-        The parent ends those that have not come this far in time.
+        It waits without a time limit, because another process may still compile. The parent ends
+        processes that miss the deadline.
         """
         (self.folder / f"{phase}.{self.name}").touch()
         while len(list(self.folder.glob(f"{phase}.*"))) < self.n:
@@ -46,7 +48,7 @@ class Stage:
 
     @contextmanager
     def alone(self) -> Iterator[None]:
-        """While no other process measures."""
+        """Hold the lock that lets one process at a time measure."""
         import fcntl  # noqa: PLC0415 - not on every system, and only needed here
 
         with (self.folder / "lock").open("w") as lock:
@@ -54,11 +56,11 @@ class Stage:
             yield
 
     def save(self) -> None:
-        """Write what is known so far."""
+        """Write the results so far."""
         (self.folder / f"{self.name}.json").write_text(json.dumps(self.found, indent=1) + "\n")
 
     def attempt(self, what: str, work: Callable[[], Any]) -> Any:
-        """The result of the work; None where it fails, and why is kept."""
+        """Return the result of the work; if it fails, keep the reason and return None."""
         try:
             return work()
         except Exception as error:  # noqa: BLE001 - one failing part must not cost the others

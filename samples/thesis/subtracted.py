@@ -1,4 +1,4 @@
-"""Layer subtraction: what each layer adds to those before it, eager, compiled, or by choice."""
+"""Compute what each layer adds to those before it: eager, compiled, or as chosen."""
 
 from __future__ import annotations
 
@@ -19,18 +19,22 @@ from 0."""
 RESIDUALS = range(1, 18)
 """MobileNetV2's inverted residuals, counted from 0."""
 LARGE = {3: "5×5", 6: "3×3", 8: "3×3"}
-"""AlexNet's convolutions that the thesis found slower compiled: layers four, seven and nine,
-counted from 1."""
+"""AlexNet's layers four, seven and nine, counted from 1: convolutions slower when compiled.
+
+That is what the thesis found.
+"""
 INCEPTION = range(8, 13)
 """GoogLeNet's layers nine to thirteen, counted from 1: the blocks inception4a to inception4e."""
 WAYS = ("eager", "compiled", "custom")
 CHOICE, BESIDE = 0, 1
-"""The turn by which the layers were chosen, and the later one in which all three were timed
-beside each other."""
+"""Numbers of the two turns.
+
+The first one chose the layers; the later one timed all three configurations beside each other.
+"""
 
 
 class Model(NamedTuple):
-    """A model's layers in order: what each adds by subtraction, in the choosing and later turn."""
+    """A model's layers in order: what each adds by subtraction, in both turns."""
 
     layers: Sequence[str]
     chosen: Mapping[str, Sequence[Range]]
@@ -41,19 +45,19 @@ class Model(NamedTuple):
 
     @property
     def first_was_slow(self) -> bool:
-        """Whether the eager model took half as long again, or more, in the choosing turn."""
+        """Whether the eager model took at least half as long again in the first turn."""
         first, later = (sum(r.middle for r in turn["eager"]) for turn in (self.chosen, self.beside))
         return first > 1.5 * later
 
     def stretch(self, way: str, first: int, last: int, turn: int) -> Range:
-        """The time that the layers from the first to the last add together."""
+        """Sum the time that the layers from `first` to `last` add."""
         rows = self.frame.filter(configuration=way, turn=turn).sort("round", "execution")
         until, before = (rows.filter(layer_order=at)["until_ns"] for at in (last, first - 1))
         return Range.of((until - before) / 1000)
 
 
 def models_of(run: Run) -> dict[str, Model]:
-    """The models whose layers were subtracted, and tried as chosen."""
+    """Return the models whose layers were subtracted and whose choice was tried."""
     found = {}
     for name in NAMES:
         frame = run.subtraction.get(name)
@@ -74,7 +78,7 @@ def models_of(run: Run) -> dict[str, Model]:
 def spans(frame: pl.DataFrame, configuration: str, turn: int) -> list[Range]:
     """Return what each layer adds to those before it, over the executions.
 
-    The first layer's run is its time.
+    The first layer adds all of its time.
     """
     rows = frame.filter(configuration=configuration, turn=turn).sort(
         "round", "execution", "layer_order"
@@ -92,10 +96,10 @@ def _last(frame: pl.DataFrame, configuration: str) -> pl.Series:
 def outcomes(
     model: Model, which: Sequence[int], ways: tuple[str, str] = ("eager", "compiled")
 ) -> list[bool | None]:
-    """Return for each of these layers whether it is faster in the second way.
+    """Return whether each of these layers is faster in the second configuration.
 
-    None where the turns differ or do not tell.
-    The custom one has its own turn only. DenseNet's first turn ran at half speed and is left out.
+    It is None if the turns disagree or cannot tell. The custom configuration has only its own turn.
+    The choosing turn is left out if the eager model was slow in it, as DenseNet was.
     """
     turns = [model.beside]
     if "custom" not in ways and not model.first_was_slow:
@@ -105,6 +109,9 @@ def outcomes(
 
 
 def best(model: Model) -> float:
-    """Sum each layer's lesser median, eager or compiled, in µs, to compare with the custom one."""
+    """Sum the lesser of eager's and the compiled median of each layer, in µs.
+
+    The sum is compared with the custom configuration.
+    """
     pairs = zip(model.beside["eager"], model.beside["compiled"], strict=True)
     return sum(min(one.middle, two.middle) for one, two in pairs)

@@ -1,9 +1,10 @@
-"""Layer subtraction: run the first n layers for every n; what the nth adds is its time.
+"""Subtract layers: run the first n layers for every n; what the nth adds is its time.
 
-This is the thesis's section 4.2.3. A layer here is what the thesis's figures of this method number:
-a child of the model, where a plain Sequential stands for its children. So blocks, such as
-SqueezeNet's Fire modules, are one layer each. Each prefix of the model is run eager, compiled as
-one region, and with those layers compiled, each as a region of its own, that were faster so.
+This is the thesis's section 4.2.3. A layer here is one that the thesis numbers in its figures of
+this method: a child of the model, with a plain Sequential replaced by its children. So blocks, such
+as SqueezeNet's Fire modules, are one layer each. Each prefix of the model is run in three
+configurations: eager, compiled as one region, and custom. The custom one compiles those layers that
+were faster so, each as a region.
 """
 
 from __future__ import annotations
@@ -61,7 +62,10 @@ def study_subtraction(stage: Stage, options: argparse.Namespace) -> None:
 
 
 def layers_of(network: Any, above: str = "") -> Iterator[str]:
-    """Paths of the model's children, in order; a plain Sequential stands for its children."""
+    """List the paths of the model's children in order.
+
+    A plain Sequential is replaced by its children.
+    """
     for name, child in network.named_children():
         path = f"{above}{name}"
         if type(child) is torch.nn.Sequential:
@@ -102,11 +106,10 @@ def _up_to(nodes: Sequence[Any], end: int) -> Any:
 
 
 def measured(runs: Mapping[str, Sequence[Any]], layers: Sequence[str], x: Any) -> pl.DataFrame:
-    """Time each configuration, layer and execution in ns, from an idle device until it is idle.
+    """Time each configuration, layer and execution in ns, one row each, by the wall clock.
 
-    There is one row each, by the wall clock.
-    In each round every prefix of every configuration takes its turn, so that drift meets all of
-    them alike.
+    An execution starts on an idle device and lasts until the device is idle again. In each round
+    every prefix of every configuration takes its turn, so that drift affects all of them alike.
     """
     wait = torch.cuda.synchronize if x.is_cuda else (lambda: None)
     rows = []
@@ -145,9 +148,9 @@ def faster_compiled(frame: pl.DataFrame) -> list[str]:
 
 
 def customised(network: Any, layers: Sequence[str], chosen: Sequence[str], x: Any) -> list[Any]:
-    """Return the prefixes of a model's copy with the chosen layers compiled, each a region.
+    """Return the prefixes of a model's copy whose chosen layers are compiled, each as a region.
 
-    Each has run once.
+    Each prefix has run once.
     """
     copied = copy.deepcopy(network)
     for layer in chosen:

@@ -1,4 +1,4 @@
-"""The thesis's figures that the page sets beside today's."""
+"""List the thesis's figures that the page sets beside today's."""
 
 from __future__ import annotations
 
@@ -17,9 +17,11 @@ ABOUT_EVEN = ("densenet121", "squeezenet1_1")
 ORACLE = dict(zip(NAMES, (1.043, 1.037, 1.021, 1.045, 1.032, 1.046), strict=True))
 """Table 5.1: theoretical speedup of the oracle, the models in the order of their names."""
 CUSTOM = {"resnet50": 1.23, "googlenet": 1.15, "mobilenet_v2": 1.19}
-"""Measured speedup over eager of the custom configuration, which stayed below whole-model
-compilation."""
+"""Measured speedup over eager of the custom configuration.
+
+It stayed below whole-model compilation.
+"""
 BLOCKS = 0.95
-"""Speedup that blocks of convolutions converged near."""
+"""Speedup to which blocks of convolutions nearly converged."""
 PROFILING = 2.0
-"""How many times as long a profiled step took, about."""
+"""Time of a profiled step over that of a plain step, about."""

@@ -8,7 +8,7 @@ from torch import nn
 
 
 def make() -> tuple[nn.Module, torch.Tensor]:
-    """The model, and four images for it."""
+    """Return the model, and four images for it."""
     torch.manual_seed(0)
     blocks = [
         nn.Sequential(

@@ -1,8 +1,8 @@
 """Fit what the profiler adds to each event on half of the programs; judge on the other half.
 
-`fit.py [FOLDER]` prints the costs of each kind of profile with the errors of both halves, and how
-wide a range must be to hold nine in ten of all other programs' captures.
-`tracelens/derive/replay/costs.py` has them.
+`fit.py [FOLDER]` prints the costs of each kind of profile with the errors of both halves. It also
+prints how wide a range must be to hold nine of ten captures of other programs. The costs are kept
+in `tracelens/derive/replay/costs.py`.
 """
 
 from __future__ import annotations
@@ -41,19 +41,19 @@ class Replayed:
     scale: float
 
     def error(self, costs: Costs) -> float:
-        """The logarithm of the predicted step over the measured one."""
+        """Return the logarithm of the predicted step over the measured one."""
         predicted = steady_step_ns(self.replay, weights_without(self.replay, costs)) * self.scale
         return math.log(predicted / self.case.step_ns)
 
     def score(self, costs: Costs) -> float:
-        """The error over what is expected of it."""
+        """Return the error relative to the expected error."""
         steps = [steady_step_ns(self.replay, w) for w in weights_of_scenarios(self.replay, costs)]
         missed = abs(steps[0] * self.scale - self.case.step_ns)
         return missed / (uncertainty_ns(*steps) * self.scale)
 
 
 def replayed(folder: Path) -> list[Replayed]:
-    """Every case whose trace can be replayed."""
+    """Replay every case whose trace can be replayed."""
     rows = []
     for case in cases(folder):
         trace = tl.collect(case.path)
@@ -65,12 +65,12 @@ def replayed(folder: Path) -> list[Replayed]:
 
 
 def loss(rows: list[Replayed], costs: Costs) -> float:
-    """The mean error, none counted as more than a half."""
+    """Return the mean error, with each error limited to one half."""
     return statistics.fmean(min(abs(row.error(costs)), _MOST) for row in rows)
 
 
 def fit(rows: list[Replayed], *, kind: str) -> Costs:
-    """The costs of the least loss, found by changing one after the other."""
+    """Find the costs of the least loss by changing one cost at a time."""
     start = TORCH_COSTS[kind]
     best = [start.op_ns, start.python_ns, start.call_ns, start.generated_ns]
     least = loss(rows, Costs(*best))
@@ -89,14 +89,14 @@ def fit(rows: list[Replayed], *, kind: str) -> Costs:
 
 
 def said(rows: list[Replayed], costs: Costs) -> str:
-    """Median and 90th percentile of the errors."""
+    """Write median and 90th percentile of the errors."""
     errors = sorted(abs(math.expm1(row.error(costs))) for row in rows)
     ninth = errors[math.ceil(0.9 * len(errors)) - 1]
     return f"median {statistics.median(errors):.1%}, 90th {ninth:.1%} of {len(errors)}"
 
 
 def width(scores: list[float]) -> float:
-    """The score that nine in ten of so many more would stay below (split conformal prediction)."""
+    """Return the score below which nine of ten new cases stay (split conformal prediction)."""
     place = min(math.ceil((len(scores) + 1) * 0.9), len(scores))
     return sorted(scores)[place - 1]
 

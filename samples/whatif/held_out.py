@@ -1,4 +1,7 @@
-"""Programs unlike those that constants were fitted on: predictions are judged on them alone."""
+"""Define programs unlike those on which constants were fitted.
+
+Predictions are judged on these alone.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +29,10 @@ HALF = torch.float16 if ON_GPU else torch.float32
 def held_out(
     name: str, changes: str, batches: tuple[int, ...] = (), **settings: Any
 ) -> Callable[[Callable[..., Steps]], Callable[..., Steps]]:
-    """Enter a program: its changes are expressions, the word before `=` is the option."""
+    """Register a program and its changes.
+
+    A change is an expression; the word before `=` is the option.
+    """
 
     def enter(steps: Callable[..., Steps]) -> Callable[..., Steps]:
         options = {word.partition("=")[0]: word for word in changes.split()}
@@ -53,7 +59,10 @@ def trained(
     x: torch.Tensor,
     words: str = "",
 ) -> Steps:
-    """Train the network in each step, in `mixed` precision; `reads loss` unless it need not be."""
+    """Train the network in each step, in `mixed` precision if `words` says so.
+
+    With `reads loss` the loss is read in each step, unless the option is `no_sync`.
+    """
     optimizer = optimizer_of(net, option, kind)
     run = maybe_compiled(net, option)
 
@@ -93,7 +102,7 @@ class Down(nn.Module):
         )
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
-        """Return what has the input's shape."""
+        """Run the level; the result has the input's shape."""
         x = self.enter(x)
         low = self.down(x)
         if self.below is not None:
@@ -102,7 +111,7 @@ class Down(nn.Module):
 
 
 def unet(channels: int, depth: int) -> nn.Module:
-    """Levels within each other, each with twice the channels of the one above."""
+    """Nest U-Net levels, each with twice the channels of the level above."""
     net: nn.Module | None = None
     for level in reversed(range(depth)):
         net = Down(channels << level, net)
@@ -113,7 +122,7 @@ def unet(channels: int, depth: int) -> nn.Module:
 def as_channels_last(
     option: str | None, net: nn.Module, x: torch.Tensor
 ) -> tuple[nn.Module, torch.Tensor]:
-    """Both with channels last where that is the option."""
+    """Return network and input in channels-last layout if that is the option."""
     if option != "channels_last":
         return net, x
     layout = torch.channels_last
@@ -142,7 +151,7 @@ def unet_train(option: str | None, size: tuple[int, ...]) -> Steps:
 
 
 class Depthwise(nn.Module):
-    """A convolution of each channel alone between two of single pixels."""
+    """A convolution per channel between two convolutions of 1×1."""
 
     def __init__(self, channels: int) -> None:
         super().__init__()
@@ -206,11 +215,11 @@ class Mix(nn.Module):
         )
 
     def parted(self, x: torch.Tensor) -> torch.Tensor:
-        """Batch, head, token, channel."""
+        """Reshape to (batch, head, token, channel)."""
         return x.unflatten(-1, (self.heads, -1)).transpose(1, 2)
 
     def forward(self, x: torch.Tensor, other: torch.Tensor | None = None) -> torch.Tensor:
-        """Attend to all tokens, or to those before."""
+        """Attend to all tokens, or only to those before."""
         source = self.norm(x)
         told = source if other is None else other
         query, key = self.parted(self.query(source)), self.parted(self.key(told))
@@ -232,7 +241,7 @@ class Mix(nn.Module):
 def mixes(
     option: str | None, depth: int, width: int, heads: int, **settings: bool
 ) -> nn.Sequential:
-    """Layers of attention."""
+    """Build layers of attention."""
     fused = option == "sdpa"
     return nn.Sequential(*(Mix(width, heads, fused=fused, **settings) for _ in range(depth))).to(
         DEVICE
@@ -259,7 +268,7 @@ class Crossed(nn.Module):
         self.own, self.cross = own, cross
 
     def forward(self, x: torch.Tensor, other: torch.Tensor) -> torch.Tensor:
-        """Both in turn."""
+        """Apply self-attention, then cross-attention."""
         for own, cross in zip(self.own, self.cross, strict=True):
             x = cross(own(x), other)
         return x
@@ -297,7 +306,7 @@ class Recurrent(nn.Module):
         self.out = nn.Linear(width, width)
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
-        """The last layer's states, mapped."""
+        """Return the last layer's states, projected."""
         out: torch.Tensor = self.out(self.lstm(x)[0])
         return out
 
@@ -322,7 +331,7 @@ class Mixer(nn.Module):
         self.channels = nn.Sequential(nn.Linear(width, width), nn.GELU(), nn.Linear(width, width))
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
-        """Both, each added to its input."""
+        """Apply both products, each added to its input."""
         x = x + self.tokens(self.first(x).transpose(1, 2)).transpose(1, 2)
         return x + self.channels(self.second(x))
 
@@ -339,7 +348,7 @@ def mixer_train(option: str | None, size: tuple[int, ...], batch: int | None = N
 
 
 class Messages(nn.Module):
-    """A layer that sums what the neighbours of each node say."""
+    """A layer that sums the messages of each node's neighbours."""
 
     def __init__(self, width: int) -> None:
         super().__init__()
@@ -353,7 +362,7 @@ class Messages(nn.Module):
 
 
 class Neighbours(nn.Module):
-    """Layers of messages along the same edges."""
+    """Message layers along the same edges."""
 
     def __init__(self, width: int, depth: int, edges: torch.Tensor) -> None:
         super().__init__()
@@ -361,7 +370,7 @@ class Neighbours(nn.Module):
         self.edges = edges
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
-        """All layers in turn."""
+        """Apply all layers in turn."""
         for layer in self.layers:
             x = layer(x, self.edges)
         return x
@@ -369,7 +378,7 @@ class Neighbours(nn.Module):
 
 @held_out("graph_train", "no_sync fused_optimizer", size=(20_000, 200_000, 128, 3))
 def graph_train(option: str | None, size: tuple[int, ...]) -> Steps:
-    """Train a network on a graph whose edges are at random; the loss is read."""
+    """Train a network on a graph with random edges; the loss is read in each step."""
     nodes, n_edges, width, depth = size
     edges = torch.randint(0, nodes // SMALL, (2, n_edges // SMALL), device=DEVICE)
     net = Neighbours(width, depth, edges).to(DEVICE)
@@ -379,7 +388,7 @@ def graph_train(option: str | None, size: tuple[int, ...]) -> Steps:
 
 @held_out("cached_decode", "sdpa no_sync cuda_graph", size=(8, 4, 512, 768, 12))
 def cached_decode(option: str | None, size: tuple[int, ...]) -> Steps:
-    """Decode a token at a time in float16; each is read, and attends to a text that is kept."""
+    """Decode one token per step in float16, with a cache; each token is read."""
     depth, batch, length, width, heads = size
     width //= min(SMALL, 2)
     net = mixes(option, depth, width, heads).to(HALF).eval()

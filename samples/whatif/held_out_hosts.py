@@ -71,7 +71,7 @@ def pictures_copy(option: str | None, size: tuple[int, ...]) -> Steps:
 
 @held_out("denoise", "no_sync channels_last cuda_graph", size=(4, 1, 32, 64))
 def denoise(option: str | None, size: tuple[int, ...]) -> Steps:
-    """Take rounds of a diffusion; each looks at a number of the last, unless it need not."""
+    """Run rounds of a diffusion; each reads a number of the previous one, unless told otherwise."""
     rounds, batch, channels, side = size
     net = unet(channels, 2).to(HALF).eval()
     x = torch.randn(batch, channels, side, side, device=DEVICE, dtype=HALF)
@@ -92,7 +92,7 @@ def denoise(option: str | None, size: tuple[int, ...]) -> Steps:
 
 @held_out("gan_train", "no_sync fused_optimizer cuda_graph", size=(256, 5, 128))
 def gan_train(option: str | None, size: tuple[int, ...]) -> Steps:
-    """Train two networks in turn; both losses are read."""
+    """Train two networks in turn, and read both losses."""
     width, depth, batch = size
     nets = [mlp(width // SMALL, depth) for _ in range(2)]
     optimizers = [optimizer_of(net, option, "adam") for net in nets]
@@ -112,7 +112,7 @@ def gan_train(option: str | None, size: tuple[int, ...]) -> Steps:
 
 @held_out("norm_train", "no_sync", size=(1024, 8, 512))
 def norm_train(option: str | None, size: tuple[int, ...]) -> Steps:
-    """Train layers; the norm of the gradients is looked at before each step of the optimizer."""
+    """Train layers; the norm of the gradients is read before each optimizer step."""
     width, depth, batch = size
     net = mlp(width // SMALL, depth)
     optimizer = torch.optim.SGD(net.parameters(), lr=1e-4)
@@ -129,7 +129,7 @@ def norm_train(option: str | None, size: tuple[int, ...]) -> Steps:
 
 
 class Texts(Dataset[torch.Tensor]):
-    """Texts that are cut into words when they are asked for."""
+    """Texts that are split into words when they are read."""
 
     text = " ".join(f"word{i % 977} and,then some" for i in range(1500))
 
@@ -144,7 +144,7 @@ class Texts(Dataset[torch.Tensor]):
 
 
 class Turned(Dataset[torch.Tensor]):
-    """Pictures that torch turns and normalizes on the host."""
+    """Pictures that torch flips and normalizes on the host."""
 
     def __init__(self) -> None:
         raw = torch.frombuffer(bytearray(PICTURE), dtype=torch.uint8)
@@ -169,7 +169,7 @@ class Words(nn.Module):
         self.body = nn.Sequential(nn.Linear(width, width), nn.ReLU(), nn.Linear(width, width))
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
-        """Map every word."""
+        """Embed every word and apply the layers."""
         out: torch.Tensor = self.body(self.table(x))
         return out
 
@@ -187,7 +187,7 @@ _LOADED = {
 @held_out("input_near", "input_ready workers=4:8", kind="near", workers=(4, 8), batch=8)
 @held_out("input_pins", "input_ready workers=2:6", kind="pins", workers=(2, 6), batch=8)
 def loaded(option: str | None, kind: str, workers: tuple[int, int], batch: int) -> Steps:
-    """Train on what a DataLoader prepares; where `pins`, it pins the batches too."""
+    """Train on batches of a DataLoader, which also pins them if `pins`."""
     data, made = _LOADED[kind]
     net = made().to(DEVICE)
     optimizer = torch.optim.SGD(net.parameters(), lr=1e-4, momentum=0.9)

@@ -1,4 +1,7 @@
-"""What was measured: each recorded trace's step without the profiler, programs before and after."""
+"""Read the measurements of samples/whatif.
+
+There are each trace's step without the profiler, and programs before and after a change.
+"""
 
 from __future__ import annotations
 
@@ -12,14 +15,15 @@ CAPTURES = Path(__file__).resolve().parent / "captures"
 _WORKERS = {"input_three": 3}
 """Programs that wait for so many workers, whose blocks of steps were no multiple of it."""
 UNSEEN = CAPTURES.with_name("unseen")
-"""Captures of programs, and of a host, that nothing was fitted on."""
+"""Captures of programs and of a host on which nothing was fitted."""
 
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """A capture, and the step without the profiler, measured in several processes.
+    """A capture, and its step without the profiler, as measured in several processes.
 
-    The first is that of the same process, before it recorded anything; others never do.
+    The first measurement is from the capture's own process, before it recorded anything. The others
+    are from processes that never record.
     """
 
     program: str
@@ -28,7 +32,7 @@ class Case:
     path: Path
     steps_ms: tuple[float, ...]
     is_fitted: bool
-    """Whether constants were fitted on captures of its program."""
+    """Whether constants were fitted on captures of this program."""
 
     @property
     def step_ns(self) -> float:
@@ -51,7 +55,7 @@ class Change:
     before_ms: float
     after_ms: float
     apart_ms: float
-    """How far the program before the change differed from process to process."""
+    """Difference between processes of the program before the change."""
     path: Path
 
 
@@ -82,7 +86,7 @@ def _step_ms(timed: dict[str, Any], n_workers: int) -> float:
 
 
 def cases(folder: Path = CAPTURES) -> list[Case]:
-    """Every capture in the folder; constants were fitted on every other program by name."""
+    """Return every capture in the folder; constants were fitted on every second program by name."""
     runs = _runs(folder)
     times = _times(runs)
     fitted = set(sorted({run["program"] for run in runs})[::2])
@@ -102,7 +106,7 @@ def cases(folder: Path = CAPTURES) -> list[Case]:
 
 
 def changes(folder: Path = CAPTURES) -> list[Change]:
-    """Every program that was changed and whose capture is in the folder, by change."""
+    """Return every changed program whose capture is in the folder, by change."""
     runs = _runs(folder)
     times = _times(runs)
     expressions = {(run["program"], run["option"]): run.get("expression") for run in runs}

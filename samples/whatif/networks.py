@@ -1,4 +1,7 @@
-"""Published networks with random weights: torchvision's, eager and compiled, and transformers'."""
+"""Build published networks with random weights, of torchvision and transformers.
+
+Torchvision's run eager and compiled.
+"""
 
 from __future__ import annotations
 
@@ -14,17 +17,17 @@ NETWORKS: dict[str, Program] = {}
 
 
 def network(name: str, steps: Callable[..., Steps], **settings: Any) -> None:
-    """Enter a network, to which no change is made, into the table."""
+    """Register a network to which no change is made."""
     NETWORKS[name] = Program(name, steps, {}, (), settings)
 
 
 def compiled(net: nn.Module, *, is_compiled: bool) -> Any:
-    """The network, compiled if wanted."""
+    """Return the network, compiled if requested."""
     return torch.compile(net) if is_compiled else net
 
 
 def vision_net(model: str) -> nn.Module:
-    """One of torchvision's networks for 224 × 224 pixels."""
+    """Build one of torchvision's networks for 224 × 224 pixels."""
     import torchvision  # noqa: PLC0415 - of these programs only
 
     options = {"aux_logits": False, "init_weights": False} if model == "googlenet" else {}
@@ -35,7 +38,7 @@ def vision_net(model: str) -> nn.Module:
 def vision_infer(
     option: str | None, model: str, batch: int, *, half: bool, is_compiled: bool
 ) -> Steps:
-    """A vision network without gradients, in float16 where `half`."""
+    """Run a vision network without gradients, in float16 if `half`."""
     dtype = torch.float16 if half and DEVICE.type == "cuda" else torch.float32
     net = vision_net(model).eval().to(dtype)
     x = torch.randn(max(batch // SMALL, 1), 3, 224, 224, device=DEVICE, dtype=dtype)
@@ -49,7 +52,7 @@ def vision_infer(
 
 
 def vision_train(option: str | None, model: str, batch: int, *, is_compiled: bool) -> Steps:
-    """A vision network that is trained with SGD, as PyTorch does it unless told."""
+    """Train a vision network with SGD, in PyTorch's default way unless told otherwise."""
     net = vision_net(model).train()
     optimizer = torch.optim.SGD(net.parameters(), lr=1e-4, momentum=0.9)
     n = max(batch // SMALL, 2)
@@ -66,7 +69,7 @@ def vision_train(option: str | None, model: str, batch: int, *, is_compiled: boo
 
 
 def language_net(family: str, width: int, depth: int) -> nn.Module:
-    """A network of transformers, its attention the library's choice."""
+    """Build a network of transformers, with attention of the library's choice."""
     import transformers  # noqa: PLC0415 - of these programs only
 
     sizes = {"vocab_size": 8192}
@@ -98,7 +101,7 @@ def language_net(family: str, width: int, depth: int) -> nn.Module:
 def language_train(
     option: str | None, family: str, size: tuple[int, int, int, int], *, is_compiled: bool = False
 ) -> Steps:
-    """A language model that is trained with AdamW under autocast to bfloat16."""
+    """Train a language model with AdamW under autocast to bfloat16."""
     width, depth, batch, length = size
     net = language_net(family, width // min(SMALL, 4), depth).train()
     optimizer = torch.optim.AdamW(net.parameters(), lr=1e-4)
@@ -116,7 +119,7 @@ def language_train(
 
 
 def language_infer(option: str | None, family: str, size: tuple[int, int, int, int]) -> Steps:
-    """A language model over a whole text, bfloat16, without gradients."""
+    """Run a language model over a whole text in bfloat16 without gradients."""
     width, depth, batch, length = size
     net = language_net(family, width // min(SMALL, 4), depth).eval().to(torch.bfloat16)
     tokens = torch.randint(0, 8192, (max(batch // SMALL, 1), length // SMALL), device=DEVICE)
@@ -129,7 +132,7 @@ def language_infer(option: str | None, family: str, size: tuple[int, int, int, i
 
 
 def language_decode(option: str | None, family: str, size: tuple[int, int, int, int]) -> Steps:
-    """A language model that writes four tokens in a step, with its cache of keys and values."""
+    """Generate four tokens per step with a language model and its cache of keys and values."""
     width, depth, batch, length = size
     net: Any = language_net(family, width // min(SMALL, 4), depth).eval().to(torch.bfloat16)
     tokens = torch.randint(0, 8192, (max(batch // SMALL, 1), length // SMALL), device=DEVICE)

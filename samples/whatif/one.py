@@ -1,9 +1,9 @@
-"""One program in this process: `one.py NAME OPTIONS BATCHES TAKES DIR`, started by run.py.
+"""Run one program in this process: `one.py NAME OPTIONS BATCHES TAKES DIR`, started by run.py.
 
-OPTIONS and BATCHES are joined by `+`, `-` for none. TAKES: `pairs` (steps without the profiler of
-each variant, then a trace of each change), `all` (steps, traces of each kind of profile, and steps
-again), or `warm` (one step, so that what it compiles is in PyTorch's cache). It imports torch,
-waits for a line, and prints a line of JSON after each result.
+OPTIONS and BATCHES are joined by `+`; `-` stands for none. TAKES is `pairs` (steps without the
+profiler of each variant, then a trace of each change), `all` (steps, traces of each kind of
+profile, and steps again), or `warm` (one step, so that PyTorch's cache holds what it compiles). The
+process imports torch, waits for a line of input, and prints one line of JSON per result.
 """
 
 from __future__ import annotations
@@ -27,7 +27,10 @@ from torch.profiler import ProfilerActivity, profile, schedule
 N_WARM_UP, N_BLOCKS, BLOCK_S, N_LEAST = (8, 7, 0.1, 4) if ON_GPU else (1, 1, 0, 1)
 N_BLOCKS_OF_LOADER = 2 if ON_GPU else 1
 CYCLE = 24 if ON_GPU else 1
-"""Steps that wait for N workers come in cycles of N: a block holds whole cycles of 1 to 4, 6, 8."""
+"""Steps per block, a multiple of 1 to 4, 6 and 8.
+
+Steps that wait for N workers come in cycles of N, so a block holds whole cycles.
+"""
 N_SETTLE, N_RECORDED = (3, 3) if ON_GPU else (1, 1)
 TRACES = {
     "plain": {},
@@ -43,7 +46,7 @@ def synchronize() -> None:
 
 
 def block_ms(steps: Steps, n: int) -> float:
-    """The mean time of a step, of n steps between two waits for the device."""
+    """Return the mean time of a step over n steps between two synchronizations."""
     synchronize()
     began = time.perf_counter_ns()
     for _ in islice(steps, n):
@@ -53,7 +56,7 @@ def block_ms(steps: Steps, n: int) -> float:
 
 
 def timed(steps: Steps, *, waits_for_loader: bool) -> dict[str, Any]:
-    """Times of a step in several blocks of steps, without the profiler."""
+    """Time steps in several blocks, without the profiler."""
     once = max(block_ms(steps, min(3, N_LEAST)), 1e-3)
     n = max(N_LEAST, min(60, round(BLOCK_S * 1e3 / once)))
     if waits_for_loader:
@@ -80,7 +83,7 @@ def trace(steps: Steps, options: dict[str, Any], path: Path) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Variant:
-    """The program with an option or a batch size, or as it is."""
+    """The program unchanged, with an option, or with another batch size."""
 
     program: str
     option: str
@@ -88,12 +91,12 @@ class Variant:
 
     @property
     def is_plain(self) -> bool:
-        """Whether this is the program before any change."""
+        """Whether this is the unchanged program."""
         return (self.option, self.batch) == ("-", "-")
 
     @property
     def is_loaded(self) -> bool:
-        """Whether a loader's workers may make the batches of this program."""
+        """Whether a loader's workers can make the batches of this program."""
         return self.program.startswith("input_")
 
     @property
@@ -102,14 +105,14 @@ class Variant:
         return self.is_loaded and self.option != "input_ready"
 
     def steps(self) -> Steps:
-        """The steps, begun."""
+        """Start the program and return its steps."""
         entry = {**PROGRAMS, **NETWORKS, **HELD_OUT}[self.program]
         batch = {} if self.batch == "-" else {"batch": int(self.batch)}
         option = None if self.option == "-" else self.option
         return entry.steps(option, **{**entry.settings, **batch})
 
     def row(self) -> dict[str, Any]:
-        """What pairs.json says of it, before anything is measured."""
+        """The variant's row in pairs.json, before anything is measured."""
         row: dict[str, Any] = {
             "program": self.program,
             "option": self.option,
@@ -121,7 +124,7 @@ class Variant:
         return row
 
     def path(self, kind: str, folder: Path) -> Path:
-        """Where a trace of this kind of profile goes."""
+        """Return the path of a trace of this kind of profile."""
         parts = [self.program]
         parts += [] if self.option == "-" else [self.option]
         parts += [] if self.batch == "-" else [f"b{self.batch}"]
@@ -135,7 +138,7 @@ def say(row: dict[str, Any]) -> None:
 
 
 def measure(variants: list[Variant], takes: str, folder: Path) -> None:
-    """Time every variant, then record them; with `all`, time them again after that."""
+    """Time every variant, then record each; with `all`, time each again afterwards."""
     measured = []
     for variant in variants:
         row = variant.row() | {"takes": takes}
@@ -164,7 +167,7 @@ def measure(variants: list[Variant], takes: str, folder: Path) -> None:
 
 
 def main() -> None:
-    """Run the program once told to go on."""
+    """Wait for a line of input, then run the program."""
     name, options, batches, takes, out = sys.argv[1:]
     if name in NETWORKS:
         import torchvision  # noqa: F401, PLC0415 - before the clock runs

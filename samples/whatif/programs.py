@@ -1,7 +1,7 @@
-"""Programs, each with changes that can really be made to it: the same work, before and after.
+"""Define programs, each with real changes: the same work, before and after.
 
-A program is a function of options; each call yields at the end of a step. An option is a word that
-`tracelens whatif` knows, without its value where the program has one only.
+A program is a function of options; it yields at the end of each step. An option is a word that
+`tracelens whatif` knows, without its value if the program has only one.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from torch.utils.data import DataLoader, Dataset
 ON_GPU = torch.cuda.is_available()
 DEVICE = torch.device("cuda" if ON_GPU else "cpu")
 SMALL = 1 if ON_GPU else 8
-"""Sizes are divided by this where there is no GPU, to try the script."""
+"""Divisor of sizes on a machine without a GPU, to try the script."""
 Steps = Generator[None, None, None]
 
 
@@ -32,7 +32,7 @@ class Program:
     steps: Callable[..., Steps]
     changes: dict[str, str]
     batches: tuple[int, ...] = ()
-    """Batch sizes: the first two are captured, the third is what is predicted."""
+    """Batch sizes: the first two are captured, the third is predicted."""
     settings: dict[str, Any] = field(default_factory=dict)
 
 
@@ -42,7 +42,7 @@ PROGRAMS: dict[str, Program] = {}
 def program(
     name: str, changes: dict[str, str], batches: tuple[int, ...] = (), **settings: Any
 ) -> Callable[[Callable[..., Steps]], Callable[..., Steps]]:
-    """Enter a program of these settings into the table."""
+    """Register a program with these settings."""
 
     def enter(steps: Callable[..., Steps]) -> Callable[..., Steps]:
         PROGRAMS[name] = Program(name, steps, changes, batches, settings)
@@ -52,7 +52,7 @@ def program(
 
 
 def loop(step: Callable[[], object], option: str | None) -> Steps:
-    """The step again and again; as one CUDA graph where that is the option."""
+    """Repeat the step, as one CUDA graph if that is the option."""
     if option == "cuda_graph" and ON_GPU:
         side = torch.cuda.Stream()
         side.wait_stream(torch.cuda.current_stream())
@@ -78,7 +78,7 @@ class Attention(nn.Module):
         self.mixed, self.out = nn.Linear(width, 3 * width), nn.Linear(width, width)
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
-        """Attend to all tokens before."""
+        """Attend to all previous tokens."""
         n, length, width = x.shape
         parts = self.mixed(x).view(n, length, 3, self.heads, width // self.heads)
         query, key, value = parts.permute(2, 0, 3, 1, 4)
@@ -103,7 +103,7 @@ class Block(nn.Module):
         )
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
-        """Attention and a small network, each added to its input."""
+        """Apply attention and a small network, each added to its input."""
         x = x + self.attention(self.first(x))
         return x + self.mlp(self.second(x))
 
@@ -122,12 +122,12 @@ class Residual(nn.Module):
         )
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
-        """The sum, without what is negative."""
+        """Apply the convolutions, add the input, and apply ReLU."""
         return functional.relu(x + self.body(x))
 
 
 def optimizer_of(net: nn.Module, option: str | None, kind: str) -> torch.optim.Optimizer:
-    """Adam or SGD, parameter by parameter, or fused."""
+    """Return Adam or SGD, parameter by parameter or fused."""
     fused = {"fused": True} if option == "fused_optimizer" and ON_GPU else {"foreach": False}
     if kind == "sgd":
         return torch.optim.SGD(net.parameters(), lr=1e-4, momentum=0.9, **fused)
@@ -137,7 +137,7 @@ def optimizer_of(net: nn.Module, option: str | None, kind: str) -> torch.optim.O
 
 
 def maybe_compiled(net: nn.Module, option: str | None) -> Any:
-    """The network, compiled where that is the option."""
+    """Compile the network if that is the option."""
     return torch.compile(net) if option == "compile" else net
 
 
@@ -147,7 +147,7 @@ _GPT = {"fused_optimizer": "fused_optimizer", "sdpa": "sdpa", "compile": "compil
 @program("gpt_train_small", {**_GPT, "cuda_graph": "cuda_graph"}, size=(4, 8, 128, 256, 8))
 @program("gpt_train", _GPT, size=(6, 8, 512, 512, 8))
 def gpt_train(option: str | None, size: tuple[int, ...]) -> Steps:
-    """A transformer that is trained, its attention written out, AdamW parameter by parameter."""
+    """Train a transformer with attention written out, AdamW parameter by parameter."""
     depth, batch, length, width, heads = size
     width, batch = width // SMALL, batch // min(SMALL, 2)
     net = nn.Sequential(*(Block(width, heads, fused=option == "sdpa") for _ in range(depth)))
@@ -171,7 +171,7 @@ _INFER = {"cuda_graph": "cuda_graph", "sdpa": "sdpa", "compile": "compile"}
 @program("vit_infer", _INFER, batches=(8, 16, 32), size=(8, 16, 196, 384, 6))
 @program("vit_infer_large", {"sdpa": "sdpa", "compile": "compile"}, size=(8, 64, 512, 768, 12))
 def transformer_infer(option: str | None, size: tuple[int, ...], batch: int | None = None) -> Steps:
-    """A transformer without gradients."""
+    """Run a transformer without gradients."""
     depth, default, length, width, heads = size
     n = batch or default
     width = width // (2 if SMALL > 1 else 1)
@@ -200,7 +200,7 @@ _CONV = {"channels_last": "channels_last", "compile": "compile"}
     size=(8, 128, 128, 28),
 )
 def conv_infer(option: str | None, size: tuple[int, ...], batch: int | None = None) -> Steps:
-    """Residual blocks of convolutions without gradients, float16."""
+    """Run residual blocks of convolutions in float16 without gradients."""
     depth, default, channels, side = size
     n = (batch or default) // SMALL
     dtype = torch.float16 if ON_GPU else torch.float32
@@ -221,7 +221,7 @@ def conv_infer(option: str | None, size: tuple[int, ...], batch: int | None = No
 @program("conv_train", {**_CONV, "fused_optimizer": "fused_optimizer"}, size=(8, 32, 64, 28))
 @program("conv_train_large", {"channels_last": "channels_last"}, size=(6, 128, 128, 28))
 def conv_train(option: str | None, size: tuple[int, ...]) -> Steps:
-    """Residual blocks that are trained in mixed precision with SGD."""
+    """Train residual blocks in mixed precision with SGD."""
     depth, batch, channels, side = size
     net = nn.Sequential(*(Residual(channels) for _ in range(depth))).to(DEVICE)
     x = torch.randn(batch // SMALL, channels, side, side, device=DEVICE)
@@ -260,7 +260,7 @@ def mlp(width: int, depth: int) -> nn.Sequential:
     size=(2048, 6, 1024),
 )
 def mlp_train(option: str | None, size: tuple[int, ...], batch: int | None = None) -> Steps:
-    """Linear layers that are trained with AdamW, parameter by parameter."""
+    """Train linear layers with AdamW, parameter by parameter."""
     width, depth, default = size
     net = mlp(width // SMALL, depth)
     optimizer = optimizer_of(net, option, "adam")
@@ -287,7 +287,7 @@ _COPY = {"pinned": "pinned", "dtype": "dtype=bf16"}
 )
 @program("copy_deep", _COPY, size=(4096, 1024, 40), dtype=torch.float32)
 def copy(option: str | None, size: tuple[int, ...], dtype: torch.dtype) -> Steps:
-    """A batch from the host's memory to the device in every step, and layers on it."""
+    """Copy a batch from host to device in every step, and run layers on it."""
     rows, width, depth = size
     net = mlp(width // SMALL, depth)
     batches = [torch.rand(rows // SMALL, width // SMALL, dtype=dtype) for _ in range(4)]
@@ -308,7 +308,7 @@ def copy(option: str | None, size: tuple[int, ...], dtype: torch.dtype) -> Steps
 def chain(
     option: str | None, wait: Callable[[torch.Tensor], object], depth: int, width: int
 ) -> Steps:
-    """Layers, after each of which the host waits, unless it need not."""
+    """Run layers and synchronize after each, unless told otherwise."""
     net = mlp(width // SMALL, depth)
     x = torch.randn(512 // SMALL, width // SMALL, device=DEVICE)
 
@@ -328,7 +328,7 @@ _SYNC = {"no_sync": "no_sync"}
 
 @program("sync_item", _SYNC, size=(20, 1024))
 def sync_item(option: str | None, size: tuple[int, int]) -> Steps:
-    """A number of each layer is read back."""
+    """Read a number of each layer back."""
     if option != "no_sync":
         return chain(option, lambda y: y[0, 0].item(), *size)
     return chain(option, lambda _: None, *size)
@@ -336,7 +336,7 @@ def sync_item(option: str | None, size: tuple[int, int]) -> Steps:
 
 @program("sync_device", _SYNC, size=(20, 2048))
 def sync_device(option: str | None, size: tuple[int, int]) -> Steps:
-    """The device is waited for after each layer."""
+    """Synchronize the device after each layer."""
     wait = torch.cuda.synchronize if ON_GPU else (lambda: None)
     return chain(option, lambda _: wait(), *size)
 
@@ -344,7 +344,7 @@ def sync_device(option: str | None, size: tuple[int, int]) -> Steps:
 @program("sync_loss", _SYNC, size=(2048, 6, 1024))
 @program("sync_loss_narrow", _SYNC, size=(512, 20, 64))
 def sync_loss(option: str | None, size: tuple[int, ...]) -> Steps:
-    """Training that reads its loss in each step."""
+    """Train, and read the loss in each step."""
     width, depth, batch = size
     net = mlp(width // SMALL, depth)
     optimizer = torch.optim.SGD(net.parameters(), lr=1e-4)
@@ -365,7 +365,7 @@ PICTURE = zlib.compress(torch.randint(0, 32, (1 << 20,), dtype=torch.uint8).nump
 
 
 class Pictures(Dataset[torch.Tensor]):
-    """Pictures that are decoded when they are asked for, so many times each."""
+    """Pictures that are decoded when read, several times each."""
 
     def __init__(self, rounds: int, width: int) -> None:
         self.rounds, self.width = rounds, width
@@ -394,7 +394,7 @@ _LOADER = {"input_ready": "input_ready"}
     "input_three", {**_LOADER, "workers": "workers=3:6"}, n_workers=3, rounds=3, batch=16, after=6
 )
 def loader(option: str | None, n_workers: int, rounds: int, batch: int, after: int) -> Steps:
-    """Training on pictures that a DataLoader decodes."""
+    """Train on pictures that a DataLoader decodes."""
     width = 1024 // SMALL
     net = mlp(width, 4)
     optimizer = torch.optim.SGD(net.parameters(), lr=1e-4)
@@ -427,7 +427,7 @@ _SPIN = {"faster": "faster spin_kernel by 2"}
 @program("spin_hidden", _SPIN, n=4, beside=0, host_ms=1.0)
 @program("spin_mixed", _SPIN, n=12, beside=1, host_ms=0.3)
 def spin(option: str | None, n: int, beside: int, host_ms: float) -> Steps:
-    """Kernels that take a known time, with products on the same stream and work of the host."""
+    """Run kernels of a known duration, with matrix products and host work between them."""
     cycles = CYCLES // 2 if option == "faster" else CYCLES
     x = torch.randn(2048 // SMALL, 2048 // SMALL, device=DEVICE)
 
@@ -451,7 +451,7 @@ def spin(option: str | None, n: int, beside: int, host_ms: float) -> Steps:
 def repeat(option: str | None, rows: int, n: int, between: int) -> Steps:
     """Sum over rows several times after each layer.
 
-    Half of the sums can go; both devices do half as much then.
+    The change removes half of the sums on both devices.
     """
     x = torch.randn(rows // SMALL, 1024 // SMALL, device=DEVICE)
     net = mlp(1024 // SMALL, between)

@@ -1,11 +1,11 @@
 """Take all pairs of programs before and after a change.
 
-    python samples/whatif/run.py --out DIR [--part 1/2] [--seconds 450] [--only WORD]
+python samples/whatif/run.py --out DIR [--part 1/2] [--seconds 450] [--only WORD]
 
-Every program runs in a process that records traces and is timed before and after, and in one that
-is timed before and after each change and records nothing until then; one process at a time, while
-the next ones import torch. What is compiled is compiled first, all at once, into PyTorch's cache.
-See README.md beside this file.
+Every program runs in two processes. One records traces and is timed before and after that. The
+other is timed before and after each change, and records nothing until then. One process measures at
+a time, while the next ones import torch. What needs compiling is compiled first, all at once, into
+PyTorch's cache. See README.md beside this file.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ LIMIT_S = 60
 WARM_LIMIT_S = 60
 LARGEST_FILE = 15 << 20
 LARGEST_CAPTURE = 2 << 20
-"""A capture that is larger stays where it was taken."""
+"""Largest capture that is bundled; larger ones stay where they were taken."""
 
 
 @dataclass
@@ -66,7 +66,7 @@ class Job:
         )
 
     def finish(self, limit_s: float) -> list[dict[str, Any]]:
-        """Let the process go on and return what it found of each variant, and its error."""
+        """Let the process go on; return its results per variant, and its error."""
         assert self.process is not None
         began, error, said = time.monotonic(), None, ""
         try:
@@ -85,7 +85,7 @@ class Job:
 
 
 def jobs(only: str, part: tuple[int, int], tables: list[str]) -> list[Job]:
-    """All processes, program by program, of every so manieth program; those that compile last."""
+    """List the processes of one part of the programs; those that compile come last."""
     chosen = []
     programs = [
         (name, one)
@@ -107,12 +107,12 @@ def jobs(only: str, part: tuple[int, int], tables: list[str]) -> list[Job]:
 
 
 def is_compiled(job: Job) -> bool:
-    """Whether a process compiles what it runs."""
+    """Return whether a process compiles what it runs."""
     return "compile" in job.words[1].split("+") or job.words[0].endswith("_compiled")
 
 
 def warm(waiting: list[Job], scratch: Path) -> None:
-    """Compile everything once, at once."""
+    """Compile everything once, side by side."""
     unique = {}
     for job in waiting:
         if is_compiled(job):
@@ -134,7 +134,7 @@ def warm(waiting: list[Job], scratch: Path) -> None:
 
 
 def pack(path: Path) -> None:
-    """Compress a trace, without the machine's name and folders."""
+    """Compress a trace without the machine's name and folders."""
     text = path.read_text().replace(str(path.parent) + "/", "")
     text = re.sub(r'"/[^"\n]*?/(?:site-packages|dist-packages|lib/python[\d.]+)/', '"', text)
     text = re.sub(r'"host_name": "[^"]*"', '"host_name": "host"', text)
@@ -146,7 +146,7 @@ def pack(path: Path) -> None:
 
 
 def versions() -> dict[str, str]:
-    """The machine and the software, without its name."""
+    """Return the kind of machine and the software versions, without the machine's name."""
     import torch  # noqa: PLC0415 - only once
 
     found = {"python": platform.python_version(), "torch": torch.__version__}
@@ -176,7 +176,7 @@ def bundle(scratch: Path, out: Path) -> None:
 
 
 def take(waiting: list[Job], scratch: Path, out: Path, until: float) -> None:
-    """Run the processes one after the other while there is time; write pairs.json after each."""
+    """Run the processes in turn while there is time; pairs.json is written after each."""
     report: dict[str, Any] = {"versions": versions(), "runs": []}
     warm(waiting, scratch)
     print("compiled", round(time.monotonic()), flush=True)

@@ -1,4 +1,4 @@
-"""Take out of a trace of torch.profiler what tracelens does not read, so that it takes less room.
+"""Remove what tracelens does not read from a torch.profiler trace, to make it smaller.
 
 `python samples/whatif/trim.py FILE.json.gz…` rewrites the files.
 """
@@ -19,7 +19,7 @@ _BREAK = re.compile(r"\s*\n\s*")
 
 
 def trimmed(text: str) -> str:
-    """Return the trace without flows, unread numbers of events, and indentation."""
+    """Return the trace without flows, unread event numbers, and indentation."""
     text = _UNREAD.sub("", _FLOW.sub("", text))
     return _BREAK.sub("\n", _COMMA_AT_END.sub(r"\1", text))
 

@@ -1,8 +1,8 @@
 """Fit what nsys adds to an API call on half of the programs; judge it on the other half.
 
-`fit.py FOLDER [CAPTURES]` prints the costs that fit best, the width of the range that holds nine in
-ten captures of that half, and the errors of both halves. FOLDER has turns.json, CAPTURES, if they
-lie elsewhere, a file PROGRAM.sqlite of each program.
+`fit.py FOLDER [CAPTURES]` prints the costs that fit best, the width of the range that holds nine of
+ten captures of the fitted half, and the errors of both halves. FOLDER holds turns.json. CAPTURES,
+by default the same folder, holds a file PROGRAM.sqlite per program.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ _OTHERS = [CallCost(200, beside) for beside in (500, 1e3, 1.5e3, 2e3)]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Replayed:
-    """A capture with its replay; `scale` is from replayed to recorded time."""
+    """A capture with its replay; `scale` is recorded over replayed time."""
 
     case: Case
     replay: Replay
@@ -50,7 +50,7 @@ class Replayed:
     slowness: float
 
     def missed(self, costs: Costs) -> tuple[float, float]:
-        """The error of the step, and over the expected error of a step."""
+        """Return the step's error, relative to the measurement and to the expected error."""
         of_host = costs.times(self.slowness) if costs != NO_COSTS else costs
         steps = [steady_step_ns(self.replay, w) for w in weights_of_scenarios(self.replay, of_host)]
         apart = abs(steps[0] * self.scale - self.case.step_ns)
@@ -58,7 +58,7 @@ class Replayed:
 
 
 def replayed(cases: list[Case]) -> list[Replayed]:
-    """Every capture."""
+    """Replay every capture."""
     rows = []
     for case in cases:
         trace = tl.collect(case.path)
@@ -74,7 +74,7 @@ def _ninth(values: list[float]) -> float:
 
 
 def said(rows: list[Replayed], costs: Costs, width: float) -> str:
-    """The cells of a table's row."""
+    """Write the cells of a table's row."""
     errors, widths = zip(*(row.missed(costs) for row in rows), strict=True)
     held = sum(needed <= width for needed in widths) / len(rows)
     median = statistics.median(errors)

@@ -69,7 +69,7 @@ NAMES = (
 
 
 class Programs:
-    """The programs of one process, begun, and what is asked of them."""
+    """The programs of one process, and what can be asked of each."""
 
     def __init__(self) -> None:
         import torch  # noqa: PLC0415 - not in the process that only says whose turn it is
@@ -85,7 +85,7 @@ class Programs:
         self.running: dict[str, Any] = {}
 
     def build(self, name: str) -> None:
-        """Begin a program, and let it warm up."""
+        """Build a program, and let it warm up."""
         if name in OWN:
             self.running[name] = getattr(self, name)()
         else:
@@ -96,7 +96,7 @@ class Programs:
             pass
 
     def time(self, name: str) -> list[float]:
-        """The mean time of a step in ms, in each of several blocks of steps."""
+        """Time blocks of steps; returns each block's mean step in ms."""
         if name.startswith("input"):
             return [self._block_ms(name, CYCLE)]
         once = max(self._block_ms(name, 3), 1e-3)
@@ -114,7 +114,7 @@ class Programs:
             self.torch.cuda.cudart().cudaProfilerStop()
 
     def record(self, name: str) -> list[float]:
-        """The mean time of the steps that are marked for the recording, in ms."""
+        """Record some steps, marked for the recording; returns their mean time in ms."""
         for _ in islice(self.running[name], N_SETTLE):
             pass
         self._synchronize()
@@ -124,22 +124,22 @@ class Programs:
         return [took]
 
     def calls(self) -> Any:
-        """Kernels that do next to nothing."""
+        """Launch kernels that do next to nothing."""
         x = self.torch.zeros(16, device=self.device)
         return self._repeated(lambda: x.add_(1), 300)
 
     def events(self) -> Any:
-        """Events that are recorded."""
+        """Record CUDA events."""
         event = self.torch.cuda.Event() if self.is_on_gpu else None
         return self._repeated(lambda: event and event.record(), 300)
 
     def copies(self) -> Any:
-        """Copies of 64 bytes."""
+        """Copy 64 bytes at a time."""
         x, y = (self.torch.zeros(16, device=self.device) for _ in range(2))
         return self._repeated(lambda: x.copy_(y), 200)
 
     def marks(self) -> Any:
-        """NVTX ranges, one in the other by twos."""
+        """Push and pop pairs of nested NVTX ranges."""
 
         def two() -> None:
             self._push("outer")
@@ -182,7 +182,7 @@ class Programs:
 
 
 def work(address: str) -> None:
-    """Do what the process at the address asks for, until it has nothing more."""
+    """Serve requests of the process at this address until it closes the connection."""
     programs = Programs()
     with Client(address, authkey=KEY) as asker:
         while True:
@@ -198,7 +198,10 @@ def work(address: str) -> None:
 
 
 def asked(worker: Connection, what: str, name: str) -> Any:
-    """The worker's answer: times, or None; raises RuntimeError where it failed."""
+    """Ask a worker, and return its answer: times, or None.
+
+    Raises RuntimeError if the worker failed.
+    """
     worker.send((what, name))
     answer = worker.recv()
     if isinstance(answer, str):
@@ -207,7 +210,7 @@ def asked(worker: Connection, what: str, name: str) -> Any:
 
 
 def take(bare: Connection, recorder: Connection, names: list[str], until: float) -> dict[str, Any]:
-    """Times of every program: bare, under the recorder outside of its range, and inside of it."""
+    """Time every program: bare, and under the recorder outside and inside of its range."""
     times: dict[str, Any] = {}
     for name in names:
         if time.monotonic() > until:

@@ -62,7 +62,10 @@ class Managed:
 
 
 def step(memory: Managed, number: int, *, ahead: bool) -> float:
-    """Fill, double twice and sum; with pages moved ahead, or as they are touched."""
+    """Fill the buffer, double it twice and sum it.
+
+    With `ahead`, its pages are prefetched before each access.
+    """
     torch.cuda.nvtx.range_push(f"step {number}")
     memory.on_host.fill(number)
     if ahead:
