@@ -8,7 +8,7 @@ from tests.cases import make_trace
 from tracelens.report import build_report
 from tracelens.views.answer_block import BarPart, answer_block
 from tracelens.views.page import to_html
-from tracelens.views.palette import WORKS, class_of
+from tracelens.views.palette import WORKS
 
 STEPS = [{"step": at, "start_ns": 1_000_000 * at, "duration_ns": 1_000_000} for at in range(3)]
 KERNELS = [
@@ -26,9 +26,9 @@ def report_of_steps() -> object:
 def test_a_bar_covers_the_step_and_work_differs_from_waiting() -> None:
     block = answer_block(report_of_steps())  # type: ignore[arg-type]
     (bar,) = block.bars
-    assert bar.parts[0] == BarPart("compute", 90, 0.0, 90.0, class_of(WORKS["compute"]))
+    assert bar.parts[0] == BarPart("compute", 90, 0.0, 90.0, WORKS["compute"])
     assert sum(part.percent for part in bar.parts) == 100
-    assert not {part.colour for part in bar.parts[1:]} & {*map(class_of, WORKS.values())}
+    assert not {part.colour for part in bar.parts[1:]} & {*WORKS.values()}
     ends = [part.begin + part.width for part in bar.parts]
     assert [round(part.begin, 2) for part in bar.parts[1:]] == [round(end, 2) for end in ends[:-1]]
     assert round(ends[-1], 1) == 100.0

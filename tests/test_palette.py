@@ -8,16 +8,16 @@ import pytest
 from tracelens.schemas.device import PRIMITIVES
 from tracelens.schemas.host import CAUSES
 from tracelens.views.charts import _color
+from tracelens.views.page import colour_rules
 from tracelens.views.palette import (
     COLORS,
     COOL,
     PALE,
+    PART_COLORS,
     PARTS,
     WAITS,
     WORKS,
-    part_color,
     role_colors,
-    style,
 )
 
 WHITE, DARK = (255, 255, 255), (0x14, 0x18, 0x1D)
@@ -66,14 +66,14 @@ def test_what_the_host_runs_has_no_colour_of_a_part() -> None:
 
 
 def test_a_part_of_the_answer_is_coloured_as_in_charts() -> None:
-    assert part_color("launches", "wait") == COLORS["idle: launch"] == WAITS["launch"]
-    assert part_color("copies", "work") == COLORS["exposed copy"]
-    assert f"fill: {WAITS['input']};" in style()
+    assert PART_COLORS["launches"] == COLORS["idle: launch"] == WAITS["launch"]
+    assert PART_COLORS["copies"] == COLORS["exposed copy"]
+    assert f"fill: {WAITS['input']};" in colour_rules()
 
 
 def test_a_role_has_one_colour_in_lists_of_calls_and_in_charts() -> None:
     roles = ["dispatcher", "aten_native", "vendor_glue", "autograd"]
-    rules = style()
+    rules = colour_rules()
     for role, color in role_colors(roles).items():
         assert f".stack .{role} {{ border-color: {color}; }}" in rules
     encoding: Any = _color("role", roles).to_dict()

@@ -19,7 +19,7 @@ from tracelens.derive.time.timeline import (
     median_and_longest,
 )
 from tracelens.trace import Trace
-from tracelens.views.timeline_views import timeline_note
+from tracelens.views.bar_views import timeline_note
 
 SAMPLES = Path(__file__).parents[1] / "samples"
 

@@ -77,7 +77,7 @@ DATA_MUTANTS = (
     ),
     Mutant(
         "loading takes three times as long as the next use",
-        "tracelens/derive/time/idle.py",
+        "tracelens/derive/time/launch_causes.py",
         "_MUCH_LONGER = 3",
         "_MUCH_LONGER = 4",
         "idle",

@@ -163,7 +163,7 @@ PROGRAM_MUTANTS = (
     Mutant(
         "attack: a timeline deeper than can be drawn",
         "tracelens/derive/time/timeline.py",
-        "shallow = _without_deepest(bars, most)",
+        "shallow = without_deepest(bars, most)",
         "shallow = bars",
         "timeline",
     ),

@@ -11,7 +11,7 @@ import polars as pl
 from tracelens.analyses import ANALYSES
 from tracelens.analyses.analysis import Parallel
 from tracelens.derive.time.breakdown import Breakdown
-from tracelens.derive.time.model import merge_breakdowns, time_model
+from tracelens.derive.time.model import merge_models, time_model
 from tracelens.derive.time.program_phases import awaited_from, give_awaited
 from tracelens.errors import MissingTableError, UsageError
 from tracelens.jobs.job import Engine
@@ -55,7 +55,7 @@ def ask_ranks(trace: Trace, names: Sequence[str], engine: Engine) -> Mapping[str
     ordered = [answers[rank] for rank in trace.manifest.ranks]
     parts = [breakdown for _, breakdown in ordered if breakdown is not None]
     if parts:
-        merge_breakdowns(trace, parts)
+        merge_models(trace, parts)
     frames_by_name = {
         name: [frames[name] for frames, _ in ordered if name in frames] for name in by_rank
     }

@@ -6,12 +6,12 @@ from itertools import accumulate
 from tracelens.answers.answer import Answer, Bar
 from tracelens.report import Report
 from tracelens.views.answer_text import after_head, after_text
-from tracelens.views.palette import class_of, part_color
+from tracelens.views.palette import KIND_COLORS, PART_COLORS
 
 
 @dataclass(frozen=True, slots=True)
 class BarPart:
-    """A part of a drawn bar: begin and width in percent of the longest bar; its colour class."""
+    """A part of a drawn bar: begin and width in percent of the longest bar; its colour."""
 
     label: str
     percent: int
@@ -68,7 +68,7 @@ def _drawn(bar: Bar) -> DrawnBar:
                 percent,
                 round(begin * scale, 3),
                 round(part.share * scale, 3),
-                class_of(part_color(part.label, part.kind)),
+                PART_COLORS.get(part.label, KIND_COLORS[part.kind]),
             )
             for part, percent, begin in parts
         ),

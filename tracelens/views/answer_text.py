@@ -13,7 +13,7 @@ from rich.text import Text
 
 from tracelens.answers.answer import REST, WAIT, WORK, Answer, Bar, Change, Part
 from tracelens.answers.words import duration, span_text
-from tracelens.views.palette import part_color
+from tracelens.views.palette import KIND_COLORS, PART_COLORS
 from tracelens.views.values import ELLIPSIS, printable
 
 WIDTH, MOST_LINES = 80, 25
@@ -136,7 +136,8 @@ def _looks(parts: Iterable[Part]) -> dict[str, tuple[str, str]]:
             n_used = used[part.kind]
             used[part.kind] += 1
             glyphs = _GLYPHS[part.kind]
-            looks[part.label] = glyphs[n_used % len(glyphs)], part_color(part.label, part.kind)
+            colour = PART_COLORS.get(part.label, KIND_COLORS[part.kind])
+            looks[part.label] = glyphs[n_used % len(glyphs)], colour
     return looks
 
 

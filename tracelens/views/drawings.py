@@ -1,44 +1,25 @@
 """Drawings of events for the page: a step's timeline, kernel time as an icicle, stacks by frame."""
 
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
-
-import polars as pl
 
 from tracelens.derive.layers.icicle import kernel_paths
 from tracelens.derive.rank_ranges import list_ranks
 from tracelens.derive.stacks.stack_listing import first_hits, pair_stacks, side_by_side
 from tracelens.derive.time.rank_steps import HeatMap, heat_map, ranks_to_draw
 from tracelens.derive.time.time_parts import TimeModel
-from tracelens.derive.time.timeline import Timeline, draw_timelines, ranks_alone, steps_to_draw
+from tracelens.derive.time.timeline import draw_timelines, ranks_alone, steps_to_draw
 from tracelens.report import Report
 from tracelens.schemas.results.replay import CRITICAL_PATH
 from tracelens.trace import Trace
-from tracelens.views.embedding import packed, packed_bars
+from tracelens.views.bar_views import View, icicle_view, overviews, timeline_view
 from tracelens.views.palette import COLORS
-from tracelens.views.timeline_views import (
-    overviews,
-    shown_bars,
-    timeline_note,
-    view_names,
-)
-from tracelens.views.values import quantity
 
 _MOST_STACKS = 8
 
 
 @dataclass(frozen=True, slots=True)
-class View:
-    """One picture of a drawing: the words to choose it by, its caption, and packed data."""
-
-    rank: str
-    step: str
-    data: str
-
-
-@dataclass(frozen=True, slots=True)
-class Drawn:
+class Drawing:
     """A drawing: the name of its section, its title, its caption, and its views.
 
     One view is shown at a time.
@@ -48,60 +29,45 @@ class Drawn:
     title: str
     notes: list[str]
     views: list[View]
-    overviews: dict[str, str] = field(default_factory=dict)
-    """All steps of a rank, packed, by the words that its views are chosen by."""
+    overviews: dict[str, dict[str, Any]] = field(default_factory=dict)
+    """All steps of a rank, by the words that its views are chosen by."""
 
 
-def draw_events(report: Report, model: TimeModel) -> Iterator[Drawn]:
+def draw_events(report: Report, model: TimeModel) -> list[Drawing]:
     """Draw heat maps of several ranks, the timeline and the icicle, from the trace's model.
 
     None are drawn where sections were asked for.
     """
     if report.is_asked:
-        return
-    several = len(report.trace.manifest.ranks) > 1
-    heat = heat_map(model) if several else None
-    together = ranks_to_draw(model) if several else []
+        return []
+    n_ranks = len(report.trace.manifest.ranks)
+    heat = heat_map(model) if n_ranks > 1 else None
+    together = ranks_to_draw(model) if n_ranks > 1 else []
     ranks = ranks_alone(model, together)
     path = report.frames.get("critical_path", CRITICAL_PATH.empty())
     alone = {rank: steps_to_draw(model, rank, path) for rank in ranks}
     timelines = [*draw_timelines(model, together, alone)]
     paths = {rank: kernel_paths(report.trace, rank) for rank in ranks}
-    if heat is not None:
-        yield _heat(heat)
+    drawings = [] if heat is None else [_heat(heat)]
     if timelines:
-        yield _timeline(report, model, timelines, ranks, path)
-    icicles = [_icicle(rank, found) for rank, found in paths.items() if found["duration_ns"].sum()]
+        notes = []
+        if 1 < n_ranks > len(ranks):
+            notes.append(f"The page has timelines of {list_ranks(ranks)}, of {n_ranks} ranks.")
+        views = [timeline_view(timeline, path) for timeline in timelines]
+        steps = overviews(report, model, timelines)
+        drawings.append(Drawing("timeline", "What ran when?", notes, views, steps))
+    icicles = [
+        icicle_view(rank, of_rank)
+        for rank, of_rank in paths.items()
+        if of_rank["duration_ns"].sum()
+    ]
     if icicles:
-        yield Drawn("icicle", "Which layers, ops and kernels make up the time?", [], icicles)
+        title = "Which layers, ops and kernels make up the time?"
+        drawings.append(Drawing("icicle", title, [], icicles))
+    return drawings
 
 
-def _timeline(
-    report: Report,
-    model: TimeModel,
-    timelines: list[Timeline],
-    ranks: list[int],
-    path: pl.DataFrame,
-) -> Drawn:
-    """Draw steps of the `ranks` that can be chosen, with the stretches of the critical `path`."""
-    n_ranks = len(report.trace.manifest.ranks)
-    notes = []
-    if 1 < n_ranks > len(ranks):
-        notes.append(f"The page has timelines of {list_ranks(ranks)}, of {n_ranks} ranks.")
-    steps = overviews(report, model, timelines)
-    drawn = [
-        (view_names(one), shown_bars(one, path), one.drawn_step.duration_ns, timeline_note(one))
-        for one in timelines
-    ]
-    packed_steps = {name: packed(data) for name, data in steps.items()}
-    views = [
-        View(*names, packed_bars("timeline", frame, length, note))
-        for names, frame, length, note in drawn
-    ]
-    return Drawn("timeline", "What ran when?", notes, views, packed_steps)
-
-
-def _heat(heat: HeatMap) -> Drawn:
+def _heat(heat: HeatMap) -> Drawing:
     notes = [
         "Rows are ranks, columns steps. Waiting is for other ranks, while nothing is computed."
     ]
@@ -119,22 +85,12 @@ def _heat(heat: HeatMap) -> Drawn:
         "columns": columns,
         "colors": colors,
     }
-    return Drawn(
+    return Drawing(
         "ranks_by_step",
         "Which ranks wait, compute or idle in which step?",
         notes,
-        [View("", "", packed(data))],
+        [View("", "", data)],
     )
-
-
-def _icicle(rank: int, paths: pl.DataFrame) -> View:
-    """Draw the kernel time of a rank by path."""
-    total = int(paths["duration_ns"].sum())
-    note = (
-        f"Kernel time of rank {rank}, {quantity(total, 'ns')} in all: by phase, layer, op and"
-        " kernel, as launched."
-    )
-    return View(f"rank {rank}", "", packed_bars("icicle", paths, total, note))
 
 
 def list_stacks(report: Report) -> list[dict[str, Any]]:

@@ -7,7 +7,7 @@ element.
 import base64
 import re
 import zlib
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import msgspec
@@ -15,7 +15,9 @@ import polars as pl
 
 from tracelens.report import Section
 from tracelens.storage.table import Table
+from tracelens.views.bar_views import Bars
 from tracelens.views.columns import PROSE, useful
+from tracelens.views.drawings import Drawing
 from tracelens.views.palette import colors_of
 from tracelens.views.values import Shown, printable, shorten_apart, show
 
@@ -56,10 +58,49 @@ def clip(text: str) -> str:
     return printable(text)
 
 
-def packed_bars(kind: str, frame: pl.DataFrame, length: int, note: str) -> str:
-    """Pack the frame's columns, texts as words and places, with a note and the kinds' colours."""
+def embed(
+    drawings: Iterable[Drawing], tables: Sequence[tuple[Section, Sequence[Shown]]]
+) -> tuple[list[dict[str, Any]], dict[str, tuple[str, int]]]:
+    """Pack drawings, and each section's columns, which have these heads.
+
+    Return the drawings as the template takes them, and by a section's name the text with the number
+    of rows in it. All rows are packed where the budget allows, after drawings took what they need.
+    """
+    packed_drawings = [_packed_drawing(drawing) for drawing in drawings]
+    used = sum(len(view["data"]) for drawing in packed_drawings for view in drawing["views"])
+    first_tries = [packed(_table_data(section, heads, MOST_ROWS)) for section, heads in tables]
+    budget = max(BUDGET - used, min(_LEAST, BUDGET))
+    limit = _share([len(text) for text in first_tries], budget)
+    tables_by_name = {}
+    for (section, heads), first_try in zip(tables, first_tries, strict=True):
+        n_rows, part = min(section.frame.height, MOST_ROWS), first_try
+        while len(part) > limit and n_rows > 1:
+            n_rows = max(int(n_rows * min(0.95 * limit / len(part), 0.9)), 1)
+            part = packed(_table_data(section, heads, n_rows))
+        tables_by_name[section.analysis.name] = part, n_rows
+    return packed_drawings, tables_by_name
+
+
+def _packed_drawing(drawing: Drawing) -> dict[str, Any]:
+    views = [
+        {"rank": view.rank, "step": view.step, "data": packed(_picture_data(view.picture))}
+        for view in drawing.views
+    ]
+    return {
+        "name": drawing.name,
+        "title": drawing.title,
+        "notes": drawing.notes,
+        "views": views,
+        "overviews": {whose: packed(steps) for whose, steps in drawing.overviews.items()},
+    }
+
+
+def _picture_data(picture: Bars | dict[str, Any]) -> dict[str, Any]:
+    """Return a picture's columns, texts as words and places, with a note and the kinds' colours."""
+    if not isinstance(picture, Bars):
+        return picture
     columns: dict[str, Any] = {}
-    for series in frame:
+    for series in picture.frame:
         if series.dtype != pl.String:
             columns[series.name] = series.to_list()
             continue
@@ -76,36 +117,13 @@ def packed_bars(kind: str, frame: pl.DataFrame, length: int, note: str) -> str:
             "at": at.to_list(),
         }
     kinds = columns["kind" if "kind" in columns else "primitive"]["words"]
-    return packed(
-        {
-            "kind": kind,
-            "length": length,
-            "note": note,
-            "columns": columns,
-            "colors": colors_of([*dict.fromkeys([*kinds, "module", "op"])]),
-        }
-    )
-
-
-def embed(
-    tables: Sequence[tuple[Section, Sequence[Shown]]], used: int = 0
-) -> list[tuple[str, int]]:
-    """Pack each section's columns, which have these heads; return the text and its number of rows.
-
-    All rows are packed where the budget allows. `used` is the number of its characters that
-    drawings took already.
-    """
-    first_tries = [packed(_table_data(section, heads, MOST_ROWS)) for section, heads in tables]
-    budget = max(BUDGET - used, min(_LEAST, BUDGET))
-    limit = _share([len(text) for text in first_tries], budget)
-    sizes = []
-    for (section, heads), first_try in zip(tables, first_tries, strict=True):
-        n_rows, part = min(section.frame.height, MOST_ROWS), first_try
-        while len(part) > limit and n_rows > 1:
-            n_rows = max(int(n_rows * min(0.95 * limit / len(part), 0.9)), 1)
-            part = packed(_table_data(section, heads, n_rows))
-        sizes.append((part, n_rows))
-    return sizes
+    return {
+        "kind": picture.kind,
+        "length": picture.length,
+        "note": picture.note,
+        "columns": columns,
+        "colors": colors_of([*dict.fromkeys([*kinds, "module", "op"])]),
+    }
 
 
 def _share(sizes: Sequence[int], budget: int) -> int:

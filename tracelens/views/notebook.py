@@ -10,7 +10,6 @@ from pathlib import Path
 
 import polars as pl
 
-from tracelens.answers.answer import Bar
 from tracelens.errors import UsageError, near
 from tracelens.report import Report, Section, build_report
 from tracelens.storage.atomic_write import write_text
@@ -19,7 +18,6 @@ from tracelens.views.answer_block import AnswerBlock, DrawnBar, answer_block
 from tracelens.views.columns import useful
 from tracelens.views.formats import FORMATS
 from tracelens.views.formats.format import Screen
-from tracelens.views.palette import part_color
 from tracelens.views.values import printable, show
 
 _ROWS = 12
@@ -77,7 +75,7 @@ def _answer(block: AnswerBlock) -> str:
     lines = [answer.place, *answer.details, answer.unprofiled]
     parts = [f"<p><b>{_text(answer.sentence)}</b></p>"]
     parts += [f"<p>{_text(line)}</p>" for line in lines if line]
-    parts += [_bar(drawn, bar) for drawn, bar in zip(block.bars, answer.bars, strict=True)]
+    parts += map(_bar, block.bars)
     changes = (
         " ".join(filter(None, (text, after and f"({after})", place)))
         for text, after, place in block.changes
@@ -89,18 +87,17 @@ def _answer(block: AnswerBlock) -> str:
     return "".join(parts)
 
 
-def _bar(drawn: DrawnBar, bar: Bar) -> str:
+def _bar(bar: DrawnBar) -> str:
     """Draw one bar, with its label and the share of each part."""
-    colours = [part_color(part.label, part.kind) for part in bar.parts]
     rects = "".join(
-        f'<rect x="{part.begin}" width="{part.width}" height="8" fill="{colour}"/>'
-        for part, colour in zip(drawn.parts, colours, strict=True)
+        f'<rect x="{part.begin}" width="{part.width}" height="8" fill="{part.colour}"/>'
+        for part in bar.parts
     )
     legend = ", ".join(
-        f'<span style="color:{colour}">■</span> {_text(part.label)} {part.percent} %'
-        for part, colour in zip(drawn.parts, colours, strict=True)
+        f'<span style="color:{part.colour}">■</span> {_text(part.label)} {part.percent} %'
+        for part in bar.parts
     )
-    head = _text(" ".join(filter(None, (drawn.label, drawn.text))))
+    head = _text(" ".join(filter(None, (bar.label, bar.text))))
     size = 'viewBox="0 0 100 8" preserveAspectRatio="none" width="100%" height="16"'
     return f"<p>{head}<br><svg {size}>{rects}</svg><br>{legend}</p>"
 

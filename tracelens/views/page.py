@@ -8,7 +8,7 @@ import base64
 import hashlib
 import re
 import sys
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from importlib.resources import files
 from typing import Any
@@ -16,16 +16,17 @@ from typing import Any
 from jinja2 import Environment, StrictUndefined
 from markupsafe import Markup, escape
 
+from tracelens.answers.answer import WAIT, WORK
 from tracelens.derive.rank_ranges import merge_rows
 from tracelens.derive.time.model import time_model
 from tracelens.report import Report, Section
-from tracelens.views import palette
 from tracelens.views.answer_block import answer_block
 from tracelens.views.card import card
 from tracelens.views.charts import draw
 from tracelens.views.columns import UNANSWERED, ordered
 from tracelens.views.drawings import draw_events, list_stacks
 from tracelens.views.embedding import clip, embed
+from tracelens.views.palette import KIND_COLORS, PARTS, ROLES
 from tracelens.views.step_lanes import step_lanes
 from tracelens.views.values import quantity, show
 from tracelens.views.vega import vega_script
@@ -46,19 +47,21 @@ def to_html(report: Report, rows: int | None = 25) -> str:
     with ThreadPoolExecutor(1) as pool:  # it waits for another process
         bundling = pool.submit(vega_script)
         sections, unanswered = _split(report)
+        heads = [
+            (section, show(section.analysis.result, section.frame, ordered(section), 0))
+            for section in sections
+            if section.frame.height > (section.analysis.name in _IN_CARDS)
+        ]
         model = time_model(report.trace)
-        stacks, drawings = list_stacks(report), [*draw_events(report, model)]
-        parts = _parts(
-            sections,
-            sum(len(view.data) for drawing in drawings for view in drawing.views),
-            model.processes,
-        )
+        stacks = list_stacks(report)
+        drawings, tables = embed(draw_events(report, model), heads)
+        parts = _parts(sections, tables, model.processes)
         block = answer_block(report)
         lanes = step_lanes(report, block.answer)
         traces = [report.trace] if report.base is None else [report.trace, report.base]
         cards = [card(time_model(trace)) for trace in traces]
-        vega, colours = bundling.result(), palette.style()
-    style, script = colours + _file("style.css"), "".join(map(_file, _SCRIPTS))
+        vega = bundling.result()
+    style, script = colour_rules() + _file("style.css"), "".join(map(_file, _SCRIPTS))
     policy = (
         f"default-src 'none'; script-src {_hash(vega)} {_hash(script)}; style-src {_hash(style)}; "
         "base-uri 'none'; form-action 'none'"
@@ -142,6 +145,19 @@ def _unbroken(text: str) -> Markup:
     return Markup(_BEFORE_UNIT.sub("&nbsp;", escape(clip(text))))  # noqa: S704 - escaped
 
 
+def colour_rules() -> str:
+    """Return the style rules with colours: fills, and edges of cards and frames."""
+    colors = sorted({*PARTS.values(), *KIND_COLORS.values()})
+    fills = [f".fill-{color[1:]} {{ fill: {color}; }}" for color in colors]
+    roles = [
+        f".stack .{re.sub('[^a-z_]', '', role)} {{ border-color: {color}; }}"
+        for role, color in ROLES.items()
+    ]
+    cards = [f".card.{part} {{ border-color: {color}; }}" for part, color in PARTS.items()]
+    sides = f":root {{ --works: {KIND_COLORS[WORK]}; --waits: {KIND_COLORS[WAIT]}; }}"
+    return "\n".join([sides, *fills, *roles, *cards, ""])
+
+
 def _file(name: str) -> str:
     return files("tracelens.views").joinpath(name).read_text(encoding="utf-8")
 
@@ -161,19 +177,14 @@ def _hash(code: str) -> str:
     return f"'sha256-{base64.b64encode(hashlib.sha256(code.encode()).digest()).decode()}'"
 
 
-def _parts(sections: list[Section], used: int, processes: list[int]) -> list[dict[str, Any]]:
+def _parts(
+    sections: list[Section], tables: Mapping[str, tuple[str, int]], processes: list[int]
+) -> list[dict[str, Any]]:
     """Prepare each section for the template: notes, cards, charts with titles, and its table.
 
-    A note that an earlier section has is left out. `used` is how many characters of the embedding
-    budget drawings took already. `processes` are the ranks without a device.
+    A note that an earlier section has is left out. `tables` are those of `embed`, `processes` the
+    ranks without a device.
     """
-    tables = [
-        (one, show(one.analysis.result, one.frame, ordered(one), 0))
-        for one in sections
-        if one.frame.height > (one.analysis.name in _IN_CARDS)
-    ]
-    data = ((Markup(text), n_rows) for text, n_rows in embed(tables, used))  # noqa: S704 - base64
-    packed = {id(one): table for (one, _), table in zip(tables, data, strict=True)}
     first = {note: one.analysis.name for one in reversed(sections) for note in one.notes}
     return [
         {
@@ -185,7 +196,7 @@ def _parts(sections: list[Section], used: int, processes: list[int]) -> list[dic
                 (made.title, made.chart.properties(description=made.title).to_dict(validate=False))
                 for made in draw(one)
             ],
-            "table": packed.get(id(one)),
+            "table": tables.get(one.analysis.name),
         }
         for one in sections
     ]

@@ -4,8 +4,6 @@ Work is drawn in cool colours, waiting in warm ones, and everything else in grey
 contrast of at least 3 to white and to the dark page.
 """
 
-import re
-
 from tracelens.answers.answer import REST, WAIT, WORK
 from tracelens.derive.time.bounds import PART_WORDS, PROCESS_WORDS
 from tracelens.schemas.device import LIBRARIES, PRIMITIVES
@@ -46,7 +44,7 @@ _HOST = {
     "other": GREY,
 }
 """Kinds of host activity: neither the device's work nor its waiting."""
-_ROLES = {
+ROLES = {
     "library": _BLUE,
     "runtime": GREY,
     "python": "#b08a00",
@@ -61,7 +59,12 @@ _ROLES = {
     "user": _TEAL,
 }
 """Roles of frames in lists of calls. These show no time, so all colours may be used."""
-_FALLBACK = {WORK: _GREEN, WAIT: "#b97f00", REST: GREY}
+KIND_COLORS = {WORK: _GREEN, WAIT: "#b97f00", REST: GREY}
+"""Colours of an answer's bars by kind of part, for labels that are not among PART_COLORS."""
+PART_COLORS = PARTS | {
+    word: PARTS[part] for words in (PROCESS_WORDS, PART_WORDS) for part, word in words.items()
+}
+"""Colours of an answer's bars by label: a part of the time, or its noun."""
 _OF_PRIMITIVES = {
     "gemm": _BLUE,
     "conv": _NAVY,
@@ -123,33 +126,6 @@ COLORS: dict[str, str] = {
 """Colours by word, the same in every chart."""
 
 
-def part_color(label: str, kind: str) -> str:
-    """Return the colour of a part of an answer's bar, by its label, else by its kind."""
-    for labels in (PART_WORDS, PROCESS_WORDS):
-        for part, word in labels.items():
-            if word == label:
-                return PARTS[part]
-    return PARTS.get(label, _FALLBACK[kind])
-
-
-def class_of(color: str) -> str:
-    """Return the class that fills an element of the page with a colour."""
-    return f"fill-{color[1:]}"
-
-
-def style() -> str:
-    """Return the style rules with colours: fills, and edges of cards and frames."""
-    colors = sorted({*PARTS.values(), *_FALLBACK.values()})
-    fills = [f".{class_of(color)} {{ fill: {color}; }}" for color in colors]
-    roles = [
-        f".stack .{re.sub('[^a-z_]', '', role)} {{ border-color: {color}; }}"
-        for role, color in _ROLES.items()
-    ]
-    cards = [f".card.{part} {{ border-color: {color}; }}" for part, color in PARTS.items()]
-    sides = f":root {{ --works: {_FALLBACK[WORK]}; --waits: {_FALLBACK[WAIT]}; }}"
-    return "\n".join([sides, *fills, *roles, *cards, ""])
-
-
 def colors_of(words: list[str]) -> dict[str, str]:
     """Return a colour for each word; words without one get the colours of work in order."""
     return {word: COLORS.get(word, COOL[number % len(COOL)]) for number, word in enumerate(words)}
@@ -157,4 +133,4 @@ def colors_of(words: list[str]) -> dict[str, str]:
 
 def role_colors(words: list[str]) -> dict[str, str]:
     """Return the colour of each role of frames, as in lists of calls."""
-    return {word: _ROLES.get(word, PALE) for word in words}
+    return {word: ROLES.get(word, PALE) for word in words}

@@ -56,14 +56,14 @@ def bars_between(model: TimeModel, rank: int, begin: int, length: int) -> pl.Dat
     work = _work(model.trace, rank, begin, end)
     stream_id = pl.col("stream_id").fill_null(0)
     stream = pl.format("GPU {} stream {}", "device_id", stream_id)
-    of_devices = [
-        _as_bars(work, lane=stream, kind="drawn"),
+    streams = _clipped(_as_bars(work, lane=stream, kind="drawn"), begin, length)
+    others = [
         _idle(model, rank, work, (begin, end)),
         _queues(model.trace, rank, begin, end),
+        _host(model.trace, rank, begin, end),
     ]
-    clipped = _clipped(pl.concat(of_devices), begin, length)
-    of_host = _clipped(_host(model.trace, rank, begin, end), begin, length)
-    return pl.concat([clipped, of_host]).with_columns(rank=pl.lit(rank, pl.Int32))
+    bars = pl.concat([streams, _clipped(pl.concat(others), begin, length)])
+    return bars.with_columns(rank=pl.lit(rank, pl.Int32))
 
 
 def python_calls(trace: Trace, rank: int, begin: int, length: int) -> pl.DataFrame:

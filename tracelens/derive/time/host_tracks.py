@@ -15,7 +15,7 @@ from typing import TypeAlias
 import polars as pl
 
 from tracelens.derive.columns.lookup import numbered
-from tracelens.derive.columns.split_intervals import cut_rows, overlay
+from tracelens.derive.columns.split_intervals import overlay
 from tracelens.schemas.host import CAUSES
 
 Thread: TypeAlias = tuple[int | None, int | None]
@@ -29,7 +29,7 @@ CAUSE_OF_KIND = (*CAUSES, "host")
 """The cause of each of IDLE_KINDS."""
 HOST, UNKNOWN = CAUSES.index("host"), CAUSES.index("unknown")
 PROFILER_CODE = IDLE_KINDS.index(PROFILER_KIND)
-_IS_WORK = ~pl.col("cause").is_in([HOST, PROFILER_CODE])
+IS_WORK = ~pl.col("cause").is_in([HOST, PROFILER_CODE])
 SEGMENTS: dict[str, type[pl.DataType]] = {
     "start_ns": pl.Int64,
     "end_ns": pl.Int64,
@@ -54,47 +54,9 @@ class Tracks:
     bounds: list[tuple[int, int]]
     of_threads: pl.DataFrame
 
-    def cut(self, intervals: pl.DataFrame) -> pl.DataFrame:
-        """Cut disjoint intervals wherever something else begins to hold their thread up.
-
-        `intervals` has start_ns, end_ns, `thread` and further columns, in any order. The result has
-        `cause` and `place` as well, both None where nothing is known.
-        """
-        no_cause = pl.lit(None, pl.UInt8)
-        no_place = pl.lit(None, pl.Int32)
-        if not intervals.height:
-            return intervals.with_columns(cause=no_cause, place=no_place)
-        axis = _Axis.of(intervals, self.segments)
-        segments = axis.laid_out(self._with_tracks(), "track")
-        work = segments.filter(_IS_WORK)
-        thread_rows = intervals["thread"].cast(pl.Int64)
-        rest = intervals.hstack(self.of_threads[thread_rows])
-        pieces = []
-        in_turn = ("own", work), ("shared", segments), ("own", segments), ("main", segments)
-        for track, part in in_turn:
-            cut = cut_rows(axis.laid_out(rest, track), part)
-            rest = axis.read_back(cut)
-            causes_and_places = [part[name].gather(cut["at"]) for name in ("cause", "place")]
-            pieces.append(rest.with_columns(causes_and_places).drop_nulls("cause"))
-            rest = rest.filter(cut["at"].is_null())
-        nothing = rest.with_columns(cause=no_cause, place=no_place)
-        columns = [*intervals.columns, "cause", "place"]
-        return pl.concat([part.select(columns) for part in [*pieces, nothing]])
-
-    def _with_tracks(self) -> pl.DataFrame:
-        """Return the segments of these tracks, with the number of the track."""
-        tracks = pl.DataFrame(self.bounds, schema=["first", "after"], orient="row")
-        track_number = pl.col("track").cast(pl.Int32)
-        rows = tracks.with_row_index("track").select(
-            track_number, row=pl.int_ranges("first", "after")
-        )
-        has_rows = pl.col("row").list.len() > 0
-        rows = rows.filter(has_rows).explode("row")
-        return self.segments[rows["row"]].with_columns(rows["track"])
-
 
 @dataclass(frozen=True, slots=True)
-class _Axis:
+class Axis:
     """An axis of whole numbers on which the tracks follow one another, so that they cannot overlap.
 
     A time has the number of its position in the sorted `times`, shifted by the numbers of all
@@ -104,7 +66,7 @@ class _Axis:
     times: pl.Series
 
     @classmethod
-    def of(cls, *frames: pl.DataFrame) -> "_Axis":
+    def of(cls, *frames: pl.DataFrame) -> "Axis":
         """Make the axis of all times (start_ns, end_ns) of the frames."""
         times = [frame[edge] for frame in frames for edge in ("start_ns", "end_ns")]
         return cls(pl.concat(times).unique().sort())
@@ -147,7 +109,7 @@ def tracks_by_rank(
         "thread_number", *_THREAD, process=process.cast(pl.Int64), n=n_threads
     )
     own_segments = segments.select("thread_number", *SEGMENTS).sort("thread_number", "start_ns")
-    work = own_segments.filter(_IS_WORK)
+    work = own_segments.filter(IS_WORK)
     is_shared = pl.col("n") > 1
     shared = first_of_threads(
         work.join(active_threads.filter(is_shared), on="thread_number").sort(
@@ -176,7 +138,7 @@ def first_of_threads(segments: pl.DataFrame) -> pl.DataFrame:
     disjoint. The result has process and SEGMENTS, by process and start. Threads are merged two by
     two, for all processes at once, so that the time grows with n log n.
     """
-    axis = _Axis.of(segments)
+    axis = Axis.of(segments)
     number_in_process = pl.col("thread_number").rank("dense").over("process") - 1
     order = number_in_process.cast(pl.Int64)
     merged = segments.select("process", *SEGMENTS, order=order)

@@ -3,30 +3,23 @@
 The cause is what the thread that launches the next work did meanwhile.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 
 import polars as pl
 
-from tracelens.derive.columns.intervals import covered_ns
 from tracelens.derive.columns.split_intervals import cut_rows
-from tracelens.derive.time.busy_ops import LOADING_NS, busy_ops
-from tracelens.derive.time.device_work import Device, DeviceWork, call_rows
+from tracelens.derive.time.device_work import DeviceWork
 from tracelens.derive.time.host_time import HostTime
-from tracelens.derive.time.host_tracks import UNKNOWN
+from tracelens.derive.time.host_tracks import IS_WORK, UNKNOWN, Axis, Tracks
 from tracelens.schemas.host import CAUSES
-from tracelens.trace import Trace
 
-_MUCH_LONGER = 3
 LATENCY_NS = 10_000
 """Work may start this long after its launching call returned before it counts as waiting for
 other work."""
 
 PLACES = ("cause", "place", "idle_ns", "n_gaps", "longest_ns", "example_ns")
-_SYNC, _LOADING, LAUNCH, _HOST, _DEPENDENCY = (
-    CAUSES.index(name) for name in ("sync", "loading", "launch", "host", "dependency")
-)
+_SYNC, LAUNCH, _DEPENDENCY = (CAUSES.index(name) for name in ("sync", "launch", "dependency"))
 LENGTH = pl.col("end_ns") - pl.col("start_ns")
-_IDS = {"process_id": pl.Int64, "thread_id": pl.Int64}
 _CALL = ("returned", "thread", "place")
 _GAPS = {
     "gap": pl.Int64,
@@ -39,101 +32,6 @@ _GAPS = {
 }
 _WORK_AT_ONCE = 1 << 18
 """Work whose gaps are cut at a time: cutting takes 0.5 kB of memory for each."""
-
-
-def causes_of_launching(
-    trace: Trace, devices: Mapping[Device, DeviceWork], launching: pl.Series
-) -> pl.Series:
-    """Find the cause of the launching before each work of all devices; return the causes' codes.
-
-    The cause is loading before a kernel's first use if that launch is by far its longest: libraries
-    and kernels are loaded on first use, inside an op or a launch, and no profiler records that. It
-    is the host's other work if an op that launches nothing for long takes most of the time. In all
-    other cases it is launching. `launching` is the time of launching before each work.
-    """
-    causes = pl.repeat(LAUNCH, len(launching), dtype=pl.UInt8, eager=True)
-    if not (launching >= LOADING_NS).any():
-        return causes
-    gaps = _launching_gaps(devices, launching)
-    ns = pl.col("ns")
-    long_gaps = gaps.filter(ns >= LOADING_NS)
-    busy = _in_busy_ops(trace, devices, long_gaps)
-    launches = _kernel_launches(trace, devices, long_gaps)
-    first_launches = launches.unique(["rank", "name"], keep="first", maintain_order=True)
-    named_gaps = gaps.join(launches, on=["rank", "call"])
-    repeat_launches = named_gaps.join(first_launches, on=["rank", "call"], how="anti")
-    longest_ns = ns.max()
-    by_name = repeat_launches.group_by("device", "name")
-    longest_repeat = by_name.agg(repeat_ns=longest_ns)
-    first_gaps = named_gaps.join(first_launches, on=["rank", "call"], how="semi")
-    compared = first_gaps.join(longest_repeat, on=["device", "name"], how="left")
-    much_longer = ns >= _MUCH_LONGER * pl.col("repeat_ns").fill_null(0)
-    loads = compared.filter((ns >= LOADING_NS) & much_longer)
-    return causes.scatter(busy, _HOST).scatter(loads["gap"], _LOADING)
-
-
-def _in_busy_ops(
-    trace: Trace, devices: Mapping[Device, DeviceWork], long_gaps: pl.DataFrame
-) -> pl.Series:
-    """Return the gaps in which the launching thread was mostly in an op that works for long."""
-    busy = busy_ops(trace, long_gaps["rank"].unique())
-    if busy.is_empty():
-        return pl.Series(dtype=pl.Int64)
-    parts = []
-    first = 0
-    for (rank, _), device in devices.items():
-        work = in_time_order(device)
-        end = pl.col("end_ns").cum_max().shift(1, fill_value=device.from_ns)
-        gaps = work.select(pl.col("gap") + first, start_ns=end, until="start_ns")
-        gaps = gaps.join(long_gaps.filter(pl.col("rank") == rank), on="gap")
-        thread = device.host.calls["thread"].gather(gaps["call"])
-        ids = pl.DataFrame(device.host.threads, schema=_IDS, orient="row")
-        parts.append(pl.concat([gaps, ids[thread]], how="horizontal"))
-        first += work.height
-    spans = pl.concat(parts).with_columns(duration_ns=pl.col("until") - pl.col("start_ns"))
-    is_busy = 2 * covered_ns(spans, busy, ["rank", *_IDS]) >= spans["ns"]
-    return spans.filter(is_busy)["gap"]
-
-
-def _launching_gaps(devices: Mapping[Device, DeviceWork], launching: pl.Series) -> pl.DataFrame:
-    """List the gaps before work in which the host launched: rank, device, gap, ns, call.
-
-    `call` is the call that launched the work.
-    """
-    sizes = [
-        (rank, number, device.host.calls.height, len(device.calls))
-        for number, ((rank, _), device) in enumerate(devices.items())
-    ]
-    schema = {"rank": pl.Int32, "device": pl.Int64, "n_calls": pl.Int64, "n_work": pl.Int64}
-    work = pl.DataFrame(sizes, schema=schema, orient="row")
-    work_numbers = pl.int_ranges("n_work")
-    work = work.with_columns(work=work_numbers).explode("work")
-    gaps = work.select("rank", "device", "n_calls", gap=pl.int_range(pl.len()), ns=launching)
-    calls_of_work = pl.concat([device.calls for device in devices.values()])
-    gaps = gaps.with_columns(call=calls_of_work)
-    n_known = pl.col("n_calls") - 1
-    has_call = pl.col("call").is_between(0, n_known)
-    return gaps.filter((pl.col("ns") > 0) & has_call)
-
-
-def _kernel_launches(
-    trace: Trace, devices: Mapping[Device, DeviceWork], suspects: pl.DataFrame
-) -> pl.DataFrame:
-    """List all launches of the kernels that suspected calls launch: rank, name, call; by start."""
-    kernels = trace.select("kernels", "rank", "name", "start_ns", "api_call_id")
-    ranks = suspects["rank"].unique()
-    is_of_ranks = pl.col("rank").is_in(ranks.implode())
-    kernels = kernels.filter(is_of_ranks).sort("rank", "start_ns")
-    # The first launch of a graph is long, as it runs whole, but its kernels were loaded before.
-    is_graph = pl.col("kind") == "graph_launch"
-    graphs = trace.select("api_calls", "rank", "api_call_id", where=is_graph)
-    kernels = kernels.join(graphs, on=["rank", "api_call_id"], how="anti", maintain_order="left")
-    hosts = {rank: device.host for (rank, _), device in devices.items()}
-    call = call_rows(hosts, kernels.select("rank", "api_call_id"))
-    name_code = pl.col("name").to_physical()
-    launches = kernels.select("rank", name_code, call=call)
-    suspected_names = launches.join(suspects, on=["rank", "call"], how="semi")
-    return launches.join(suspected_names, on=["rank", "name"], how="semi", maintain_order="left")
 
 
 def idle_pieces(device: DeviceWork, causes: pl.Series | None) -> Iterator[pl.DataFrame]:
@@ -173,7 +71,8 @@ def cut_gaps(work: pl.DataFrame, device: DeviceWork) -> Iterator[pl.DataFrame]:
 def with_true_causes(pieces: pl.DataFrame, causes: pl.Series | None) -> pl.DataFrame:
     """Give a piece of launching the cause in `causes` of the work after it.
 
-    `causes` is as `causes_of_launching` returns it; it is None where all of it is launching.
+    `causes` is as `causes_of_launching` returns it for a device; it is None where all of it is
+    launching.
     """
     if causes is None:
         return pieces
@@ -288,9 +187,47 @@ def _on_host(gaps: pl.DataFrame, host: HostTime) -> pl.DataFrame:
     """Cut gaps, up to the return of their calls, by the activity that delays the thread."""
     goes_past = pl.col("host_end") > pl.col("start_ns")
     gaps = gaps.filter(goes_past).with_columns(end_ns="host_end")
-    return host.tracks.cut(gaps).with_columns(
+    return _cut_by_tracks(gaps, host.tracks).with_columns(
         pl.col("cause").fill_null(host.unrecorded), pl.col("place").fill_null(-1)
     )
+
+
+def _cut_by_tracks(intervals: pl.DataFrame, tracks: Tracks) -> pl.DataFrame:
+    """Cut disjoint intervals wherever something else begins to hold their thread up.
+
+    `intervals` has start_ns, end_ns, `thread` and further columns, in any order. The result has
+    `cause` and `place` as well, both None where nothing is known.
+    """
+    no_cause = pl.lit(None, pl.UInt8)
+    no_place = pl.lit(None, pl.Int32)
+    if not intervals.height:
+        return intervals.with_columns(cause=no_cause, place=no_place)
+    axis = Axis.of(intervals, tracks.segments)
+    segments = axis.laid_out(_numbered_segments(tracks), "track")
+    work = segments.filter(IS_WORK)
+    thread_rows = intervals["thread"].cast(pl.Int64)
+    rest = intervals.hstack(tracks.of_threads[thread_rows])
+    pieces = []
+    in_turn = ("own", work), ("shared", segments), ("own", segments), ("main", segments)
+    for track, part in in_turn:
+        cut = cut_rows(axis.laid_out(rest, track), part)
+        rest = axis.read_back(cut)
+        causes_and_places = [part[name].gather(cut["at"]) for name in ("cause", "place")]
+        pieces.append(rest.with_columns(causes_and_places).drop_nulls("cause"))
+        rest = rest.filter(cut["at"].is_null())
+    nothing = rest.with_columns(cause=no_cause, place=no_place)
+    columns = [*intervals.columns, "cause", "place"]
+    return pl.concat([part.select(columns) for part in [*pieces, nothing]])
+
+
+def _numbered_segments(tracks: Tracks) -> pl.DataFrame:
+    """Return the segments of the tracks, with the number of the track."""
+    bounds = pl.DataFrame(tracks.bounds, schema=["first", "after"], orient="row")
+    track_number = pl.col("track").cast(pl.Int32)
+    rows = bounds.with_row_index("track").select(track_number, row=pl.int_ranges("first", "after"))
+    has_rows = pl.col("row").list.len() > 0
+    row_of_segment = rows.filter(has_rows).explode("row")
+    return tracks.segments[row_of_segment["row"]].with_columns(row_of_segment["track"])
 
 
 def _refilled(pieces: pl.DataFrame) -> pl.DataFrame:

@@ -13,6 +13,7 @@ import pyarrow as pa
 
 from tracelens.derive.columns.intervals import covered_by, union
 from tracelens.derive.columns.lookup import last_before
+from tracelens.derive.time.busy_ops import LOADING_NS
 from tracelens.derive.time.device_work import UNIONS, Device, DeviceWork
 from tracelens.derive.time.host_tracks import IDLE_KINDS, TRACKS_OF_THREAD
 from tracelens.derive.time.idle import (
@@ -20,7 +21,6 @@ from tracelens.derive.time.idle import (
     LAUNCH,
     LENGTH,
     PLACES,
-    causes_of_launching,
     cut_gaps,
     idle_pieces,
     in_time_order,
@@ -28,6 +28,7 @@ from tracelens.derive.time.idle import (
     place_of_piece,
     with_true_causes,
 )
+from tracelens.derive.time.launch_causes import causes_of_launching
 from tracelens.native import LIBRARY
 from tracelens.native.columns import memory, series
 from tracelens.trace import Trace
@@ -66,13 +67,9 @@ def times_of_devices(trace: Trace, devices: Mapping[Device, DeviceWork]) -> Devi
     Long stretches of launching count under the cause that `causes_of_launching` finds for them.
     """
     as_recorded, causes = _launched(trace, devices)
-    anew = {
-        number: device
-        for number, device in enumerate(devices.values())
-        if (causes[number] != LAUNCH).any()
-    }
-    if not anew:
+    if not causes:
         return as_recorded
+    anew = {number: device for number, device in enumerate(devices.values()) if number in causes}
     others = ~pl.col("device").is_in([*anew])
     busy, idle, places = (
         part.filter(others) for part in (as_recorded.busy, as_recorded.idle, as_recorded.places)
@@ -85,9 +82,9 @@ def idle_of_devices(
     trace: Trace, devices: Mapping[Device, DeviceWork]
 ) -> Iterator[tuple[Device, pl.DataFrame]]:
     """Yield the idle time that `times_of_devices` sums, in pieces, some of a device at a time."""
-    causes = _launched(trace, devices)[1].values()
-    for (key, device), of_device in zip(devices.items(), causes, strict=True):
-        for pieces in idle_pieces(device, of_device):
+    _, causes = _launched(trace, devices)
+    for number, (key, device) in enumerate(devices.items()):
+        for pieces in idle_pieces(device, causes.get(number)):
             yield key, pieces
 
 
@@ -96,17 +93,21 @@ def _launched(
 ) -> tuple[DeviceTimes, dict[int, pl.Series]]:
     """Sum the devices' times with all launching counted as the cause "launch".
 
-    Also return the cause of the launching before each work that `causes_of_launching` finds, by
-    device.
+    Also return, by the number of a device, the cause of the launching before each of its work, as
+    `causes_of_launching` finds it; devices for which it is always "launch" are left out.
     """
     times = _times(dict(enumerate(devices.values())), {})
+    if not (times.launching >= LOADING_NS).any():
+        return times, {}
     causes = causes_of_launching(trace, devices, times.launching)
-    parts = {}
+    by_device = {}
     first = 0
     for number, device in enumerate(devices.values()):
-        parts[number] = causes.slice(first, len(device.calls))
+        of_device = causes.slice(first, len(device.calls))
+        if (of_device != LAUNCH).any():
+            by_device[number] = of_device
         first += len(device.calls)
-    return times, parts
+    return times, by_device
 
 
 def _times(devices: Mapping[int, DeviceWork], causes: Mapping[int, pl.Series]) -> DeviceTimes:

@@ -49,45 +49,37 @@ def list_idle(trace: Trace) -> pl.DataFrame:
 
 
 def time_model(trace: Trace) -> TimeModel:
-    """Compute the model of a trace, once."""
+    """Compute the model of a trace, once.
+
+    Lengths are of interval unions, so overlapping work counts once; exposed time is what no other
+    work hides. Work counts in the step during which it runs. Compute and idle are defined as in
+    HTA's temporal breakdown. Ranks without device work are broken down by `break_down_processes`.
+    """
     return trace.derived(_model_of)
 
 
-def break_down(trace: Trace) -> Breakdown:
-    """Break down the time of each rank and device: one row per step and per phase.
-
-    On a rank that marks steps, one more row (step and phase None) is from the device's first to its
-    last work. Lengths are of interval unions, so overlapping work counts once; exposed time is what
-    no other work hides. Work counts in the step during which it runs. Compute and idle are defined
-    as in HTA's temporal breakdown. Ranks without device work are broken down by
-    `break_down_processes`.
-    """
-    steps = steps_of(trace)
-    host = activities_of(trace)
-    processes = process_ranks(trace)
-    windows = phases(trace)
-    parts = []
-    if trace.has("kernels"):
-        devices = works_of_devices(trace, host_times(trace, host), windows)
-        times = times_of_devices(trace, devices)
-        parts.append(break_down_devices(trace, devices, times, steps, windows))
-    if processes:
-        parts.append(Breakdown(*break_down_processes(trace)))
-    return merge(parts)
+def merge_models(trace: Trace, parts: Sequence[Breakdown]) -> None:
+    """Give a trace the model merged from breakdowns of its ranks, in the order of ranks."""
+    trace.set_derived(_model_of, _model_of(trace, merge(parts)))
 
 
-def merge_breakdowns(trace: Trace, parts: Sequence[Breakdown]) -> None:
-    """Store the breakdowns that were computed rank by rank, in the order of ranks, in a trace."""
-    trace.set_derived(break_down, merge(parts))
-
-
-def _model_of(trace: Trace) -> TimeModel:
+def _model_of(trace: Trace, breakdown: Breakdown | None = None) -> TimeModel:
+    """Compute the model; a `breakdown` that is given is not computed again."""
     steps = steps_of(trace)
     host = activities_of(trace)
     processes = process_ranks(trace)
     whole_steps = program_steps(trace)
     windows = phases(trace)
-    breakdown = trace.derived(break_down)
+    if breakdown is None:
+        parts = []
+        if trace.has("kernels"):
+            devices = works_of_devices(trace, host_times(trace, host), windows)
+            times = times_of_devices(trace, devices)
+            parts.append(break_down_devices(trace, devices, times, steps, windows))
+            del devices, times  # of all events: not needed while collectives are matched
+        if processes:
+            parts.append(Breakdown(*break_down_processes(trace)))
+        breakdown = merge(parts)
     collectives = match_collectives(trace)
     device = breakdown.windows
     pairs = WAITING_FOR.empty()

@@ -2,13 +2,12 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 import polars as pl
 
 from tracelens.derive.rank_ranges import MANY
-from tracelens.derive.time.bar_details import DETAILS, with_details
-from tracelens.derive.time.event_bars import BAR, BARS, CODED, END, bars_between, python_calls
+from tracelens.derive.time.drawn_bars import DETAILS, merge_short, with_details, without_deepest
+from tracelens.derive.time.event_bars import BARS, CODED, bars_between, python_calls
 from tracelens.derive.time.time_parts import TimeModel
 from tracelens.schemas.results.time import PROGRAM
 from tracelens.trace import Trace
@@ -17,14 +16,6 @@ MOST_BARS = 20_000
 """Above this number of bars, short ones are merged."""
 _FEW_BARS = 20_000
 """Most bars of one rank's steps; the median and the longest step are drawn even above it."""
-_FIRST_WIDTH = 1 / 4_000
-_BARS_OF_LEVEL = 4
-"""Bars that fit on each level of each lane."""
-_AS_TEXT: dict[Any, Any] = {pl.Categorical: pl.String}
-"""Casts that turn the texts of bars from codes into strings.
-
-Millions of bars are kept as codes; only the bars that are drawn become strings.
-"""
 _MOST_STEPS = 6
 """Most steps of one rank that are drawn, if they have few bars."""
 
@@ -202,11 +193,11 @@ def draw_timeline(
         bars = bars_between(model, *place)
     else:
         bars, calls = _below_each_other(model, begins, length), pl.DataFrame(schema=BARS)
-    shallow = _without_deepest(bars, most)
-    drawn, merged_ns = _merged(shallow, length, most)
+    shallow = without_deepest(bars, most)
+    drawn, merged_ns = merge_short(shallow, length, most)
     if not drawn.height:
         return None
-    drawn_calls, _ = _merged(_without_deepest(calls, most), length, most)
+    drawn_calls, _ = merge_short(without_deepest(calls, most), length, most)
     detailed = with_details(model.trace, pl.concat([drawn, drawn_calls]))
     return Timeline(
         drawn_step,
@@ -228,52 +219,3 @@ def _below_each_other(model: TimeModel, begins: Mapping[int, int], length: int) 
         .cast(CODED)
         for number, (rank, begin) in enumerate(begins.items())
     )
-
-
-def _without_deepest(bars: pl.DataFrame, most: int) -> pl.DataFrame:
-    """Leave out the deepest levels where there are more lanes and levels than can be drawn.
-
-    A level of a lane needs one bar if all its events can be merged, and two if they lie in two
-    stretches of time.
-    """
-    rows = bars.select("lane", "level").unique(maintain_order=True)
-    if rows.height <= most // _BARS_OF_LEVEL:
-        return bars
-    drawn = rows.sort("level", maintain_order=True).head(most // _BARS_OF_LEVEL)
-    return bars.join(drawn, on=["lane", "level"], how="semi", maintain_order="left")
-
-
-def _merged(bars: pl.DataFrame, length: int, most: int) -> tuple[pl.DataFrame, int | None]:
-    """Merge short bars that begin in the same stretch of a lane and level.
-
-    Long bars stay. This happens only where there are too many bars.
-    """
-    width = max(round(length * _FIRST_WIDTH), 1)
-    kept = bars
-    merged_ns = None
-    while kept.height > most:
-        is_short = pl.col("duration_ns") < width
-        start_ns = pl.col("start_ns")
-        key = ["lane", "level", (start_ns // width).alias("stretch")]
-        short = (
-            bars.filter(is_short)
-            .group_by(key, maintain_order=True)
-            .agg(
-                start_ns.min(),
-                duration_ns=END.max() - start_ns.min(),
-                **{
-                    name: pl.col(name).sort_by("duration_ns").last()
-                    for name in ("name", "kind", "api_call_id", "rank", "source", "event_id")
-                },
-                n=pl.len().cast(pl.Int64),
-            )
-            .select(BAR)
-        )
-        kept = pl.concat([bars.filter(~is_short), short])
-        merged_ns = width
-        width = width * 2
-    distinct_lanes = bars.select("lane").unique(maintain_order=True)
-    lanes = distinct_lanes.with_row_index("order")
-    with_order = kept.join(lanes, on="lane", how="left")
-    drawn = with_order.sort("order", "level", "start_ns").drop("order")
-    return drawn.cast(_AS_TEXT), merged_ns

@@ -1,10 +1,11 @@
-"""The timeline's data for the page: a step's bars, what a click tells of them, and all steps."""
+"""Views of the timeline and the icicle: their bars, what a click tells of them, and all steps."""
 
+from dataclasses import dataclass
 from typing import Any
 
 import polars as pl
 
-from tracelens.derive.time.bar_details import DETAILS
+from tracelens.derive.time.drawn_bars import DETAILS
 from tracelens.derive.time.event_bars import BARS
 from tracelens.derive.time.time_parts import TimeModel
 from tracelens.derive.time.timeline import DrawnStep, Timeline
@@ -19,7 +20,46 @@ _INTERNAL = ("rank", "source", "event_id")
 _SHOWN = {name: dtype for name, dtype in (BARS | DETAILS).items() if name not in _INTERNAL}
 
 
-def shown_bars(timeline: Timeline, path: pl.DataFrame) -> pl.DataFrame:
+@dataclass(frozen=True, slots=True)
+class Bars:
+    """Bars to draw, of the kind "timeline" or "icicle": one row of `frame` each.
+
+    `length` is the duration of the whole in nanoseconds.
+    """
+
+    kind: str
+    frame: pl.DataFrame
+    length: int
+    note: str
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """One picture of a drawing: the words to choose it by, and what page.js draws it from."""
+
+    rank: str
+    step: str
+    picture: Bars | dict[str, Any]
+
+
+def icicle_view(rank: int, paths: pl.DataFrame) -> View:
+    """Draw the kernel time of a rank by path."""
+    total = int(paths["duration_ns"].sum())
+    note = (
+        f"Kernel time of rank {rank}, {quantity(total, 'ns')} in all: by phase, layer, op and"
+        " kernel, as launched."
+    )
+    return View(f"rank {rank}", "", Bars("icicle", paths, total, note))
+
+
+def timeline_view(timeline: Timeline, path: pl.DataFrame) -> View:
+    """Draw the bars of a timeline, with the stretches of the critical `path`."""
+    length, note = timeline.drawn_step.duration_ns, timeline_note(timeline)
+    bars = Bars("timeline", _shown_bars(timeline, path), length, note)
+    return View(*_view_names(timeline), bars)
+
+
+def _shown_bars(timeline: Timeline, path: pl.DataFrame) -> pl.DataFrame:
     """Return the bars of a timeline as the page has them, those of the critical `path` first."""
     bars = pl.concat([timeline.bars, timeline.calls]).drop(_INTERNAL)
     if len(timeline.ranks) == 1:
@@ -89,7 +129,7 @@ def timeline_note(timeline: Timeline) -> str:
     return note
 
 
-def view_names(timeline: Timeline) -> tuple[str, str]:
+def _view_names(timeline: Timeline) -> tuple[str, str]:
     """Return the words by which a timeline is chosen: its rank, and which step."""
     drawn_step, ranks = timeline.drawn_step, timeline.ranks
     whose = f"ranks {', '.join(map(str, ranks))}" if len(ranks) > 1 else f"rank {drawn_step.rank}"
@@ -107,11 +147,11 @@ def overviews(report: Report, model: TimeModel, drawn: list[Timeline]) -> dict[s
     """Return all steps of the rank that each view is of, by the words that choose its rank."""
     steps = model.program_steps.sort("start_ns")
     overviews_by_name = {}
-    ranks = {view_names(view)[0]: view.drawn_step.rank for view in drawn}
+    ranks = {_view_names(view)[0]: view.drawn_step.rank for view in drawn}
     for whose, rank in ranks.items():
         rank_steps = steps.filter(pl.col("rank") == rank)
         if rank_steps.height > 1:
-            names = [(view.drawn_step.step, *view_names(view)) for view in drawn]
+            names = [(view.drawn_step.step, *_view_names(view)) for view in drawn]
             choices = {step: word for step, name, word in names if name == whose}
             overview = _overview(rank_steps, _working(report, rank), choices)
             of = f" of rank {rank}" if len(ranks) > 1 else ""

@@ -1,7 +1,10 @@
-"""Say more of a timeline's chosen bar: op, layer, input shapes, launch or copy size."""
+"""Choose the bars of a timeline that there is room for, and say more of each of them."""
+
+from typing import Any
 
 import polars as pl
 
+from tracelens.derive.time.event_bars import BAR, END
 from tracelens.trace import Trace
 
 DETAILS = {"op": pl.String, "layer": pl.String, "shapes": pl.String, "size": pl.String}
@@ -10,9 +13,67 @@ DETAILS = {"op": pl.String, "layer": pl.String, "shapes": pl.String, "size": pl.
 `op` is the innermost one around a launch. `size` is a kernel's grid and block, or the bytes that
 are copied or filled.
 """
+_FIRST_WIDTH = 1 / 4_000
+"""Bars shorter than this share of the step are the first to be merged."""
+_BARS_OF_LEVEL = 4
+"""Bars that fit on each level of each lane."""
+_AS_TEXT: dict[Any, Any] = {pl.Categorical: pl.String}
+"""Casts that turn the texts of bars from codes into strings.
+
+Millions of bars are kept as codes; only the bars that are drawn become strings.
+"""
 _OF_SPAN = ["name", "kind", "module_path", "input_shapes"]
 _SIZES = {"kernels": "kernel_id", "memcpys": "memcpy_id", "memsets": "memset_id"}
 _AXES = ("grid_x", "grid_y", "grid_z", "block_x", "block_y", "block_z")
+
+
+def without_deepest(bars: pl.DataFrame, most: int) -> pl.DataFrame:
+    """Leave out the deepest levels where there are more lanes and levels than can be drawn.
+
+    A level of a lane needs one bar if all its events can be merged, and two if they lie in two
+    stretches of time.
+    """
+    rows = bars.select("lane", "level").unique(maintain_order=True)
+    if rows.height <= most // _BARS_OF_LEVEL:
+        return bars
+    drawn = rows.sort("level", maintain_order=True).head(most // _BARS_OF_LEVEL)
+    return bars.join(drawn, on=["lane", "level"], how="semi", maintain_order="left")
+
+
+def merge_short(bars: pl.DataFrame, length: int, most: int) -> tuple[pl.DataFrame, int | None]:
+    """Merge short bars that begin in the same stretch of a lane and level.
+
+    Long bars stay. This happens only where there are too many bars.
+    """
+    width = max(round(length * _FIRST_WIDTH), 1)
+    kept = bars
+    merged_ns = None
+    while kept.height > most:
+        is_short = pl.col("duration_ns") < width
+        start_ns = pl.col("start_ns")
+        key = ["lane", "level", (start_ns // width).alias("stretch")]
+        short = (
+            bars.filter(is_short)
+            .group_by(key, maintain_order=True)
+            .agg(
+                start_ns.min(),
+                duration_ns=END.max() - start_ns.min(),
+                **{
+                    name: pl.col(name).sort_by("duration_ns").last()
+                    for name in ("name", "kind", "api_call_id", "rank", "source", "event_id")
+                },
+                n=pl.len().cast(pl.Int64),
+            )
+            .select(BAR)
+        )
+        kept = pl.concat([bars.filter(~is_short), short])
+        merged_ns = width
+        width = width * 2
+    distinct_lanes = bars.select("lane").unique(maintain_order=True)
+    lanes = distinct_lanes.with_row_index("order")
+    with_order = kept.join(lanes, on="lane", how="left")
+    drawn = with_order.sort("order", "level", "start_ns").drop("order")
+    return drawn.cast(_AS_TEXT), merged_ns
 
 
 def with_details(trace: Trace, bars: pl.DataFrame) -> pl.DataFrame:

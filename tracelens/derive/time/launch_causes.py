@@ -1,0 +1,111 @@
+"""Find why the host launched for long before work: it loaded a kernel, or worked in an op."""
+
+from collections.abc import Mapping
+
+import polars as pl
+
+from tracelens.derive.columns.intervals import covered_ns
+from tracelens.derive.time.busy_ops import LOADING_NS, busy_ops
+from tracelens.derive.time.device_work import Device, DeviceWork, call_rows
+from tracelens.derive.time.host_tracks import HOST
+from tracelens.derive.time.idle import LAUNCH, in_time_order
+from tracelens.schemas.host import CAUSES
+from tracelens.trace import Trace
+
+_LOADING = CAUSES.index("loading")
+_MUCH_LONGER = 3
+"""A kernel's first launch loads it if it takes this many times as long as its longest repeat."""
+_IDS = {"process_id": pl.Int64, "thread_id": pl.Int64}
+
+
+def causes_of_launching(
+    trace: Trace, devices: Mapping[Device, DeviceWork], launching: pl.Series
+) -> pl.Series:
+    """Return the code of the cause of the launching before each work of all devices.
+
+    The cause is loading before a kernel's first use if that launch is by far its longest: libraries
+    and kernels are loaded on first use, inside an op or a launch, and no profiler records that. It
+    is the host's other work if an op that launches nothing for long takes most of the time. In all
+    other cases it is launching. `launching` is the time of launching before each work.
+    """
+    gaps = _launching_gaps(devices, launching)
+    ns = pl.col("ns")
+    long_gaps = gaps.filter(ns >= LOADING_NS)
+    busy = _in_busy_ops(trace, devices, long_gaps)
+    launches = _kernel_launches(trace, devices, long_gaps)
+    first_launches = launches.unique(["rank", "name"], keep="first", maintain_order=True)
+    named_gaps = gaps.join(launches, on=["rank", "call"])
+    repeat_launches = named_gaps.join(first_launches, on=["rank", "call"], how="anti")
+    longest_ns = ns.max()
+    by_name = repeat_launches.group_by("device", "name")
+    longest_repeat = by_name.agg(repeat_ns=longest_ns)
+    first_gaps = named_gaps.join(first_launches, on=["rank", "call"], how="semi")
+    compared = first_gaps.join(longest_repeat, on=["device", "name"], how="left")
+    much_longer = ns >= _MUCH_LONGER * pl.col("repeat_ns").fill_null(0)
+    loads = compared.filter((ns >= LOADING_NS) & much_longer)
+    causes = pl.repeat(LAUNCH, len(launching), dtype=pl.UInt8, eager=True)
+    return causes.scatter(busy, HOST).scatter(loads["gap"], _LOADING)
+
+
+def _in_busy_ops(
+    trace: Trace, devices: Mapping[Device, DeviceWork], long_gaps: pl.DataFrame
+) -> pl.Series:
+    """Return the gaps in which the launching thread was mostly in an op that works for long."""
+    busy = busy_ops(trace, long_gaps["rank"].unique())
+    if busy.is_empty():
+        return pl.Series(dtype=pl.Int64)
+    parts = []
+    first = 0
+    for (rank, _), device in devices.items():
+        work = in_time_order(device)
+        end = pl.col("end_ns").cum_max().shift(1, fill_value=device.from_ns)
+        gaps = work.select(pl.col("gap") + first, start_ns=end, until="start_ns")
+        gaps = gaps.join(long_gaps.filter(pl.col("rank") == rank), on="gap")
+        thread = device.host.calls["thread"].gather(gaps["call"])
+        ids = pl.DataFrame(device.host.threads, schema=_IDS, orient="row")
+        parts.append(pl.concat([gaps, ids[thread]], how="horizontal"))
+        first += work.height
+    spans = pl.concat(parts).with_columns(duration_ns=pl.col("until") - pl.col("start_ns"))
+    is_busy = 2 * covered_ns(spans, busy, ["rank", *_IDS]) >= spans["ns"]
+    return spans.filter(is_busy)["gap"]
+
+
+def _launching_gaps(devices: Mapping[Device, DeviceWork], launching: pl.Series) -> pl.DataFrame:
+    """List the gaps before work in which the host launched: rank, device, gap, ns, call.
+
+    `call` is the call that launched the work.
+    """
+    sizes = [
+        (rank, number, device.host.calls.height, len(device.calls))
+        for number, ((rank, _), device) in enumerate(devices.items())
+    ]
+    schema = {"rank": pl.Int32, "device": pl.Int64, "n_calls": pl.Int64, "n_work": pl.Int64}
+    work = pl.DataFrame(sizes, schema=schema, orient="row")
+    work_numbers = pl.int_ranges("n_work")
+    work = work.with_columns(work=work_numbers).explode("work")
+    gaps = work.select("rank", "device", "n_calls", gap=pl.int_range(pl.len()), ns=launching)
+    calls_of_work = pl.concat([device.calls for device in devices.values()])
+    gaps = gaps.with_columns(call=calls_of_work)
+    n_known = pl.col("n_calls") - 1
+    has_call = pl.col("call").is_between(0, n_known)
+    return gaps.filter((pl.col("ns") > 0) & has_call)
+
+
+def _kernel_launches(
+    trace: Trace, devices: Mapping[Device, DeviceWork], suspects: pl.DataFrame
+) -> pl.DataFrame:
+    """List all launches of the kernels that suspected calls launch: rank, name, call; by start."""
+    kernels = trace.select("kernels", "rank", "name", "start_ns", "api_call_id")
+    ranks = suspects["rank"].unique()
+    is_of_ranks = pl.col("rank").is_in(ranks.implode())
+    kernels = kernels.filter(is_of_ranks).sort("rank", "start_ns")
+    # The first launch of a graph is long, as it runs whole, but its kernels were loaded before.
+    is_graph = pl.col("kind") == "graph_launch"
+    graphs = trace.select("api_calls", "rank", "api_call_id", where=is_graph)
+    kernels = kernels.join(graphs, on=["rank", "api_call_id"], how="anti", maintain_order="left")
+    hosts = {rank: device.host for (rank, _), device in devices.items()}
+    call = call_rows(hosts, kernels.select("rank", "api_call_id"))
+    name_code = pl.col("name").to_physical()
+    launches = kernels.select("rank", name_code, call=call)
+    suspected_names = launches.join(suspects, on=["rank", "call"], how="semi")
+    return launches.join(suspected_names, on=["rank", "name"], how="semi", maintain_order="left")
