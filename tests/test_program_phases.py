@@ -364,6 +364,21 @@ def test_a_first_step_that_tries_kernels(also_usual: bool, phase: str) -> None:
     assert [name for _, name, *_ in found(trace)] == [phase, *["program"] * 3]
 
 
+def test_loading_and_trials_together_are_start_up() -> None:
+    """The first step takes 40 ms more: it loads modules for 18 and tries kernels for 18."""
+    edges = [0, 50_000, 60_000, 70_000, 80_000]
+    spans = [mark(n, *edges[n : n + 2]) for n in range(4)]
+    loads = [api("cuModuleLoadData", 10, 18_000), launch(18_000, 18_010)]
+    calls = [*loads, *(launch(edge, edge + 10) for edge in (40_000, *edges[1:4]))]
+    trials = [work(18_020, 36_000, 1, name="trial", step=0)]
+    gemms = [
+        work(begin + 20, begin + 10_000, n + 2, name="gemm", step=n)
+        for n, begin in enumerate((40_000, *edges[1:4]))
+    ]
+    trace = program(spans, calls, [*trials, *gemms])
+    assert [name for _, name, *_ in found(trace)] == ["start_up", *["program"] * 3]
+
+
 def test_a_first_step_long_otherwise_is_the_program() -> None:
     """It loads its data for 90 ms."""
     spans = [mark(0, 0, 100_000), mark(1, 100_000, 110_000), span("annotation", "data", 0, 90_000)]

@@ -11,13 +11,12 @@ from tracelens.derive.layers.compilation import shows_compilation
 from tracelens.derive.time.late_ranks import describe_steps
 from tracelens.derive.time.model import time_model
 from tracelens.derive.time.program_phases import LATER, START_UP, TEAR_DOWN
+from tracelens.derive.time.step_kinds import long_steps
 from tracelens.derive.time.time_parts import TimeModel
 from tracelens.schemas.results.time import PROGRAM
 from tracelens.trace import Trace
 
 _TRAINING = ("backward", "optimizer")
-_LONG, _UNEVEN = 1.5, 1.05
-"""The least length of a long step, and the least mean with which long steps count, in medians."""
 _SLOWER, _SIDE = 1.1, 3
 """The least factor by which steps change for good, and the least number before and after."""
 _LENGTH = pl.col("end_ns") - pl.col("start_ns")
@@ -47,15 +46,12 @@ def uneven_steps(model: TimeModel, rank: int) -> tuple[str, ...]:
         at = changes[0]
         before, after = (duration(median(side)) for side in (times[:at], times[at:]))
         return (f"from step {numbers[at]} on a step takes {after}, before that {before}",)
-    usual = median(times)
-    is_long = [ns > _LONG * usual for ns in times]
-    if not any(is_long) or mean(times) <= _UNEVEN * usual:
+    places = long_steps(times)
+    if not places:
         return ()
-    when = describe_steps([n for n, long in zip(numbers, is_long, strict=True) if long], numbers)
-    long_ns, rest_ns = (
-        mean(ns for ns, long in zip(times, is_long, strict=True) if long == of_kind)
-        for of_kind in (True, False)
-    )
+    when = describe_steps([numbers[place] for place in places], numbers)
+    long_ns = mean(times[place] for place in places)
+    rest_ns = mean(ns for place, ns in enumerate(times) if place not in places)
     return (f"a step takes {duration(long_ns)} {when}, else {duration(rest_ns)}",)
 
 

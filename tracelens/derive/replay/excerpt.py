@@ -7,10 +7,15 @@ from dataclasses import dataclass
 import polars as pl
 
 from tracelens.derive.events.api_names import WAITS_FOR_DEVICE
-from tracelens.derive.time.step_table import steps_of
+from tracelens.derive.time.program_phases import program_steps
+from tracelens.derive.time.step_kinds import are_of_several_kinds
 from tracelens.trace import Trace
 
 MOST_STEPS = 8
+"""Most steps that are replayed where they are alike.
+
+Of steps of several kinds, these few would hold too many or too few of a kind.
+"""
 MOST_EVENTS = 60_000
 """Most calls and kernels of the steps around the median one that are replayed.
 
@@ -85,14 +90,16 @@ def read_excerpt(trace: Trace, rank: int) -> Excerpt | None:
 
 def _chosen_steps(trace: Trace, rank: int) -> pl.DataFrame:
     """Return consecutive steps of one capture window of the rank, the median step among them."""
-    steps = steps_of(trace).filter(pl.col("rank") == rank).sort("start_ns")
+    steps = program_steps(trace).filter(pl.col("rank") == rank).sort("start_ns")
     if not steps.height:
         return steps
     order = steps["duration_ns"].arg_sort()
     median = int(order[(steps.height - 1) // 2])
     window = steps["window"][median]
     n_events = max(_n_events(trace, rank), 1)
-    affordable = max(1, min(MOST_STEPS, MOST_EVENTS * steps.height // n_events))
+    lengths = steps["duration_ns"].to_list()
+    most = steps.height if are_of_several_kinds(lengths) else MOST_STEPS
+    affordable = max(1, min(most, MOST_EVENTS * steps.height // n_events))
     first = max(0, min(median - affordable // 2, steps.height - affordable))
     return steps.slice(first, affordable).filter(pl.col("window") == window)
 

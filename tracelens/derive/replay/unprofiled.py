@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
+from statistics import mean, median
 
 import numpy as np
 import polars as pl
@@ -18,12 +20,11 @@ from tracelens.derive.replay.costs import (
 )
 from tracelens.derive.replay.replay import Replay, replay_error_frac, replays, steady_step_ns
 from tracelens.derive.time.program_phases import program_steps
+from tracelens.derive.time.step_kinds import are_of_several_kinds
 from tracelens.derive.time.step_table import activities_of
 from tracelens.derive.time.time_parts import RankTime
 from tracelens.trace import Trace
 
-_UNEVEN = 0.25
-"""Steps are of several kinds if their median and mean differ by more than this share."""
 LARGEST_ERROR = 0.1
 """A replay that misses the recorded step by more than this share is not used to predict."""
 
@@ -40,7 +41,7 @@ The last value is used for all further degrees, whose t is a little smaller.
 class UnprofiledStep:
     """A rank's step as recorded and without the profiler, with a range; None where unknown.
 
-    As recorded it is the median step, or the mean one where the two differ by over a quarter.
+    As recorded it is the median step, or the mean one where steps are of several kinds.
     `evidence` is the source of these times: measured (the capture timed steps without the
     profiler), calibrated (costs measured on the machine), table (costs measured elsewhere),
     unknown. `sampling_ns` is the part of the range to either side that comes from the waits for a
@@ -66,17 +67,19 @@ def unprofiled_steps(trace: Trace) -> dict[int, UnprofiledStep]:
 
 
 def _of_all(trace: Trace) -> dict[int, UnprofiledStep]:
-    ns = pl.col("duration_ns")
-    # A loader gives some batches at once and has others waited for: only the mean says how long.
-    is_uneven = (ns.median() / ns.mean() - 1).abs() > _UNEVEN
-    usual = pl.when(is_uneven).then(ns.mean()).otherwise(ns.median())
     steps = program_steps(trace)
-    times = dict(steps.group_by("rank").agg(usual).iter_rows())
+    by_rank = steps.group_by("rank").agg("duration_ns")
+    times = {rank: _usual_ns(lengths) for rank, lengths in by_rank.iter_rows()}
     return {
-        rank: _of_rank(trace, replay, steps.filter(pl.col("rank") == rank), round(times[rank]))
+        rank: _of_rank(trace, replay, steps.filter(pl.col("rank") == rank), times[rank])
         for rank, replay in replays(trace).items()
         if rank in times and replay.excerpt.is_marked
     }
+
+
+def _usual_ns(lengths: Sequence[int]) -> int:
+    """Return the median of steps that are alike, the mean of steps of several kinds."""
+    return round(mean(lengths) if are_of_several_kinds(lengths) else median(lengths))
 
 
 def _of_rank(trace: Trace, replay: Replay, steps: pl.DataFrame, recorded_ns: int) -> UnprofiledStep:

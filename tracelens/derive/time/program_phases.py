@@ -351,15 +351,17 @@ def _is_start_up(known: _Rank, place: int) -> bool:
         return False
     start = int(known.steps["start_ns"][place])
     gaps = known.gaps(start, start + length)
-    needed = _MOST * (length - others)
-    is_several = length >= _SEVERAL * others
-    return start_up_ns(gaps) >= needed or (is_several and _has_trials(known, place, needed))
+    extra = length - others
+    start_up = start_up_ns(gaps)
+    if length >= _SEVERAL * others:
+        start_up += _trials_ns(known, place)
+    return start_up >= _MOST * extra
 
 
-def _has_trials(known: _Rank, place: int, needed: float) -> bool:
-    """Return whether a step tries kernels that no later step uses, for at least `needed` ns."""
+def _trials_ns(known: _Rank, place: int) -> int:
+    """Return for how long a step tries kernels that no later step uses."""
     steps, kernels = known.steps, known.work.get("kernels")
     later = steps.slice(place + 1)
     if kernels is None or later.height < _SEVERAL:
-        return False
-    return trials_ns(kernels, steps["step"][place], later["step"]) >= needed
+        return 0
+    return trials_ns(kernels, steps["step"][place], later["step"])
