@@ -19,7 +19,8 @@ from tracelens.derive.rank_ranges import list_ranks
 from tracelens.derive.ranks.pipeline import order_stages
 from tracelens.derive.ranks.rank_sets import RankSet
 from tracelens.derive.time.culprit_costs import Culprit, with_part
-from tracelens.derive.time.late_ranks import LateRank, describe_steps
+from tracelens.derive.time.late_ranks import LateRank
+from tracelens.derive.time.step_kinds import describe_steps
 from tracelens.report import build_report
 from tracelens.schemas import TABLES
 from tracelens.trace import Trace

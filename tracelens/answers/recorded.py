@@ -8,10 +8,9 @@ import polars as pl
 from tracelens.answers.answer import LEAST_SHARE
 from tracelens.answers.words import counted, duration, listed
 from tracelens.derive.layers.compilation import shows_compilation
-from tracelens.derive.time.late_ranks import describe_steps
 from tracelens.derive.time.model import time_model
 from tracelens.derive.time.program_phases import LATER, START_UP, TEAR_DOWN
-from tracelens.derive.time.step_kinds import long_steps
+from tracelens.derive.time.step_kinds import describe_steps, long_steps
 from tracelens.derive.time.time_parts import TimeModel
 from tracelens.schemas.results.time import PROGRAM
 from tracelens.trace import Trace

@@ -21,11 +21,11 @@ from tracelens.derive.time.culprit_costs import (
 from tracelens.derive.time.late_ranks import (
     BLAMED,
     LateRank,
-    describe_steps,
     find_late_ranks,
     find_late_transfers,
     own_delays,
 )
+from tracelens.derive.time.step_kinds import describe_steps
 from tracelens.derive.time.time_parts import TimeModel
 from tracelens.trace import Trace
 

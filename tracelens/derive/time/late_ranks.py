@@ -6,9 +6,8 @@ Its own delay is what exceeds the median of all ranks, so a rank that only waite
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import pairwise
 from statistics import median
 
 import polars as pl
@@ -227,40 +226,3 @@ def host_times(model: TimeModel) -> pl.DataFrame:
     both = pl.concat([inside, whole])
     total_ns = pl.col("spent_ns").sum()
     return both.group_by("rank", "step", "cause").agg(total_ns)
-
-
-_ORDINALS = ("", "", "other ", "third ", "fourth ", "fifth ", "sixth ", "seventh ", "eighth ")
-_MORE_ORDINALS = ("ninth ", "tenth ", "eleventh ", "twelfth ")
-_LISTED = 3
-
-
-def describe_steps(late: Collection[int] | None, steps: Iterable[int]) -> str:
-    """Describe in which of a trace's steps something is late: "in step 12 only"."""
-    everything = sorted({*steps})
-    if late is None:
-        return "in every step" if len(everything) > 1 else ""
-    chosen = sorted(late)
-    if len(chosen) == 1:
-        return f"in step {chosen[0]} only"
-    period = find_period(chosen, everything)
-    if period:
-        ordinals = _ORDINALS + _MORE_ORDINALS
-        word = ordinals[period] if period < len(ordinals) else f"{period}th "
-        return f"in every {word}step"
-    if len(chosen) <= _LISTED:
-        return f"in steps {', '.join(map(str, chosen[:-1]))} and {chosen[-1]}"
-    return f"in {len(chosen)} of {len(everything)} steps"
-
-
-def find_period(late: list[int], steps: list[int]) -> int | None:
-    """Return the number of steps after which lateness repeats, None if it is not periodic."""
-    places = {step: place for place, step in enumerate(steps)}
-    chosen = [places[step] for step in late if step in places]
-    gaps = {after - before for before, after in pairwise(chosen)}
-    if len(gaps) != 1:
-        return None
-    (period,) = gaps
-    begins = chosen[0] < period
-    ends = chosen[-1] + period >= len(steps)
-    is_seen = len(chosen) * period > len(steps) - period and len(steps) >= 2 * period
-    return period if period > 1 and begins and ends and is_seen else None

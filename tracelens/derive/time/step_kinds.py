@@ -1,9 +1,8 @@
-"""Tell steps of several kinds from steps that only vary."""
+"""Tell steps of several kinds from steps that only vary, and say which steps are of a kind."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Iterable, Sequence
+from itertools import pairwise
 from statistics import mean, median, median_low
-
-from tracelens.derive.time.late_ranks import find_period
 
 LONG = 1.5
 """The least length of a long step, in usual ones."""
@@ -11,6 +10,9 @@ UNEVEN = 1.05
 """The least mean step with which long steps count, in usual ones."""
 _MUCH = 0.25
 """The mean step is far from the median one if they differ by more than this share."""
+_ORDINALS = ("", "", "other ", "third ", "fourth ", "fifth ", "sixth ", "seventh ", "eighth ")
+_MORE_ORDINALS = ("ninth ", "tenth ", "eleventh ", "twelfth ")
+_LISTED = 3
 
 
 def long_steps(lengths: Sequence[int]) -> list[int]:
@@ -34,3 +36,35 @@ def are_of_several_kinds(lengths: Sequence[int]) -> bool:
     if abs(median(lengths) - mean(lengths)) > _MUCH * mean(lengths):
         return True
     return find_period(long_steps(lengths), [*range(len(lengths))]) is not None
+
+
+def describe_steps(late: Collection[int] | None, steps: Iterable[int]) -> str:
+    """Describe in which of a trace's steps something is late: "in step 12 only"."""
+    everything = sorted({*steps})
+    if late is None:
+        return "in every step" if len(everything) > 1 else ""
+    chosen = sorted(late)
+    if len(chosen) == 1:
+        return f"in step {chosen[0]} only"
+    period = find_period(chosen, everything)
+    if period:
+        ordinals = _ORDINALS + _MORE_ORDINALS
+        word = ordinals[period] if period < len(ordinals) else f"{period}th "
+        return f"in every {word}step"
+    if len(chosen) <= _LISTED:
+        return f"in steps {', '.join(map(str, chosen[:-1]))} and {chosen[-1]}"
+    return f"in {len(chosen)} of {len(everything)} steps"
+
+
+def find_period(late: list[int], steps: list[int]) -> int | None:
+    """Return the number of steps after which lateness repeats, None if it is not periodic."""
+    places = {step: place for place, step in enumerate(steps)}
+    chosen = [places[step] for step in late if step in places]
+    gaps = {after - before for before, after in pairwise(chosen)}
+    if len(gaps) != 1:
+        return None
+    (period,) = gaps
+    begins = chosen[0] < period
+    ends = chosen[-1] + period >= len(steps)
+    is_seen = len(chosen) * period > len(steps) - period and len(steps) >= 2 * period
+    return period if period > 1 and begins and ends and is_seen else None
