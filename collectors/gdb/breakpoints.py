@@ -8,7 +8,7 @@ from tracelens.collectors.gdb.mi import Record, RefusedError, Session
 from tracelens.errors import ToolError, UsageError
 
 DEFAULT_SYMBOL = "cudnnConvolutionForward"
-"""The symbol of "Comparing the costs of abstraction for DL frameworks"."""
+"""The symbol at which "Comparing the costs of abstraction for DL frameworks" took its stacks."""
 
 BACKEND_SYMBOL = "cudnnBackendExecute"
 """The function by which PyTorch 2 calls cuDNN, unless TORCH_CUDNN_V8_API_DISABLED=1 is set."""
@@ -91,8 +91,8 @@ class Breakpoint:
 class Breakpoints:
     """All breakpoints of a run, by gdb's number.
 
-    For a program asked for cuDNN's older interface only, a disabled breakpoint on the newer one
-    shows whether that is loaded.
+    Some programs are asked for cuDNN's older interface only. For these, a disabled breakpoint on
+    the newer interface shows whether a loaded library defines it.
     """
 
     symbols: tuple[str, ...]
@@ -147,9 +147,9 @@ class Breakpoints:
             breakpoint_.remove(session)
 
     def unreached(self) -> str | None:
-        """Explain the breakpoints that gave no stack, and what to do.
+        """Explain which breakpoints gave no stack, and what to do.
 
-        Return None where all gave one.
+        Return None if all of them gave one.
         """
         empty = [b for b in self._by_number.values() if b is not self._backend and not b.n_kept]
         texts = [

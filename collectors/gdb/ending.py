@@ -22,8 +22,8 @@ _PTRACE_DENIED = (
 class Outcome:
     """The program's exit code as a shell reports it, and the failure, if any.
 
-    A program that signal n ended has exit code 128+n. `was_cut`: it ended neither by itself nor by
-    a signal.
+    If signal n ended the program, the code is 128+n. `was_cut` is True if it ended neither by
+    itself nor by a signal.
     """
 
     exit_code: int

@@ -42,10 +42,10 @@ class Limits:
     """Limits on the stacks that are taken.
 
     `hits`: stacks kept of each symbol; then its breakpoint is deleted, and the program continues.
-    `skip`: the first calls of each symbol that are passed over, counted among those that
+    `skip`: the number of first calls of each symbol that are skipped, counted among those that
     `where_frame` matches. `where_frame`: a pattern for a function that must be in the stack, a
-    plain name or a regular expression. `timeout_s`: the program is killed after this time,
-    and the capture is incomplete. `frames`: the most frames listed of a stack.
+    plain name or a regular expression. `timeout_s`: the program is killed after this time, and the
+    capture is incomplete. `frames`: the most frames listed of a stack.
     """
 
     hits: int = 100
@@ -87,7 +87,7 @@ _SETTINGS = (
 class LiveStacks(Run):
     """The result of a run under gdb.
 
-    `hit_seconds`: how long the program was held at each kept stack.
+    `hit_seconds`: how long the program was stopped for each kept stack.
     """
 
     hit_seconds: Sequence[float] = ()

@@ -51,7 +51,7 @@ class PythonFrame:
 
 @dataclass(slots=True)
 class PythonStacks:
-    """Asks py-spy for Python's frames, until it has failed a few times in a row."""
+    """Reader of Python's frames by py-spy, which is given up after a few failures in a row."""
 
     program: str | None
     diagnostics: Diagnostics
@@ -161,7 +161,7 @@ class Placing:
     def calls_above(self, pattern: str) -> tuple[str, int, int] | None:
         """Return the innermost Python function whose name ends with the pattern.
 
-        Added are the least and the most calls between it and frame 0.
+        Also returns the least and the most calls between it and frame 0.
         """
         sizes = [0, *accumulate(len(group) for group in self.groups)]
         for i, group in enumerate(self.groups):

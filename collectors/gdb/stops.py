@@ -128,7 +128,7 @@ class StopReader:
         """Return whether the stop belongs to a call that was counted already.
 
         cuDNN 9 forwards a function to the function of the same name in another library, by a call
-        or by a jump. After a jump, the stop has the same stack and returns to the same place as the
+        or by a jump. After a jump, the stop has the same stack and the same return address as the
         thread's last stop.
         """
         frame, thread = stop.get("frame", {}), str(stop.get("thread-id", ""))

@@ -26,7 +26,7 @@ from tracelens.trace.cleaning import clean
 RANK_BY = ("auto", "process", "file")
 """Choices of what counts as a rank.
 
-Auto takes each process with kernels if these use different devices, else the file.
+`auto` takes each process with kernels if the processes use different devices, else the whole file.
 """
 CHOSEN: ContextVar[str] = ContextVar("rank_by", default="auto")
 
@@ -74,7 +74,7 @@ _WHY_EMPTY = {
 
 @contextmanager
 def ranked_by(choice: str) -> Iterator[None]:
-    """Read files in the body by this choice of what a rank is: a word of RANK_BY.
+    """Read files in the body with this choice of what counts as a rank: a word of RANK_BY.
 
     Raises UsageError for a word that is not in RANK_BY.
     """

@@ -6,9 +6,9 @@ The ENUM_ tables that name them came with schema 3.0, so the names are here.
 import polars as pl
 
 PUSH_POP, START_END, MARK = (59, 70), (60, 71), (34,)
-"""NVTX event types of ranges and marks, each with its twin from nvtxt files.
+"""NVTX event types of push/pop ranges, start/end ranges and marks.
 
-All other types are bookkeeping.
+The second type of a pair is the same event from an nvtxt file. All other types are bookkeeping.
 """
 
 DOMAIN_CREATE = 75
@@ -33,7 +33,7 @@ DIRECTIONS = {
 """Directions by copyKind; kinds 3 to 7 go to or from an array."""
 
 MIGRATIONS = (11, 12, 13)
-"""Kinds of copies (copyKind) that are moved pages of managed memory.
+"""Kinds of copies (copyKind) that migrate pages of managed memory.
 
 Their srcKind and dstKind are not set.
 """

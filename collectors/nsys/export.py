@@ -36,9 +36,9 @@ _FLAT = (
     pa.types.is_large_binary,
 )
 _HEADER, _RECORD_BATCH = 2, 3
-"""The field of a Message that holds the header's kind, and the kind of a batch of rows.
+"""Field of a Message that holds the header's kind, and the kind that means a batch of rows.
 
-The header itself is in the next field. Dictionaries are of another kind.
+The next field has the header itself. Dictionaries have another kind.
 """
 _LENGTH, _NODES, _BUFFERS, _COMPRESSION = 0, 1, 2, 3
 

@@ -84,9 +84,10 @@ def versions(export: Export, diagnostics: Diagnostics) -> dict[str, str]:
 
 
 def clock(export: Export, diagnostics: Diagnostics) -> tuple[int, str]:
-    """Return the offset from the export's times to the trace's, and the manifest's word for it.
+    """Return the offset from the export's times to the trace's, and the name of the clock.
 
-    Times count from the start of the session, unless the export was made with --ts-normalize.
+    The name goes into the manifest. Times count from the start of the session, unless the export
+    was made with --ts-normalize.
     """
     if (
         _values(export, "EXPORT_META_DATA", "META_DATA_EXPORT").get("EXPORT_PARAM_TIME_NORMALIZE")
@@ -248,7 +249,7 @@ def scrub(text: str, private: frozenset[str] = frozenset()) -> str:
 
 
 def owners(export: Export) -> frozenset[str]:
-    """Return names of the machine and its user, which cannot be told from any other word."""
+    """Return names of the machine and its user, which look like any other word."""
     environment = _values(export, *_ENVIRONMENT)
     named = {
         v
@@ -260,7 +261,10 @@ def owners(export: Export) -> frozenset[str]:
 
 
 def host(export: Export) -> str | None:
-    """Return the machine's name, by which captures of one host are known; it is never written."""
+    """Return the machine's name, which is never written.
+
+    It shows which captures were taken on one host.
+    """
     environment = _values(export, *_ENVIRONMENT)
     return next(
         (

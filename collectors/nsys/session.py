@@ -17,7 +17,7 @@ from tracelens.storage.table import Table
 from tracelens.trace.capture import Diagnostics
 
 TIME_LIMIT_NS = 2**61
-"""The largest time, 73 years, as for torch.
+"""The largest valid time, 73 years: the same limit as for torch.
 
 No session is longer, and no clock of this century is further from 1970.
 """
@@ -150,7 +150,7 @@ def together(parts: Iterable[pl.DataFrame]) -> pl.DataFrame:
 def fitting(table: Table, frame: pl.DataFrame, diagnostics: Diagnostics) -> pl.DataFrame:
     """Return the frame with None for numbers that a 32-bit column cannot hold.
 
-    A row is left out if the column may not be None.
+    If the column may not be None, the row is left out.
     """
     text = (
         f"numbers of {table.name} that nothing there can have; left out, with the row where it"

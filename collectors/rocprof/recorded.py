@@ -26,7 +26,10 @@ REGIONS = _PLACE | {
     "name": pl.String,
     "message": pl.String,
 }
-"""A call or roctx range, by category HIP_…, HSA_… or MARKER_…; a range has its text as message."""
+"""A call, or a roctx range whose text is in `message`.
+
+The category begins with HIP_, HSA_ or MARKER_.
+"""
 _COPIES = {
     "HOST_TO_DEVICE": "h2d",
     "DEVICE_TO_HOST": "d2h",

@@ -97,11 +97,11 @@ def sniff(path: Path, head: bytes) -> bool:
 def read(path: Path, folder: Path | None = None) -> list[Capture]:
     """Read one trace file (`-`: standard input), or each trace file of a directory of ranks.
 
-    A file with several traces one after another yields a capture for each, as separate files would.
-    Raises SourceError when a file cannot be read, is no Chrome trace, or has no event. A trace that
-    ends early yields its complete events, with `complete` false and the loss in `diagnostics`. With
-    a folder, which need not exist yet, large tables are written into it as they are finished, and
-    the captures' `stored` has their places.
+    A file with several traces one after another gives one capture for each, as separate files
+    would. Raises SourceError if a file cannot be read, is no Chrome trace, or has no event. A trace
+    that ends early gives its complete events, with `complete` false and the loss in `diagnostics`.
+    `folder`, which need not exist yet, receives large tables as they are finished; the captures'
+    `stored` then has their places.
     """
     parts = count()
     return [capture for file in trace_files(path) for capture in _read_file(file, folder, parts)]
@@ -110,7 +110,7 @@ def read(path: Path, folder: Path | None = None) -> list[Capture]:
 def trace_files(path: Path) -> list[Path]:
     """Return the trace files of a path: the file itself, or those in a directory of ranks.
 
-    Raises SourceError for none.
+    Raises SourceError if there are none.
     """
     if not path.is_dir():
         return [path]

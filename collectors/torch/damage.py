@@ -34,7 +34,7 @@ KEYS = (
     "host_name",
 )
 LONG = 1 << 20
-"""Longer events are read by `Recovery` only."""
+"""Size above which events are read by `Recovery` only."""
 SEPARATORS = b" \t\r\n,"
 LOST = "events that are not JSON and could not be repaired"
 

@@ -262,7 +262,7 @@ class Document:
 
 
 def what_follows(text: Text) -> bytes:
-    """Return the first byte after a document other than separators; empty at the text's end."""
+    """Return the first byte after a document that is not a separator; empty at the text's end."""
     while True:
         text.skip(_BETWEEN)
         if text.left or not text.more():

@@ -32,8 +32,10 @@ Args = msgspec.defstruct(
     rename={attribute(key): key for key in ARG_KEYS},
     gc=False,
 )
-"""The args of an event that tables have. Values are unchecked; shapes, types and grids stay
-bytes."""
+"""The args of an event that fill a column.
+
+Values are unchecked; shapes, types and grids stay bytes.
+"""
 
 
 class BareEvent(msgspec.Struct, gc=False):
@@ -179,9 +181,9 @@ def is_json(piece: bytes) -> bool:
 
 
 def flattened(piece: bytes) -> tuple[bytes | None, int]:
-    """Return the piece with None for values nested deeper than tables need, and its depth.
+    """Replace values that are nested deeper than tables need by null; also return the depth.
 
-    The piece is None where its brackets do not match, or where nothing is that deep.
+    The piece is None if its brackets do not match, or if nothing is that deep.
     """
     parts: list[bytes] = []
     depth = deepest = done = 0
@@ -206,7 +208,7 @@ def object_end(
 ) -> int | None:
     """Return the end of the object that starts at `begin`, or None past the limit.
 
-    With a depth of 1, it is the end of the object around it.
+    With a depth of 1, return the end of the object that encloses `begin`.
     """
     for match in _TOKENS.finditer(text, begin, len(text) if limit is None else limit):
         token = text[match.start()]

@@ -20,7 +20,7 @@ SKIPPED, WHOLE, NUMERAL, TRACK, TIME, TEXT, JSON, REAL, TRIPLE, ARGS = range(10)
 # UNLESS_ZERO: the first, unless the second is 0.
 TAKE, WORD, NAME, SHAPE, UNLESS_ZERO = range(5)
 STRINGS = {WORD, NAME, SHAPE}
-"""Ways to fill a column with strings."""
+"""Ways to fill a column whose values are strings."""
 
 EVENT_KEYS = {
     "ph": TEXT,
@@ -122,7 +122,10 @@ CATEGORIES = {
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """A column: its name, the way to fill it, its value's key, and a key if that is absent."""
+    """A column: its name, the way to fill it, and the key of its value.
+
+    `second` is the key for events without the first. `axis` selects a value of a triple.
+    """
 
     name: str
     how: int
@@ -266,7 +269,7 @@ def fields() -> dict[str, int]:
 _NO_FIELD = 1 << 62
 """An impossible required field, which leaves all events of a table to Python."""
 TRACK_BASE = 1 << 61
-"""Tracks with a string for a name have this number plus the string's, as in native.h."""
+"""First number of tracks named by strings: a string's number is added to it, as in native.h."""
 
 
 @functools.cache

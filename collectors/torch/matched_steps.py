@@ -93,8 +93,8 @@ def _launched(tables: Mapping[str, pl.DataFrame], marks: pl.DataFrame) -> pl.Dat
 def partners_of(deep: Sequence[Work], light: Sequence[Work]) -> list[int]:
     """Return, for each light step, the deep step with the same work; empty if a step has none.
 
-    Of several, it is the one after the partner of the light step before, else the one with the same
-    index.
+    If several deep steps match, the one after the previous light step's partner is preferred, then
+    the one with the same index.
     """
     partners: list[int] = []
     for place, work in enumerate(light):
@@ -121,10 +121,10 @@ def _common(first: Work, second: Work) -> float:
 
 
 def matched(deep: pl.DataFrame, light: pl.DataFrame, partner: int, place: int) -> pl.DataFrame:
-    """Return the events of a light step that its deep step has, too.
+    """Return the events that occur in a light step and in its deep step.
 
-    Columns are the thread, and row and edges in both. Events are the same if a thread calls the
-    same names in the same order.
+    Columns are the thread, and row and edges in both. Events match if a thread calls the same names
+    in the same order.
     """
     of_deep = deep.filter(pl.col("step") == partner).partition_by(THREAD, as_dict=True)
     of_light = light.filter(pl.col("step") == place).partition_by(THREAD, as_dict=True)

@@ -244,9 +244,9 @@ def devices(
 ) -> pl.DataFrame:
     """Return devices from deviceProperties.
 
-    Devices that only kernels name are listed without properties. If one GPU is visible,
-    deviceProperties numbers it 0, while kernels may have its number in the machine (ROCm with
-    HIP_VISIBLE_DEVICES). Then the one description is that of the one device.
+    Devices that only kernels name are listed without properties. If only one GPU is visible,
+    deviceProperties numbers it 0, while kernels may use its number in the machine (ROCm with
+    HIP_VISIBLE_DEVICES). Then the single description is used for the single device.
     """
     entries = (
         [entry for entry in properties if isinstance(entry, dict)]

@@ -307,18 +307,18 @@ class capture:  # noqa: N801 - `with tl.capture(...)` and `@tl.capture(...)` rea
     """Record a block or a function with torch.profiler into a trace.
 
     Write `with tl.capture("run.tracelens") as cap: …`. Everything from the beginning of the block
-    to its end is recorded, or by steps: `wait` of them are left out, `warmup` run under the
-    profiler without being kept, `active` are kept (None: all). `cap.step()` ends a step; where it
-    is never called, steps are found as `tracelens collect torch` finds them. `shapes`, `stacks`,
-    `modules`, `memory` and `cuda_sync` as there; `compile_provenance` records what torch.compile
-    generates, for which the block must hold the first run of what is compiled; `graph` records the
-    graph of the model that is called in it. After the block the trace is written and `cap.trace` is
-    that Trace; `cap.notes` says what was recorded and what it cost. As a decorator it records the
-    function's first call.
+    to its end is recorded, or by steps: `wait` steps are left out, `warmup` steps run under the
+    profiler without being kept, and `active` steps are kept (None: all). `cap.step()` ends a step;
+    if it is never called, steps are found as `tracelens collect torch` finds them. `shapes`,
+    `stacks`, `modules`, `memory` and `cuda_sync` mean the same as there. `compile_provenance`
+    records what torch.compile generates, so the first run of the compiled code must be inside the
+    block. `graph` records the graph of the model that is called in it. After the block the trace is
+    written, and `cap.trace` is that Trace; `cap.notes` says what was recorded and what it cost. As
+    a decorator it records the function's first call.
 
     Raises UsageError for invalid options, and for a capture within another; SourceError before the
-    block when the target exists (unless `force`) or cannot be written, ToolError after it when
-    nothing was recorded. An exception of the block is passed on after the recording is written.
+    block if the target exists (unless `force`) or cannot be written; ToolError after it if nothing
+    was recorded. An exception in the block is passed on after the recording is written.
     """
 
     def __init__(

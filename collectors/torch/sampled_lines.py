@@ -1,4 +1,4 @@
-"""Add the lines that a live capture noted to the places of the host's activities."""
+"""Add the lines that a live capture recorded to the call paths of the host's activities."""
 
 import re
 from bisect import bisect_left, bisect_right
@@ -18,7 +18,10 @@ from tracelens.derive.time.frame_lines import FRAME
 
 Stack: TypeAlias = list[tuple[str, str, int, bool]]
 Function: TypeAlias = tuple[str, str] | None
-"""A function's file and name; None stands for the innermost function of the program's own."""
+"""A function's file and name.
+
+None stands for the innermost function of the program itself.
+"""
 Line: TypeAlias = tuple[str, str, int]
 Call: TypeAlias = tuple[int, int, tuple[str, str, int, bool]]
 """Start, end, and the frame that makes the call."""
@@ -26,7 +29,10 @@ Call: TypeAlias = tuple[int, int, tuple[str, str, int, bool]]
 
 @dataclass(frozen=True, slots=True)
 class CallLines:
-    """The lines from which a function makes calls: stretches that do not overlap, in order."""
+    """Intervals in which a function has a call running, with the calling line.
+
+    They do not overlap and are in order.
+    """
 
     starts: list[int] = field(default_factory=list)
     ends: list[int] = field(default_factory=list)
@@ -34,7 +40,10 @@ class CallLines:
 
     @classmethod
     def of(cls, calls: Iterable[tuple[int, int, Line]]) -> "CallLines":
-        """Return the stretches of calls that nest; inside a call the inner one counts."""
+        """Build the intervals from calls that may be nested.
+
+        Inside a nested call, that call's line counts.
+        """
         stretches, around, reached = cls(), list[tuple[int, Line]](), 0
         for start, end, line in sorted(calls, key=lambda call: (call[0], -call[1])):
             reached = stretches._leave(around, reached, start)
@@ -56,7 +65,7 @@ class CallLines:
         return max(reached, until)
 
     def within(self, start_ns: int, end_ns: int) -> Counter[Line]:
-        """Return the time in calls during a stretch, by their line."""
+        """Return the time spent in calls during an interval, by their line."""
         times: Counter[Line] = Counter()
         for at in range(bisect_right(self.ends, start_ns), bisect_left(self.starts, end_ns)):
             times[self.lines[at]] += min(self.ends[at], end_ns) - max(self.starts[at], start_ns)
@@ -70,10 +79,10 @@ class CallLines:
 
 @dataclass(frozen=True, slots=True)
 class RecordedLines:
-    """Lines that ran: samples of a thread by time, each with its frames, and lines of calls.
+    """Lines that ran: samples of a thread with their frames, and lines of calls.
 
-    A frame has its file, function and line, and whether it is the program's own. The innermost one
-    of a sample comes first.
+    A frame has its file, function and line, and whether it is in the program's own code. The
+    innermost frame of a sample comes first.
     """
 
     times: list[int]
@@ -82,7 +91,7 @@ class RecordedLines:
 
     @classmethod
     def of(cls, facts: dict[str, Any]) -> "RecordedLines | None":
-        """Return the lines in a sidecar; None without any, or where they are damaged."""
+        """Return the lines in a sidecar; None if it has none, or if they are damaged."""
         recorded: Any = facts.get("lines")
         try:
             names = [
@@ -104,10 +113,10 @@ class RecordedLines:
         return cls(times, frames, _by_function(calls)) if times or calls else None
 
     def within(self, start_ns: int, end_ns: int) -> list[tuple[int, int, Stack]]:
-        """Return the samples of a stretch: the part that each stands for, its moment, its stack.
+        """Return the samples of an interval: share represented, moment, and stack.
 
-        A sample stands for the time that is nearer to it than to any other sample: a call that
-        holds the interpreter's lock is sampled once, however long it takes.
+        A sample represents the time that is nearer to it than to any other sample. A call that
+        holds the interpreter's lock is therefore sampled once, however long it takes.
         """
         first, last = bisect_left(self.times, start_ns), bisect_left(self.times, end_ns)
         inside = self.times[first:last]
@@ -117,10 +126,11 @@ class RecordedLines:
         return [*zip(weights, inside, self.frames[first:last], strict=True)] if inside else []
 
     def lines_of(self, function: Function, start_ns: int, end_ns: int) -> Counter[Line]:
-        """Return the time that a function spent in each of its lines during a stretch.
+        """Return the time that a function spent in each of its lines during an interval.
 
-        It is known exactly while the function is in a call. Samples stand for the rest. Without
-        samples, calls that take less than half of the stretch do not tell where the rest went.
+        It is known exactly while the function is in a call. Samples represent the rest. Without
+        samples, nothing is returned if calls take less than half of the interval, because they do
+        not tell where the rest went.
         """
         calls = self.calls.get(function, CallLines())
         times = calls.within(start_ns, end_ns)
@@ -154,11 +164,11 @@ def _line_in(stack: Stack, function: Function) -> Line | None:
 def with_sampled_lines(
     activities: pl.DataFrame, recorded: RecordedLines, spans: pl.DataFrame | None = None
 ) -> pl.DataFrame:
-    """Add to each frame of a place the line in which it spent most time.
+    """Add to each frame of a call path the line in which it spent most time.
 
-    A place without a Python frame gets the innermost frame of the program's own code. A stretch
-    of which nothing was noted gets the lines that the same place had elsewhere. Launching keeps its
-    place, unless the process has no device: then it is cut where the sampled line changes, for
+    A path without a Python frame gets the innermost frame of the program's own code. An interval in
+    which nothing was recorded gets the lines that the same path had elsewhere. Launching keeps its
+    path if the process has a device. Without one, it is split where the sampled line changes, for
     which `spans` are needed.
     """
     if spans is not None and "op_ns" in activities.columns:

@@ -138,9 +138,9 @@ def _as_json(layer: dict[str, Any]) -> str | None:
 
 
 def step_times(facts: dict[str, Any]) -> dict[str, Any]:
-    """Return the manifest's settings on the time of steps without and with the profiler.
+    """Return the manifest's settings on step times with and without the profiler.
 
-    They are empty where the two were not both measured.
+    They are empty unless both were measured.
     """
     recorded = {name: facts.get(name) for name in ("unprofiled_step_ns", "profiled_step_ns")}
     return recorded if all(_are_times(times) for times in recorded.values()) else {}
@@ -163,7 +163,7 @@ def light_step_times(facts: dict[str, Any]) -> dict[str, Any]:
 
 
 LIGHT = "light_window"
-"""Name of a source's setting: its times are of steps recorded without stacks and shapes."""
+"""Name of a source's setting, which says that steps were recorded without stacks and shapes."""
 
 
 def is_sidecar(path: Path) -> bool:
@@ -193,11 +193,11 @@ _STREAM = ("device_id", "stream_id")
 def without_cupti(facts: Mapping[str, Any], raw: Mapping[str, pl.DataFrame]) -> dict[str, Any]:
     """Return a sidecar's facts with `unprofiled_step_ns` as in a process that never profiled.
 
-    Once it has recorded a GPU, CUPTI stays in the process, unless TEARDOWN_CUPTI=1 is set, and
-    makes each API call slower (torch 2.11, CUDA 13.0). Other host work takes as long as before.
-    A step is no shorter than what a stream works in it. The range is what that can be at all: the
-    shortest time is without any of the calls' time, the longest stays as it was measured.
-    Nothing changes where the steps ran before the recording, or CUDA's API was not recorded.
+    Once CUPTI has recorded a GPU, it stays in the process, unless TEARDOWN_CUPTI=1 is set, and
+    slows each API call (torch 2.11, CUDA 13.0). Other host work takes as long as before. A step is
+    at least as long as the work of any stream in it. The range holds all possible values: the
+    shortest time is without any of the calls' time, the longest is the measured one. Nothing
+    changes if the steps ran before the recording, or if calls of CUDA's API were not recorded.
     """
     times = facts.get("unprofiled_step_ns")
     if not (isinstance(times, dict) and _are_times(times) and facts.get("is_run_slower") is True):

@@ -54,7 +54,7 @@ class Text:
             pass
 
     def skip(self, characters: bytes) -> None:
-        """Move past all of these characters that are in the window."""
+        """Move past all of these characters that are inside the window."""
         match = re.compile(b"[" + re.escape(characters) + b"]*").match(self.data, self.at)
         self.at = match.end() if match else self.at
 

@@ -1,4 +1,4 @@
-"""Make one trace from a program's two windows: times of the light one, all else of the deep one.
+"""Combine a program's two windows into one trace: times of the light one, all else of the deep one.
 
 The deep window recorded Python calls, modules and shapes, which slows the host several times. The
 light one recorded ops, API calls and kernels only. Steps are matched by their kernels and ops. The
@@ -111,7 +111,7 @@ def _has_times(entry: Any, n_times: int) -> bool:
 
 
 def match_windows(deep: Tables, light: Tables) -> Windows | None:
-    """Return the raw tables of both windows as one; None where their steps do different work."""
+    """Return the raw tables of both windows as one; None if their steps do different work."""
     if "spans" not in deep or "spans" not in light:
         return None
     both = deep, light

@@ -43,7 +43,7 @@ def _utf8(value: bytes) -> str | None:
 
 
 def spaced_alike(json: pl.Expr) -> pl.Expr:
-    """Return JSON lists as text with uniform spacing; None where the event has no list."""
+    """Return JSON lists as text with uniform spacing; None if the event has no list."""
     alike = json.str.replace_all(r"\s*([\[\],])\s*", "$1").str.replace_all(",", ", ", literal=True)
     return pl.when(alike != "").then(alike)
 

@@ -19,13 +19,13 @@ _AGAIN_S = 0.02
 _kept: list[Any] = []
 
 OWN_THREADS = "tracelens"
-"""Names of threads that are the recorder's own begin with this."""
+"""Prefix of the names of the recorder's own threads."""
 
 
 def is_main_thread() -> bool:
     """Return whether this is the main thread.
 
-    It handles signals and runs the profiler's windows of time.
+    The main thread handles signals and runs the profiler's windows of time.
     """
     return threading.current_thread() is threading.main_thread()
 
@@ -33,10 +33,11 @@ def is_main_thread() -> bool:
 def at_end(finish: Callable[[], None], in_child: Callable[[], None]) -> Callable[[], None]:
     """Call `finish` when this process exits, raises or is terminated.
 
-    Calls `in_child` in each process that it forks.
+    Return a function that undoes this.
+
     Interrupts and exceptions lead to an exit by themselves. SIGTERM does not: unless the program
-    handles it, it ends the program after `finish`, still as a signal. Returns a function that
-    undoes this.
+    handles it, `finish` is called, and then the signal ends the program as usual. `in_child` is
+    called in each process that this one forks.
     """
     process_id = os.getpid()
     active = [True]
@@ -85,7 +86,7 @@ def _terminate(number: int, finish: Callable[[], None]) -> None:
 
 
 def before_fork(call: Callable[[], None]) -> Callable[[], None]:
-    """Call before each fork of this process; returns a function that undoes this."""
+    """Call the function before each fork of this process; return a function that undoes this."""
     active = [True]
     os.register_at_fork(before=lambda: call() if active else None)
     return active.clear
@@ -94,9 +95,9 @@ def before_fork(call: Callable[[], None]) -> Callable[[], None]:
 def later(
     seconds: float, call: Callable[[], None], is_busy: Callable[[], bool]
 ) -> Callable[[], None]:
-    """Call in the main thread after some time, without a signal, once it is idle.
+    """Call the function in the main thread after some time, once that thread is idle.
 
-    Returns a function that undoes this.
+    No signal is used. Returns a function that undoes this.
     """
     timers: list[threading.Timer] = []
 
@@ -147,7 +148,7 @@ def in_main_thread(call: Callable[[], None]) -> None:
 
 @contextlib.contextmanager
 def held_interrupts() -> Iterator[None]:
-    """Delay a Ctrl-C until the body, which writes a file, is done."""
+    """Delay a Ctrl-C until the body, which writes a file, has ended."""
     held: list[tuple[int, FrameType | None]] = []
     if not is_main_thread():
         yield

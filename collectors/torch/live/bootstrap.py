@@ -88,7 +88,7 @@ def _told_to_run(words: Sequence[str]) -> tuple[str, str]:
 def is_spawned(words: Sequence[str]) -> bool:
     """Return whether multiprocessing started this Python.
 
-    It is a data loader's worker or, where an optimizer steps, a rank.
+    Such a process is a data loader's worker or, if an optimizer steps in it, a rank.
     """
     return any(
         "multiprocessing.spawn" in word or word == "--multiprocessing-fork" for word in words
@@ -118,7 +118,7 @@ class AfterImport(importlib.abc.MetaPathFinder):
         self.callback = callback
 
     def forget(self) -> None:
-        """Remove this: it calls back no more."""
+        """Remove this finder, so that it calls back no more."""
         with contextlib.suppress(ValueError):
             sys.meta_path.remove(self)
 

@@ -309,7 +309,10 @@ def _module(node: Any) -> tuple[str | None, str]:
 
 
 def clean_path(source: str) -> str:
-    """Return Dynamo's `L['self']._modules['layer1']._modules['0'].conv1` as `layer1.0.conv1`."""
+    """Return a path of Dynamo in the form of an attribute path.
+
+    `L['self']._modules['layer1']._modules['0'].conv1` becomes `layer1.0.conv1`.
+    """
     path = _ROOT.sub("", source)
     path = _ITEM.sub(
         lambda match: "." + (match[1] if match[1] is not None else match[2]), "." + path

@@ -53,9 +53,9 @@ _MODULES = {
 
 
 class Recorder:
-    """Watch the outermost module that runs between `start` and `stop`, and its inputs' shapes.
+    """Watches the outermost module that runs between `start` and `stop`, and its inputs' shapes.
 
-    Of several, the one with most parameters is watched.
+    If there are several, the one with most parameters is watched.
     """
 
     def __init__(self) -> None:
@@ -76,13 +76,16 @@ class Recorder:
         ]
 
     def stop(self) -> None:
-        """Watch no longer."""
+        """Stop watching the calls of modules."""
         for hook in self._undo:
             hook.remove()
         self._undo = []
 
     def write(self, stem: Path) -> None:
-        """Write the graph beside the trace, gzip JSON; none where no module was called."""
+        """Write the graph beside the trace as gzip JSON.
+
+        Without a call of a module, no file is written.
+        """
         if self._model is None or self._model is self._written:
             return
         self.stop()

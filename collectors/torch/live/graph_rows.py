@@ -41,6 +41,6 @@ def _is_plain(value: Any) -> bool:
 
 
 def bare_name(name: str) -> str:
-    """Return an operator's name without namespace, and without the mark of working in place."""
+    """Return an operator's name without namespace, and without the suffix of in-place operators."""
     name = name.removeprefix("aten::")
     return name if name.startswith("_") else name.removesuffix("_")

@@ -19,7 +19,7 @@ from .step_times import LIGHT, SETTLING, WARMUP
 from .window import Window, export_trace
 
 BETWEEN = 3
-"""Steps without the profiler between the two windows, beside the one that settles."""
+"""Steps without the profiler between the two windows, in addition to the settling step."""
 _MOST = 32
 """The most steps that are recorded to have a whole turn, since each takes memory of the program."""
 
@@ -27,8 +27,8 @@ _MOST = 32
 class LightWindow:
     """The second window, `BETWEEN` plain steps after the first one.
 
-    It has `settings.active` steps, and more if the workers of a loader take more to deliver a batch
-    each. Call `plan` where the first window has ended, and `boundary` where a step begins. A window
+    It has `settings.active` steps, and more if a loader has more workers, so that each delivers a
+    batch. Call `plan` when the first window has ended, and `boundary` when a step begins. A window
     that is not complete when the program ends is dropped. All calls are made by the main thread:
     only the thread that starts a profiler can stop it.
     """
@@ -63,7 +63,7 @@ class LightWindow:
         return place is None or place > self._settings.warmup + self._n_steps
 
     def state(self, n: int) -> str | None:
-        """Return the state of the profiler in step n; None before this window and after it."""
+        """Return the profiler's state in step n; None before and after this window."""
         place = self._place(n)
         if place is None or place < 0:
             return None
@@ -87,7 +87,7 @@ class LightWindow:
             self._window.start()
 
     def drop(self) -> None:
-        """Stop without keeping anything: the program ends, or starts a profiler of its own."""
+        """Stop without keeping anything: the program ends, or starts its own profiler."""
         self._first = None
         if self._window is not None:
             self._window.on_trace_ready = None

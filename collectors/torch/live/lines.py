@@ -1,4 +1,4 @@
-"""Note the lines that ran while the profiler recorded: of calls exactly, of other code by samples.
+"""Record which lines ran while the profiler recorded: exact for calls, sampled for other code.
 
 Sampling takes at most 1 % of the thread's time.
 """
@@ -60,7 +60,7 @@ class LineSampler:
         self._least_s = _LEAST_S
 
     def start(self) -> None:
-        """Begin to sample the thread that calls this."""
+        """Start sampling the calling thread."""
         sampled = threading.get_ident()
         self._ask_for_lock(is_alone=_is_alone(sampled, sys._current_frames()))
         threading.Thread(

@@ -40,9 +40,9 @@ def describe_modules(seen: dict[str, int], main: Any = None) -> dict[str, Any]:
 def numbered_modules(profiler: Any, trace: Path) -> Iterator[tuple[str, int]]:
     """Yield each module's name in the trace (`Conv2d_3`) and its address.
 
-    The profiler numbers modules by class in the order of their first call; only its event tree has
-    the numbers. Walking it is slow and stops when every name in the trace was found: most are in
-    the first step.
+    The profiler numbers modules by class in the order of their first call, and only its event tree
+    has the numbers. Walking the tree is slow, so it stops once every name in the trace was found;
+    most are found in the first step.
     """
     stack = list(profiler.profiler.kineto_results.experimental_event_tree())
     missing = _names_in(trace)
@@ -61,7 +61,7 @@ def numbered_modules(profiler: Any, trace: Path) -> Iterator[tuple[str, int]]:
 
 
 def name_of(event: Any) -> str:
-    """Return the event's name; empty where it is no UTF-8, as no module's is."""
+    """Return the event's name; empty if it is not UTF-8, as a module's name always is."""
     try:
         return str(event.name)
     except UnicodeDecodeError:
@@ -217,10 +217,10 @@ def _hyperparameters(module: Any) -> dict[str, Any]:
 
 
 class ModuleCalls:
-    """Make each module call an event, named as the profiler names it (`nn.Module: Conv2d_3`).
+    """Makes each module call an event, named as the profiler names it (`nn.Module: Conv2d_3`).
 
-    It costs less for each call than the profiler's own way through Python calls. Modules inside a
-    compiled graph make no calls.
+    This costs less per call than the profiler's own way, which records Python calls. Modules inside
+    a compiled graph make no calls.
     """
 
     def __init__(self, on_outermost: Callable[[Any], None]) -> None:
@@ -231,7 +231,7 @@ class ModuleCalls:
         self._original: Any = None
 
     def install(self) -> None:
-        """Mark calls from here on."""
+        """Start marking calls."""
         module = torch.nn.Module
         original = self._original = module.__call__
         is_compiling = torch.compiler.is_compiling
@@ -258,7 +258,7 @@ class ModuleCalls:
         module.__call__ = call
 
     def remove(self) -> None:
-        """Mark no more calls."""
+        """Stop marking calls."""
         if self._original is not None:
             torch.nn.Module.__call__ = self._original
             self._original = None

@@ -1,4 +1,4 @@
-"""Observe the calls that a model makes as it runs: its graph where it cannot be exported."""
+"""Observe the calls that a model makes as it runs: its graph if it cannot be exported."""
 
 from __future__ import annotations
 
@@ -37,11 +37,11 @@ class Observer:
         self._observer.register_callback(str(self._file))
 
     def start(self) -> None:
-        """Observe from here on."""
+        """Start observing."""
         self._observer.start()
 
     def stop(self) -> None:
-        """Observe no longer."""
+        """Stop observing."""
         self._observer.stop()
         self._observer.unregister_callback()
 

@@ -1,4 +1,4 @@
-"""Record the program's beginning, to be kept where no step is found."""
+"""Record the program's beginning, which is kept only if no step is found."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ _WAKING_S = 5.0
 class Opening:
     """Ops, without stacks, from the program's beginning on.
 
-    It ends where the first step is over or half a minute has passed. It is started by the main
-    thread, and only that thread can stop it. `attempt` makes a failure in its body a note.
+    The recording ends when the first step is over or half a minute has passed. Only the main
+    thread, which starts it, can stop it. `attempt` turns a failure in its body into a note.
     """
 
     def __init__(
@@ -40,7 +40,10 @@ class Opening:
         """The profiler with the recording; None before it begins, and after it was dropped."""
 
     def begin(self) -> list[Callable[[], None]]:
-        """Start to record; return what takes back the calls that would end it."""
+        """Start recording.
+
+        Return a function that removes the callbacks that would end the recording.
+        """
         profiler = self._profiler(ProfilerActivity.CPU)
         with self._own_calls.marked():
             profiler.start()
@@ -55,7 +58,7 @@ class Opening:
         return undo
 
     def close(self) -> None:
-        """Stop recording, where this is the main thread."""
+        """Stop recording, if this is the main thread."""
         if self._is_open and is_main_thread():
             self._is_over = True
             with self._attempt(), self._own_calls.marked():

@@ -1,4 +1,4 @@
-"""Tell this recorder's calls of torch.profiler from those of the program."""
+"""Distinguish this recorder's calls of torch.profiler from the program's."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from .window import quiet_profiler
 
 
 class OwnCalls:
-    """Marks the calls to the profiler that the recorder makes; the program makes all others."""
+    """A flag for calls of the profiler that the recorder makes; all others are the program's."""
 
     def __init__(self) -> None:
         self._is_inside = False
@@ -22,8 +22,8 @@ class OwnCalls:
     def marked(self) -> Iterator[None]:
         """Mark the profiler's calls in the body as the recorder's.
 
-        A Ctrl-C waits for them: a profiler that is interrupted half-started can neither go on nor
-        be stopped.
+        A Ctrl-C is delayed until they end: a profiler that is interrupted half-started can neither
+        go on nor be stopped.
         """
         self._is_inside = True
         try:
@@ -33,11 +33,17 @@ class OwnCalls:
             self._is_inside = False
 
     def are_to_wait(self) -> bool:
-        """Return whether nothing may start or stop now: in such a call, or in an import."""
+        """Return whether nothing may start or stop now.
+
+        That is so inside such a call, and inside an import.
+        """
         return self._is_inside or is_importing()
 
     def guard(self, on_foreign: Callable[[], None]) -> Callable[[], None]:
-        """Call back before the program starts a profiler of its own; return what ends that."""
+        """Call `on_foreign` before the program starts a profiler itself.
+
+        Return a function that undoes this.
+        """
         original = profile.start
 
         def start(profiler: Any) -> None:

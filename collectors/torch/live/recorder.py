@@ -1,4 +1,4 @@
-"""torch.profiler over the chosen steps or time, in one process of the program."""
+"""Run torch.profiler over the chosen steps or time, in one process of the program."""
 
 from __future__ import annotations
 
@@ -98,7 +98,7 @@ class Recorder:
             self._undo += self._opening.begin()
 
     def mark(self) -> None:
-        """End a step here: the program itself says so."""
+        """End a step here, as the program requests."""
         self.finder.mark()
 
     def begin_now(self) -> None:

@@ -1,4 +1,4 @@
-"""Watch what a program without modules may call again in each step."""
+"""Watch calls that a program without modules may repeat in each step."""
 
 from __future__ import annotations
 
@@ -16,9 +16,10 @@ _COMPILED_GRAPHS = "torch._inductor.output_code"
 
 
 def watch_repeated_calls(note: Callable[[str, object], None]) -> Callable[[], None]:
-    """Call `note` before a CUDA graph or a compiled one runs, and after backward.
+    """Call `note` before a CUDA graph or a compiled function runs, and after each backward.
 
-    It gets the kind of call, and what is called. Returns a function that undoes this.
+    `note` gets the kind of call, and the object that is called. Returns a function that undoes
+    this.
     """
     undo: list[Callable[[], None]] = []
 

@@ -13,13 +13,13 @@ VARIABLE = "TRACELENS_LIVE"
 class Settings:
     """Settings of a capture; `folder` is where each process leaves its files.
 
-    Steps count from 0. The first `wait` run without the profiler, the next `warmup` under it
-    without being kept, the next `active` are kept (None: all to the end). With `window_s`, (start,
-    length) in seconds since torch was imported, time decides instead; a length of None is the rest
-    of the run. `opening`: also keep the ops of the program's beginning, in case no step is found or
-    the program ends before the active ones. `light`: record a second window, of ops and kernels
-    only, whose times are nearer to the program's own. `recorders` names modules of this package
-    that record beside the profiler.
+    Steps count from 0. The first `wait` steps run without the profiler, the next `warmup` under it
+    without being kept, and the next `active` are kept (None: all to the end). With `window_s`,
+    (start, length) in seconds since torch was imported, time decides instead; a length of None is
+    the rest of the run. `opening`: also keep the ops of the program's beginning, in case no step is
+    found or the program ends before the active steps. `light`: record a second window, of ops and
+    kernels only, whose times are nearer to those of the program without a profiler. `recorders`
+    names modules of this package that record beside the profiler.
     """
 
     folder: str

@@ -1,4 +1,4 @@
-"""Tell when a program that was held up does its usual steps again, and which steps stand for all.
+"""Decide when a program runs its usual steps again after a pause, and which steps represent all.
 
 All ranks of a job have to record the same steps. So they decide by what is equal for all of them:
 the number of workers of the loader, not their own pauses and processes.
@@ -14,19 +14,22 @@ from multiprocessing import active_children
 from .at_exit import OWN_THREADS
 
 LONG_PAUSE_NS = 10_000_000
-"""Pauses between steps that are shorter are the recorder's usual work, and fill no queue."""
+"""Longest pause between steps that does not count.
+
+Shorter ones are the recorder's usual work, in which no queue fills.
+"""
 
 _JOB_TURNS = 3
 """A loader has two batches per worker ready by default; workers go on while these are taken."""
 
 
 class Settling:
-    """Wait for as long after a pause as the pause was, in which the main thread wrote a trace.
+    """A wait after a pause in which the main thread wrote a trace.
 
     In such a pause a loader's workers, and other threads, fill their queues. The next steps find
-    ready what they otherwise wait for: they are no measure of the program, nor is a window that
-    records them. A program that takes what is ready at twice the speed at which it is made, or
-    faster, has emptied its queues in that time.
+    ready what they otherwise wait for, so they do not represent the program, and a window that
+    records them does not either. The wait is as long as the pause was. If the program consumes at
+    least twice as fast as its workers produce, the queues are then empty.
 
     A rank of a job waits for a number of steps instead, `_JOB_TURNS` turns of its loader's workers.
     """
@@ -38,8 +41,8 @@ class Settling:
     def begin(self, pause_ns: int, n_workers: int) -> None:
         """Note a pause of the main thread that ends now and took `pause_ns`.
 
-        `n_workers` is the number of the loader's workers. In a job, a further pause while steps are
-        left does not count, as only this rank may have it.
+        `n_workers` is the number of the loader's workers. In a job, a further pause does not count
+        while steps are left to wait, because only this rank may have that pause.
         """
         if _is_in_job():
             self._n_left = self._n_left or _JOB_TURNS * n_workers
@@ -51,23 +54,23 @@ class Settling:
         self._n_left = max(self._n_left - 1, 0)
 
     def is_over(self) -> bool:
-        """Return whether steps take as long again as before the pause."""
+        """Return whether steps take as long as before the pause again."""
         return not self._n_left and time.perf_counter_ns() >= self._until_ns
 
 
 def steps_in_a_turn(n_workers: int) -> int:
     """Return the number of steps in which each worker process of a loader delivers one batch.
 
-    The workers begin together, and so their batches may come in one burst, and the program waits
-    once a turn. Only whole turns hold as many waits as the program has on average. A program
-    without processes of its own has a turn of one step. In a job only `n_workers` count, those of
-    the loader that was last asked.
+    The workers begin together, so their batches may come in one burst, and the program waits once
+    per turn. Only whole turns contain as many waits as the program has on average. A program
+    without processes of its own has a turn of one step. In a job only `n_workers` counts, the
+    workers of the loader that was last asked.
     """
     return max(n_workers if _is_in_job() else len(active_children()), 1)
 
 
 def whole_turns(n_steps: int, turn: int) -> int:
-    """Return the least number of steps that is a multiple of a turn, and no less than this."""
+    """Round the number of steps up to a multiple of a turn."""
     return -(-n_steps // turn) * turn
 
 

@@ -1,4 +1,4 @@
-"""Time steps with the profiler and without."""
+"""Time steps with and without the profiler."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from .settling import whole_turns
 from .window import Moment
 
 TIMED = 10
-"""Fewest steps that are timed after the last window, where there are as many."""
+"""Least number of steps timed after the last window, if the program has as many."""
 _MOST, _RUN_NS = 100, 1_000_000_000
-"""Timing goes on for this many steps, or this time: a window leaves caches and clocks cold.
+"""Timing goes on for this many steps, or this time, because a window leaves caches and clocks cold.
 
 In 22 captures on an H200, ten steps right after the windows took 1.3 times as long as in a process
 that never profiled, and forty later ones 1.16 times, most of which CUPTI adds.
@@ -34,8 +34,8 @@ FIRST, PLAIN, WARMUP, ACTIVE, LIGHT, PARTLY, SETTLING = (
 )
 """States of the profiler in a step.
 
-It is off in the program's first step, in a plain one, and in the first one after a window; else it
-warms up, is active, is active in a part of the step, or records little (light).
+It is off in the program's first step, in plain steps, and in a settling step after a window.
+Otherwise it warms up, is active, is active in a part of the step, or records little (light).
 """
 
 
@@ -52,9 +52,9 @@ class StepTimes:
     """Times of the steps of one process, from pairs of `begin` and `end`.
 
     `step_ns` lists every step: (step, state, nanoseconds by the host's clock). Plain steps, without
-    a profiler, are also timed by the device where there is one, because the host runs ahead of it:
-    see `Moment`. Two steps never count as plain. The first one warms up and compiles. The first one
-    after the window runs after clocks and caches have cooled off.
+    a profiler, are also timed by the device, if there is one, because the host runs ahead of it:
+    see `Moment`. Two kinds of steps never count as plain: the program's first step, which warms up
+    and compiles, and the first step after the window, because clocks and caches have cooled off.
 
     `turn` is the number that `steps_in_a_turn` returns. `n_in_a_row` counts the plain steps since
     the last window.
@@ -97,7 +97,7 @@ class StepTimes:
         del self._before[:-_MOST]
 
     def is_run_complete(self) -> bool:
-        """Return whether the steps since the last window are enough to tell how long one takes."""
+        """Return whether enough steps ran since the last window to know how long one takes."""
         n = self.n_in_a_row
         is_long = self._run_ns >= _RUN_NS or n >= _MOST
         return is_long and n >= whole_turns(TIMED, self.turn)
@@ -119,14 +119,14 @@ class StepTimes:
     def facts(self) -> dict[str, Any]:
         """Return n, mean, median, min and max of `unprofiled_step_ns` and `profiled_step_ns`.
 
-        `light_step_ns` has those of the light window. Each is None where no such step was timed.
-        Profiled steps are timed by the host's clock. That is right for their mean, as no device is
-        busy when the first begins and when the last ends. Unprofiled steps are those of one run:
-        their mean is how long the program takes per step. Median, min and max are of whole turns,
-        divided by the `turn`, which is there too. Where few steps are much longer than the others,
-        as one with a checkpoint, and none of the recorded ones is, they are left out: `n_long` is
-        their number, and `long_ns` their mean.
-        `is_run_slower` is True where CUPTI was left in the process before they ran.
+        `light_step_ns` has those of the light window. Each is None if no such step was timed.
+        Profiled steps are timed by the host's clock, which is right for their mean: no device is
+        busy when the first step begins and when the last one ends. Unprofiled steps are those of
+        one run, and their mean is how long the program takes per step. Median, min and max are
+        those of whole turns, divided by `turn`, which is returned too. A few steps may be much
+        longer than the others, such as one with a checkpoint. If no recorded step is that long,
+        they are left out: `n_long` is their number, and `long_ns` their mean. `is_run_slower` is
+        True if CUPTI was left in the process before they ran.
         """
         steps = self._run()
         run = [ns for step in steps if (ns := step.began.until(step.ended))]

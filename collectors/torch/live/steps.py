@@ -1,4 +1,4 @@
-"""Finding where steps begin in a program that marks none itself."""
+"""Find where steps begin in a program that marks none itself."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from .repeated_calls import COMPILED, GRAPH, watch_repeated_calls
 
 OPTIMIZER, LOADER, MODULE, PROGRAM = "optimizer", "data loader", "outermost module", "program"
 BEGIN_STEPS = (LOADER, MODULE, GRAPH, COMPILED)
-"""Signs that stand at the beginning of a step; the others stand at its end."""
+"""Signs at the beginning of a step; all other signs are at its end."""
 _UNDECIDED_CALLS = 20
 _UNDECIDED_IN_TRAINING = 1000
 """A recurrence that is written out calls its cell so often before the optimizer's first step."""
@@ -26,24 +26,25 @@ _CALLS_OF_ONE_BATCH = 2
 
 
 class StepFinder:
-    """Call `first()` when the program's work begins, and `boundary()` between two steps.
+    """Calls `first()` when the program's work begins, and `boundary()` between two steps.
 
-    With an optimizer, a step ends with a step of the optimizer that steps first. Else, with a data
-    loader, a step begins where a batch is asked for. Else a step begins where the same outermost
-    module with parameters is called again. If another module is called twice in a row, its calls
-    count from then on, as the first was only tried. Calls by torch.jit.trace are no steps. A
-    program that has made an optimizer gets some calls to step it, and many where they train.
+    With an optimizer, a step ends with a step of the optimizer that steps first. Otherwise, with a
+    data loader, a step begins when a batch is requested. Otherwise a step begins when the same
+    outermost module with parameters is called again. If another module is called twice in a row,
+    its calls count from then on, because the first module was only tried. Calls by torch.jit.trace
+    are no steps. A program that has made an optimizer gets some calls to step it, and many if they
+    train.
 
-    Only one thread counts: the one seen first, or one that trains before it has begun or after it
-    has ended. `other_trainers` are threads that stepped an optimizer beside it. `n_workers` is the
-    number of workers of the data loader that it last asked for a batch. Evaluation before training
-    has steps of its own. In a child process only an optimizer counts, as data loaders' workers call
-    modules, too.
+    Only one thread counts: the one seen first, or one that trains before the first has begun or
+    after it has ended. `other_trainers` are threads that stepped an optimizer beside it.
+    `n_workers` is the number of workers of the data loader that it last asked for a batch.
+    Evaluation before training has steps of its own. In a child process only an optimizer counts,
+    because data loaders' workers call modules, too.
 
     A program that calls no module may replay the same CUDA graph again, call the same compiled
-    function, or run backward: then a step begins at the call, and ends with backward. Where a graph
-    is replayed over and over and the sign known so far, such as the optimizer of a warm-up, no
-    longer comes, replays count from then on, unless `begin_anew()` is False.
+    function, or run backward. Then a step begins at the call, and ends with backward. Sometimes a
+    graph is replayed over and over, and the sign known so far, such as the optimizer of a warm-up,
+    no longer comes. Then replays count from then on, unless `begin_anew()` is False.
     """
 
     def __init__(
@@ -83,7 +84,7 @@ class StepFinder:
     def install(self, *, is_child: bool = False) -> None:
         """Install the hooks in torch.
 
-        They cost under a microsecond a step, and a module's only until it is known.
+        They cost under a microsecond per step; a module's hook is removed once the module is known.
         """
         handle = register_optimizer_step_post_hook(self._stepped)
         self._undo.append(handle.remove)
@@ -101,7 +102,10 @@ class StepFinder:
             self._undo.pop()()
 
     def mark(self) -> None:
-        """Mark a step for the program. From the first mark on, no other sign counts."""
+        """Mark a step on request of the program.
+
+        From the first mark on, no other sign counts.
+        """
         source_before, self.source = self.source, PROGRAM
         self._see()
         # A step that was found just now is the one that the program means with its first mark.
@@ -254,14 +258,14 @@ class StepFinder:
     def stop_spying(self) -> None:
         """Stop watching when the recording begins.
 
-        Whoever watches all calls then reports the outermost ones here.
+        The recorder that watches all calls then reports the outermost ones here.
         """
         self._put_back()
         self._is_paused = self._is_recording = True
         self._let_go()
 
     def recorded(self) -> None:
-        """Watch calls again after the recording, where that is needed."""
+        """Watch calls again after the recording, if that is needed."""
         self._is_paused = self._is_recording = False
         if self._undo and self.source == MODULE and self._unhook is None:
             self._hook(self.main)
@@ -270,7 +274,7 @@ class StepFinder:
 
     @contextlib.contextmanager
     def untouched_calls(self) -> Iterator[None]:
-        """Keep nn.Module.__call__ torch's own while the recording begins.
+        """Keep torch's own nn.Module.__call__ while the recording begins.
 
         Torch identifies calls by its code. Afterwards calls of the main module are watched from
         outside. With a hook on the module, a step would begin inside the call, and the time of

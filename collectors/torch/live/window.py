@@ -1,4 +1,4 @@
-"""The devices that the program uses, time on them, and torch.profiler as a live capture runs it."""
+"""Synchronize the program's devices, time work on them, and run torch.profiler."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ _WHOLE, _PART = b'"ProfilerStep#%d"', b'"ProfilerPart#%d"'
 def drain() -> None:
     """Wait until every device that this process uses has finished its work.
 
-    It initialises nothing: a program without a device, or that has not used one yet, does not wait.
-    A program that is capturing a graph does not either, as waiting would break the capture.
+    It initialises nothing: without a device, or before the first use of one, it returns at once. It
+    also returns at once while a graph is captured, because waiting would break the capture.
     """
     module = _used()
     if module is None or _is_capturing(module):
@@ -116,15 +116,15 @@ class Moment:
 
 
 class QuietProfile(profile):  # type: ignore[misc]
-    """torch.profiler, without the warning of torch 2.6 to 2.11 that a cycle's events are cleared.
+    """A torch.profiler without the warning that the events of a cycle are cleared.
 
-    Torch warns unless events are accumulated, even if there is one cycle only. So accumulating is
-    on while a cycle begins, which is when torch warns. It is off again before recording stops, as
-    torch would parse all events then.
+    Torch 2.6 to 2.11 warns unless events are accumulated, even if there is only one cycle. So
+    accumulating is on while a cycle begins, which is when torch warns. It is off again before
+    recording stops, because torch would then parse all events.
     """
 
     def prepare_trace(self) -> None:
-        """Make the recorder of a cycle."""
+        """Create the profiler of one cycle, with accumulating on only meanwhile."""
         self.profiler = None
         self.acc_events = True
         super().prepare_trace()
@@ -136,7 +136,7 @@ class Window(QuietProfile):
     """A profiler that waits for the devices before it begins to record, and before it ends.
 
     The first wait ends work that ran during the warm-up, so that every recorded kernel has its
-    launch. The second leaves no kernel cut at the end. It comes after the last step's mark and is
+    launch. The second wait lets every kernel finish. It comes after the last step's mark and is
     over at `stopped_ns` by the host's clock.
     """
 
@@ -206,8 +206,8 @@ def is_cupti_taken_out() -> bool:
 def export_trace(profiler: profile, trace: Path, part_steps: Iterable[int] = ()) -> None:
     """Write what a profiler recorded, with the marks of incomplete steps renamed.
 
-    An export that finds no room leaves its file open, and writes the rest into it at the end of the
-    process: so it goes to a file of its own, which then takes the trace's place.
+    An export that finds no space leaves its file open, and writes the rest into it when the process
+    ends. So it is written to a separate file, which then replaces the trace.
     """
     part = Path(f"{trace}.{time.perf_counter_ns()}.part.json")
     profiler.export_chrome_trace(str(part))
