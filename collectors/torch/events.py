@@ -181,7 +181,7 @@ def is_json(piece: bytes) -> bool:
 
 
 def flattened(piece: bytes) -> tuple[bytes | None, int]:
-    """Replace values that are nested deeper than tables need by null; also return the depth.
+    """Replace values that are nested deeper than tables need by None; also return the depth.
 
     The piece is None if its brackets do not match, or if nothing is that deep.
     """
