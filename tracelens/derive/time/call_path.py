@@ -1,11 +1,11 @@
 """Name where time goes as people know it: by Python lines, annotations and ops."""
 
 from dataclasses import dataclass
-from typing import TypeAlias
 
 import polars as pl
 
 from tracelens.derive.columns.per_unique import each_once
+from tracelens.derive.events.call_tree import count_among, nearest_row, outermost, outermost_row
 from tracelens.derive.events.steps import FAMILIES
 from tracelens.derive.time.code_owner import LIBRARY, OWN_HOOKS, PROGRAM, owner, package
 
@@ -17,16 +17,8 @@ UNINFORMATIVE = (
 )
 _LONGEST = 100
 
-Conditions: TypeAlias = dict[str, pl.Expr]
 _PATH = ("annotation", "caller", "loader", "own", "leaf")
 """The parts of a call path, outermost first; each is the row of a span."""
-_STATE: dict[str, type[pl.DataType]] = {
-    "package": pl.UInt32,
-    "has_program": pl.Boolean,
-    "is_in_loader": pl.Boolean,
-    **dict.fromkeys(("anchor", "op", "callee", "innermost"), pl.Int64),
-    **dict.fromkeys(_PATH[:-1], pl.Int64),
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,145 +85,81 @@ def find_paths(spans: pl.DataFrame, rows: pl.Series) -> CallPaths:
 
     `rows` are sorted and hold all parents.
     """
-    facts = _facts(spans, rows)
-    state = pl.DataFrame(schema=_STATE)
-    levels = []
-    all_rules = _rules()
-    for level in facts.sort("depth", maintain_order=True).partition_by(
-        "depth", maintain_order=True
-    ):
-        inherited = pl.col(*_STATE).gather(level["parent_at"]).name.prefix("above_")
-        settled = pl.concat([level, state.select(inherited)], how="horizontal")
-        for rules in all_rules:
-            settled = settled.with_columns_seq(**rules)
-        state = settled
-        levels.append(settled.select("row", "parent", "depth", *_PATH, "place"))
-    schema = dict.fromkeys(("row", "parent", "depth", *_PATH, "place"), pl.Int64)
-    whole = pl.concat(levels).sort("row") if levels else pl.DataFrame(schema=schema)
-    return CallPaths(whole["row"], whole)
-
-
-def _rules() -> tuple[Conditions, ...]:
-    """List the rules that build a span's path.
-
-    They use facts of the span and the path of its parent, so they are applied one depth after the
-    other.
-    """
-    row = pl.col("row")
-    nothing = pl.lit(None, pl.Int64)
-    has_program = pl.col("above_has_program").fill_null(value=False)
-    owner = pl.col("owner")
-    informs = pl.col("informs")
-    kind = pl.col("kind")
-    package_of_row = pl.col("package_of_row")
-    is_loader = pl.col("is_loader")
-    is_python = owner.is_not_null() & informs
-    is_program = is_python & (owner == PROGRAM)
-    is_library = is_python & (owner == LIBRARY)
-    is_note = kind.is_in(["annotation", "nvtx"]) & informs
-    stands_for_program = is_library & ~has_program & (package_of_row == pl.col("package"))
-
-    def innermost(condition: pl.Expr, name: str) -> pl.Expr:
-        return pl.when(condition).then(row).otherwise(f"above_{name}")
-
-    def outermost(condition: pl.Expr, name: str) -> pl.Expr:
-        return pl.coalesce(f"above_{name}", pl.when(condition).then(row))
-
-    def below_anchor(condition: pl.Expr, name: str) -> pl.Expr:
-        return pl.when("is_anchor").then(nothing).otherwise(outermost(condition, name))
-
-    is_anchored = pl.col("above_anchor").is_not_null()
-    is_own = pl.col("is_own")
-    starts_loader = pl.col("starts_loader")
-    if_library = pl.when(is_library).then(package_of_row)
-    lacks_anchor = pl.col("anchor").is_null()
-    return (
-        {
-            "package": pl.coalesce("above_package", if_library),
-            "has_program": has_program | is_program,
-            "starts_loader": is_loader & pl.col("above_loader").is_null(),
-            "loader": outermost(is_loader, "loader"),
-            "annotation": innermost(is_note & ~is_loader, "annotation"),
-        },
-        {"is_own": (is_program | stands_for_program) & ~is_loader},
-        {
-            "caller": pl.when(starts_loader).then("above_own").otherwise("above_caller"),
-            "own": pl.when(is_own)
-            .then(row)
-            .when(starts_loader)
-            .then(nothing)
-            .otherwise("above_own"),
-            "is_anchor": is_own | starts_loader | (is_note & ~is_loader),
-        },
-        {
-            "anchor": innermost(pl.col("is_anchor"), "anchor"),
-            "is_in_loader": pl.when("is_anchor")
-            .then(starts_loader)
-            .otherwise("above_is_in_loader"),
-            "op": below_anchor(kind == "op", "op"),
-            "callee": below_anchor(
-                is_python & is_anchored & ~pl.col("above_is_in_loader"), "callee"
-            ),
-            "innermost": innermost(is_python & ~is_anchored, "innermost"),
-        },
-        {"leaf": pl.coalesce("op", "callee", pl.when(lacks_anchor).then("innermost"))},
-        {"place": pl.coalesce("leaf", "anchor")},
-    )
-
-
-def _facts(spans: pl.DataFrame, rows: pl.Series) -> pl.DataFrame:
-    """Collect the facts of each span that the rules need.
-
-    They are kind, informs, is_loader, owner, depth, parent, and the package of a Python frame.
-    """
     rows = rows.cast(pl.Int64).alias("row")
     parent = spans["parent_id"].gather(rows).cast(pl.Int64)
-    parent_positions = rows.search_sorted(parent).cast(pl.Int64)
-    parent_positions = parent_positions.set(
-        parent.is_null() | (parent_positions >= len(rows)), None
-    )
-    parent_positions = parent_positions.set(
-        (rows.gather(parent_positions) != parent).fill_null(value=True), None
-    )
-    name = spans["name"].gather(rows)
-    span_kind = spans["kind"].gather(rows).cast(pl.String)
-    facts = pl.DataFrame(
+    parent_at = rows.search_sorted(parent).cast(pl.Int64)
+    parent_at = parent_at.set(parent.is_null() | (parent_at >= len(rows)), None)
+    parent_at = parent_at.set((rows.gather(parent_at) != parent).fill_null(value=True), None)
+    parts = _parts(_facts(spans, rows), parent_at)
+    frame = pl.DataFrame(
         [
             rows,
             parent.alias("parent"),
-            span_kind.alias("kind"),
+            count_among(parent_at, parent_at.is_not_null()).alias("depth"),
+            *(rows.gather(part).alias(name) for name, part in parts.items()),
+        ]
+    )
+    return CallPaths(rows, frame)
+
+
+def _parts(facts: pl.DataFrame, parent: pl.Series) -> dict[str, pl.Series]:
+    """Return the parts of each row's path and its place, as row numbers of `facts`."""
+    is_loader, is_note = facts["is_loader"], facts["is_note"]
+    is_program, is_library = facts["is_program"], facts["is_library"]
+    is_python, package = facts["is_python"], facts["package"]
+    loader = outermost_row(parent, is_loader)
+    starts_loader = (loader == pl.int_range(len(loader), eager=True)).fill_null(value=False)
+    # Where no code is the program's, the outermost package stands for it.
+    is_of_outermost = package == outermost(parent, package.set(~is_library, None))
+    is_in_program = outermost_row(parent, is_program).is_not_null()
+    stands_for_program = is_library & ~is_in_program & is_of_outermost.fill_null(value=False)
+    is_own = (is_program | stands_for_program) & ~is_loader
+    own = nearest_row(parent, is_own | starts_loader)
+    own = own.set(starts_loader.gather(own), None)
+    is_anchor = is_own | starts_loader | is_note
+    anchor = nearest_row(parent, is_anchor)
+    above = anchor.gather(parent)
+    below_anchor = parent.set(is_anchor | is_anchor.gather(parent), None)
+    may_be_called = above.is_not_null() & ~starts_loader.gather(above).fill_null(value=False)
+    op = outermost_row(below_anchor, facts["is_op"] & ~is_anchor)
+    callee = outermost_row(below_anchor, is_python & may_be_called & ~is_anchor)
+    innermost = nearest_row(parent, is_python & above.is_null())
+    leaf = op.zip_with(op.is_not_null(), callee)
+    leaf = leaf.zip_with(leaf.is_not_null() | anchor.is_not_null(), innermost)
+    return {
+        "annotation": nearest_row(parent, is_note),
+        "caller": own.gather(parent.gather(loader)),
+        "loader": loader,
+        "own": own,
+        "leaf": leaf,
+        "place": leaf.zip_with(leaf.is_not_null(), anchor),
+    }
+
+
+def _facts(spans: pl.DataFrame, rows: pl.Series) -> pl.DataFrame:
+    """Return what each span is, by its name and kind, and the package of a Python frame."""
+    name = spans["name"].gather(rows)
+    facts = pl.DataFrame(
+        [
+            spans["kind"].gather(rows).cast(pl.String).alias("kind"),
             each_once(name, lambda text: ~text.str.contains(UNINFORMATIVE)).alias("informs"),
             each_once(name, lambda text: text.str.contains(_LOADER)).alias("is_loader"),
             each_once(name, owner).alias("owner"),
-            each_once(name, package).to_physical().alias("package_of_row"),
+            each_once(name, package).to_physical().alias("package"),
         ]
     )
-    depth, parent_at = _depths(parent_positions)
-    is_python = pl.col("kind") == "python"
-    informs = pl.col("informs")
-    return facts.with_columns(
-        depth,
-        parent_at,
-        informs.fill_null(value=False),
-        pl.col("is_loader") & informs,
-        owner=pl.when(is_python).then("owner"),
+    kind, informs = pl.col("kind"), pl.col("informs").fill_null(value=False)
+    is_loader = pl.col("is_loader") & informs
+    is_python = (kind == "python") & informs
+    return facts.select(
+        "package",
+        is_loader=is_loader,
+        is_note=kind.is_in(["annotation", "nvtx"]) & informs & ~is_loader,
+        is_op=kind == "op",
+        is_python=is_python,
+        is_program=is_python & (pl.col("owner") == PROGRAM),
+        is_library=is_python & (pl.col("owner") == LIBRARY),
     )
-
-
-def _depths(parent: pl.Series) -> tuple[pl.Series, pl.Series]:
-    """Return the depth of each row of a forest, and the index of its parent.
-
-    The index counts the rows of the parent's depth only.
-    """
-    depth = parent.is_not_null().cast(pl.Int64)
-    ancestor = parent
-    while ancestor.count():
-        depth = depth + depth.gather(ancestor).fill_null(0)
-        ancestor = ancestor.gather(ancestor)
-    number_among = pl.int_range(pl.len()).over("depth")
-    among = pl.DataFrame({"depth": depth}).select(number_among).to_series()
-    row_above = among.cast(pl.Int64).gather(parent)
-    return depth.alias("depth"), row_above.alias("parent_at")
 
 
 def shortened(name: pl.Expr) -> pl.Expr:
