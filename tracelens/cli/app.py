@@ -63,13 +63,16 @@ It is click's UsageError up to 0.15, its own copy since 0.29.
 def _load(name: str) -> Any:
     """Load a module's command: the function of its name, or the Typer application `app`."""
     is_ignored = signal.getsignal(signal.SIGINT) is signal.SIG_IGN
-    # Modules make a million objects that stay: looking for garbage among them every 700 of them is
-    # a twentieth of a verdict's time, a tenth of a page's.
-    gc.set_threshold(50_000)
+    # What is imported stays to the end: looking for garbage among it takes 0.02 s.
+    gc.disable()
     module = import_module(f"tracelens.cli.{name.replace('-', '_')}")
     if is_ignored:  # Polars (1.3x) catches SIGINT when it is imported
         signal.signal(signal.SIGINT, signal.SIG_IGN)
-    gc.freeze()  # what was imported stays to the end: nothing is gained by collecting among it
+    gc.freeze()
+    gc.enable()
+    # A verdict makes a million objects: with the usual threshold, a twentieth of its time is spent
+    # on looking for garbage, of a page's a tenth.
+    gc.set_threshold(50_000)
     application = getattr(module, "app", None)
     if application is None:
         application = typer.Typer(add_completion=False, rich_markup_mode=None)

@@ -9,6 +9,7 @@ import polars as pl
 
 from tracelens.cli.io import plain
 from tracelens.cli.output import emit
+from tracelens.hooks import HOOKS
 from tracelens.native import LIBRARY
 from tracelens.running.program import driver_version, package
 from tracelens.storage.table import Column, Table
@@ -42,6 +43,7 @@ def examine() -> pl.DataFrame:
 
     Packages are looked up, never imported.
     """
+    HOOKS.list_collectors()
     tools = [*(tool for collector in COLLECTORS.values() for tool in collector.tools), *_GENERAL]
     rows = []
     for name, used_for, to_get_it, find in tools:

@@ -16,11 +16,9 @@ from rich.console import Console
 
 from tracelens.cli.output import OPENED, emit, tell, warn
 from tracelens.cli.panels import RANKS, READING, SHOWING
-from tracelens.collectors import collect
-from tracelens.derive.ranks.validate_ranks import MISSING
 from tracelens.derive.time.step_table import mark_steps_by
 from tracelens.errors import UsageError
-from tracelens.jobs.graph_captures import captures_of
+from tracelens.hooks import HOOKS
 from tracelens.report import Report
 from tracelens.storage.addresses import shown
 from tracelens.trace import Trace
@@ -28,7 +26,6 @@ from tracelens.trace.capture import SOURCE_UNREAD
 from tracelens.trace.collector import COLLECTORS
 from tracelens.trace.directory import is_stored_trace
 from tracelens.trace.objects import is_trace
-from tracelens.trace.same_run import NOT_TOGETHER
 from tracelens.trace.sources import SKIPPED, STANDARD_INPUT
 from tracelens.views.formats import FORMATS
 from tracelens.views.formats.format import WIDTH, Format, Screen
@@ -98,6 +95,8 @@ def open_base(path: Path, trace: Trace, step: str | None = None) -> Trace:
     Of a folder with captures of graphs, open the captures of the trace's batch sizes. `step`
     replaces its marks of steps. Raises SourceError or UsageError.
     """
+    from tracelens.jobs.graph_captures import captures_of  # noqa: PLC0415 - reads sources
+
     files = [path] if is_trace(path) else captures_of(path, trace)
     return open_any(files, step, range(len(files)) if len(files) > 1 else ())
 
@@ -114,6 +113,11 @@ def _opened(paths: Sequence[Path], ranks: Sequence[int]) -> Trace:
     if len(set(paths)) < len(paths):
         twice = next(path for i, path in enumerate(paths) if path in paths[:i])
         raise UsageError(f"{shown(twice)}: given twice; name each source once")
+    # A stored trace needs no collector; importing them takes 0.06 s.
+    from tracelens.collectors import collect  # noqa: PLC0415
+    from tracelens.derive.ranks.validate_ranks import MISSING  # noqa: PLC0415
+    from tracelens.trace.same_run import NOT_TOGETHER  # noqa: PLC0415
+
     with progress(f"reading {', '.join(path.name for path in paths)}"):
         trace = collect(paths, ranks=ranks)
     for text in trace.diagnostics.filter(
@@ -137,6 +141,7 @@ def default_target(paths: Sequence[Path]) -> Path:
 
 def stem(path: Path) -> str:
     """Return the file's name without the endings that sources of any collector have."""
+    HOOKS.list_collectors()
     endings = "|".join(
         re.escape(ending) for collector in COLLECTORS.values() for ending in collector.endings
     )

@@ -11,13 +11,14 @@ import typer
 
 from tracelens.cli.collect.files import collect_one_kind
 from tracelens.cli.panels import LoadedGroup, PanelledCommand
+from tracelens.collectors import NAMES
 from tracelens.trace.collector import COLLECTORS
 
 _OWN = ("torch", "nsys", "gdb")
 """Collectors whose command has options of its own: a module here with `collect_NAME`."""
 _OTHERS = ("timings", "calls", "files")
 """Commands that belong to no collector, each in a module here, too."""
-_NAMES = [*_OWN, *(name for name in COLLECTORS if name not in _OWN), *_OTHERS]
+_NAMES = [*_OWN, *(name for name in NAMES if name not in _OWN), *_OTHERS]
 
 
 @cache
