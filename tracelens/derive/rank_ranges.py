@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 import polars as pl
 
 MANY = 4
-"""More ranks than this are described in one sentence."""
+"""Largest number of ranks that are described one by one."""
 _RANK = re.compile(r"Rank (\d+)\b")
 _RANGES = re.compile(r"(-?[\d,.]*\d) to -?[\d,.]*\d to -?[\d,.]*\d to (-?[\d,.]*\d)")
 _NUMBER = re.compile(r"(?<![\w.])-?\d[\d,]*(?:\.\d+)?(?!\w)")
@@ -48,7 +48,10 @@ def merge_rows(frame: pl.DataFrame) -> pl.DataFrame:
 
 
 def group_ranks(texts: Iterable[tuple[int, str]]) -> list[tuple[list[int], str]]:
-    """Group ranks whose texts differ in numbers only; up to MANY ranks form one group each."""
+    """Group ranks whose texts differ in numbers only.
+
+    Up to MANY ranks are not grouped: each is returned alone.
+    """
     pairs = [*texts]
     by_text: dict[str | int, list[tuple[int, str]]] = {}
     for rank, text in pairs:

@@ -28,8 +28,7 @@ GREEDY = "greedy"
 class Advice:
     """The advised parts in the order of the graph, and the search that found their calls.
 
-    `launch_ns` is the least time that a call takes the host, where launches limit the trace; else
-    0.
+    If launches limit the trace, `launch_ns` is the least host time of a call; otherwise it is 0.
     """
 
     calls: Calls
@@ -42,7 +41,7 @@ class Advice:
     def total(self, bound: str = "ns") -> float:
         """Return the kernel time of the advised sequence in a step.
 
-        A part that could not be judged counts with the time that it took as recorded.
+        A part that could not be judged counts with its recorded time.
         """
         judged: float = sum(getattr(call.cost, bound) for part in self.parts for call in part.calls)
         return judged + self.calls.unjudged_ns
@@ -110,7 +109,7 @@ def advise_rank(
 def advise_greedily(trace: Trace, rank: int, others: Sequence[Trace] = ()) -> Advice:
     """Return the sequence that one would write by hand: the largest match first, in channels-last.
 
-    It is not advice, but shows the gain of the search over such a sequence.
+    It is not advice; it shows what the search gains over such a sequence.
     """
     calls, costs = _calls_and_costs(trace, rank, others)
     greedy = Greedy(costs)
@@ -165,7 +164,7 @@ def _longest_ns(parts: Sequence[Advised], each: float) -> float:
 def candidates_of(advice: Advice) -> list[dict[str, str]]:
     """Return the distinct legal calls that were never measured.
 
-    They include changes of layout of their inputs.
+    Calls that change the layout of an input are among them.
     """
     parts = advice.parts
     search = advice.search
@@ -246,10 +245,10 @@ def plan_of(advice: Advice, about: dict[str, Any]) -> dict[str, Any]:
 
 
 class Greedy(Search):
-    """Covers a sub-graph by the largest match first, in NHWC wherever that is legal."""
+    """A search that takes the largest match first, in NHWC wherever that is legal."""
 
     def best(self, part: Part, given: Have, wanted: str) -> tuple[float, list[Call]] | None:
-        """Return the calls and their cost; None where a node remains that no call fits."""
+        """Return the calls and their cost; None if no call covers some node."""
         nodes = {node.name: node for node in (*part.given, *part.nodes)}
         matches = self.matches(part)
         covered: frozenset[str] = frozenset()

@@ -1,4 +1,4 @@
-"""The graph of a model's calls with the kernel time of each.
+"""Build the graph of a model's calls with the kernel time of each.
 
 It is the recorded graph, or one guessed from the order of the calls.
 """
@@ -25,12 +25,12 @@ NAMES = {
     "hardtanh": "relu6",
 }
 MOST_KERNELS = 10_000
-"""With more kernels in a step than this, nothing is advised.
+"""Most kernels in a step for which advice is given.
 
-No model launches as many in one step, so the steps are not marked.
+No model launches more in one step, so steps with more kernels are not marked correctly.
 """
 MOST_STEPS = 50
-"""Most steps that are read, from the first one on."""
+"""The first steps up to this number are read."""
 _TENSORS = {
     "conv2d": 3,
     "linear": 3,
@@ -63,8 +63,8 @@ _DTYPES = {
 class Node:
     """A call of a graph: its function, and the nodes whose results it reads.
 
-    A measured call has its kernel time in one step; else `device_ns` is None. `call` holds
-    operator, shapes and arguments, which are the same for every call of the kind. Of `device_ns`,
+    A measured call has its kernel time in one step; otherwise `device_ns` is None. `call` holds
+    operator, shapes and arguments, which are equal for all calls of one kind. Of `device_ns`,
     `transform_ns` went to transposes and copies.
     """
 
@@ -118,7 +118,7 @@ def call_key(
 
 
 def plain_op(name: str) -> str:
-    """Return the operator's name without namespace, and without the mark of working in place."""
+    """Return the operator's name without namespace and without the in-place suffix."""
     bare = name.removeprefix("aten::")
     bare = bare if bare.startswith("_") else bare.removesuffix("_")
     return NAMES.get(bare, bare)

@@ -27,9 +27,9 @@ _VIEW = "view"
 class Facts:
     """The known properties of the tensor at one place of a call.
 
-    `strides` is None where the call decides them. `live`: the tensor is read after the call, or
-    does not belong to the graph. `aliases`: places that share its memory. `fixed`: it is an input
-    of the model or a parameter, which no call may overwrite.
+    `strides` is None if the call decides them. `live`: the tensor is read after the call, or does
+    not belong to the graph. `aliases`: places that share its memory. `fixed`: it is an input of the
+    model or a parameter, which no call may overwrite.
     """
 
     shape: tuple[int, ...]
@@ -56,9 +56,9 @@ def strides_of(shape: Sequence[int], layout: str) -> tuple[int, ...]:
 
 
 def layout_of(shape: Sequence[int], strides: Sequence[int] | None) -> str | None:
-    """Return the layout with these strides; None where they fit none.
+    """Return the layout with these strides; None if they fit no layout.
 
-    It is NCHW where strides fit both layouts.
+    If they fit both layouts, it is NCHW.
     """
     if strides is None or len(strides) != len(shape):
         return None

@@ -1,4 +1,4 @@
-"""Costs of calls by function, shapes and layout, each with its evidence."""
+"""Estimate costs of calls by function, shapes and layout, each with its evidence."""
 
 import json
 import math

@@ -34,7 +34,7 @@ VIEWS = frozenset(
         "chunk",
     )
 )
-"""Operators that move no data where they can return a view."""
+"""Operators that move no data if they can return a view."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,8 +44,8 @@ class Function:
     The operators follow each other, and each is the only reader of the one before. `constraints` is
     a term over places: in0, in1 (the other summand), weight, window (a convolution's strides and
     padding, as its shape), out, and view (a tensor in in0's memory). `cost_key` names the function
-    whose measured times count, as a call in place takes as long as one that is not. `fits` checks
-    what places cannot express about the covered nodes: which of them reads which, and with what
+    whose measured times are used, because an in-place call takes as long as the other form. `fits`
+    checks what places cannot express about the covered nodes: which node reads which, and with what
     arguments.
     """
 
@@ -98,7 +98,7 @@ ALIGNED = ("and", *(("<=", 16, ("ALIGN", place)) for place in ("in0", "weight", 
 OTHER = Function("other", "aten", (), ("and", dense("in0", NCHW), dense("out", NCHW)), "as it is")
 """The function for an operator that no library describes.
 
-It stays as recorded, in torch's default layout.
+The operator stays as recorded, in torch's default layout.
 """
 
 

@@ -10,11 +10,11 @@ END = pl.col("start_ns") + pl.col("duration_ns")
 
 
 def union(intervals: pl.DataFrame, pause: int = 0, by: str | None = None) -> pl.DataFrame:
-    """Return the disjoint pieces that the intervals cover together, by start.
+    """Return the union of the intervals as disjoint pieces, sorted by start.
 
     Intervals and pieces have start_ns and end_ns. Intervals that touch, or are less than `pause`
-    apart, make one piece; empty pieces are left out. With the column `by`, each of its values has
-    pieces of its own, and pieces are sorted by value and start.
+    apart, make one piece; empty pieces are left out. With the column `by`, there is one union per
+    value, and pieces are sorted by value and start.
     """
     key = [] if by is None else [by]
     if by is not None or not intervals["start_ns"].is_sorted():

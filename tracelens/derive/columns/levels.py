@@ -1,4 +1,4 @@
-"""A number that goes up and down, such as a queue's length, over a trace's time."""
+"""Average a level over a trace's time, such as a queue's length."""
 
 from collections.abc import Sequence
 
@@ -13,7 +13,8 @@ def levels(changes: pl.DataFrame, by: Sequence[str]) -> pl.DataFrame:
 
     `changes` has `by`, time_ns, and `change`, which is added to the level at that time; levels
     begin with 0. There is one row per value and part: `by`, start_ns, duration_ns, level_mean and
-    level_max. Where one thing ends at the moment another begins, the end comes first.
+    level_max. If one change is negative and another positive at the same moment, the negative one
+    is applied first.
     """
     if changes.is_empty():
         return pl.DataFrame()

@@ -27,9 +27,9 @@ def percent(part: float, whole: float) -> str:
 def which_side(
     base: str, other: str, words: tuple[str, str, str] = ("only_base", "only_other", "both")
 ) -> pl.Expr:
-    """Return the word for rows that base alone has, other alone has, or both have.
+    """Return the word that says which of two runs have a row.
 
-    A row with None in `other` is base's alone.
+    A row with None in `other` exists in base only, and one with None in `base` in other only.
     """
     only_base, only_other, both = map(pl.lit, words)
     lacks_other = pl.col(other).is_null()

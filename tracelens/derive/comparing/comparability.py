@@ -27,8 +27,7 @@ INVALIDATES = {
     "profiler": "host times: profilers cost different amounts",
     "options": "host times: recording more costs more",
 }
-"""Properties that may differ between two runs; for each, the comparisons that a difference
-invalidates."""
+"""Properties that may differ between two runs, each with the comparisons that this invalidates."""
 _OPTIONS = (
     "record_shapes",
     "with_stack",
@@ -44,7 +43,7 @@ _SOME, _MOST = 0.1, 0.5
 
 
 def not_judged(base: Trace, other: Trace, rules: Rules) -> str | None:
-    """Return why no row of the two runs may be judged; None where they may."""
+    """Return why no row of the two runs may be judged; None if they may be judged."""
     if rules.across_devices or other_device(base, other) is None:
         return None
     return "two kinds of GPU (--across-devices judges them all the same)"

@@ -34,11 +34,11 @@ _UNITS = {TIME: "ns", COUNT: "calls"}
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """The outcome of a gate: `value` is compared with `limit`; its 95 % range is `interval`.
+    """The outcome of a gate: `value` is compared with `limit`, and `interval` is its 95 % range.
 
     `value`, `limit` and `interval` are shares of base, or have the unit. `base` and `new` are the
     times of a step of either run, in the row that is nearest to failing. `verdict` is failed,
-    passed, or unclear where nothing could be judged. `outcome` is that of `judge`.
+    passed, or unclear if nothing could be judged. `outcome` is that of `judge`.
     """
 
     expr: str

@@ -1,4 +1,4 @@
-"""Return the values that gates judge, step by step, and the names that patterns match."""
+"""Compute the values that gates judge, step by step, and the names that patterns match."""
 
 from collections.abc import Iterable, Sequence
 from fnmatch import fnmatchcase

@@ -34,8 +34,7 @@ _MOST = 0.5
 def other_work(base: Trace, other: Trace) -> str | None:
     """Say how the work of two runs of one program differs, by an op's shapes.
 
-    Return None where it does not differ, and where the captures do not show it, as without
-    record_shapes.
+    Return None if it does not differ, or if the captures do not show it, as without record_shapes.
     """
     base_example, other_example = inputs_of_ops(base, other, "input_shapes")
     if (

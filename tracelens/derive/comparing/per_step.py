@@ -18,7 +18,7 @@ from tracelens.trace import Trace
 
 CAUSE_PARTS = tuple(f"idle_{cause}" for cause in CAUSES)
 PARTS = ("window", "compute", "exposed_communication", "exposed_copy", "idle", *CAUSE_PARTS)
-"""The whole time of a step, its parts, and the causes of idle time."""
+"""Names for the whole time of a step, its parts, and the causes of idle time."""
 
 
 def of_runs(traces: Iterable[Trace], values: Callable[[Trace], pl.DataFrame]) -> pl.DataFrame:
@@ -125,7 +125,7 @@ def layer_host_work(trace: Trace) -> pl.DataFrame:
 
 
 def kernels_below_ops(trace: Trace, ops: Sequence[str]) -> pl.DataFrame:
-    """List the kernels that ops and their descendants launched: rank, kernel, name, step, value, n.
+    """List the kernels launched by ops and their descendants: rank, kernel, name, step, value, n.
 
     There is one row per kernel and name of an op around its launch, however often that op occurs
     there. `kernel` numbers the kernels of a rank; value is the kernel's duration.

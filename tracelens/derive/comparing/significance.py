@@ -10,11 +10,11 @@ import polars as pl
 from tracelens.trace import Trace
 
 LEVEL = 0.05
-"""The probability that any row of two equal runs is judged different."""
+"""The probability that any row is judged different although both runs are equal."""
 MIN_SAMPLES = 3
 """With fewer values than this the spread is unknown, and nothing is judged.
 
-With at least as many runs, each run gives one value: the median of its steps.
+With at least this many runs, each run gives one value: the median of its steps.
 """
 MAX_SAMPLES = 30
 """The most values by which a row is judged.
@@ -26,7 +26,7 @@ TICK_NS = 32
 
 Times that differ by one tick are equal."""
 TICKS_EQUAL = 2
-"""Both ends of an interval are read off the clock, so a length is known to two ticks."""
+"""Lengths that differ by this many ticks are equal, because both ends are read off the clock."""
 _MAX_DEGREES = 20
 """The most degrees of freedom that are used.
 

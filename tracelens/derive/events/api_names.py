@@ -48,8 +48,8 @@ wait, not the host.
 def strip_version(raw: pl.Expr) -> pl.Expr:
     """Return the function name without a trailing `_v` and exactly four digits.
 
-    nsys prints names so: `cudaLaunchKernel_v7000` loses it, `cudaLaunchKernelExC_v11060` and
-    `cuMemAlloc_v2` keep it.
+    nsys prints names so. `cudaLaunchKernel_v7000` loses the suffix; `cudaLaunchKernelExC_v11060`
+    and `cuMemAlloc_v2` keep it.
     """
     return raw.str.replace(r"_v\d{4}$", "")
 

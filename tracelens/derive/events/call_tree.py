@@ -31,9 +31,9 @@ def outermost(parent: pl.Series, values: pl.Series) -> pl.Series:
 
 
 def nearest_row(parent: pl.Series, flags: pl.Series, rows: pl.Series | None = None) -> pl.Series:
-    """Return each row itself where flagged, else its nearest flagged ancestor.
+    """Return each row itself if it is flagged, else its nearest flagged ancestor.
 
-    Return None where there is none. With `rows`, only these rows are looked up; a None among them
+    Return None if there is none. With `rows`, only these rows are looked up; a None among them
     gives None.
     """
     return _flagged_row(parent, flags, rows, outermost=False)
@@ -121,10 +121,11 @@ def repeats(above: pl.Series, code: pl.Series, wanted: pl.Series) -> pl.Series:
 
 
 def above(parent: pl.Series, marks: pl.Series, rows: pl.Series) -> pl.DataFrame:
-    """Return `top`, `n_ones` and `n_twos` for each of `rows`, from the row and its ancestors.
+    """Return `top`, `n_ones` and `n_twos` for each of `rows`, over the row and its ancestors.
 
-    `marks` has a byte for each row of the tree. `top` is the outermost row marked 1, None without
-    any. `n_ones` and `n_twos` are the numbers of rows marked 1 and 2. A None row has None and 0.
+    `marks` has a byte for each row of the tree. `top` is the outermost row marked 1, None if there
+    is none. `n_ones` and `n_twos` count the rows marked 1 and 2. A row number of None gives None
+    and 0.
     """
     is_one = marks == 1
     is_two = marks == 2
@@ -148,10 +149,10 @@ def joined_paths(words: pl.Series, parent: pl.Series, separator: str) -> pl.Seri
 
 
 class CallPaths:
-    """The chains of a tree's rows: what the keys are from the outermost row to the row itself.
+    """The distinct paths of a tree, each the sequence of keys from the root to a row.
 
-    Rows are added part by part. `of_rows` has the number of each row's chain so far, as Int32. A
-    chain's parent comes before it; chains of a part are numbered level by level.
+    Rows are added part by part. `of_rows` has the number of each row's path so far, as Int32. A
+    path's parent has a smaller number; the paths of a part are numbered level by level.
     """
 
     def __init__(self, *keys: str) -> None:
@@ -162,7 +163,10 @@ class CallPaths:
 
     @property
     def chains(self) -> pl.DataFrame:
-        """One row per chain: parent_id (its parent's number, None for an outermost one), keys."""
+        """One row per path: keys, and parent_id, the number of the path one level up.
+
+        parent_id is None at the root.
+        """
         assert self._known is not None
         return self._known.drop("chain")
 
@@ -217,11 +221,11 @@ class CallPaths:
 
 
 def call_paths(tree: pl.DataFrame, *keys: str) -> tuple[pl.Series, pl.DataFrame]:
-    """Return the number of each row's chain, and one row per chain: parent_id and `keys`.
+    """Return the number of each row's path, and one row per path: parent_id and `keys`.
 
-    A chain is what the keys, for example the name, are from the outermost row to the row itself.
-    The tree has parent_id (row number) and the keys. Chains are numbered level by level, so a
-    chain's parent comes before it; parent_id is None for an outermost one.
+    A path is the sequence of the keys, for example names, from the root to the row. The tree has
+    parent_id (row number) and the keys. Paths are numbered level by level, so a path's parent has a
+    smaller number; parent_id is None at the root.
     """
     paths = CallPaths(*keys)
     paths.add(tree)

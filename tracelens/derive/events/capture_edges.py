@@ -57,7 +57,7 @@ class CaptureEdges:
             self.parts.append(work.select(known))
 
     def earlier_end(self) -> int | None:
-        """Return when the last work launched before the capture ended; None without such work."""
+        """Return when the last work launched before the capture ended; None if there is none."""
         if not any(part["api_call_id"].count() for part in self.parts):
             return None  # of no work the launch is known
         ends = [*self._recorded_ends(), *self._late_starts(), *self._early_waits()]
@@ -66,16 +66,16 @@ class CaptureEdges:
     def unrecorded_end(self) -> int | None:
         """Return when the last unrecorded work ended that was launched before the capture.
 
-        Return None without such work.
+        Return None if there is no such work.
         """
         if not any(part["api_call_id"].count() for part in self.parts):
             return None
         return max([*self._late_starts(), *self._early_waits()], default=None)
 
     def later_start(self) -> int | None:
-        """Return when work began that the capture's end cut off.
+        """Return when the work began that the capture's end cut off.
 
-        The work was launched at the end and is not recorded. Return None without such work.
+        That work was launched at the end and is not recorded. Return None if there is none.
         """
         launching = [part["api_call_id"].max() for part in self.parts]
         last = max((call for call in launching if isinstance(call, int)), default=None)

@@ -22,7 +22,7 @@ _HOLDERS = (
 WRAPPER = f"{_HOLDERS}|{COMPILED_GRAPH}"
 """Names of calls of modules that only hold another module or its graph.
 
-They are no layers and have no part in a path.
+They are not layers and do not appear in a path.
 """
 
 

@@ -28,9 +28,9 @@ class Nesting:
     """Parent row (-1: none), depth and self time of each span; enclosing span of each call.
 
     Two counts describe what did not nest. `n_overlaps` counts spans that start inside another and
-    outlast it by more than the tolerance: they come after it, not inside it. `n_unreturned` counts
-    calls that the profiler closed only at the trace's end, though their caller had already gone on
-    to call others.
+    outlast it by more than the tolerance; they become its siblings. `n_unreturned` counts calls
+    that the profiler closed only at the trace's end, although their caller had already gone on to
+    call others.
     """
 
     parent: Sequence[int] | pl.Series

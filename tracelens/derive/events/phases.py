@@ -30,9 +30,9 @@ _OTHER = r"(?i)^\W*(?:h2d|data|dataloader|loss)\W*$|^enumerate\(DataLoader\)"
 def mark_phases(spans: pl.DataFrame, parent: pl.Series) -> pl.Series:
     """Return the phase of each span: that of its own marker, else of its nearest marked ancestor.
 
-    Without one, it is the phase of the annotation that is open at its start. Markers are autograd's
-    evaluate_function and compiled backward graphs, Optimizer.step and zero_grad, module calls
-    (forward), and annotations and NVTX ranges named forward, backward or optimizer.
+    Without such a marker, it is the phase of the annotation that is open at its start. Markers are
+    autograd's evaluate_function and compiled backward graphs, Optimizer.step and zero_grad, module
+    calls (forward), and annotations and NVTX ranges named forward, backward or optimizer.
     """
     kind = pl.col("kind")
     is_annotation = kind.is_in(["annotation", "nvtx"])

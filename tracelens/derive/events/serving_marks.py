@@ -29,7 +29,7 @@ _DETAILS = ("c", "g", *(f"{of}_{sum_of}" for of in "cg" for sum_of in ("sq", "sk
 _OF_PROMPTS = ("EXTEND", "SPLIT_PREFILL", "DLLM_EXTEND")
 _OF_TOKENS = ("DECODE", "TARGET_VERIFY", "DRAFT_EXTEND", "DRAFT_EXTEND_V2")
 PHASES = ("prefill", "decode", "mixed")
-"""A first pass over requests' prompts, one more token for each request, or both in one batch."""
+"""Names of phases: a first pass over prompts, one more token per request, or both in one batch."""
 
 
 def batches(names: pl.Series) -> pl.DataFrame:
@@ -53,7 +53,7 @@ def batches(names: pl.Series) -> pl.DataFrame:
         return pl.col(form).struct.field(str(group)).cast(pl.Int64)
 
     def detailed(sum_of: str) -> pl.Expr:
-        """Return a sum over all requests; None where the mark has it of no request."""
+        """Return a sum over all requests; None if the mark has it for no request."""
         both = pl.col(f"c_{sum_of}"), pl.col(f"g_{sum_of}")
         return pl.when(pl.any_horizontal(each.is_not_null() for each in both)).then(
             pl.sum_horizontal(both)

@@ -18,7 +18,7 @@ FAMILIES = {
 }
 """Patterns of names that mark steps, outermost first.
 
-They are torch's own, programs' own, and batches of vLLM and SGLang.
+They match torch's own marks, programs' own, and batches of vLLM and SGLang.
 """
 _OF_SERVERS = [*FAMILIES].index("server")
 
@@ -77,7 +77,7 @@ def list_steps(marks: pl.DataFrame, ends: pl.DataFrame, loose: pl.DataFrame) -> 
     before, whichever is later. A window's first step begins with its mark, or when earlier work
     ends. A window's last step ends with its own mark, or with the last device work launched in it.
     `ends` (step, end_ns) lists the ends of device work launched in steps. `loose` (launch_ns,
-    end_ns) lists those of work launched outside of steps; launch_ns is None where the launch came
+    end_ns) lists those of work launched outside of steps; launch_ns is None if the launch came
     before the trace began.
     """
     start_ns = pl.col("start_ns")
@@ -120,7 +120,7 @@ def list_steps(marks: pl.DataFrame, ends: pl.DataFrame, loose: pl.DataFrame) -> 
 
 
 class StepTimes:
-    """Collect tables of linked device work one by one; `steps` returns the table of steps."""
+    """Builds the table of steps from tables of linked device work, which are added one by one."""
 
     def __init__(self, marks: pl.DataFrame, calls: pl.DataFrame) -> None:
         """Take the marks and the API calls (api, kind, start_ns, duration_ns) by api_call_id."""

@@ -1,1 +1,1 @@
-"""Properties of kernels and copies: library, primitive, grid, element type."""
+"""Determine properties of kernels and copies: library, primitive, grid, element type."""

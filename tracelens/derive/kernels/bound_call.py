@@ -43,7 +43,7 @@ ROLES = {
     "-": "a tensor of which the call touches a part only, or that is too small to count",
     ".": "any other argument",
 }
-"""Letters of a signature; a letter for one specific argument has its name in torch."""
+"""Meaning of the letters in a signature; an argument of its own kind is named as in torch."""
 _TENSORS, _LISTS = "two-KeS", "lmnL"
 _WIDTHS = {0: 1, 1: 1, 2: 2, 3: 4, 4: 8, 5: 2, 6: 4, 7: 8, 9: 8, 10: 16, 11: 1, 15: 2}
 """Bytes per element by torch's number of the type (c10/core/ScalarType.h)."""
@@ -88,7 +88,7 @@ class Bound:
         return self.call.sizes(place, n)
 
     def like(self, tensor: Tensor) -> list[int]:
-        """Return one number of elements per result, equal to that of the tensor."""
+        """Return the tensor's number of elements, once for each result."""
         return [tensor.n_elements] * len(self.results)
 
 
@@ -100,16 +100,17 @@ Outputs = Callable[[Bound], Sequence[int]]
 class Family:
     """A family of ops that move memory alike: one formula gives the elements of their results.
 
-    `operations` is the arithmetic per element of the largest tensor, or a formula of all of it: one
-    for each addition, multiplication, comparison or function. `reads` gives the bytes that a call
-    reads, where that is not each input once. `is_filled`: what is changed in place is not read.
-    `flops` counts the operations of products and attention; their work has the first tensor's
-    element type. `cache` is for attention to a cache whose length is not among the inputs: it gives
-    FLOPs for each query with each key, and bytes for each token of the cache. `assumed` says what
-    the formulas take for granted. `dtype` is computed in where the inputs hide it in bytes.
-    `backward` is what the gradients of all inputs take, as a multiple of the operations: two
-    products for one, and in attention five for two, as it computes its scores anew. It is 1 where
-    the gradient is rearranged alone.
+    `operations` is the arithmetic per element of the largest tensor, or a formula for the whole
+    call: one for each addition, multiplication, comparison or function. `reads` gives the bytes
+    that a call reads, if it does not read each input once. `is_filled`: an argument that is changed
+    in place is not read. `flops` counts the operations of products and attention; their work has
+    the first tensor's element type. `cache` is for attention to a cache whose length is not among
+    the inputs: it gives FLOPs for each query with each key, and bytes for each token of the cache.
+    `assumed` says what the formulas take for granted. `dtype` is the computed type if the inputs
+    store it as bytes. `backward` is the work of all inputs' gradients, as a multiple of the
+    operations. For a product it is 2, because the gradients take two products. For attention it is
+    2.5, because five products replace two: the scores are computed again. It is 1 if the gradient
+    is only rearranged.
     """
 
     outputs: Outputs

@@ -58,10 +58,10 @@ def device_peaks(trace: Trace, given: Peaks | None) -> pl.DataFrame:
 
 
 def roof_ns() -> pl.Expr:
-    """Return the least time of calls by their work and their device's peaks; None where unknown.
+    """Return the least time of calls by their work and their device's peaks; None if unknown.
 
-    A call that is no product only moves memory. If there is no peak for its type, only the memory
-    counts.
+    Calls that are not matrix products are limited by memory only. So are products whose type has no
+    known peak.
     """
     flops, moved = (
         1e9 * pl.col("needed_flops") / pl.col("peak_flops_per_s"),

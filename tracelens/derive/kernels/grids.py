@@ -1,4 +1,4 @@
-"""Kernels by the grid they were launched with."""
+"""Count kernels by the grid with which they were launched."""
 
 from collections.abc import Sequence
 
@@ -14,8 +14,8 @@ SHAPE = ("grid_x", "grid_y", "grid_z", "block_x", "block_y", "block_z")
 def by_grid(trace: Trace, keys: Sequence[str]) -> pl.DataFrame:
     """Return one row per distinct (keys, grid, block) of the trace's kernels.
 
-    The longest total time comes first. Further columns are n_calls, duration_total_ns, _mean_ns,
-    _median_ns, _min_ns, _max_ns, n_blocks and threads_per_block.
+    The longest total time comes first. Further columns are n_calls, n_blocks, threads_per_block,
+    and the total, mean, median, least and greatest duration (duration_total_ns and so on).
     """
     key = [*keys, *SHAPE]
     grids = (

@@ -300,7 +300,7 @@ CONTEXT_DECIDES: dict[str, tuple[str, ...]] = {
     "loss": ("elementwise", "reduction"),
     "optimizer": ("elementwise", "reduction"),
 }
-"""For each primitive of an op, the primitives by a kernel's name that it overrules.
+"""For an op's primitive, the kernel primitives that it overrules.
 
 It overrules `unknown`, too. Any other primitive by name (a format change, a bias or a fill below a
 convolution) remains.

@@ -1,4 +1,4 @@
-"""Families of products with packed weights, of experts by rows, and of scans over a state."""
+"""Define families of products with packed weights, of experts, and of scans over a state."""
 
 from collections.abc import Mapping
 from math import prod
@@ -293,4 +293,7 @@ LIBRARY_FAMILIES: Mapping[str, Family] = {
         _none, assumed="at least: the size of the state that is kept is not recorded"
     ),
 }
-"""The families by name. `taken`: a part of a cache (K) is copied into the result."""
+"""The families by name.
+
+`taken`: a part of a cache (K) is copied into the result.
+"""

@@ -43,11 +43,11 @@ _AT_MOST = "at most: sizes by the kernels' blocks"
 
 
 def with_lists(trace: Trace, calls: pl.DataFrame, kernels: pl.DataFrame) -> pl.DataFrame:
-    """Return the calls with `list_dtype`, and with sizes of lists where the blocks show them.
+    """Return the calls with `list_dtype`, and with sizes of lists if the blocks show them.
 
-    `list_assumed` says so where the sizes are only the largest possible. `calls` has rank, span_id,
+    `list_assumed` says so if the sizes are only the largest possible. `calls` has rank, span_id,
     step, input_shapes and input_dtypes, as text; `kernels` has rank, span_id, name and grid_x of
-    the kernels that they ran. `list_dtype` is None for a call without a list, and where the
+    the kernels that the calls ran. `list_dtype` is None for a call without a list, and if the
     kernel's name does not contain the type.
     """
     none = pl.lit(None, pl.String)

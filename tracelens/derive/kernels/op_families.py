@@ -336,9 +336,9 @@ def signatures() -> Mapping[str, tuple[str, Sequence[str]]]:
 
 
 def backward_factor(op: str) -> float | None:
-    """Return what the backward pass of an autograd function computes, in forward passes.
+    """Return how many forward passes the backward pass of an autograd function amounts to.
 
-    It is None for other ops: those have a namespace, and backward ops with inputs of their own.
+    Return None for other ops: those have a namespace, and backward ops with inputs of their own.
     """
     known = None if "::" in op else signatures().get(op)
     return None if known is None else FAMILIES[known[0]].backward

@@ -19,11 +19,10 @@ PRECISIONS = ("fp32", "tf32", "bf16", "fp16", "fp8", "fp6", "fp4", "int8")
 
 @dataclass(frozen=True, slots=True)
 class Peaks:
-    """Peaks of the device of that name.
+    """Peaks of the device with this name.
 
     They are operations per second by precision, bytes per second, and the source of the numbers.
-    `link_bytes_per_s` is the bandwidth of its links to other devices in one direction, where
-    stated.
+    `link_bytes_per_s` is the bandwidth of its links to other devices in one direction, if stated.
     """
 
     device: str

@@ -7,8 +7,7 @@ import polars as pl
 from tracelens.trace import Trace
 
 LARGE_COPY = 1 << 20
-"""Copies of more bytes than this show the bandwidth; those of fewer show how long one takes to
-start."""
+"""Copies above this size show the bandwidth; smaller ones show the latency of a copy."""
 _BY_DEVICE = {"H100": 50e9, "H200": 50e9, "A100": 24e9, "L4": 24e9, "V100": 12e9}
 """Bytes per second of pinned copies by device, where the trace has none.
 

@@ -1,4 +1,4 @@
-"""The recorded inputs of one call of an op: sizes, strides, element types and values."""
+"""Parse the recorded inputs of one call of an op: sizes, strides, element types and values."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ _LARGEST = 1 << 40
 
 
 class UnknownWorkError(Exception):
-    """The recorded inputs do not show what the op computes."""
+    """An error that says what a call's recorded inputs do not show."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -37,18 +37,18 @@ _DTYPES = {
     "c10::complex<double>": ("complex128", 16),
 }
 _FLOAT8, _FLOAT4 = ("float8", 1), ("float4", 1)
-"""Element types of 8 bits; an element of the second is a byte that holds two numbers.
+"""Element types of 8 bits, and torch's float4_e2m1fn_x2.
 
-It is torch's float4_e2m1fn_x2.
+An element of the latter is a byte that holds two numbers.
 """
 
 
 def recorded_inputs(trace: Trace, spans: pl.DataFrame) -> pl.DataFrame:
     """Return the element types that the ops at these spans recorded: rank, span_id and `inputs`.
 
-    `inputs` is a list of {dtype, width (bytes per element), elements (None where no shape is
-    known)}. There is one entry for each element type with each size among the op's tensors: a copy
-    converts, so the type of one tensor may come with the size of another.
+    `inputs` is a list of {dtype, width (bytes per element), elements (None if no shape is known)}.
+    There is one entry for each element type with each size among the op's tensors. A copy converts,
+    so the type of one tensor may belong to the size of another.
     """
     columns = ["rank", "span_id", "input_shapes", "input_dtypes"]
     if not spans.height:

@@ -1,1 +1,1 @@
-"""Costs of layers: from their kernels, their calls and what was recorded at compile time."""
+"""Compute costs of layers from kernels, calls, and what was recorded at compile time."""

@@ -27,7 +27,7 @@ from tracelens.trace import Trace
 
 PRE_WINDOW = "(pre-window)"
 ROOT_ONLY = "root module only"
-"""Evidence of kernels launched in the model's root module, or a wrapper of it, and not below."""
+"""Evidence of kernels that were launched directly in the model's root module, or in its wrapper."""
 _KIND = [
     "rank",
     "module_path",
@@ -297,8 +297,8 @@ def name_layers(located: pl.DataFrame, trace: Trace) -> pl.DataFrame:
     """Return kernels, ops, or groups of them, with layer, class_name and evidence.
 
     Strings are pl.String. Input columns are module_path, phase, accumulates, is_root,
-    is_communication, by_node and link; by_range and loads (a data loader's annotation is around)
-    are optional. Rows that no rule places are unattributed.
+    is_communication, by_node and link. Optional ones are by_range, and loads (whether a data
+    loader's annotation is around). Rows that no rule places are unattributed.
     """
     located = located.cast({pl.Categorical: pl.String})
     if "by_range" in located.columns:

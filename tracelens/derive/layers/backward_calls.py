@@ -22,7 +22,7 @@ def with_backward(works: pl.DataFrame, trace: Trace) -> pl.DataFrame:
 
     A node takes the operations of the forward call times its family's factor. It moves twice the
     bytes, less the result: it reads the inputs and the result's gradient, and writes a gradient for
-    each input. A factor of 1 is for what the gradient alone passes through.
+    each input. A factor of 1 is for functions that pass the gradient through.
     """
     ops = works["op"].unique().to_list()
     factors = {op: float(times) for op in ops if (times := backward_factor(op))}

@@ -25,9 +25,9 @@ def cheapest_path(times: Sequence[tuple[float, float]], change_cost: float) -> l
     """Return the configuration of each layer for the least sum of times and changes.
 
     Dynamic programming over the layers finds it. `times` has each layer's time in either
-    configuration, infinite where it cannot run in one. `change_cost` is paid wherever the
-    configuration changes. A path that begins or ends compiled pays it there, as the model's caller
-    is eager. Of equal paths, the one with later changes is taken. Where changes cost nothing, a
+    configuration, infinite if it cannot run in one. `change_cost` is paid wherever the
+    configuration changes. A path that begins or ends compiled pays it there, because the model's
+    caller is eager. Of equal paths, the one with later changes is taken. If changes cost nothing, a
     layer that is equally fast in both is eager. With a cost of 0, this is the recurrence of the
     thesis "Evaluating the PyTorch Compiler in the Vision Domain": the faster one, layer by layer.
     """
@@ -126,7 +126,8 @@ def by_operation(layers: Sequence[Row], operations: dict[Any, tuple[Row, Row]]) 
 def with_total(rows: Sequence[Row]) -> list[Row]:
     """Return the rows, preceded by their total.
 
-    Speedups are over layers that both runs have: a forced choice is no gain.
+    Speedups are over layers that both runs have, because a layer that only one run has leaves no
+    choice.
     """
     free = [row for row in rows if not row["is_forced"]]
     base, other, chosen = (

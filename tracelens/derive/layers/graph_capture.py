@@ -1,9 +1,9 @@
 """Match kernels of replayed CUDA graphs with launches recorded during the graph's capture.
 
 While a graph is captured, its launches run nothing: such a trace has ops, modules and calls of the
-host only. In order, the launches stand for the nodes that a replay runs. ROCm writes kernel, grid
-and block into a launch's arguments. CUDA writes nothing: there, a capture is taken to be a graph's
-if it has as many launches, and if the ops' inputs agree with the kernels that ran.
+host only. Taken in order, the launches correspond to the nodes that a replay runs. ROCm writes
+kernel, grid and block into a launch's arguments. CUDA writes nothing there. Then a capture is taken
+to be a graph's if it has as many launches, and if the ops' inputs agree with the kernels that ran.
 """
 
 import math
@@ -44,7 +44,7 @@ class Captured:
     work: Trace
     launches: pl.DataFrame
     refused: set[str] = field(default_factory=set)
-    """Reasons why replays are of none of these captures, one clause each; filled by `pairs`."""
+    """Reasons why replays come from none of these captures, one clause each; filled by `pairs`."""
 
     def pairs(self, trace: Trace) -> pl.DataFrame:
         """Return each replayed kernel (rank, kernel_id) with its captured launch.

@@ -49,8 +49,9 @@ def place_replays(
     """Return the kernels of `placed`, with the replayed ones placed by a base.
 
     A replayed kernel gets the layer of the base's kernel that it is paired with. `placed` and
-    `base_parts` hold one row per kernel and layer, `pairs` what `pairs_by_name` returns. A kernel
-    that is split in the base is split in the same proportions; its parts sum to its own duration.
+    `base_parts` hold one row per kernel and layer; `pairs` is the result of `pairs_by_name`. A
+    kernel that is split in the base is split in the same proportions; its parts sum to its own
+    duration.
     """
     is_graph = pl.col("link") == "graph"
     has_path_only = pl.col("evidence").is_in(_PATHS_ONLY)

@@ -17,7 +17,7 @@ _ORIGIN = pl.Schema({"op": pl.String(), "place": pl.String(), "phase": pl.String
 
 
 def kernel_origins(trace: Trace, base: Trace | None = None) -> pl.DataFrame:
-    """Return rank, kernel_id, op, place, layer and phase of each kernel, None where unknown.
+    """Return rank, kernel_id, op, place, layer and phase of each kernel, None if unknown.
 
     `op` is the innermost one. `place` is the innermost Python frame that is not the framework's
     machinery. `phase` is the kind of a server's step, else the part of a training step. Kernels of

@@ -118,10 +118,10 @@ class Way(NamedTuple):
 def layer_pairs(base: Trace, other: Trace, kernels: Sides | None) -> pl.DataFrame:
     """Return one row per layer, phase and way of timing that both traces have.
 
-    Columns are those of COMPARE_LAYERS up to the evidence. One way is the GPU time of kernels, from
+    Columns are those of COMPARE_LAYERS up to the evidence. One way is the kernel time, from
     `both_kernel_times`. Each pair of measured configurations is another way, for each method that
-    measured both. Configurations are paired on the same device where possible: eager ones of base,
-    if it has any, with compiled ones of other, if it has any.
+    measured both. Configurations are paired on the same device if possible: eager ones of base, if
+    it has any, with compiled ones of other, if it has any.
     """
     parts = []
     if kernels is not None:

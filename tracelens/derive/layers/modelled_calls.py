@@ -70,8 +70,8 @@ class Modelled:
     `calls` has rank, device_id, step, op, shapes, dtypes, precision (None for a precision without a
     peak), flops, needed_flops, least_bytes (of which cache_bytes), duration_ns and n_kernels of its
     kernels, and `assumed`, the assumptions about its work. `rest` has rank, device_id, step and
-    duration_ns of kernels in no such call, with the reason, `why`. `kernels` has the kernel_id of
-    each kernel in a call, with CALL.
+    duration_ns of the kernels outside of these calls, with the reason, `why`. `kernels` has the
+    kernel_id of each kernel in a call, with CALL.
     """
 
     calls: pl.DataFrame

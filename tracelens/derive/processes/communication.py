@@ -12,7 +12,7 @@ COMMUNICATION = rf"^c10d::|{ON_HOST}"
 They are the ops of torch's process groups, and their threads' functions.
 """
 SPAN_KINDS = ("op", "annotation", "nvtx")
-"""Kinds of spans that may be communication; Python functions with such names are not."""
+"""Kinds of spans that may be communication; Python calls with such names are not."""
 
 
 def communication_spans(spans: pl.DataFrame) -> pl.DataFrame:

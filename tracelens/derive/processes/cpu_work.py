@@ -46,11 +46,12 @@ Names such as `autograd::engine::evaluate_function: …` do not match.
 
 
 def process_work(spans: pl.DataFrame, process_id: int | None) -> pl.DataFrame:
-    """Return what a process's threads do, as disjoint stretches by start.
+    """Return what a process's threads do, as disjoint intervals sorted by start.
 
     `spans` are of one rank, with COLUMNS and SHAPES, and parent_id as row number. Columns are
     start_ns, end_ns, `work` (a kind), `op` (the innermost op) and `call` (the outermost op); both
-    ops are None in communication. Where threads do different kinds at once, the first kind counts.
+    ops are None in communication. If threads do different kinds of work at once, the first kind
+    counts.
     """
     wanted_process = pl.Series([process_id], dtype=pl.Int64)
     is_own = spans["process_id"].eq_missing(wanted_process)

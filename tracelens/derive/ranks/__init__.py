@@ -1,1 +1,1 @@
-"""Many ranks of one job: their collectives matched, their clocks, and who waits for whom."""
+"""Match the collectives of a job's ranks, fit their clocks, and find who waits for whom."""

@@ -16,10 +16,10 @@ _SEEN = 3
 
 @dataclass(frozen=True, slots=True)
 class ClockFit:
-    """A clock's offset at time 0 and its drift, in ns and ns a second, with bounds of both.
+    """A clock's offset at time 0 and its drift, in ns and ns per second, with bounds of both.
 
     Every line between the points lies within `low` and `high` at time 0. Anywhere between the first
-    and the last time, it lies within `uncertainty` of this line. Where no line fits between all
+    and the last time, it lies within `uncertainty` of this line. If no line fits between all
     points, `residual` is the least distance by which points have to be moved to make room.
     """
 

@@ -17,8 +17,10 @@ from tracelens.derive.ranks.clock_fit import ClockFit, fit_clock
 from tracelens.trace import Trace
 
 MEETS = r"(?i)all_?reduce|all_?gather|reduce_?scatter|all_?to_?all|barrier"
-"""Collectives that need data of every rank. A broadcast's root leaves before the others come, by
-0.2 ms in a real one."""
+"""Collectives that need data of every rank.
+
+A broadcast does not: in a real one the root left 0.2 ms before the other ranks came.
+"""
 JITTER_NS = 100_000
 """On one host, a collective may seem to end this long before its last start.
 

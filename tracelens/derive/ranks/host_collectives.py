@@ -42,11 +42,11 @@ HOST_CALLS = {
 def host_calls(trace: Trace) -> tuple[pl.DataFrame, list[str]]:
     """Return the collectives of the ranks without kernels, and remarks on them.
 
-    A call is the span of the backend, which lasts until the data has come; where a backend records
-    none, it is the op of the process group. Nothing numbers them: `sequence` is the step, where all
-    these ranks mark steps, and calls outside of steps are left out then. `group_id` tells calls of
-    one collective, element type and size from others, as threads of a backend may begin two in
-    either order.
+    A call is the span of the backend, which lasts until the data has come. If a backend records
+    none, it is the op of the process group. Calls have no recorded numbers: `sequence` is the step,
+    if all these ranks mark steps, and calls outside of steps are left out then. `group_id`
+    separates collectives by name, element type and size, because threads of a backend may begin two
+    of them in either order.
     """
     spans_by_rank = trace.derived(_spans_by_rank)
     parts = (_calls_of(rank, spans) for rank, spans in spans_by_rank.items())
@@ -109,7 +109,7 @@ def _calls_of(rank: int, spans: pl.DataFrame) -> pl.DataFrame:
 
 
 def process_computing(trace: Trace) -> pl.DataFrame:
-    """Return when processes of ranks in `host_calls` do arithmetic or copy, as intervals.
+    """Return the intervals in which ranks of `host_calls` do arithmetic or copy.
 
     Columns: rank, start_ns, end_ns.
     """

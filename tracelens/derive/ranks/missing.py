@@ -12,14 +12,14 @@ from tracelens.derive.ranks.transfers import SAME_CALL, SLOW, each_transfer
 from tracelens.trace import Trace
 
 MOST_RANKS = 1 << 20
-"""A larger number of ranks in a record is taken for a mistake."""
+"""Largest number of ranks that a record can have without being taken for a mistake."""
 _FASTEST = 0.1
 """This quantile of a group's transfer times counts as the time without waiting."""
 
 
 @dataclass(frozen=True, slots=True)
 class MissingStraggler:
-    """Ranks that were not given and whose groups' transfers take longer than they need.
+    """Ranks that were not given, and whose groups' transfers take longer than needed.
 
     `excess_ns` is the total time lost. `mean_ns` is the mean time of a transfer, `usual_ns` that of
     a transfer without waiting.

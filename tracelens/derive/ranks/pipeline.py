@@ -1,4 +1,4 @@
-"""Pipeline parallelism: the stage of each rank, and what its schedule must cost."""
+"""Find the pipeline stage of each rank, and the time that the schedule must cost."""
 
 from __future__ import annotations
 

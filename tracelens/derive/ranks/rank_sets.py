@@ -1,4 +1,4 @@
-"""Sets of ranks that have a name: nodes, pipeline stages and process groups."""
+"""Name sets of ranks: nodes, pipeline stages and process groups."""
 
 from __future__ import annotations
 
@@ -104,7 +104,10 @@ def join_sets(sets: Sequence[RankSet]) -> RankSet:
 
 
 def tied_ranks(trace: Trace, ranks: Collection[int]) -> tuple[str, list[int]] | None:
-    """Return the smallest group with all of the ranks, and its other members; None without one."""
+    """Return the smallest group that contains all of the ranks, and its other members.
+
+    Return None if there is no such group.
+    """
     around = [
         rank_set
         for rank_set in trace.derived(named_sets)

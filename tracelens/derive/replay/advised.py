@@ -19,7 +19,10 @@ from tracelens.trace import Trace
 
 @dataclass(frozen=True, slots=True)
 class Advised:
-    """An advised change with its prediction, which is None where no replay can make the change."""
+    """An advised change with its prediction.
+
+    The prediction is None if no replay can make the change.
+    """
 
     change: Change
     prediction: Prediction | None
@@ -59,7 +62,7 @@ def _list_changes(trace: Trace) -> list[Change]:
 def advised_changes(trace: Trace) -> list[Advised]:
     """List the changes that save at least 2 % of a step, the largest saving first.
 
-    Where the trace can be replayed, the saving is that of a replay: a wait that is removed may only
+    If the trace can be replayed, the saving is that of a replay, because a removed wait may only
     move elsewhere. A change of unknown saving is ordered by its recorded time.
     """
     return trace.derived(_advised_changes)

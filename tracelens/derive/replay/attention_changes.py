@@ -22,7 +22,7 @@ _NONE_IS_WRITTEN_OUT = "sdpa: no product, softmax and product follow each other 
 
 @dataclass(frozen=True, slots=True)
 class Attention:
-    """Attention as two products around a softmax; a fused kernel needs none of the rows `gone`.
+    """Attention as two products around a softmax; a fused kernel does not need the rows `gone`.
 
     `first` and `last` are the products' rows. A backward kernel computes the scores again, which
     takes as long as its last product.

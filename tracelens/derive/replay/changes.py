@@ -46,8 +46,8 @@ class Doubt:
     """The expected error of a prediction, as two shares.
 
     One is a share of the time that the change removes, the other a share of all other time. The
-    shares are chosen. The half-width of a range is CHANGE_WIDTH times their sum, which was
-    measured.
+    shares are chosen by hand. The half-width of a range is CHANGE_WIDTH times their sum;
+    CHANGE_WIDTH was measured.
     """
 
     of_change: float = 0.1

@@ -31,15 +31,16 @@ _USUAL, _LEAST, _MOST = (
     _Shares(0.47, 0.74, 0.25),
     _Shares(1.04, 1.18, 1.07),
 )
-"""Median, least and most share of six networks that samples/whatif has compiled and not compiled.
+"""Median, least and most share that compiling left of the time of six networks.
 
-They are measured without gradients. The networks are those that constants are fitted on (alexnet,
-googlenet, resnet50, vit_b_16, gpt_decode, vit_infer_large); docs/accuracy.md judges others.
+samples/whatif measured them without gradients. The networks are those on which constants are fitted
+(alexnet, googlenet, resnet50, vit_b_16, gpt_decode, vit_infer_large); docs/accuracy.md judges
+others.
 """
 
 
 def compile_program(subject: Subject, _: str | None) -> Spread:
-    """Shorten the host's issuing and the kernels by measured shares; input stays."""
+    """Shorten the host's time of issuing, and the kernels, by measured shares; input stays."""
     excerpt = subject.replay.excerpt
     names = excerpt.spans["name"].cast(pl.String)
     if excerpt.spans["is_generated"].any() or names.str.contains("Torch-Compiled Region").any():

@@ -47,7 +47,7 @@ class Costs:
 
 @dataclass(frozen=True, slots=True)
 class CallCost:
-    """The time that a profiler adds to an API call: inside of what it records, and beside that.
+    """The time that a profiler adds to an API call, inside and beside its recorded duration.
 
     Half of `beside_ns` lies before the call, half after it.
     """
@@ -62,10 +62,10 @@ class CallCost:
 
 @dataclass(frozen=True, slots=True)
 class CostsBeside(Costs):
-    """Costs of a profiler that works before and after an API call, by what the call does.
+    """Costs of a profiler that works before and after an API call, by kind of call.
 
-    They are of launches of kernels, of other calls that give a device work (copies, fills, graphs),
-    and of all others. `python_ns` is that of an NVTX range.
+    Kinds are launches of kernels, other calls that give a device work (copies, fills, graphs), and
+    all others. `python_ns` is the cost of an NVTX range.
     """
 
     of_launch: CallCost = CallCost(0, 0)
@@ -85,7 +85,10 @@ class CostsBeside(Costs):
         )
 
     def of_calls(self, kinds: pl.Series) -> tuple[Floats, Floats]:
-        """Return the cost inside and beside each call of these kinds, and 0 at the end for none."""
+        """Return the cost inside and beside each call of these kinds.
+
+        A last entry of 0 stands for no call.
+        """
         is_launch = (kinds == "kernel_launch").to_numpy()
         is_work = kinds.is_in(_WORK_CALLS).to_numpy()
         inside, beside = (
@@ -105,7 +108,7 @@ TORCH_COSTS = {
     "shapes": Costs(2_500, 0, 1_610, 24_750),
     "stacks": Costs(2_730, 730, 1_230, 60_000),
 }
-"""Costs of torch.profiler by the kinds of events recorded, where nothing else is known.
+"""Costs of torch.profiler by the kinds of events recorded, used if nothing else is known.
 
 They are fitted by samples/whatif/fit.py on half of the programs of samples/whatif (torch 2.11, the
 host of an H200), and judged on the other half: docs/accuracy.md. The last number of `stacks` is
@@ -156,7 +159,10 @@ Such ranges held the true time of nine in ten captures of samples/whatif, and of
 programs there.
 """
 NSYS_STEP_WIDTH = 3.1
-"""The same for a step under nsys: it held nine in ten of the captures that costs were fitted on."""
+"""Half-width of a range of a step under nsys, as a multiple of the expected error.
+
+Such ranges held the true time of nine in ten of the captures on which costs were fitted.
+"""
 
 
 def kind_of_profile(trace: Trace, rank: int) -> str:
@@ -177,7 +183,8 @@ def kind_of_profile(trace: Trace, rank: int) -> str:
 
 
 MOST_TIMES = 7
-"""Costs above this multiple of the usual ones have another cause than the profiler."""
+"""Largest multiple of the usual costs that the profiler can cause; higher costs have another cause.
+"""
 SETTING = "profiler_costs"
 """Name of the source's setting with the costs that were measured on its own machine.
 

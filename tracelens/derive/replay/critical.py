@@ -1,4 +1,4 @@
-"""The critical path of a rank's median step: the stretches that together took its time."""
+"""Find the critical path of a rank's median step: the edges that together took its time."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class Labels:
 
 
 def critical_path_of(trace: Trace, replay: Replay) -> pl.DataFrame:
-    """Return the stretches of the rank's median step in order of time.
+    """Return the edges on the critical path of the rank's median step, in order of time.
 
     Their durations sum to the replayed step.
     """

@@ -24,11 +24,11 @@ from tracelens.derive.replay.moment_graph import Flags, Ints
 LEAST_LATENCY_NS = 1_500
 """A launch takes at least this long to reach an idle device."""
 _USUAL_LATENCY_NS, _USUAL_GAP_NS = 5_000, 1_000
-"""Latency and gap where the excerpt shows none."""
+"""Latency and gap that are assumed if the excerpt shows none."""
 _LONG_GAP_NS, _LONG_LATENCY_NS = 10_000, 20_000
-"""A stream with queued work waited for something else if it paused for longer than the first.
+"""Longest usual gap between queued work, and longest usual latency of a launch.
 
-A launch did so, too, if its latency is above the second.
+A stream or a launch that exceeds them waited for something else.
 """
 _LEAST_REST = 0.1
 """Work from before the excerpt delays a stream's first launch only if it reaches this far into it.

@@ -1,4 +1,4 @@
-"""Edges of a replay graph under construction: what waits for what, how long, and for what cause."""
+"""Collect the edges of a replay graph: what waits for what, how long, and for what cause."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ class EdgeTable:
 
 
 def build_table(edges: Edges, times: Ints, classes: Ints) -> tuple[EdgeTable, Ints]:
-    """Sort moments by recorded time (and class, where equal), and edges by the moment they lead to.
+    """Sort moments by recorded time (and class, if equal), and edges by the moment they lead to.
 
     Return the table, and the new position of each moment. An edge that leads back in this order is
     left out: coarse times can produce one between moments of the same time.

@@ -12,9 +12,9 @@ from tracelens.derive.time.step_kinds import are_of_several_kinds
 from tracelens.trace import Trace
 
 MOST_STEPS = 8
-"""Most steps that are replayed where they are alike.
+"""Most steps to replay if the steps are alike.
 
-Of steps of several kinds, these few would hold too many or too few of a kind.
+Of several kinds of steps, so few would hold too many or too few of one kind.
 """
 MOST_EVENTS = 60_000
 """Most calls and kernels of the steps around the median one that are replayed.

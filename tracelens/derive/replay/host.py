@@ -48,8 +48,8 @@ class Chain:
 def host_chains(excerpt: Excerpt) -> list[Chain]:
     """Return the chains of an excerpt's host threads; the first holds the marks of steps.
 
-    There is none where more than _MOST_TEAMS of them work side by side, as no program does that
-    trains or serves a model.
+    There are no chains if more than _MOST_TEAMS of them work side by side, because no program that
+    trains or serves a model does that.
     """
     teams = _teams(excerpt)
     return [_chain(excerpt, team, is_main=i == 0) for i, team in enumerate(teams)]

@@ -28,10 +28,10 @@ _BYTES = {
 }
 """Bytes per element."""
 _LONG_WAIT_NS, _COLD_NS, _WARM_SHARE = 5_000_000, 3_000_000, 0.5
-"""After a wait for input of the first length, the host finds its caches cold.
+"""After a long wait for input the host's caches are cold, which slows the work that follows.
 
-The work of the following milliseconds (the second length) then takes longer; with warm caches it
-takes the third, a share of that time. The share was measured on two programs of samples/whatif, and
+The numbers are the shortest such wait, how long the slowness lasts, and the share of the time that
+the same work takes with warm caches. The share was measured on two programs of samples/whatif, and
 holds within a quarter in the others.
 """
 _NO_INPUT = (
@@ -41,9 +41,9 @@ _NO_INPUT = (
 
 
 def input_ready(subject: Subject, _: str | None) -> Spread:
-    """Remove the host's waits for input, and the slowness of cold caches after long ones.
+    """Remove the host's waits for input, and the slowness of cold caches after long waits.
 
-    At the most, the caches stay cold.
+    In the upper limit of the range, the caches stay cold.
     """
     chosen = subject.of_cause("input")
     require(chosen, f"input_ready: {_NO_INPUT}")
@@ -85,8 +85,8 @@ def _warmed(weights: Ints, is_cold: Flags) -> Ints:
 def workers(subject: Subject, value: str | None) -> Spread:
     """Divide a loader's time among more workers, and hide it behind the rest of the step.
 
-    In the main process torch's ops may use all cores, and in a worker they use one. So one limit of
-    the range is that workers are no faster at them.
+    In the main process torch's ops may use all cores, while in a worker they use one. So one limit
+    of the range assumes that workers are no faster at these ops.
     """
     numbers = re.fullmatch(r"(?:([0-9]{1,9}):)?([0-9]{1,9})", value or "")
     if not numbers or int(numbers[2]) < 1:

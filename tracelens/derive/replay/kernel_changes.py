@@ -1,4 +1,4 @@
-"""Change kernels into others: channels-last layout, a fused or a capturable optimizer."""
+"""Replace kernels by others: channels-last layout, a fused or a capturable optimizer."""
 
 from __future__ import annotations
 

@@ -310,7 +310,7 @@ def savings(
     groups: Sequence[Flags],
     share: float,
 ) -> list[tuple[int, int]]:
-    """Return, for each group of edges, its time in a step, and the gain if it took less.
+    """Return, for each group of edges, its time in a step, and the gain from shortening it.
 
     `share` is the part of the group's time that is removed.
     """

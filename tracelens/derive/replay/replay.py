@@ -54,7 +54,7 @@ class Replay:
 
     @cached_property
     def twice(self) -> Twice:
-        """The graph repeated, which is weighed as often as there are changes."""
+        """The graph repeated, built once for all changes."""
         return Twice.of(self)
 
 

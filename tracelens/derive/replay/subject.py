@@ -16,12 +16,12 @@ from tracelens.errors import UsageError
 from tracelens.trace import Trace
 
 NEVER = -(10**15)
-"""The weight of an edge along which nothing waits any more."""
+"""The weight of an edge whose wait is removed."""
 
 
 @dataclass
 class Subject:
-    """A rank's replay with the labels of its edges, to which changes apply.
+    """A rank's replay with the labels of its edges; changes are made to it.
 
     `other` is the replay of a second trace, of the program with another batch size.
     """
@@ -57,7 +57,7 @@ Change = Callable[[Ints], Ints]
 
 @dataclass(frozen=True, slots=True)
 class Spread:
-    """A change with limits: one that gives the usual, the least and the most time of a step."""
+    """A change with limits, which gives the usual, the least and the most time of a step."""
 
     usual: Change
     least: Change

@@ -132,7 +132,7 @@ def _sampling_ns(trace: Trace, rank: int, steps: pl.DataFrame) -> tuple[float, f
 def bounds_of_range(rank: RankTime, step: UnprofiledStep) -> tuple[str, str] | None:
     """Return the bounds of a rank at both ends of the range of its step without the profiler.
 
-    Return None where both are the same, and where the step is measured or not known.
+    Return None if both are equal, and if the step is measured or not known.
     """
     if step.evidence in {"measured", "unknown"} or step.low_ns is None or step.high_ns is None:
         return None

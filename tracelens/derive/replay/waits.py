@@ -28,9 +28,10 @@ _NEAR_NS = 50_000
 
 @dataclass(frozen=True, slots=True)
 class HostWait:
-    """A wait of a call for device work, both given by row.
+    """A call's wait for device work; both are given by row.
 
-    `own_ns` is the call's own time, `return_ns` the time from the work's end to the call's.
+    `own_ns` is the call's own time, `return_ns` the time from the end of the work to the end of the
+    call.
     """
 
     call: int

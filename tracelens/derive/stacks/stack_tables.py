@@ -19,7 +19,7 @@ WELL_KNOWN_ENTRIES = r"call_function|Conv2dImpl::forward|VariableType::_convolut
 """Functions in which a framework call begins.
 
 They are from the stacks of "Comparing the costs of abstraction for DL frameworks". In a release
-build of torch 2, whose interpreter is stripped, it is the Python binding.
+build of torch 2, whose interpreter is stripped, the call begins in the Python binding.
 """
 
 _NO_FRAMEWORK = frozenset({"runtime", "python", "library", "user", "unknown"})

@@ -1,4 +1,4 @@
-"""Name the places of a host thread's activities: a stretch is cut where the place changes."""
+"""Name the call path of a host thread's activities; an activity is split where the path changes."""
 
 import polars as pl
 
@@ -8,8 +8,10 @@ from tracelens.derive.time.outside_spans import name_by_neighbours
 from tracelens.derive.time.thread_axis import ThreadAxis
 
 PROFILER = "the profiler's own work"
-"""The place of time that the profiler takes for itself in a thread, for example to allocate a
-buffer."""
+"""The path of time that the profiler takes in a thread for itself.
+
+For example, it allocates a buffer.
+"""
 CLASSES = (
     "profiler",
     "loading",
@@ -34,13 +36,13 @@ _LENGTH = pl.col("end_ns") - pl.col("start_ns")
 def with_places(
     segments: pl.DataFrame, axis: ThreadAxis, spans: pl.DataFrame, causing: pl.DataFrame
 ) -> pl.DataFrame:
-    """Turn segments of a thread axis into activities, each with a place (`what`, `span_id`).
+    """Turn segments of a thread axis into activities with a call path (`what`, `span_id`).
 
-    A segment has start_ns, end_ns, class, cause and `at`. Where `at` is a row of `causing`, the
-    segment is that API call: its place is the call's path followed by the API function. Any other
-    segment is cut wherever the place changes, so that each place is charged for its own time only;
-    segments of launching are not cut. `span_id` is the span around a call, else the innermost span
-    of the place.
+    A segment has start_ns, end_ns, class, cause and `at`. If `at` is a row of `causing`, the
+    segment is that API call, and its path is the call's path followed by the API function. Any
+    other segment is split wherever the path changes, so that each path gets its own time only;
+    segments of launching are not split. `span_id` is the span around a call, else the innermost
+    span of the path.
     """
     is_call = pl.col("at").is_not_null()
     without_api = pl.col("class").is_in([_number("launch"), _number("profiler")])

@@ -1,4 +1,4 @@
-"""Name where time goes as people know it: by Python lines, annotations and ops."""
+"""Name call paths as people know them: by Python lines, annotations and ops."""
 
 from dataclasses import dataclass
 
@@ -27,10 +27,10 @@ class CallPaths:
 
     A path leads from the outside in. Its parts are the innermost annotation; the function that asks
     a data loader for data, and the loader; the innermost function of the program's own code; and
-    one leaf below it. The leaf is the outermost op, else the function that the program's own one
-    called. Where no code is the program's, the outermost installed package stands for it. `place`
-    is the row of the innermost span that the path names, None where it names none. Spans with the
-    same place have the same path.
+    one leaf below it. The leaf is the outermost op, else the function called by the program's
+    function. If no code is the program's, the outermost installed package takes its part. `place`
+    is the row of the innermost span that the path names, None if it names none. Spans with the same
+    place have the same path.
     """
 
     rows: pl.Series
@@ -44,7 +44,7 @@ class CallPaths:
         return self._gather("place", rows)
 
     def enclosing(self, places: pl.Series) -> pl.Series:
-        """Return the place around each place, None for an outermost one."""
+        """Return the place that encloses each place; None for an outermost one."""
         return self._gather("place", self._gather("parent", places))
 
     def depths(self, rows: pl.Series) -> pl.Series:
@@ -81,9 +81,9 @@ class CallPaths:
 
 
 def find_paths(spans: pl.DataFrame, rows: pl.Series) -> CallPaths:
-    """Find the call paths of spans (parent_id as row number, kind, name).
+    """Find the call paths of spans, which have parent_id (a row number), kind and name.
 
-    `rows` are sorted and hold all parents.
+    `rows` are sorted and include all parents.
     """
     rows = rows.cast(pl.Int64).alias("row")
     parent = spans["parent_id"].gather(rows).cast(pl.Int64)

@@ -50,7 +50,7 @@ def process_sentences(trace: Trace, processes: Sequence[int]) -> list[str]:
 
 
 def unseen_device(trace: Trace, processes: Sequence[int]) -> list[str]:
-    """Warn where a machine has a device, but one of these ranks has no work on it."""
+    """Warn if a machine has a device on which one of these ranks has no work."""
     is_of_process = pl.col("rank").is_in(processes)
     devices = trace.frame("devices").filter(is_of_process)
     names = devices["name"].unique().sort()
@@ -106,7 +106,7 @@ def _ops(trace: Trace) -> dict[int, pl.DataFrame]:
 
 
 def break_down_processes(trace: Trace) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """Break down the time of the `process_ranks`: `windows` and `idle` of a Breakdown, device None.
+    """Return the `windows` and `idle` of a Breakdown for the `process_ranks`; the device is None.
 
     Other threads count while the main thread does not load data, compile, allocate or wait for a
     device. Then the first of these rules that applies decides. If an op of any thread does

@@ -24,11 +24,11 @@ LINK, NETWORK = "link", "network"
 class Culprit:
     """Ranks with a delay that others wait for, and its cost.
 
-    `steps` are those in which they are late, None for all; `when` describes them. Times are means
-    over these steps: excess_ns is the ranks' delay, part_ns their time for `measure`, usual_ns the
-    median rank's time for it, step_ns the whole step. `connected` are the ranks that wait for them,
-    and they themselves; empty where the network is late. `cost_ns` is what the job would gain in
-    such a step without this delay alone.
+    `steps` are those in which they are late, None for all; `when` describes these steps. Times are
+    means over these steps: excess_ns is the ranks' delay, part_ns their time for `measure`,
+    usual_ns the median rank's time for it, step_ns the whole step. `connected` are the late ranks
+    and all ranks that wait for them; it is empty if the network is late. `cost_ns` is what the job
+    would gain in such a step without this delay alone.
     """
 
     members: RankSet
@@ -59,7 +59,7 @@ class Culprit:
 
 @dataclass(frozen=True, slots=True)
 class Culprits:
-    """The culprits of a job, the most costly first, and what they cost together over all steps."""
+    """The culprits of a job, the most costly first, with their joint cost over all steps."""
 
     each: tuple[Culprit, ...]
     cost_ns: float

@@ -43,9 +43,9 @@ class DeviceWork:
     """A device's work, and the windows of time to break down.
 
     `work` holds two frames, kernels and all other work, each sorted by start: start_ns,
-    duration_ns, call (a row of the host's calls, or a number that is no row) and kind. `windows`
-    are disjoint and sorted by start: start_ns, end_ns, and `counted`, which says whether the sums
-    by place count the time in it.
+    duration_ns, call (a row of the host's calls; any other number means unknown) and kind.
+    `windows` are disjoint and sorted by start: start_ns, end_ns, and `counted`, which says whether
+    the sums by place count the time in it.
     """
 
     host: HostTime

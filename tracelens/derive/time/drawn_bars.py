@@ -1,4 +1,4 @@
-"""Choose the bars of a timeline that there is room for, and say more of each of them."""
+"""Choose the bars of a timeline that fit, and add details to each."""
 
 from typing import Any
 
@@ -28,10 +28,10 @@ _AXES = ("grid_x", "grid_y", "grid_z", "block_x", "block_y", "block_z")
 
 
 def without_deepest(bars: pl.DataFrame, most: int) -> pl.DataFrame:
-    """Leave out the deepest levels where there are more lanes and levels than can be drawn.
+    """Leave out the deepest levels if there are more lanes and levels than can be drawn.
 
     A level of a lane needs one bar if all its events can be merged, and two if they lie in two
-    stretches of time.
+    intervals of time.
     """
     rows = bars.select("lane", "level").unique(maintain_order=True)
     if rows.height <= most // _BARS_OF_LEVEL:
@@ -41,9 +41,9 @@ def without_deepest(bars: pl.DataFrame, most: int) -> pl.DataFrame:
 
 
 def merge_short(bars: pl.DataFrame, length: int, most: int) -> tuple[pl.DataFrame, int | None]:
-    """Merge short bars that begin in the same stretch of a lane and level.
+    """Merge short bars that begin in the same interval of a lane and level.
 
-    Long bars stay. This happens only where there are too many bars.
+    Long bars stay. This happens only if there are too many bars.
     """
     width = max(round(length * _FIRST_WIDTH), 1)
     kept = bars

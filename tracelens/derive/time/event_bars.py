@@ -1,4 +1,4 @@
-"""Draw what a rank did in a stretch of time as bars: work, idle time, queues and threads."""
+"""Draw what a rank did in an interval of time as bars: work, idle time, queues and threads."""
 
 from typing import Any
 

@@ -17,7 +17,10 @@ from tracelens.derive.time.call_path import shortened
 from tracelens.trace import Trace
 
 FRAME = re.compile(r"([^\s()>]+\.py)(?:\((defined at )?(\d+)\))?: (.+?)(?= > |$)")
-"""A Python frame in a place: file, whether the line is that of the definition, line, function."""
+"""Pattern of a Python frame in a path: file, kind of line, line and function.
+
+The kind tells whether the line is that of the definition.
+"""
 DEFINED = ".py(defined at "
 _AT_ONCE_NS = 1_000_000
 """Longest time that the start of recording takes to write the stacks of all threads."""
@@ -26,7 +29,7 @@ _IS_PYTHON = pl.col("kind") == "python"
 
 
 def read_entered_earlier(trace: Trace, rank: int) -> frozenset[str]:
-    """Return `frames_entered_earlier` of a rank, of whose spans few are read."""
+    """Return `frames_entered_earlier` of a rank, reading only the few spans needed."""
     starts = trace.select("spans", "start_ns", where=_IS_PYTHON, rank=rank)
     first_ns = starts["start_ns"].min()
     assert isinstance(first_ns, int)

@@ -34,7 +34,7 @@ def graph_use(trace: Trace) -> GraphUse:
 
 
 def is_capture_alone(trace: Trace) -> bool:
-    """Return whether nothing ran because all launches were captured into a graph."""
+    """Return whether all launches were captured into a graph, so that nothing ran."""
     return not trace.has("kernels") and graph_use(trace) == GraphUse.CAPTURED
 
 

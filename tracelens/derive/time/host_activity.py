@@ -1,4 +1,4 @@
-"""List activities of the host threads that launch device work: stretches with one cause each."""
+"""List activities of the host threads that launch device work: intervals with one cause each."""
 
 import polars as pl
 

@@ -24,7 +24,10 @@ Thread: TypeAlias = tuple[int | None, int | None]
 PROFILER_KIND = "profiler"
 """Code of idle time that the profiler takes for itself, which results count as `host`."""
 IDLE_KINDS = (*CAUSES, PROFILER_KIND)
-"""Kinds of idle time by their codes: the causes, and the profiler's own work apart from `host`."""
+"""Kinds of idle time by their codes: the causes, and one more for the profiler's own work.
+
+Results count the latter as `host`.
+"""
 CAUSE_OF_KIND = (*CAUSES, "host")
 """The cause of each of IDLE_KINDS."""
 HOST, UNKNOWN = CAUSES.index("host"), CAUSES.index("unknown")
@@ -132,11 +135,12 @@ def tracks_by_rank(
 
 
 def first_of_threads(segments: pl.DataFrame) -> pl.DataFrame:
-    """Take each moment of a process from the first of its threads that covers it.
+    """Merge the threads of each process into one sequence of segments.
 
-    `segments` has process, thread_number and SEGMENTS, by these and start; those of one thread are
-    disjoint. The result has process and SEGMENTS, by process and start. Threads are merged two by
-    two, for all processes at once, so that the time grows with n log n.
+    Every moment is taken from the first thread that covers it. `segments` has process,
+    thread_number and SEGMENTS, sorted by these and start; those of one thread are disjoint. The
+    result has process and SEGMENTS, sorted by process and start. Threads are merged two by two, for
+    all processes at once, so that the time grows with n log n.
     """
     axis = Axis.of(segments)
     number_in_process = pl.col("thread_number").rank("dense").over("process") - 1

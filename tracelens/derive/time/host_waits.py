@@ -1,4 +1,4 @@
-"""Places at which the host does nothing but wait: no profiler makes that time longer."""
+"""List call paths on which the host only waits; no profiler makes that time longer."""
 
 import re
 
@@ -10,9 +10,9 @@ WAITS = (
     r"|(?:^|> )(?:sleep|select\.\w+|lock\.acquire|_thread\.lock\.acquire"
     r"|<method 'acquire' of '_thread\.(?:lock|RLock)' objects>)$"
 )
-"""Places at which the host only waits: for a message, a lock or a point in time."""
+"""Pattern of call paths on which the host only waits: for a message, a lock or a point in time."""
 
 
 def is_wait(place: str) -> bool:
-    """Return whether the host only waits at a place: for a message, a lock or a point in time."""
+    """Return whether the host only waits on a call path, as WAITS describes it."""
     return re.search(WAITS, place) is not None

@@ -14,8 +14,7 @@ from tracelens.derive.time.host_tracks import IS_WORK, UNKNOWN, Axis, Tracks
 from tracelens.schemas.host import CAUSES
 
 LATENCY_NS = 10_000
-"""Work may start this long after its launching call returned before it counts as waiting for
-other work."""
+"""Longest time from a launch's return to its work that does not count as waiting for other work."""
 
 PLACES = ("cause", "place", "idle_ns", "n_gaps", "longest_ns", "example_ns")
 _SYNC, LAUNCH, _DEPENDENCY = (CAUSES.index(name) for name in ("sync", "launch", "dependency"))

@@ -29,7 +29,7 @@ _BLOCKED_NS = 1_000_000
 
 @dataclass(frozen=True, slots=True)
 class Removal:
-    """Ranks whose delay is removed in some steps (None: in all), and its share of their time."""
+    """A delay to remove: the ranks, the steps (None: all), and its share of their time."""
 
     ranks: frozenset[int]
     steps: frozenset[int] | None

@@ -54,7 +54,7 @@ class JudgedProgram:
 
     @property
     def total_ns(self) -> int:
-        """All judged time. It is at least 1, as it is a divisor."""
+        """The sum of all judged time, at least 1 because it is a divisor."""
         return max(sum(self.parts.values()), 1)
 
     def places_of(self, cause: str) -> list[tuple[str, int]]:
@@ -68,8 +68,8 @@ class JudgedProgram:
     def slowdown(self, cause: str) -> tuple[float, float] | None:
         """Return the least and the most of a cause's recorded time that is the program's own.
 
-        Return None where all of it is the program's own. Where the time of a step without the
-        profiler was measured, the profiler's time was subtracted already.
+        Return None if all of it is the program's own. If the time of a step without the profiler
+        was measured, the profiler's time has been subtracted already.
         """
         slowed = slowed_parts(self.trace)
         if self.is_measured or slowed.is_empty():

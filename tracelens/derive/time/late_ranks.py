@@ -18,7 +18,7 @@ from tracelens.derive.time.time_parts import TimeModel
 from tracelens.schemas.results.time import IDLE_PARTS, PARTS
 
 BLAMED = 0.05
-"""Nobody is blamed for a delay below this share of a step."""
+"""Smallest delay for which a rank is blamed, as a share of a step."""
 _SIGMAS, _SIGMAS_ONCE = 4.0, 6.0
 """A delay counts beyond this many standard deviations of the ranks' differences.
 
@@ -57,8 +57,9 @@ class LateRank:
 def own_delays(model: TimeModel) -> pl.DataFrame:
     """Return the rows of `rank_steps` with own_ns, excess_ns and `PART_excess_ns`.
 
-    Excess is over the lower median of all ranks in that step: half of the ranks take no longer.
-    Where some ranks mark no steps, all are compared over the whole program, and step is None.
+    The excess is over the lower median of all ranks in that step, so at least half of the ranks
+    take no longer than that median. If some ranks mark no steps, all are compared over the whole
+    program, and step is None.
     """
     own_ns = pl.col("step_ns") - pl.col("waiting_ns") - pl.col("communication_ns")
     steps = rank_steps(model)

@@ -66,7 +66,7 @@ def waiting_kernels(trace: Trace, moves: pl.DataFrame) -> pl.DataFrame:
 
 
 def page_waits(trace: Trace) -> dict[int, float]:
-    """Return the share of each rank's kernel time that waits for pages, where any moved.
+    """Return the share of each rank's kernel time that waits for pages, if any moved.
 
     It is 0 to 1: from the first page's move to the end of the last one's, within each kernel.
     """

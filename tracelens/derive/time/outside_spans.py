@@ -10,7 +10,7 @@ from tracelens.derive.time.thread_axis import ThreadAxis
 def name_by_neighbours(spans: pl.DataFrame, axis: ThreadAxis, moments: pl.Series) -> pl.Series:
     """Describe each moment outside of any span by the spans just before and just after it.
 
-    Where one side has only the mark of a step, an API call is named instead: before the replay of a
+    If one side has only the mark of a step, an API call is named instead: before the replay of a
     graph there is nothing else.
     """
     place, following = _nearest(axis.spans, axis, moments)

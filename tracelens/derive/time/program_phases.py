@@ -84,7 +84,10 @@ def program(trace: Trace) -> pl.DataFrame:
 
 
 def program_steps(trace: Trace) -> pl.DataFrame:
-    """Return the steps that medians are made of: the program's whole steps, or all if none is."""
+    """Return the steps over which medians are taken.
+
+    They are the program's whole steps, or all if none is whole.
+    """
     in_program = program(trace).drop_nulls("step")
     is_whole = pl.col("is_whole")
     is_chosen = is_whole | ~is_whole.any().over("rank")
@@ -229,9 +232,9 @@ def _by_start(frame: pl.DataFrame) -> pl.DataFrame:
 
 
 def awaited_from(trace: Trace) -> dict[int, int]:
-    """Return, by rank, when another rank first waits for it for long, on the rank's own clock.
+    """Return, by rank, since when another rank has waited long for it, on the rank's own clock.
 
-    A task that reads only one rank cannot know it: see `give_awaited`.
+    A task that reads only one rank cannot know this: see `give_awaited`.
     """
     return trace.derived(_awaited_from)
 

@@ -341,7 +341,7 @@ def _paths(names: pl.Series, parent: pl.Series) -> pl.Series:
 
 
 def without_step(name: pl.Expr) -> pl.Expr:
-    """Return the names, with `*` for the number in a step's mark."""
+    """Return the names with `*` in place of the number in a step's mark."""
     names_step = name.str.contains(STEP_NAME)
     with_star = name.str.replace(r"\d+$", "*")
     return pl.when(names_step).then(with_star).otherwise(name)

@@ -14,7 +14,7 @@ _MOST_ROWS, _MOST_COLUMNS = 128, 500  # so many rows of 5 pixels are seen withou
 def rank_steps(model: TimeModel) -> pl.DataFrame:
     """Return one row per rank and step with step_ns and `PART_ns` for each of PARTS.
 
-    A rank without steps has one row (step None). Of several devices of a rank, the one that
+    A rank without steps has one row (step None). If a rank has several devices, the one that
     computes most is shown.
     """
     steps = model.by("rank", "device_id", "step")

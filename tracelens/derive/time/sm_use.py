@@ -18,7 +18,7 @@ _FEW = 0.5
 class SmUse:
     """The SMs that have a block of a running kernel, averaged over the time in which any computes.
 
-    `sm_count` is what the device has.
+    `sm_count` is the device's number of SMs.
     """
 
     n_used: float

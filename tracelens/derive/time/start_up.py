@@ -51,12 +51,12 @@ class HostPieces:
 
 @dataclass(frozen=True, slots=True)
 class Gaps:
-    """The long gaps between a rank's device work in a stretch of time, by start.
+    """The long gaps between a rank's device work in an interval, sorted by start.
 
-    `frame` has start_ns, end_ns, busy_ns (work of the stretch before the gap), load_ns (the part of
-    the gap that is start-up) and input_ns (the part in which input is loaded). `busy_ns` is the
-    work of the whole stretch, from `begin` to `end`. `input_start` is when input is first loaded in
-    it.
+    `frame` has start_ns, end_ns, busy_ns (work of the interval before the gap), load_ns (the part
+    of the gap that is start-up) and input_ns (the part in which input is loaded). `busy_ns` is the
+    work of the whole interval, from `begin` to `end`. `input_start` is when input is first loaded
+    in it.
     """
 
     frame: pl.DataFrame
@@ -147,10 +147,11 @@ def start_up_ns(gaps: Gaps) -> int:
 
 
 def trials_ns(kernels: pl.DataFrame, step: int, later: pl.Series) -> int:
-    """Return the time of a step's kernels that no later step launches, such as cudnn.benchmark's.
+    """Return the time of a step's kernels that no later step launches.
 
-    The step does all that later steps do as well. Otherwise its kernels are no trials but other
-    work, such as a prefill's, and the time is 0. `kernels` has step, name and duration_ns.
+    cudnn.benchmark tries such kernels. The step must do everything that later steps do. Otherwise
+    its kernels are no trials but other work, such as a prefill's, and the time is 0. `kernels` has
+    step, name and duration_ns.
     """
     of_later = kernels.filter(pl.col("step").is_in(later.implode()))
     of_step = kernels.filter(pl.col("step") == step)

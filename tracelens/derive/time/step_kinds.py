@@ -1,13 +1,13 @@
-"""Tell steps of several kinds from steps that only vary, and say which steps are of a kind."""
+"""Distinguish steps of several kinds from steps that only vary in length."""
 
 from collections.abc import Collection, Iterable, Sequence
 from itertools import pairwise
 from statistics import mean, median, median_low
 
 LONG = 1.5
-"""The least length of a long step, in usual ones."""
+"""Least length of a long step, as a multiple of the usual step."""
 UNEVEN = 1.05
-"""The least mean step with which long steps count, in usual ones."""
+"""Least mean step for which long steps matter, as a multiple of the usual step."""
 _MUCH = 0.25
 """The mean step is far from the median one if they differ by more than this share."""
 _ORDINALS = ("", "", "other ", "third ", "fourth ", "fifth ", "sixth ", "seventh ", "eighth ")
@@ -16,9 +16,9 @@ _LISTED = 3
 
 
 def long_steps(lengths: Sequence[int]) -> list[int]:
-    """Return the places of the steps that are much longer than the usual ones.
+    """Return the indices of the steps that are much longer than the usual one.
 
-    The result is empty where they hardly change the mean step.
+    The result is empty if long steps hardly change the mean step.
     """
     usual = median_low(lengths)  # of two kinds that take turns, the shorter one
     if mean(lengths) <= UNEVEN * usual:
@@ -27,11 +27,11 @@ def long_steps(lengths: Sequence[int]) -> list[int]:
 
 
 def are_of_several_kinds(lengths: Sequence[int]) -> bool:
-    """Return whether the mean step says more of steps of these lengths than the median one.
+    """Return whether the mean step describes steps of these lengths better than the median one.
 
-    It does where the two are far apart, as with a loader that gives some batches at once and has
-    others waited for. It does where long steps come at equal distances, as the program's own do:
-    one that is long by accident says nothing of other runs.
+    It does if the two are far apart, as with a loader that delivers some batches at once and makes
+    others late. It also does if long steps come at equal distances, as those of a program do; a
+    step that is long by accident says nothing about other runs.
     """
     if abs(median(lengths) - mean(lengths)) > _MUCH * mean(lengths):
         return True

@@ -1,4 +1,4 @@
-"""Say in words how long each rank's steps take, and which time its percentages are of."""
+"""Say in words how long each rank's steps take, and of which time the percentages are."""
 
 from typing import Any
 

@@ -8,7 +8,7 @@ import polars as pl
 from tracelens.derive.columns.lookup import last_before
 
 PAUSE_NS = 100_000
-"""A shorter pause between two ops belongs to issuing them.
+"""Longest pause between two ops that belongs to issuing them.
 
 A framework's own Python takes 1 to 50 µs between ops. Recording Python calls slows them by several
 times; the limit is then STACKS_SLOW_BY times as long.
@@ -25,7 +25,7 @@ IN_ANOTHER_THREAD = " in another thread"
 _END_APART = 0.1
 """A launch that an allocation blocks ends with it, to within this share of the launch."""
 BLOCKED_NS = 1_000_000
-"""A launch takes microseconds; one that takes this long stands still."""
+"""Shortest launch that counts as blocked; a launch usually takes microseconds."""
 _KEY = ["process_id", "thread_id"]
 _APART_NS = 4 * STACKS_SLOW_BY * PAUSE_NS
 """The distance between two threads on one axis, which is more than any pause."""

@@ -27,13 +27,13 @@ _PART_OF_WINDOW: dict[str, pl.Expr] = {
 }
 """The time of each of PARTS in a window of `TimeModel.device`; together they are the window."""
 SLOWED = ("launch", "host")
-"""The parts that a profiler makes longer, as it runs inside ops, API calls and Python calls."""
+"""Parts that a profiler lengthens, because it runs inside ops, API calls and Python calls."""
 _USED = 0.1
 """A device is left out if it works less than this share of the time of its rank's busiest one."""
 WORTH_IT = 0.02
-"""A part that takes less than this share of the time is neither worth a change nor mentioned."""
+"""Least share of the time from which a part is mentioned or worth a change."""
 SAME = 0.02
-"""A step's mark counts as long as the step if it differs by at most this share."""
+"""Largest share by which a step's mark may differ from the step and still count as equally long."""
 _BEYOND_JUDGING = 20
 """A process is not judged if the profiler makes its step this many times as long.
 
@@ -158,7 +158,8 @@ class RankTime:
     def judged_step_ns(self) -> int | None:
         """The mean step without the time that the profiler is known to add; shares are of it.
 
-        None without steps. Validation between some steps makes it longer than the median step.
+        It is None without steps. Validation between some steps makes it longer than the median
+        step.
         """
         if not self.n_steps:
             return None
@@ -184,7 +185,7 @@ class RankTime:
 
     @property
     def is_slowed_beyond_judging(self) -> bool:
-        """True where the profiler takes nearly all of a process's recorded step."""
+        """True if the profiler takes nearly all of a process's recorded step."""
         if not self.is_process or self.unprofiled_ns is None or self.step_ns is None:
             return False
         return self.step_ns > _BEYOND_JUDGING * self.unprofiled_ns
@@ -195,7 +196,7 @@ class RankTime:
         return max(PARTS, key=self.shares.__getitem__)
 
     def bound_of(self, share: float) -> str:
-        """Return the part that takes most of a step that is this share of the judged one.
+        """Return the part that would take most of a step that is this share of the judged one.
 
         The difference is taken from launching and the host's other work, which a profiler slows.
         """
@@ -209,7 +210,7 @@ class RankTime:
     def second(self) -> str | None:
         """The part that takes most of the remaining time.
 
-        It is None where each part takes less than is worth a change.
+        It is None if no other part takes enough to be worth a change.
         """
         bound = self.bound
         shares = self.shares
@@ -278,7 +279,7 @@ def step_times(model: TimeModel) -> pl.DataFrame:
 
 
 def mark_times(times: pl.DataFrame) -> dict[int, int]:
-    """Return, by rank, the median length of its steps' marks where it differs from the steps'.
+    """Return, by rank, the median length of its steps' marks, if it differs from that of its steps.
 
     `times` is the result of `step_times`.
     """

@@ -53,9 +53,9 @@ class Timeline:
 
 
 def ranks_alone(model: TimeModel, together: list[int]) -> list[int]:
-    """Return the ranks whose steps are drawn: all if they are few, else the first and a group.
+    """Return the ranks whose steps are drawn: all if they are few.
 
-    The group is the ranks that are drawn `together`.
+    Otherwise they are the first rank and those in `together`.
     """
     ranks = model.trace.manifest.ranks
     if len(ranks) <= MANY:
@@ -179,7 +179,7 @@ def draw_timeline(
     begins: Mapping[int, int] | None = None,
     most: int = MOST_BARS,
 ) -> Timeline | None:
-    """Draw the bars of the step; None without any.
+    """Draw the bars of the step; None if there are none.
 
     Lanes come in the order in which they are drawn: each device's streams, its idle time by cause,
     its queue of launches, then threads, busiest first. Causes are those of `time_breakdown`, except
