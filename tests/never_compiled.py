@@ -1,7 +1,8 @@
 """Programs that use torch without torch.compile, whose import takes twice as long as torch's own.
 
 Torch's optimizers import it only to keep it out of their methods; its profiler does, only to ask
-whether compiled graphs are replayed, and so do process groups. The text stands before a program: a
+whether compiled graphs are replayed, and so do process groups. Torch itself imports what its ops
+do on the meta device, which only tracing asks for, for 0.4 s. The text stands before a program: a
 capture begins with the import of torch.
 """
 
@@ -14,4 +15,10 @@ dynamo.utils = types.SimpleNamespace(get_optimize_ddp_mode=lambda: "no_optimizat
 inductor = sys.modules["torch._inductor"] = types.ModuleType("torch._inductor")
 inductor.config = types.SimpleNamespace(triton=types.SimpleNamespace(cudagraphs=False))
 sys.modules["torch._inductor.config"] = inductor.config
+sys.modules["torch._meta_registrations"] = types.ModuleType("torch._meta_registrations")
+"""
+RANDOM_NUMBERS = "import torch._prims.rng_prims\n"
+"""What such a program imports before it makes a generator of random numbers.
+
+A data loader with workers does.
 """

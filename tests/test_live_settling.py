@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from tests.never_compiled import NEVER_COMPILED, RANDOM_NUMBERS
 from tests.test_live_torch import LIGHT_TRAIN, run
 from tracelens.collectors.torch.live import settling
 
@@ -218,8 +219,9 @@ def test_ranks_settle_in_as_many_steps_each(monkeypatch: pytest.MonkeyPatch) -> 
     assert waiting.is_over()
 
 
-LOADER = """
-import time, torch
+LOADER = f"""{NEVER_COMPILED}
+import torch
+{RANDOM_NUMBERS}
 import torch.distributed as dist
 from torch.utils.data import DataLoader, Dataset
 class Batches(Dataset):
@@ -229,6 +231,12 @@ dist.init_process_group("gloo", store=dist.HashStore(), rank=0, world_size=1)
 dist.get_world_size = lambda *_: 2
 net = torch.nn.Linear(8, 8)
 optimizer = torch.optim.SGD(net.parameters(), 0.1)
+# However busy the machine is, only writing a trace is a pause.
+seconds = []
+clock = types.SimpleNamespace(perf_counter_ns=lambda: 10**9 * len(seconds))
+sys.modules["_tracelens_live.recorder"].time = clock
+export = torch.profiler.profile.export_chrome_trace
+torch.profiler.profile.export_chrome_trace = lambda *given: (export(*given), seconds.append(1))
 for batch in DataLoader(Batches(), batch_size=4, num_workers=4):
     net(batch).sum().backward()
     optimizer.step()

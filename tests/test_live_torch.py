@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import polars as pl
 import pytest
 
-from tests.never_compiled import NEVER_COMPILED
+from tests.never_compiled import NEVER_COMPILED, RANDOM_NUMBERS
 from tracelens.collectors import run_program
 from tracelens.collectors.torch.live.settings import Settings
 from tracelens.trace import Trace
@@ -245,6 +245,7 @@ def test_without_stacks_modules_are_marked_one_by_one(tmp_path: Path) -> None:
 def test_steps_are_found(tmp_path: Path, loop: str, source: str, recorded: list[int]) -> None:
     code = (
         LIGHT_MODEL
+        + RANDOM_NUMBERS
         + """
 x = torch.randn(2, 3, 8, 8)
 data = torch.utils.data.TensorDataset(torch.randn(20, 3, 8, 8))
