@@ -112,6 +112,27 @@ def test_changes_in_turns_and_batch_sizes_are_on_the_page() -> None:
     assert made.rstrip("\n") in PAGE.read_text(), "a prediction changed: `make accuracy`"
 
 
+def test_the_blind_judgement_is_on_the_page() -> None:
+    blind = script("blind")
+    page = PAGE.read_text()
+    assert "\n".join(blind.tables("first")).rstrip("\n") in page, "`make accuracy`"
+    for line in blind.beside({}).splitlines():
+        assert line in page, "`make accuracy`"
+
+
+def test_a_blind_row_is_judged_by_the_rules() -> None:
+    """Ten per cent too little, beyond the range, and of the wrong sign."""
+    row = {"kind": "change", "name": "net", "way": "pinned", "same": False}
+    row |= {"before": 10.0, "truth": 12.0, "factor": 1.2}
+    row |= {"said": 10.8, "low": 10.0, "high": 11.0, "said_before": 12.0}
+    judged = script("blind").said(row, "truth")
+    assert round(judged.error, 9) == -0.1
+    assert (judged.is_held, judged.has_sign) == (False, False)
+    assert script("blind").said(row, "factor").error == 0.9 / 1.2 - 1
+    assert judged.line.endswith("| -10.0% | 0.90 | 1.20 | outside, another speed |")
+    assert script("blind").said(row | {"factor": 1.04}, "truth").has_sign
+
+
 def test_the_summary_counts_the_rows() -> None:
     text = PAGE.read_text()
     table = re.findall(r"^\| (.+) \| (\d+) \| (\d+) \| (\d+) \|$", text, re.MULTILINE)

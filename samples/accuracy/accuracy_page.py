@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 import tracelens as tl
-from samples.accuracy import coverage, nsys_costs, predictions, turns
+from samples.accuracy import blind, coverage, nsys_costs, predictions, turns
 from samples.accuracy.independent_count import count
 from samples.accuracy.raw_events import read
 from tracelens.analyses import ANALYSES
@@ -297,6 +297,7 @@ def page(counts: dict[str, dict[str, float]]) -> str:
             part.rstrip("\n")
             for part in [
                 *parts,
+                blind.section(own()),
                 predictions.page(),
                 turns.section(),
                 nsys_costs.section(),
@@ -306,6 +307,16 @@ def page(counts: dict[str, dict[str, float]]) -> str:
         )
         + "\n"
     )
+
+
+def own() -> dict[str, list[predictions.Predicted]]:
+    """Return predictions of the project's own programs by kind, those of torch's traces first."""
+    changed = [row for row in predictions.change_rows() if not isinstance(row, str)]
+    return {
+        "trace": predictions.step_rows(),
+        "nsys": nsys_costs.predicted(),
+        "change": [*changed, *(step for step, _ in turns.turn_rows())],
+    }
 
 
 def operations() -> str:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import json
 import statistics
+from functools import cache
 from pathlib import Path
 
-from samples.accuracy.predictions import step_row, summary
+from samples.accuracy.predictions import Predicted, step_row, summary
 from samples.whatif.measured import Case
 
 FOLDER = Path(__file__).resolve().parents[1] / "nsys" / "costs"
@@ -112,6 +113,13 @@ def turn_cases(folder: Path = FOLDER, captures: Path = FOLDER / "turns") -> list
     return found
 
 
+@cache
+def predicted() -> list[Predicted]:
+    """Return each capture's step as predicted, those taken in turns first."""
+    shown = [*turn_cases(), *cases()]
+    return [row for row in map(step_row, shown) if row is not None]
+
+
 def section() -> str:
     """Return the section: the measured times, then each capture beside its prediction."""
     runs = times()
@@ -127,8 +135,7 @@ def section() -> str:
             f"| {program} | {' | '.join(spans)} | {' | '.join(f'{x:.3f}' for x in under)} |"
         )
     waiting = [ratio for ratio in ratios if ratio > _OF_HOST]
-    shown = [*turn_cases(), *cases()]
-    predicted = [row for row in map(step_row, shown) if row is not None]
+    found = predicted()
     text = _TEXT.format(
         apart=max(apart),
         measured="\n".join(rows),
@@ -136,11 +143,11 @@ def section() -> str:
         fitted=_FITTED.rstrip(),
     )
     lines = [
-        *summary(predicted),
+        *summary(found),
         "",
         "| Capture | recorded | predicted | measured | error | | |",
         "| --- | ---: | ---: | ---: | ---: | --- | --- |",
-        *(row.line for row in predicted),
+        *(row.line for row in found),
         "",
     ]
     return text + "\n".join(lines)

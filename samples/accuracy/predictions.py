@@ -6,6 +6,7 @@ import math
 import statistics
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 import tracelens as tl
@@ -76,12 +77,14 @@ def change_row(change: Change) -> Predicted | str:
     return Predicted(change.option, after, change.after_ms, is_held, line, has_sign)
 
 
+@cache
 def step_rows(folder: Path = CAPTURES) -> list[Predicted]:
     """Return one row per capture."""
     rows = (step_row(case) for case in sorted(cases(folder), key=lambda case: case.name))
     return [row for row in rows if row is not None]
 
 
+@cache
 def change_rows(folder: Path = CAPTURES) -> list[Predicted | str]:
     """Return one row per changed program."""
     return [change_row(change) for change in changes(folder)]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import statistics
 from collections.abc import Iterable
+from functools import cache
 from itertools import permutations
 from pathlib import Path
 from typing import Any
@@ -55,6 +56,7 @@ def _medians(row: dict[str, Any], option: str) -> list[float]:
     return [statistics.median(turn[option]) for turn in row["rounds"]]
 
 
+@cache
 def turn_rows() -> list[tuple[Predicted, Predicted]]:
     """Return two predictions per change: the step time after it, and the factor."""
     found = []

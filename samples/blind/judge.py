@@ -1,0 +1,160 @@
+"""Judge what take.py took: a row of JSON for each prediction, beside what was measured.
+
+    python -m samples.blind.judge FOLDER ROWS.jsonl
+
+FOLDER has pairs.json, live/ and traces/, and nodes.sqlite of nsys where that was recorded. Times
+are in milliseconds. README.md has the rules.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import statistics
+import sys
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import tracelens as tl
+from samples.nsys.cut import cut
+from tracelens.collectors.torch.live.settings import Settings
+from tracelens.collectors.torch.running import _read
+from tracelens.derive.replay.predict import predict
+from tracelens.derive.replay.unprofiled import unprofiled_steps
+from tracelens.errors import TracelensError
+from tracelens.trace.combine import combine
+
+SAME_SPEED = 0.1
+"""Hosts have the same speed where Python counts as fast within this share."""
+_N_OPTIMIZER_STEPS = {"policy_train": 6}
+"""Steps that a capture finds in one step of a program, where these are several."""
+
+
+def judged(folder: Path) -> Iterator[dict[str, Any]]:
+    """Yield a row for each capture and each change."""
+    pairs = json.loads((folder / "pairs.json").read_text())
+    for row in pairs["live"]:
+        yield _live(folder, row)
+    for name, row in pairs["nsys"].items():
+        for turn in range(min(len(row["nsys"]), len(row["plain"]) - 1)):
+            yield _nsys(folder / "nodes.sqlite", name, turn, row)
+    for name, row in sorted(pairs["changes"].items()):
+        trace = tl.collect(folder / "traces" / f"{name}.-.pt.trace.json.gz")
+        for option, expression in row["options"].items():
+            yield _change(trace, name, expression, [t for t in row["turns"] if option in t], option)
+
+
+def _step(trace: tl.Trace) -> dict[str, Any]:
+    """Return what is said of the step without the profiler."""
+    step = unprofiled_steps(trace)[0]
+    times = {
+        "recorded": step.recorded_ns,
+        "said": step.unprofiled_ns,
+        "low": step.low_ns,
+        "high": step.high_ns,
+    }
+    return {name: ns and round(ns / 1e6, 4) for name, ns in times.items()}
+
+
+def _live(folder: Path, row: dict[str, Any]) -> dict[str, Any]:
+    """Return a live capture's row: the truth is of the process that never profiled."""
+    n = _N_OPTIMIZER_STEPS.get(row["program"], 1)
+    beside = [_mean_ms(row[when]) / n for when in ("before", "after")]
+    counts = [statistics.median(row[when]["counts_ns"]) for when in ("before", "after")]
+    captured = row["captured"]
+    ends = captured["ends_us"]
+    count = statistics.median(captured["counts_ns"][-40:]) / statistics.geometric_mean(counts)
+    place = folder / "live" / f"{row['program']}.{row['number']}"
+    captures, _ = _read(place, Settings(str(place), light=True))
+    return {
+        "kind": "live",
+        "name": row["program"],
+        "way": str(row["number"]),
+        "beside": [round(ms, 4) for ms in beside],
+        "truth": round(statistics.geometric_mean(beside), 4),
+        "last": round((ends[-2] - ends[-42]) / 40 / 1000 / n, 4),
+        "same": abs(count - 1) <= SAME_SPEED,
+        **_step(combine(captures)),
+    }
+
+
+def _mean_ms(turn: dict[str, Any]) -> float:
+    """Return the mean step; the first judgement timed from the end of the first one."""
+    n = len(turn["counts_ns"])
+    if "whole_us" in turn:
+        return float(turn["whole_us"]) / n / 1000
+    return float(turn["ends_us"][-1]) / (n - 1) / 1000
+
+
+def _median(blocks: list[dict[str, float]], what: str = "ms") -> float:
+    return statistics.median(block[what] for block in blocks)
+
+
+def _nsys(path: Path, name: str, turn: int, row: dict[str, Any]) -> dict[str, Any]:
+    """Return the row of one recorded turn: the truth is of the two turns beside it."""
+    beside = row["plain"][turn : turn + 2]
+    count = math.prod(_median(blocks, "count_ns") for blocks in beside) ** 0.5
+    recorded = row["nsys"][turn][0]
+    ratios = recorded["count_ns"] / count, recorded["first_ns"] / recorded["last_ns"]
+    last = "23" if name.startswith("rows") else "7"
+    with tempfile.TemporaryDirectory() as folder:
+        target = Path(folder) / "cut.sqlite"
+        cut(path, target, "0", last, f"program {name} turn {turn}")
+        said = _step(tl.collect(target))
+    times = [_median(blocks) for blocks in beside]
+    return {
+        "kind": "nsys",
+        "name": name,
+        "way": str(turn),
+        "beside": times,
+        "truth": round(statistics.geometric_mean(times), 4),
+        "same": all(abs(ratio - 1) <= SAME_SPEED for ratio in ratios),
+        **said,
+    }
+
+
+def _change(
+    trace: tl.Trace, name: str, expression: str, turns: list[dict[str, Any]], option: str
+) -> dict[str, Any]:
+    """Return the row of a change: the truth is the median of its turns."""
+    before, after, old, new = (
+        [_median(turn[which], what) for turn in turns]
+        for what in ("ms", "count_ns")
+        for which in ("-", option)
+    )
+    counts = statistics.median(new) / statistics.median(old)
+    factors = (b / a for a, b in zip(before, after, strict=True))
+    row = {
+        "kind": "change",
+        "name": name,
+        "way": expression,
+        "before": round(statistics.median(before), 4),
+        "truth": round(statistics.median(after), 4),
+        "factor": round(statistics.median(factors), 4),
+        "same": max(counts, 1 / counts) <= 1 + SAME_SPEED,
+    }
+    try:
+        (said,) = predict(trace, [expression])
+    except TracelensError as error:
+        return row | {"why": str(error).split(";")[0].split(": ", 1)[-1]}
+    times = {
+        "said": said.after_ns,
+        "low": said.low_ns,
+        "high": said.high_ns,
+        "said_before": said.before_ns,
+    }
+    return row | {name: round(ns / 1e6, 4) for name, ns in times.items()}
+
+
+def main() -> None:
+    """Write the rows."""
+    with Path(sys.argv[2]).open("w") as file:
+        for row in judged(Path(sys.argv[1])):
+            file.write(json.dumps(row) + "\n")
+            file.flush()
+
+
+if __name__ == "__main__":
+    main()
