@@ -162,3 +162,25 @@ def test_sends_and_receives_of_hosts_are_left_out_and_said() -> None:
     matched = match_collectives(traced(*spans))
     assert matched.calls.is_empty()
     assert matched.remarks[0].startswith("2 sends and receives of processes")
+
+
+def test_in_a_job_of_two_a_receive_waits_for_the_other_rank() -> None:
+    """Rank 0 adds until 20 ms, then sends; rank 1 receives from 0 to 21 ms, then adds for 10."""
+    spans = []
+    for number, at in enumerate((0, 40)):
+        spans += step(0, number, at, at + 40) + step(1, number, at, at + 40)
+        spans += [adding(0, at, at + 20), span(0, at + 20, at + 21, "gloo:send", GLOO)]
+        spans += [span(1, at, at + 21, "gloo:recv", GLOO), adding(1, at + 21, at + 31)]
+    trace = traced(*spans, ranks=[{"rank": rank, "world_size": 2} for rank in (0, 1)])
+    waits = tl.analyses.waiting(trace).sort("rank")
+    assert waits["exposed_ns"].to_list() == [0, 40 * MS]
+    assert waits["awaited_rank"].to_list() == [None, 0]
+
+
+def test_a_process_that_receives_from_an_unknown_rank_is_not_told_to_overlap() -> None:
+    adds = [adding(0, at, at + 1) for at in range(30, 40)]
+    spans = [*step(0, 0, 0, 40), span(0, 0, 30, "gloo:recv", GLOO, step=0), *adds]
+    answer = make_answer(traced(*spans))
+    assert answer.sentence.startswith("The process waits for another rank's data, or receives it")
+    (change,) = answer.changes
+    assert change.text.startswith("a receive waits until the other rank sends")

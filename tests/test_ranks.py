@@ -461,3 +461,12 @@ def test_the_order_of_rows_does_not_matter(job: Schedule, random: Any) -> None:
     )
     assert_frame_equal(tl.analyses.waiting(other), tl.analyses.waiting(trace))
     assert_frame_equal(tl.analyses.collectives_across(other), tl.analyses.collectives_across(trace))
+
+
+def test_in_a_group_of_two_the_peer_is_the_other_rank() -> None:
+    """The profiler may record the group of a send, and not its peer. Rank 2 waits for rank 5."""
+    calls = [
+        (talk(2, 0, 10), {"name": "recv", "group_ranks": "[2, 5]"}),
+        (talk(5, 7, 10), {"name": "send", "group_ranks": "[2, 5]"}),
+    ]
+    assert tl.analyses.waiting_for(told(*calls)).rows() == [(2, 5, 1, 7, 7)]

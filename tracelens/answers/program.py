@@ -33,6 +33,7 @@ from tracelens.derive.time.cpu_only import READS, count_reads, reads_of, unseen_
 from tracelens.derive.time.graph_use import count_captured, is_capture
 from tracelens.derive.time.host_waits import is_wait
 from tracelens.derive.time.model import time_model
+from tracelens.derive.time.receives import is_mostly_receiving
 from tracelens.derive.time.sm_use import sm_use
 from tracelens.derive.time.time_parts import RankTime, TimeModel, mark_times, rank_times, step_times
 from tracelens.schemas.results.time import IDLE_PARTS
@@ -273,14 +274,14 @@ def no_change(rank: RankTime) -> str:
 def special_words(
     model: TimeModel, rank: RankTime, bound: str, where: str | None, *, reads: bool = False
 ) -> str | None:
-    """Describe a program that only reads single values, works in an op or waits.
+    """Describe a program that only reads single values, receives, works in an op or waits.
 
     Return None for others.
     """
     if reads:
         return "The program reads single values back"
     if bound != "host" or where is None:
-        return None
+        return _receiving(model.trace, rank) if bound == "communication" else None
     places = model.idle.filter(pl.col("rank") == rank.rank, pl.col("cause") == bound)
     there_ns = int(places.filter(pl.col("what") == where)["idle_ns"].sum())
     is_most = there_ns >= _MOSTLY * int(places["idle_ns"].sum())
@@ -296,6 +297,14 @@ def special_words(
         return "The GPU waits for the program, which calls no op meanwhile"
     is_in_op = is_most and re.search(INSIDE_OP, where)
     return "The GPU waits for the host, which is busy inside an op" if is_in_op else None
+
+
+def _receiving(trace: Trace, rank: RankTime) -> str | None:
+    """Describe a rank that communicates, and mostly to receive from one other rank."""
+    if not is_mostly_receiving(trace):
+        return None
+    subject = "process" if rank.is_process else "GPU"
+    return f"The {subject} waits for another rank's data, or receives it, and computes nothing"
 
 
 def program_sentence(rank: RankTime, bound: str, share: str, *, special: str | None = None) -> str:

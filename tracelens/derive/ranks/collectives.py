@@ -209,6 +209,7 @@ def assign_groups(kernels: pl.DataFrame) -> tuple[pl.DataFrame, str | None]:
     calls of groups of which one rank was captured; they are left out.
     """
     name = pl.col("name")
+    kernels = _with_peers(kernels)
     is_pair = name.is_in(_PAIR) & pl.col("peer").is_not_null()
     ends = (
         pl.when(name == _PAIR[0])
@@ -241,6 +242,19 @@ def assign_groups(kernels: pl.DataFrame) -> tuple[pl.DataFrame, str | None]:
     if not n_alone:
         return several, None
     return several, f"{n_alone:,} collectives are of groups of which one rank was captured."
+
+
+def _with_peers(kernels: pl.DataFrame) -> pl.DataFrame:
+    """Fill in the peer of sends and receives in a group of two ranks: the other one."""
+    members = each_once(
+        kernels["group_ranks"].fill_null("[]"),
+        lambda words: words.str.json_decode(pl.List(pl.Int64)),
+    )
+    other = pl.when(members.list.len() == 2).then(members.list.sum() - pl.col("rank"))
+    is_of_two = pl.col("name").is_in(_PAIR)
+    return kernels.with_columns(
+        peer=pl.when(is_of_two).then(pl.coalesce("peer", other.cast(pl.Int32))).otherwise("peer")
+    )
 
 
 def assign_sequence(grouped: pl.DataFrame) -> tuple[pl.DataFrame, str | None]:

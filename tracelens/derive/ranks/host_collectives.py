@@ -26,6 +26,7 @@ HOST_CALLS = {
     "name": pl.String,
     "group": pl.String,
     "group_id": pl.String,
+    "group_ranks": pl.String,
     "sequence": pl.Int64,
     "dtype": pl.String,
     "size_in_bytes": pl.Int64,
@@ -48,13 +49,15 @@ def host_calls(trace: Trace) -> tuple[pl.DataFrame, list[str]]:
     separates collectives by name, element type and size, because threads of a backend may begin two
     of them in either order.
     """
-    spans_by_rank = trace.derived(_spans_by_rank)
+    spans_by_rank = communicating_spans(trace)
     parts = (_calls_of(rank, spans) for rank, spans in spans_by_rank.items())
     rows = pl.concat([pl.DataFrame(schema=HOST_CALLS), *parts])
     if rows.is_empty():
         return rows, []
-    n_of_two = int(rows["name"].is_in(_OF_TWO).sum())
-    rows = rows.filter(~pl.col("name").is_in(_OF_TWO))
+    rows = _with_ranks_of_two(trace, rows)
+    is_unpaired = rows["name"].is_in(_OF_TWO) & rows["group_ranks"].is_null()
+    n_of_two = int(is_unpaired.sum())
+    rows = rows.filter(~is_unpaired)
     remarks = []
     if n_of_two:
         remarks.append(
@@ -69,8 +72,26 @@ def host_calls(trace: Trace) -> tuple[pl.DataFrame, list[str]]:
     return rows, remarks
 
 
-def _spans_by_rank(trace: Trace) -> dict[int, pl.DataFrame]:
+def _with_ranks_of_two(trace: Trace, rows: pl.DataFrame) -> pl.DataFrame:
+    """Name the two ranks of sends and receives, where the job has no others."""
+    sizes = [*trace.ranks["world_size"].drop_nulls().unique()]
+    ranks = trace.manifest.ranks
+    if sizes != [2] or len(ranks) != 2:
+        return rows
+    is_of_two = pl.col("name").is_in(_OF_TWO)
+    return rows.with_columns(
+        name=pl.when(is_of_two).then(pl.col("name").str.extract("(send|recv)")).otherwise("name"),
+        group_id=pl.when(~is_of_two).then("group_id"),
+        group_ranks=pl.when(is_of_two).then(pl.lit(str([*ranks]))),
+    )
+
+
+def communicating_spans(trace: Trace) -> dict[int, pl.DataFrame]:
     """Return by rank the spans in which a rank without kernels communicates."""
+    return trace.derived(_spans_by_rank)
+
+
+def _spans_by_rank(trace: Trace) -> dict[int, pl.DataFrame]:
     with_kernels = trace.heights("kernels") if trace.has("kernels") else {}
     spans_by_rank = {}
     for rank in trace.manifest.ranks if trace.has("spans") else ():
@@ -94,6 +115,7 @@ def _calls_of(rank: int, spans: pl.DataFrame) -> pl.DataFrame:
         pl.lit(rank, pl.Int32).alias("rank"),
         parts.field("name"),
         parts.field("backend").alias("group"),
+        pl.lit(None, pl.String).alias("group_ranks"),
         pl.lit(None, pl.Int64).alias("sequence"),
         pl.col("input_dtypes").cast(pl.String).str.extract(r'"([^"]+)"').alias("dtype"),
         input_bytes(spans["input_shapes"], spans["input_dtypes"]).alias("size_in_bytes"),
@@ -114,7 +136,7 @@ def process_computing(trace: Trace) -> pl.DataFrame:
     Columns: rank, start_ns, end_ns.
     """
     parts = [pl.DataFrame(schema={"rank": pl.Int32, "start_ns": pl.Int64, "end_ns": pl.Int64})]
-    for rank, calls in trace.derived(_spans_by_rank).items():
+    for rank, calls in communicating_spans(trace).items():
         spans = trace.select("spans", *COLUMNS, *SHAPES, rank=rank)
         work = process_work(spans, int(calls["process_id"][0]))
         works = work.filter(pl.col("work").is_in([ARITHMETIC, COPY]))

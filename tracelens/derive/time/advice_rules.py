@@ -17,6 +17,7 @@ from tracelens.derive.time.graph_use import GraphUse, graph_use, op_of_changing_
 from tracelens.derive.time.host_waits import WAITS
 from tracelens.derive.time.judged_program import JudgedProgram
 from tracelens.derive.time.migrations import migrations, stalls_by_place, waiting_kernels
+from tracelens.derive.time.receives import is_mostly_receiving
 from tracelens.derive.time.thread_axis import IN_ANOTHER_THREAD
 from tracelens.derive.time.time_parts import WORTH_IT
 from tracelens.trace import Trace
@@ -443,6 +444,13 @@ def _attention(program: JudgedProgram) -> Iterator[Rule]:
 
 def _communication(program: JudgedProgram) -> Iterator[Rule]:
     """Advise on communication that no computation hides, and on waiting for other ranks."""
+    if program.parts["communication"] and is_mostly_receiving(program.trace):
+        words = (
+            "A receive waits until the other rank sends: in a pipeline, split the stages evenly, or"
+            " give a step more microbatches"
+        )
+        yield Rule(program.parts["communication"], words, "communication", "time_breakdown")
+        return
     beside = _hideable_ns(program, "communication")
     words = "Overlap communication with computing (buckets, a later wait)"
     yield Rule(beside, words, "communication", "time_breakdown")

@@ -1,0 +1,65 @@
+"""Tell waiting for one other rank's data, as a pipeline's stages do, from collectives."""
+
+import polars as pl
+
+from tracelens.derive.columns.intervals import covered_ns
+from tracelens.derive.ranks.collectives import match_collectives
+from tracelens.derive.ranks.host_collectives import communicating_spans
+from tracelens.derive.time.program_phases import in_program
+from tracelens.trace import Trace
+
+_RECEIVES = r"^(?:\w+:{1,2})?_?i?recv(?:_any_source)?_?$"
+"""Names of receives, of a collective library or of a backend on the host: recv, gloo:recv."""
+_DEVICE = ["rank", "device_id"]
+
+
+def is_mostly_receiving(trace: Trace) -> bool:
+    """Return whether most time in which ranks only communicate is receiving from one other rank.
+
+    A receive lasts until the other rank has sent. It is False where sends and receives are matched:
+    then waiting is known.
+    """
+    return trace.derived(_is_mostly_receiving)
+
+
+def _is_mostly_receiving(trace: Trace) -> bool:
+    calls = match_collectives(trace).calls
+    if (calls["name"] == "send/recv").any():
+        return False
+    times = pl.concat([_of_devices(trace), _of_hosts(trace)])
+    receives = times.filter(pl.col("name").str.contains(_RECEIVES))
+    return 2 * int(receives["ns"].sum()) > int(times["ns"].sum())
+
+
+def _of_devices(trace: Trace) -> pl.DataFrame:
+    """Return name and ns of each communication kernel.
+
+    Time beside other kernels does not count, nor known waiting for other ranks.
+    """
+    kernels = trace.select(
+        "kernels", *_DEVICE, "kernel_id", "step", "is_communication", "start_ns", "duration_ns"
+    )
+    communicates = pl.col("is_communication").fill_null(value=False)
+    talks = kernels.filter(communicates & in_program(trace))
+    if talks.is_empty():
+        return pl.DataFrame(schema={"name": pl.String, "ns": pl.Int64})
+    works = kernels.filter(~communicates)
+    exposed_ns = pl.col("duration_ns") - covered_ns(talks, works, _DEVICE)
+    names = trace.collectives.select("rank", "kernel_id", pl.col("name").cast(pl.String))
+    least = match_collectives(trace).calls.select("rank", "kernel_id", "least_ns").drop_nulls()
+    described = talks.with_columns(ns=exposed_ns.cast(pl.Int64))
+    for more in (names, least):
+        described = described.join(more, on=["rank", "kernel_id"], how="left")
+    return described.select(pl.col("name").fill_null(""), ns=pl.min_horizontal("ns", "least_ns"))
+
+
+def _of_hosts(trace: Trace) -> pl.DataFrame:
+    """Return name and ns of each span in which a rank without kernels communicates."""
+    spans = [
+        of_rank.select(pl.lit(rank, pl.Int32).alias("rank"), "step", "name", "duration_ns")
+        for rank, of_rank in communicating_spans(trace).items()
+    ]
+    if not spans:
+        return pl.DataFrame(schema={"name": pl.String, "ns": pl.Int64})
+    judged = pl.concat(spans).filter(in_program(trace))
+    return judged.select(pl.col("name").cast(pl.String), ns=pl.col("duration_ns").cast(pl.Int64))
