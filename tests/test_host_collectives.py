@@ -177,7 +177,7 @@ def test_in_a_job_of_two_a_receive_waits_for_the_other_rank() -> None:
     assert waits["awaited_rank"].to_list() == [None, 0]
 
 
-def test_a_process_that_receives_from_an_unknown_rank_is_not_told_to_overlap() -> None:
+def test_who_receives_from_an_unknown_rank_is_told_no_overlap() -> None:
     adds = [adding(0, at, at + 1) for at in range(30, 40)]
     spans = [*step(0, 0, 0, 40), span(0, 0, 30, "gloo:recv", GLOO, step=0), *adds]
     answer = make_answer(traced(*spans))
