@@ -37,11 +37,26 @@ def test_steps_that_take_longer_are_named(lengths: list[int], said: str | None) 
     assert make_answer(with_steps(*lengths)).details == (() if said is None else (said,))
 
 
-def test_a_longer_step_without_the_profiler_is_named() -> None:
+def with_a_long_step(long_ns: int) -> Trace:
+    """Steps of 5 ms, of which nine without the profiler took 5 ms too, and one longer."""
     trace = with_steps(5_000, 5_000, 5_000)
-    plain = {"n": 9, "mean": 4_000_000, "turn": 1, "n_long": 1, "long_ns": 150_000_000}
+    plain = {"n": 9, "mean": 5_000_000, "turn": 1, "n_long": 1, "long_ns": long_ns}
     trace.manifest.sources = [{"rank": 0, "settings": {"unprofiled_step_ns": plain}}]
-    assert make_answer(trace).details == ("1 of 10 steps without the profiler takes 150 ms",)
+    return trace
+
+
+def test_a_longer_step_without_the_profiler_is_named() -> None:
+    answer = make_answer(with_a_long_step(40_000_000))
+    assert answer.details == ("1 of 10 steps without the profiler takes 40.0 ms",)
+    assert answer.sentence.startswith("The GPU is busy computing")
+
+
+def test_long_steps_that_take_most_of_the_time_come_first() -> None:
+    answer = make_answer(with_a_long_step(135_000_000))
+    assert answer.sentence.startswith(
+        "1 of 10 steps takes 135 ms, 75 % of the time; in the others the GPU is busy computing"
+    )
+    assert "(--active 10)" in answer.details[0]
 
 
 def of_devices(*times: tuple[int, int, int]) -> str:

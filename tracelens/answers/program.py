@@ -53,6 +53,8 @@ _MOSTLY = 0.8
 _LONGER = 1.5
 """Waiting of this many times a step without the profiler is not the program's own."""
 _MOST_KINDS = 4
+_MOST_TIME = 0.5
+"""Few long steps come first in the sentence if they take more than this share of the time."""
 _MORE_BLOCKS = (
     "What would help: more blocks at a time: larger batches, kernels that split the work, or"
     " several streams"
@@ -102,13 +104,13 @@ def answer_program(trace: Trace) -> Answer:
     if rank.n_devices > 1:
         sentence = sentence_of_gpus(model, rank, whole_of(rank)) or sentence
     answer = Answer(
-        sentence,
+        _after_long_steps(trace, rank, sentence),
         place=_place(trace, rank, where, row["bound"], reads=reads_at is not None),
         details=(
             *([row["caveat"]] if row["caveat"] else []),
             *([few_sms.sentence] if few_sms else []),
             *_kinds(trace, rank),
-            *_long_steps(trace, rank.rank),
+            *_long_steps(trace, rank),
         ),
         bars=(bar,),
         unprofiled=_profiler_cost(trace, rank)
@@ -156,14 +158,48 @@ def _kinds(trace: Trace, rank: RankTime) -> tuple[str, ...]:
     return (f"kernels: {', '.join(words)}",) if words else ()
 
 
-def _long_steps(trace: Trace, rank: int) -> tuple[str, ...]:
-    """Say how many of the steps without the profiler were much longer than the others."""
-    long = trace.manifest.long_steps(rank)
+def _long_steps(trace: Trace, rank: RankTime) -> tuple[str, ...]:
+    """Say how many of the steps without the profiler were much longer than the others.
+
+    Where they take most of the time, the sentence says it: this says how to see what they do.
+    """
+    long = trace.manifest.long_steps(rank.rank)
     if long is None:
         return ()
     n, n_all, ns = long
+    if _share_of_long_steps(trace, rank) > _MOST_TIME:
+        return (
+            "the rest of this answer is about the usual steps; to see what a long one does,"
+            f" record {-(-n_all // n)} steps in a row (--active {-(-n_all // n)})",
+        )
     takes = "takes" if n == 1 else "take"
     return (f"{n} of {n_all} steps without the profiler {takes} {duration(ns)}",)
+
+
+def _share_of_long_steps(trace: Trace, rank: RankTime) -> float:
+    """Return the share of the time without the profiler that a few long steps take."""
+    long, usual_ns = trace.manifest.long_steps(rank.rank), rank.judged_step_ns
+    if long is None or usual_ns is None:
+        return 0.0
+    n, n_all, ns = long
+    return n * ns / (n * ns + (n_all - n) * usual_ns)
+
+
+def _after_long_steps(trace: Trace, rank: RankTime, sentence: str) -> str:
+    """Put the long steps before the sentence on the usual ones, where they take most of the time.
+
+    A program that saves its state for 400 ms in every fifth step of 14 ms is limited by that.
+    """
+    long, share = trace.manifest.long_steps(rank.rank), _share_of_long_steps(trace, rank)
+    if long is None or share <= _MOST_TIME:
+        return sentence
+    n, n_all, ns = long
+    takes = "takes" if n == 1 else "take"
+    others = sentence.replace("The ", "the ", 1) if sentence.startswith("The ") else sentence
+    return (
+        f"{n} of {n_all} steps {takes} {duration(ns)}, {share * 100:.0f} % of the time;"
+        f" in the others {others}"
+    )
 
 
 def _waits_beyond_the_step(model: TimeModel, rank: RankTime) -> tuple[str, ...]:
