@@ -70,27 +70,35 @@ def test_a_compiled_function_marks_steps(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("trains", "n_begun", "source"), [(True, 2, "optimizer"), (False, 39, "outermost module")]
+    ("mode", "acts", "n_begun", "source"),
+    [
+        ("training", False, 2, "optimizer"),
+        ("training", True, 2, "optimizer"),  # as reinforcement learning does before it learns
+        ("evaluation", True, 39, "outermost module"),
+    ],
 )
-def test_cells_in_training_wait_for_the_optimizer(trains: bool, n_begun: int, source: str) -> None:
+def test_calls_in_training_wait_for_the_optimizer(
+    mode: str, acts: bool, n_begun: int, source: str
+) -> None:
     import torch  # noqa: PLC0415 - not without it
 
     from tracelens.collectors.torch.live.steps import StepFinder  # noqa: PLC0415 - as above
 
+    trains = mode == "training"
     cell = torch.nn.RNNCell(2, 2).train(trains)
     begun: list[str | None] = []
     finder = StepFinder(lambda: None, lambda: begun.append(finder.source))
     finder.install()
     try:
         optimizer = torch.optim.SGD(cell.parameters(), lr=0.1)
-        with torch.set_grad_enabled(trains):
-            for _ in range(2):
-                hidden = torch.zeros(1, 2)
+        for _ in range(2):
+            hidden = torch.zeros(1, 2)
+            with torch.set_grad_enabled(not acts):
                 for _ in range(30):
                     hidden = cell(torch.ones(1, 2), hidden)
-                if trains:
-                    hidden.sum().backward()
-                    optimizer.step()
+            if trains:
+                cell(torch.ones(1, 2)).sum().backward()
+                optimizer.step()
     finally:
         finder.remove()
     # Without training, sixty calls: the first is only seen, twenty more are left to the optimizer.

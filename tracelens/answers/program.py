@@ -168,10 +168,9 @@ def _long_steps(trace: Trace, rank: RankTime) -> tuple[str, ...]:
         return ()
     n, n_all, ns = long
     if _share_of_long_steps(trace, rank) > _MOST_TIME:
-        return (
-            "the rest of this answer is about the usual steps; to see what a long one does,"
-            f" record {-(-n_all // n)} steps in a row (--active {-(-n_all // n)})",
-        )
+        apart = -(-n_all // n)
+        advice = f"to see what a long one does, record {apart} in a row (--active {apart})"
+        return (f"the rest of this answer is about the usual steps; {advice}",)
     takes = "takes" if n == 1 else "take"
     return (f"{n} of {n_all} steps without the profiler {takes} {duration(ns)}",)
 

@@ -20,8 +20,12 @@ OPTIMIZER, LOADER, MODULE, PROGRAM = "optimizer", "data loader", "outermost modu
 BEGIN_STEPS = (LOADER, MODULE, GRAPH, COMPILED)
 """Signs at the beginning of a step; all other signs are at its end."""
 _UNDECIDED_CALLS = 20
-_UNDECIDED_IN_TRAINING = 1000
-"""A recurrence that is written out calls its cell so often before the optimizer's first step."""
+_UNDECIDED_IN_TRAINING = 3000
+"""Before the optimizer's first step, a model in training mode is called at most so often.
+
+A recurrence that is written out calls its cell for each element. CleanRL's PPO for continuous
+control acts 2,048 times before it learns.
+"""
 _CALLS_OF_ONE_BATCH = 2
 
 
@@ -304,7 +308,8 @@ class StepFinder:
         self._n_since_batch += 1
         # A batch that is loaded once and used again and again is no step's sign.
         from_loader = self._loads and self._n_since_batch <= _CALLS_OF_ONE_BATCH
-        trains = getattr(module, "training", False) and torch.is_grad_enabled()
+        # Also without gradients: reinforcement learning acts before it learns. Evaluation says so.
+        trains = getattr(module, "training", False)
         most_calls = _UNDECIDED_IN_TRAINING if trains else _UNDECIDED_CALLS
         if not from_loader and self._may_decide(most_calls):
             self.source = MODULE
