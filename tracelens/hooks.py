@@ -1,6 +1,6 @@
-"""Functions of higher floors that lower floors call, so that no import points upwards.
+"""Declare functions of higher floors that lower floors call, so that no import points upwards.
 
-`tracelens/__init__` fills them in, which Python imports before any other module of the package. A
+`tracelens/__init__`, which Python imports before any other module of the package, fills them in. A
 function imports its module when it is called.
 """
 

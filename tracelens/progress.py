@@ -1,4 +1,4 @@
-"""Log how far a long step has come; the command line draws it."""
+"""Log the progress of a long step; the command line draws it."""
 
 import logging
 from typing import NamedTuple

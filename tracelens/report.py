@@ -37,7 +37,7 @@ _LOG = logging.getLogger(__name__)
 class Section:
     """One analysis's result; `missing` says why there is none (the frame is then typed and empty).
 
-    `is_query`: the columns were asked for one by one, so all are drawn. `charts` are drawn from the
+    `is_query`: the columns were requested one by one, so all are drawn. `charts` are drawn from the
     result; moments in them count from the trace's first event.
     """
 
@@ -50,7 +50,7 @@ class Section:
 
     @property
     def absent(self) -> str | None:
-        """The reason why the section has no rows, in words; None where it has some."""
+        """The reason why the section has no rows, in words; None if it has some."""
         if self.missing is not None:
             return f"No answer: {self.missing}"
         return "Nothing in this trace." if self.frame.is_empty() else None
@@ -165,7 +165,7 @@ class Report:
 
 
 def check_sections(names: Sequence[str], *, has_base: bool) -> None:
-    """Raise UsageError for unknown names, and for comparisons where only one trace is given."""
+    """Raise UsageError for unknown names, and for comparisons if only one trace is given."""
     unknown = [name for name in names if name not in ANALYSES]
     if unknown and unknown[0] in TABLES:
         raise UsageError(

@@ -1,4 +1,4 @@
-"""Rewrite a model to make exactly the calls of a plan."""
+"""Rewrite a model so that it makes exactly the calls of a plan."""
 
 import itertools
 import operator
@@ -30,10 +30,10 @@ def apply_calls(
     """Return a module that computes the same as the model by the calls of the plan.
 
     It has weights of its own; the model stays as it is. `inputs` is an example of the model's
-    inputs. By default it is made up, in the shapes that the plan names. Raises UsageError for a
-    model in training mode, for a guessed plan, and for a plan of another model. Raises ToolError
-    where a call fails, or where the outputs on the example differ by more than `tolerance` times
-    the largest output (by default 1e-3, without TF32 1e-5).
+    inputs; by default it is generated in the shapes that the plan names. Raises UsageError for a
+    model in training mode, for a guessed plan, and for a plan of another model. Raises ToolError if
+    a call fails, or if the outputs on the example differ by more than `tolerance` times the largest
+    output (by default 1e-3, without TF32 1e-5).
     """
     torch = load_torch("apply_calls")
     chosen = plan if isinstance(plan, CallPlan) else CallPlan.read(plan)

@@ -16,7 +16,7 @@ def lowerings() -> dict[str, Lowering]:
     """Return, by name, the functions that the advisor can call directly.
 
     A function on a convolution takes input, weight, bias, summand, stride, padding, dilation and
-    groups. A CPU has no cuDNN: there the parts of a fused call run one after another.
+    groups. A CPU has no cuDNN; there the parts of a fused call run one after another.
     """
     torch = load_torch("realising calls")
 

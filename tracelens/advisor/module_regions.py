@@ -22,7 +22,7 @@ def regions(is_compiled: Mapping[str, bool]) -> Regions:
     """Return the fewest submodules to compile that give each layer its choice.
 
     Also return the submodules to disable within them. `is_compiled` maps a layer's path to its
-    choice. Where both `layer1.0` and `layer1.0.conv1` are layers, `layer1.0` is the module's own
+    choice. If both `layer1.0` and `layer1.0.conv1` are layers, `layer1.0` is the module's own
     computation, outside its children. A module without a choice (a container, a layer without time)
     follows the layers below it if they agree, else the module around it.
     """

@@ -91,10 +91,10 @@ class Plan:
 
 
 def read_plan(path: str | os.PathLike[str], kind: type[_P], name: str, how: str) -> _P:
-    """Read the plan of a kind in a file.
+    """Read the plan of a kind from a file.
 
-    `name` is its format; errors end with `how` to get one.
-    Raises SourceError when it is none, SchemaError when a newer version wrote it.
+    `name` is its format; errors end with `how`, which says how to get one. Raises SourceError if it
+    is no such plan, SchemaError if a newer version wrote it.
     """
     file = Path(path)
     word = name.removeprefix("tracelens ")
@@ -231,12 +231,13 @@ def _check_paths(plan: Plan, modules: Mapping[str, Any]) -> None:
 
 
 def compile_module(module: Any, **options: Any) -> None:
-    """Compile one module's forward as a region of its own, in place.
+    """Compile one module's forward as a separate region, in place.
 
     `module.compile()` differs in two ways. Dynamo skips the frames of torch's own layers and
     containers when they are outermost, so these would stay eager. And it counts recompilations by
-    code object, and falls back to eager without a warning after eight: the ninth convolution would
-    meet that (observed with torch 2.13). Here every region has code of its own.
+    code object, and falls back to eager without a warning after eight. Convolutions share one code
+    object, so the ninth would stay eager (observed with torch 2.13). Here every region has a code
+    object of its own.
     """
     torch = load_torch("compile_module")
     config = torch._dynamo.config  # noqa: SLF001 - the documented place of these settings

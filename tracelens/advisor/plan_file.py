@@ -25,7 +25,7 @@ class PlannedCall:
 
 @dataclass(frozen=True, slots=True)
 class CallPlan:
-    """Calls in order, the graph that they were made for, and calls that are worth timing alone."""
+    """Calls in order, the graph that they were made for, and calls worth timing alone."""
 
     source: str
     calls: tuple[PlannedCall, ...]

@@ -35,7 +35,7 @@ def time_calls(
 
     Columns are function, call, dtype and layout, as a plan names them. On a GPU, CUDA events time a
     call, minus the time that two events take by themselves; on a CPU the clock does. The GPU's
-    cache is flushed before each call; without `flush` it holds the data that the call before left
+    cache is flushed before each call; without `flush` it holds the data that the previous call left
     in it. A call that fails has the problem in place of times.
     """
     torch = load_torch("timing calls")

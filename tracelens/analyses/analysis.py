@@ -14,7 +14,7 @@ import polars as pl
 from tracelens.storage.table import Table
 
 TOP = 20
-"""Bars in one chart; the table has the other rows."""
+"""Most bars in one chart; the table also has the other rows."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,9 +48,9 @@ class SplitBars:
 
 @dataclass(frozen=True, slots=True)
 class Points:
-    """One point per row, as large as its total duration; the x axis is logarithmic.
+    """One point per row, sized by its total duration; the x axis is logarithmic.
 
-    `roofs` gives, by colour, the largest y and the most that y may be at each x. They are drawn as
+    `roofs` gives, by colour, the largest y and the greatest possible y at each x. They are drawn as
     lines, and then both axes are logarithmic.
     """
 
@@ -74,7 +74,7 @@ class Lines:
 
 @dataclass(frozen=True, slots=True)
 class Density:
-    """The distribution of a ratio, a curve for each group."""
+    """The distribution of a ratio, as one curve per group."""
 
     title: str
     frame: pl.DataFrame
@@ -102,7 +102,7 @@ class Scope(Enum):
 
 
 class Parallel(Enum):
-    """The parts of a trace by which an engine may run an analysis."""
+    """The parts of a trace by which an engine may run an analysis in parallel."""
 
     NOTHING = "nothing: it takes the whole trace"
     BY_RANK = "the analysis: each rank's rows depend on that rank alone, and stand together"

@@ -31,17 +31,17 @@ CALL_TREE = Table(
     ),
 )
 SMALLEST_FRAC = 0.001
-"""Chains below this share of a rank's time are summed in one row per parent."""
+"""Calling contexts below this share of a rank's time are summed in one row per parent."""
 _OTHERS, _BELOW, _SHOWN = "(other calls)", " > ", 32
 
 
 def call_tree(trace: Trace, *, smallest_frac: float = SMALLEST_FRAC) -> pl.DataFrame:
     """Sum the time of spans and API calls by the chain of calls around them.
 
-    The chain with most own time comes first. Own time is the time that no inner call covers, so it
-    sums to the total of the outermost chains. Chains that take less than `smallest_frac` of their
-    rank's time become one row per parent, `(other calls)`. All steps count as one call, whatever
-    their number. Raises MissingTableError without spans and API calls.
+    The chain with the most self time comes first. Self time is the time that no inner call covers,
+    so it sums to the total of the outermost chains. Chains that take less than `smallest_frac` of
+    their rank's time become one row per parent, `(other calls)`. All steps count as one call,
+    whatever their number. Raises MissingTableError without spans and API calls.
     """
     if not trace.has("spans") and not trace.has("api_calls"):
         raise MissingTableError(
@@ -136,7 +136,7 @@ def _paths(rows: pl.DataFrame) -> pl.Series:
 
 
 def notes(trace: Trace, frame: pl.DataFrame) -> list[str]:  # noqa: ARG001 - as all notes
-    """Say how many chains there are, and which has most time of its own."""
+    """Say how many chains there are, and which has the most self time."""
     sentences = []
     for (rank,), part in frame.group_by("rank", maintain_order=True):
         total = int(part["host_self_ns"].sum())

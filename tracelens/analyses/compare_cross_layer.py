@@ -1,4 +1,4 @@
-"""Compare two runs' device time by kernel, library and primitive: how much of it both share."""
+"""Compare two runs' device time by kernel, library and primitive, and say how much both share."""
 
 import polars as pl
 

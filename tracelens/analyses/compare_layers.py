@@ -39,10 +39,10 @@ def compare_layers(base: Trace, other: Trace, *, rules: Rules = DEFAULT) -> pl.D
 
     Rows are sorted by way, then by time in base, longest first; layers that one run lacks come
     last. The row for work outside of layers has times and no speedup. Kernel times are those of a
-    step, or of the whole trace where no step is marked; measured times are those of an execution.
-    Each way's rows are judged together, see `judge`. A layer that shares fused kernels is unclear
-    if it is faster by one split of them and slower by another. Raises MissingTableError where no
-    way of timing is common to both: neither kernels, nor layers measured by the same method.
+    step, or of the whole trace if no step is marked; measured times are those of an execution. Each
+    way's rows are judged together, see `judge`. A layer that shares fused kernels is unclear if it
+    is faster by one split of them and slower by another. Raises MissingTableError if no way of
+    timing is common to both: neither kernels, nor layers measured by the same method.
     """
     pairs = layer_pairs(base, other, both_kernel_times(base, other))
     if pairs.is_empty():

@@ -1,4 +1,4 @@
-"""List the stretches of a step that the step waited for."""
+"""Find the critical path of a step: the intervals that the step waited for."""
 
 import polars as pl
 
@@ -27,10 +27,10 @@ _WORDS = {
 
 
 def critical_path(trace: Trace) -> pl.DataFrame:
-    """List the stretches of each rank's median step that the step waited for, in order of time.
+    """List the critical path of each rank's median step, in order of time: one row per interval.
 
-    There is one row per stretch. Shortening anything else leaves the step as long as it is. The
-    durations add up to the replayed step. Raises MissingTableError without kernels and ops.
+    Shortening anything else leaves the step as long as it is. The durations add up to the replayed
+    step. Raises MissingTableError without kernels and ops.
     """
     require_time(trace, "critical_path")
     parts = [critical_path_of(trace, replay) for replay in replays(trace).values()]

@@ -288,7 +288,7 @@ def _mostly_for(model: TimeModel) -> str:
 
 
 def bubble_sentence(trace: Trace, judged: Sequence[RankTime]) -> str | None:
-    """Give the share of a step that the pipeline's schedule costs; None without a pipeline."""
+    """Give the share of a step that the pipeline's bubble costs; None without a pipeline."""
     pipeline = trace.derived(find_pipeline)
     if pipeline is None or pipeline.bubble is None:
         return None

@@ -16,7 +16,7 @@ REASONS = {
     "launch": "the source does not give block size, registers and shared memory of the launch",
     "misfit": "by the rules of this device the launch does not fit an SM",
 }
-"""Reasons why an occupancy is not known, in words."""
+"""Reasons why an occupancy is unknown, in words."""
 
 _WARP = 32
 _REGISTER_UNIT = 256

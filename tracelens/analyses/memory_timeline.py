@@ -88,7 +88,7 @@ MEMORY_TIMELINE = Table(
 )
 
 _MOMENTS, _LEAST_MOMENTS = 2000, 50
-"""Number of moments to show: of all devices together, and the least number per device."""
+"""Number of moments to show: for all devices together, and at least for each device."""
 _ONLY_ALLOCATES = r"^aten::(?:new_)?(?:empty|zeros|ones|full)(?:_like|_strided|_permuted)?$"
 _SAID = 4
 

@@ -14,8 +14,8 @@ from tracelens.trace import Trace
 def taking_paths(analysis: Callable[..., pl.DataFrame]) -> Callable[..., pl.DataFrame]:
     """Wrap an analysis so that it accepts a path wherever it takes a trace.
 
-    A trace is opened, a source is read. Where there are very many names, not each has a row: see
-    `Trace.with_listed_names`.
+    A trace is opened, a source is read. If a table has very many names, only the first have rows:
+    see `Trace.with_listed_names`.
     """
 
     def opened(value: Any, open_path: Callable[[Any], Any] | None = None) -> Any:

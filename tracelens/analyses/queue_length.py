@@ -57,7 +57,7 @@ def queue_length(trace: Trace) -> pl.DataFrame:
 
 
 def notes(trace: Trace, frame: pl.DataFrame) -> list[str]:  # noqa: ARG001 - as all notes
-    """Say how far the host is ahead, on the rank where it is least ahead."""
+    """Say how far the host is ahead, on the rank on which it is least ahead."""
     sentences = []
     weighted = pl.col("length_mean") * pl.col("duration_ns")
     streams = frame.group_by(*_KEY).agg(

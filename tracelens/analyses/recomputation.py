@@ -70,7 +70,7 @@ def _of_rank(tree: pl.DataFrame, work: pl.DataFrame) -> pl.DataFrame:
 
 
 def notes(trace: Trace, frame: pl.DataFrame) -> list[str]:  # noqa: ARG001 - as all notes
-    """Give the time that running again cost, or say that nothing did."""
+    """Give the time that recomputation cost, or say that there was none."""
     if frame.is_empty():
         return ["No forward op ran again within the backward pass."]
     host, device, calls = frame.select("host_ns", "device_ns", "n_calls").sum().row(0)

@@ -159,7 +159,7 @@ def notes(
     frame: pl.DataFrame,
     base: Trace | None = None,  # noqa: ARG001 - all notes take these
 ) -> list[str]:
-    """Describe each phase: its share, tokens per second, and nearness to its limit.
+    """Describe each phase: its share, tokens per second, and how near it is to its limit.
 
     The host's activity between replays of graphs follows.
     """

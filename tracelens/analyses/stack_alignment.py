@@ -138,14 +138,14 @@ def stack_alignment(  # noqa: PLR0913 - two traces, and four choices that have d
     Frames that both stacks share are counted. Entries and `via` are plain names, or regular
     expressions. An expression must match a whole normalised function, or all that follows one of
     its `::`. `occurrence` picks the outermost or innermost match. Without an entry, the outermost
-    of the well-known ones is taken (call_function, Conv2dImpl::forward, VariableType::_convolution,
+    of the well-known ones is used (call_function, Conv2dImpl::forward, VariableType::_convolution,
     Conv2d…::forward, and the Python bindings THPVariable_…), else the outermost frame that is not
     runtime. `via` is at::conv2d, in torch 2.x at::_ops::conv2d::call. The first stack of each
-    symbol is used. Symbols are paired by name; where no name is shared, the first stacks of both
-    traces are paired. Segments at `via` appear where a stack has it.
+    symbol is used. Symbols are paired by name; if no name is shared, the first stacks of both
+    traces are paired. Segments at `via` appear if a stack has it.
 
-    Raises TracelensError when a given entry is not in a stack. Calls are counted as in "Comparing
-    the costs of abstraction for DL frameworks": differences of levels.
+    Raises TracelensError if a given entry is not in a stack. Calls are counted as in "Comparing the
+    costs of abstraction for DL frameworks": differences of levels.
     """
     if occurrence not in _OCCURRENCES:
         raise UsageError(f"occurrence is one of {', '.join(_OCCURRENCES)}, not {occurrence!r}")

@@ -22,10 +22,10 @@ from tracelens.trace import Trace
 _LITTLE = 0.1
 """A third part is mentioned from this share of the time on."""
 _HANDFUL, _SCARCE, _SEVERAL_STEPS = 5, 0.01, 2
-"""Limits below which the bound of a program is not judged.
+"""Thresholds below which the bound of a program is not judged.
 
-They are a number of kernels, and a share of the time in which the device works; the third is the
-number of steps from which on less of both is enough.
+The first two are a number of kernels, and a share of time in which the device works. From the
+third, a number of steps, on less of both is enough.
 """
 _PARTS = {
     "communication": "the device only communicates",
@@ -250,7 +250,7 @@ def _evidence(rank: RankTime, places: Places, awaited: int | None) -> str:
 
 
 def notes(trace: Trace, frame: pl.DataFrame) -> list[str]:
-    """Say how long steps take, which changes would save how much, and why to doubt the verdict."""
+    """Say how long steps take, what the best changes would save, and why to doubt the verdict."""
     if is_capture_alone(trace):
         return _capture_only(trace)
     model = time_model(trace)

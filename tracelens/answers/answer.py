@@ -8,7 +8,7 @@ from dataclasses import dataclass
 WORK, WAIT, REST = "work", "wait", "rest"
 """Kinds of a bar's parts: the device or process works, it waits, or all small parts together."""
 LEAST_SHARE = 0.02
-"""The least share of a step that a change has to give to be named."""
+"""The smallest share of a step that a change must save to be named."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,10 +56,10 @@ class Bar:
 class Change:
     """A change that would help, and how long a step would take with it.
 
-    `after_ns` is the predicted step; without a prediction, the least that a step may take. `low_ns`
-    and `high_ns` are its range. All three are None where no step is known. Then there is only
-    `saved_frac`, the largest share of the time that the change may save, or None where that is
-    unknown as well. `section` shows the evidence, `place` where the time goes.
+    `after_ns` is the predicted step; without a prediction, it is the shortest possible step.
+    `low_ns` and `high_ns` are its range. All three are None if no step is known. Then only
+    `saved_frac` is given, the largest share of the time that the change may save, or None if that
+    is unknown as well. `section` shows the evidence, `place` where the time goes.
     """
 
     text: str

@@ -1,4 +1,4 @@
-"""Changes that would help one program, with the time of a step after each."""
+"""List changes that would help one program, with the time of a step after each."""
 
 from collections.abc import Collection
 from dataclasses import replace
@@ -24,7 +24,7 @@ def changes_of(
 ) -> tuple[Change, ...]:
     """Return the best changes, the largest saving first, for a step of this time.
 
-    `place` is left out of their words, as the answer names it already. Changes for a cause in
+    `place` is left out of their words, because the answer names it already. Changes for a cause in
     `without` are left out.
     """
     changes = []
@@ -42,8 +42,9 @@ def changes_of_job(
 ) -> tuple[Change, ...]:
     """Return the best changes of a job: first the one that the late ranks need, then others.
 
-    A replay of the job's collectives gives the step after the first. `place` is where the late
-    ranks lose their time. Waiting is left out of the other changes, as it goes away with its cause.
+    The step after the first change is computed by a replay of the job's collectives. `place` is
+    where the late ranks lose their time. Other changes for waiting are left out, because waiting
+    goes away with its cause.
     """
     if culprit.part == "communication" or step_ns is None:
         return changes_of(trace, step_ns, place)

@@ -1,4 +1,4 @@
-"""The answer to two runs compared: how many times as fast, where the time went, what changed."""
+"""Answer for two runs compared: how many times as fast, where the time went, what changed."""
 
 from collections.abc import Iterator, Sequence
 from typing import Any

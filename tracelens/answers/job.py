@@ -1,4 +1,4 @@
-"""The answer to a job of several ranks: which ranks the others wait for, or what limits all."""
+"""Answer for a job: which ranks the others wait for, or what limits all of them."""
 
 from collections.abc import Sequence
 from statistics import mean, median
@@ -171,7 +171,7 @@ def _named(ranks: Sequence[RankTime]) -> str:
 
 
 def mean_rank(ranks: Sequence[RankTime]) -> RankTime:
-    """Return the mean of several ranks as one. Its step is the median of theirs."""
+    """Return the mean of several ranks as one rank, whose step is the median of their steps."""
     first = ranks[0]
     steps = [rank.step_ns for rank in ranks if rank.step_ns is not None]
     unprofiled = [rank.unprofiled_ns for rank in ranks if rank.unprofiled_ns is not None]

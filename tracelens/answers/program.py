@@ -1,4 +1,4 @@
-"""The answer to one program on one rank: what its device does, where, and what would help.
+"""Answer for one program on one rank: what its device does, where, and what would help.
 
 Without a device, the answer is about the process.
 """
@@ -299,7 +299,7 @@ def _place(
 
 
 def no_change(rank: RankTime) -> str:
-    """Say that nothing is to be changed, of a step or of the time that is judged."""
+    """Say that nothing needs to change, about a step or about the judged time."""
     whole = "a step" if rank.n_steps else "the time"
     if rank.bound == "compute" and not rank.is_process:
         return f"What would help: faster kernels; no change around them would save 2 % of {whole}"
@@ -311,7 +311,7 @@ def special_words(
 ) -> str | None:
     """Describe a program that only reads single values, receives, works in an op or waits.
 
-    Return None for others.
+    Return None for any other program.
     """
     if reads:
         return "The program reads single values back"
@@ -354,7 +354,7 @@ def program_sentence(rank: RankTime, bound: str, share: str, *, special: str | N
 
 
 def whole_of(rank: RankTime) -> str:
-    """Name the whole that the rank's shares are of: a step, or the time of the program."""
+    """Name the time of which the rank's shares are parts: a step, or the time of the program."""
     step_ns = rank.judged_step_ns
     if step_ns is None:
         return f"the program's {duration(sum(rank.parts.values()) / rank.n_devices)}"

@@ -1,4 +1,4 @@
-"""Describe in one line what was recorded: steps, of what, on which device, by which profiler."""
+"""Describe in one line what was recorded: steps, program, device and profiler."""
 
 from collections import Counter
 from statistics import mean, median
@@ -17,7 +17,10 @@ from tracelens.trace import Trace
 
 _TRAINING = ("backward", "optimizer")
 _SLOWER, _SIDE = 1.1, 3
-"""The least factor by which steps change for good, and the least number before and after."""
+"""Least factor by which the step time changes for good, and least number of steps.
+
+There must be that many steps both before and after the change.
+"""
 _LENGTH = pl.col("end_ns") - pl.col("start_ns")
 
 

@@ -1,4 +1,4 @@
-"""The sentence on several devices of one process that work in turns, or of which one works most."""
+"""Describe several devices of one process that take turns, or of which one works most."""
 
 from statistics import mean
 
@@ -17,9 +17,9 @@ _MOSTLY = 0.7
 
 
 def sentence_of_gpus(model: TimeModel, rank: RankTime, whole: str) -> str | None:
-    """Describe devices that work unequally, or in turns; None for all others.
+    """Describe devices that work unequally, or take turns; None for all others.
 
-    `whole` names the time that shares are of.
+    `whole` names the time of which shares are given.
     """
     times = model.by("rank", "device_id").filter(rank=rank.rank)
     rows = times.select("device_id", pl.col("compute_ns") / pl.col("window_ns")).rows()

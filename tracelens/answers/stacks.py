@@ -1,4 +1,4 @@
-"""The answer to call stacks: the calls to a function by level, and where two diverge."""
+"""Answer for call stacks: the calls to a function by level, and where two stacks diverge."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -34,7 +34,7 @@ _SIDE = 37
 
 @dataclass(frozen=True, slots=True)
 class CallPath:
-    """A stack from its outermost frame to the function stopped in: role, function, file, line."""
+    """A stack from its outermost frame to the stopped function: role, function, file, line."""
 
     symbol: str
     frames: tuple[_Frame, ...]

@@ -1,4 +1,4 @@
-"""The answer to measured times: how fast the model is as it is, compiled, and mixed."""
+"""Answer for measured times: how fast the model is as it is, compiled, and mixed."""
 
 import polars as pl
 

@@ -1,4 +1,4 @@
-"""The words of answers: what limits a program, as subject and verb, places one can open, times."""
+"""Provide the words of answers: what limits a program, places to open, and times."""
 
 import re
 from collections.abc import Sequence

@@ -92,8 +92,8 @@ def open_any(paths: Sequence[Path], step: str | None = None, ranks: Sequence[int
 def open_base(path: Path, trace: Trace, step: str | None = None) -> Trace:
     """Open the trace that another one is compared with.
 
-    Of a folder with captures of graphs, open the captures of the trace's batch sizes. `step`
-    replaces its marks of steps. Raises SourceError or UsageError.
+    From a folder with captures of graphs, open those with the trace's batch sizes. `step` replaces
+    its marks of steps. Raises SourceError or UsageError.
     """
     from tracelens.jobs.graph_captures import captures_of  # noqa: PLC0415 - reads sources
 

@@ -13,10 +13,13 @@ from tracelens.errors import SourceError, printable
 from tracelens.storage.atomic_write import replacing
 
 OPENED: list[Any] = []
-"""Traces that the command has opened; if it fails, rows that cannot be true may be the reason."""
+"""Traces that the command has opened.
+
+If the command fails, their rows are checked, because impossible rows may be the reason.
+"""
 
 AT_END: list[Callable[[SystemExit], None]] = []
-"""Called with the command's exit before the process ends."""
+"""Functions that are called with the command's exit before the process ends."""
 
 
 def tell(text: str) -> None:

@@ -16,10 +16,10 @@ _OF_OPS = 1 << 31
 
 @dataclass(slots=True)
 class Arrows:
-    """Numbers of a rank's arrows.
+    """The numbering of a rank's arrows.
 
-    `calls` has the API call of each piece of device work, sorted: an arrow's number is its place
-    there. `n_drawn` says, at the place of a call's first arrow, how many of its arrows have an end
+    `calls` has the API call of each piece of device work, sorted: an arrow's number is its index
+    there. `n_drawn` says, at the index of a call's first arrow, how many of its arrows have an end
     already. `pairs` has span_id, first_flow, n_flows and ends_flow of forward and backward ops.
     """
 

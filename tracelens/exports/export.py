@@ -17,7 +17,7 @@ from tracelens.errors import UsageError
 from tracelens.trace import Trace
 
 ROWS_AT_ONCE = 1 << 18
-"""Number of rows of a table in memory at a time, where they are written as they are read."""
+"""Number of rows of a table in memory at a time, while rows are written as they are read."""
 _LARGE = ("spans", "api_calls", "kernels")
 
 
@@ -25,7 +25,7 @@ _LARGE = ("spans", "api_calls", "kernels")
 class Selection:
     """The ranks and steps of a trace that are exported.
 
-    With `steps` None, all time is exported, including time outside of steps.
+    If `steps` is None, all time is exported, including time outside of steps.
     """
 
     trace: Trace

@@ -3,9 +3,9 @@
 from dataclasses import dataclass, field
 
 _FIRST_MADE_UP, _LAST = 1 << 23, (1 << 31) - 1
-"""The range of numbers that are made up.
+"""The range of invented process numbers.
 
-Linux numbers processes below 2^22. Perfetto holds 31 bits, and takes 0 for the idle process.
+Linux numbers processes below 2^22. Perfetto holds 31 bits, and reserves 0 for the idle process.
 """
 
 

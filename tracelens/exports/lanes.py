@@ -16,8 +16,8 @@ _Events = tuple[int, pl.Series, pl.Series]
 class Lanes:
     """The slices of a track that are still open, lane by lane, as (end, row).
 
-    A slice goes to the first lane where it overlaps none. With `is_nested`, it may also lie wholly
-    within the open slices there. In the order of a lane's events, slices open and close like
+    A slice goes to the first lane in which it overlaps none. With `is_nested`, it may also lie
+    wholly within the open slices there. In the order of a lane's events, slices open and close like
     brackets, even those without a duration. Rows are counted from the first slice added.
     """
 

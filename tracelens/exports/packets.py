@@ -26,7 +26,7 @@ _STATE_CLEARED, _NEEDS_STATE = 1, 2
 _EXPLICIT_ORDER = 3
 _BEGIN, _INSTANT = 1, 3
 _EVENT_NAMES, _CATEGORIES, _ARGUMENT_NAMES, _TEXTS = 2, 1, 3, 29
-"""Fields of InternedData."""
+"""Field numbers of InternedData."""
 _FLOW_BEGINS, _FLOW_ENDS = b"\xf9\x02", b"\x81\x03"
 """Tags of a TrackEvent's flow_ids and terminating_flow_ids."""
 _VALUE = b"\xe1\x02"

@@ -13,8 +13,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 TRACK_BYTES, MOMENT_BYTES, FLOW_BYTES, WIDE_BYTES = 5, 10, 10, 9
-"""Sizes in bytes of a track's number, a packet's timestamp and a flow's id, with their tags; and
-of a varint of `wide_varints`."""
+"""Sizes in bytes of a track's number, a timestamp, a flow's id, and a wide varint.
+
+The first three include their tags; `wide_varints` makes the last.
+"""
 _BYTES = pa.large_binary()
 _TIMESTAMP = b"\x40"
 
@@ -59,7 +61,7 @@ def packet_head(event: bytes, n_more: int) -> bytes:
 
 
 def texts(values: Sequence[bytes]) -> pa.Array:
-    """Return bytes as an array, from which pieces are taken by index."""
+    """Return bytes as an array; pieces are taken from it by index."""
     return pa.array(values, _BYTES)
 
 

@@ -10,14 +10,14 @@ from tracelens.trace import Trace
 def hta(trace: Trace, *, include_last_profiler_step: bool = False) -> Any:
     """Return HTA's TraceAnalysis of the trace, one frame per rank.
 
-    Its methods take and return what they do on files. As there, the last of several steps is left
+    Its methods take and return the same as on files. As there, the last of several steps is left
     out unless told otherwise. Starts and ends are rounded inward to microseconds, unless HTA's own
     option (HTA_DISABLE_NS_ROUNDING) forbids it. Events are numbered in the order of our tables.
     Times of annotations on the device are computed from what was launched in them. Arguments that
     no analysis of HTA reads (shapes, message sizes) are left out. A method that writes a trace file
     writes these events.
 
-    Raises ToolError where HTA is not installed, MissingTableError for a trace without kernels.
+    Raises ToolError if HTA is not installed, MissingTableError for a trace without kernels.
     """
     try:
         import_module("hta.trace_analysis")

@@ -33,17 +33,18 @@ from tracelens.trace.sources import Paths, given_paths, note_skipped, sources_of
 
 Work: TypeAlias = Callable[[Task], Any]
 Engine: TypeAlias = Callable[[Sequence[Task], Work], Iterator[tuple[Task, Any]]]
-"""Runs the work, which can be pickled, for each task, and yields results in any order as they come.
+"""Runs the work for each task, and yields results in the order of completion.
 
-A SourceError is yielded for a task whose sources cannot be read, or that was lost for good; a
-TargetError is raised."""
+The work can be pickled. A SourceError is yielded for a task whose sources cannot be read, or that
+was lost for good; a TargetError is raised.
+"""
 
 
 @dataclass(frozen=True, slots=True)
 class Job:
     """A job: its sources, its target, and how many ranks suffice.
 
-    Kind and ranks are given where the sources do not contain them. `limit_bytes` is the memory that
+    Kind and ranks are given if the sources do not contain them. `limit_bytes` is the memory that
     processes may take in which several files are read at a time.
     """
 

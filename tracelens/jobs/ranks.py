@@ -32,9 +32,9 @@ from tracelens.trace.sources import note_skipped, sources_of
 
 
 class TargetError(SourceError):
-    """The target cannot take the rank.
+    """An error that says that the target cannot take the rank.
 
-    This ends the whole job, where other errors lose a rank only.
+    It ends the whole job, while other errors lose only a rank.
     """
 
 
@@ -57,9 +57,9 @@ class RankRecord(msgspec.Struct, frozen=True):
     `beside` are all ranks in the same sources. `sources` has name, size and ETag of each. `made_by`
     has the version, the schema's version and the options. `sizes` are the bytes of each table's
     file. `manifest` is that of a trace of this rank alone; it counts the files' rows. `first_ns`
-    and `last_ns` say when the rank's events began and ended, by its clock. `host` is a digest of
-    this target's own, equal for ranks of one host. `node` is the number that a launcher gave the
-    host. `groups` are the ranks of its process groups.
+    and `last_ns` say when the rank's events began and ended, by its clock. `host` is a digest that
+    is valid within this target only and equal for ranks of one host. `node` is the number that a
+    launcher gave the host. `groups` are the ranks of its process groups.
     """
 
     rank: int
@@ -105,8 +105,8 @@ def collect_rank(
 
     Returns their records. Files have the attempt in their names, by default a random word, so a
     task may run twice, even at the same time: the first record stays, and the other run returns it.
-    Raises SourceError where the sources cannot be read, which costs the job their ranks. Raises
-    TargetError where nothing can be written, or where the rank is there from other sources.
+    Raises SourceError if the sources cannot be read, which costs the job their ranks. Raises
+    TargetError if nothing can be written, or if the rank was collected from other sources.
     """
     attempt = attempt or secrets.token_hex(8)
     with OwnFolder(PREFIX) as scratch:

@@ -76,9 +76,9 @@ def commit_trace(  # noqa: PLR0913 - the ranks, and what is asked of them
     """Write the manifest of the ranks, which makes them a trace.
 
     `failed` has messages by the name of their task; with any, the manifest's `complete` is False.
-    With `force`, the manifest replaces a trace that is there. With `force_mix`, foreign ranks may
-    be together. Raises SourceError for fewer than `min_ranks` ranks, for none, for ranks that
-    cannot be of one program, and where another job wrote a manifest meanwhile.
+    With `force`, the manifest replaces an existing trace. With `force_mix`, ranks of different
+    programs may be combined. Raises SourceError for fewer than `min_ranks` ranks, for none, for
+    ranks that cannot be of one program, and if another job wrote a manifest meanwhile.
     """
     if len(records) < max(1, min_ranks):
         wanted = f", fewer than the {min_ranks:,} of --min-ranks" if min_ranks > 1 else ""
@@ -131,8 +131,8 @@ def merged(records: Sequence[RankRecord], failed: Mapping[str, str]) -> Manifest
 def clean(target: str, hours: float = 1) -> int:
     """Remove the files of a target that neither its manifest nor a rank's record names.
 
-    Return how many there were. Files of the last `hours` stay, as a job at work names its files
-    only when a rank is complete.
+    Return how many there were. Files of the last `hours` stay, because a running job names its
+    files only when a rank is complete.
     """
     if url_of(target) is None and not Path(target).is_dir():
         raise SourceError(f"{target}: no such directory")

@@ -25,9 +25,9 @@ _RANK = re.compile(r"(?<![a-z])rank[-_ ]?(\d{1,9})(?!\d)", re.IGNORECASE)
 class Task:
     """Sources that are read together, and the files that are read along with them.
 
-    A task can be pickled. `folder` is the name of the folder if the sources are its files, as in
-    some exports. `ranks` are the requested ranks. `position` is the rank if nothing else says one;
-    it is None where one task has all sources.
+    A task can be pickled. If the sources are the files of a folder, as in some exports, `folder` is
+    its name. `ranks` are the requested ranks. `position` is the rank if nothing else says one; it
+    is None if one task has all sources.
     """
 
     sources: tuple[Listed, ...]
@@ -58,12 +58,12 @@ def tasks_of(
     ranks: Sequence[int] = (),
     skipped: list[str] | None = None,
 ) -> list[Task]:
-    """Return the tasks for the sources that the paths stand for.
+    """Return the tasks for the sources that the paths denote.
 
-    Each profiler's file is one task, with a rank of its own. If there are call stacks and other
-    sources beside, sources with the same rank in their names are one task; if not all names have a
-    rank, everything is one task. Names of files that are no traces are appended to `skipped`.
-    Raises SourceError and UsageError.
+    Each profiler's file is one task, with a rank of its own. If there are also call stacks or other
+    sources, sources with the same rank in their names are one task; if not all names have a rank,
+    everything is one task. Names of files that are no traces are appended to `skipped`. Raises
+    SourceError and UsageError.
     """
     skipped = [] if skipped is None else skipped
     tasks_by_profile: list[tuple[bool, Task]] = []
@@ -143,7 +143,7 @@ def _chosen(path: Path, kind: str | None, strange: list[Path]) -> list[tuple[Pat
 
 
 def local(path: Path) -> Listed:
-    """Return a local source. Its ETag is the time of its last change and its size."""
+    """Return a local file as a source; its ETag is its modification time and its size."""
     about = path.stat()
     return Listed(
         str(path.absolute()), path.name, about.st_size, f"{about.st_mtime_ns:x}-{about.st_size:x}"

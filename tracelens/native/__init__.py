@@ -15,7 +15,7 @@ except ImportError:  # there was no compiler
     LIBRARY = None
 else:
     LIBRARY = None if os.environ.get("TRACELENS_NATIVE") == "off" else _library
-"""The compiled functions; None where the twins are used."""
+"""The compiled functions; None if the Python twins are used."""
 
 __all__ = ["LIBRARY", "random_key"]
 

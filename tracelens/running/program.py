@@ -24,9 +24,9 @@ from tracelens.trace.collector import Found
 
 _LOG = logging.getLogger(__name__)
 LAUNCH = [sys.executable, "-I", "-S", str(Path(__file__).with_name("launch.py"))]
-"""Prefix of a command line to run through launch.py."""
+"""Prefix of a command line that is run through launch.py."""
 SIGNAL_BASE = 128
-"""Added to the number of the signal that ended a program, for a shell's exit code: 128 + n."""
+"""A shell's exit code is this number plus that of the signal that ended the program."""
 VERSION = re.compile(r"\d+\.\d+[\w.+-]*")
 _PATIENCE_S = 3
 _DRIVER = Path("/proc/driver/nvidia/version")
@@ -138,9 +138,9 @@ def _cannot_run(name: str, number: int | None) -> ToolError:
 
 
 def ask(command: Sequence[str | Path], timeout_s: float) -> subprocess.CompletedProcess[str]:
-    """Return the finished process of a tool with its output.
+    """Run a tool and return the finished process with its output.
 
-    Raises ToolError when it cannot be run, or takes longer.
+    Raises ToolError if it cannot be run, or takes longer than the limit.
     """
     words = [str(word) for word in command]
     name = PurePath(words[0]).name
@@ -168,8 +168,8 @@ def handling(
 ) -> Iterator[None]:
     """Install the signal handlers while the body runs.
 
-    Signals that are ignored (nohup, background jobs) are left so. Only the main thread can handle
-    signals; in another one nothing is installed.
+    Signals that are already ignored (nohup, background jobs) stay ignored. Only the main thread can
+    handle signals; in another thread nothing is installed.
     """
     kept = {}
     if threading.current_thread() is threading.main_thread():

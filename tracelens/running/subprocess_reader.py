@@ -24,7 +24,7 @@ Read: TypeAlias = Callable[[Path, Path], list[Capture]]
 WORTH_A_PROCESS = 32 << 20
 """Files smaller than this are read faster than a process starts."""
 MANY = 12
-"""At least this many files are read in processes, however small they are.
+"""With at least this number of files, all are read in processes, however small they are.
 
 A process starts in 0.25 s.
 """
@@ -78,7 +78,7 @@ def needs_bytes(file: Path) -> int:
 def chosen_files(files: Sequence[Path]) -> list[Path]:
     """Return the files to read in processes: all if they are many, else the large ones.
 
-    The list is empty if it would have only one.
+    A list of one file would gain nothing, so it is returned empty.
     """
     least = 0 if len(files) >= MANY else WORTH_A_PROCESS
     chosen = [file for file in files if str(file) != "-" and file.stat().st_size >= least]

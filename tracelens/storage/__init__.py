@@ -1,1 +1,1 @@
-"""Declaring tables, and writing and reading them as Parquet."""
+"""Declare tables, and write and read them as Parquet."""

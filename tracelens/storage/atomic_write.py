@@ -1,4 +1,4 @@
-"""Atomic writes: a reader of the file finds the old content or the new, never a part."""
+"""Write atomically: a reader of the file finds the old content or the new, never a part."""
 
 import os
 import secrets

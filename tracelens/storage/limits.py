@@ -15,7 +15,7 @@ from tracelens.errors import UsageError
 
 @dataclass(frozen=True, slots=True)
 class Limit:
-    """An environment variable, the limit where it is not set, and what it limits."""
+    """An environment variable, the limit if the variable is not set, and what it limits."""
 
     variable: str
     default: int
@@ -23,7 +23,7 @@ class Limit:
 
     @property
     def value(self) -> int:
-        """The limit in force. Raises UsageError where the variable is no whole number above 0."""
+        """The limit in force. Raises UsageError if the variable is no whole number above 0."""
         text = os.environ.get(self.variable, "").strip()
         if not text:
             return self.default
@@ -73,15 +73,16 @@ NAMES = Limit(
     " most time; all others are one row, such as `(2,900,000 other ops)`.",
 )
 SHARE_OF_MEMORY = 8
-"""A file may become as large as the memory divided by this, whatever its own size."""
+"""Share of memory that any file may take, whatever its size, as a divisor."""
 LIMITS = (EXPANSION, EVENT_MIB, NESTING, LOG_MIB, TRACES, MODULES, QUERY_MIB, NAMES)
 
 
 def may_become(size_bytes: int) -> int:
-    """Return how many bytes the content of a file of this size may become.
+    """Return the limit in bytes for the content of a file of this size.
 
-    A program that repeats itself leaves files that grow a thousandfold. That does no harm where
-    memory holds it, so only far more than both is refused.
+    A program that repeats itself leaves files that grow a thousandfold when unpacked. That does no
+    harm if memory holds them. So a file is refused only if it exceeds both limits: a share of the
+    memory, and a multiple of its own size.
     """
     return max(64 << 20, memory_bytes() // SHARE_OF_MEMORY, EXPANSION.value * size_bytes)
 

@@ -132,7 +132,7 @@ class Objects:
         )
 
     def create(self, key: str, content: bytes) -> bool:
-        """Write an object unless the key has one; return False where it has, and leave it."""
+        """Write an object unless the key exists; return False if it does, and leave that object."""
         with self._plain("written"):
             try:
                 self._obstore.put(self._store, key, content, mode="create")
@@ -177,9 +177,9 @@ class Objects:
 
 
 def reason(error: BaseException) -> str:
-    """Return why a store failed, in words of our own.
+    """Return why a store failed, without the store's own message.
 
-    Its answers may hold keys and signed addresses.
+    That message may contain keys and signed addresses.
     """
     text = str(error)
     code = next((match[1] or match[2] for match in reversed([*_CODE.finditer(text)])), "")

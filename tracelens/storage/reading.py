@@ -1,4 +1,4 @@
-"""Read columns from the Parquet files that `Table.write` made."""
+"""Read columns from the Parquet files that `Table.write` writes."""
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -82,7 +82,10 @@ def long_bytes(texts: pl.Series) -> int:
 
 
 def check_texts(n_bytes: int, size_bytes: int) -> None:
-    """Raise ValueError for long texts that rows share, as results would have one copy per row."""
+    """Raise ValueError for long texts that rows share.
+
+    Results would hold one copy per row.
+    """
     if n_bytes > may_become(size_bytes):
         raise ValueError(
             f"rows share texts that are {n_bytes:,} bytes in all; {EXPANSION.how_to_raise}"

@@ -16,9 +16,9 @@ _WAITED_FOR = 1 << 20
 
 
 class Store:
-    """A folder that finished tables are written to, one after another.
+    """A folder into which finished tables are written, one after another.
 
-    After an error in the body, tables that are not begun are dropped.
+    After an error in the body, tables whose writing has not begun are dropped.
     """
 
     def __init__(self, folder: Path) -> None:

@@ -1,4 +1,4 @@
-"""Replace a folder by another one, so that one of the two exists after a signal or a kill."""
+"""Replace a folder by another one; after a signal or a kill, one of the two exists."""
 
 import ctypes
 import glob
@@ -24,9 +24,9 @@ _DEFERRED = ("SIGINT", "SIGTERM", "SIGHUP", "SIGQUIT")
 
 
 def exchange(first: Path, second: Path) -> bool:
-    """Exchange two files or folders in one step; return whether the system could.
+    """Exchange two files or folders in one step; return whether the system supports that.
 
-    Linux can in most of its file systems (renameat2), macOS in APFS (renamex_np).
+    Linux supports it in most of its file systems (renameat2), macOS in APFS (renamex_np).
     """
     paths = os.fsencode(first), os.fsencode(second)
     with suppress(OSError, AttributeError, TypeError):

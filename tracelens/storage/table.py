@@ -52,7 +52,7 @@ class Column:
 class Stored:
     """Rows of a table, without the rank, in a file that `Table.write` made.
 
-    `n_names` is the result of the function `n_names` for them.
+    `n_names` counts the distinct names, as the function `n_names` does.
     """
 
     path: Path

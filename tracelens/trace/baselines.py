@@ -17,7 +17,7 @@ PREFIX = "baseline:"
 FOLDER = Path("tracelens-baselines")
 """The folder of baselines that are named without a folder."""
 LATEST = 10
-"""Number of latest runs that a new one is judged by.
+"""Number of latest runs by which a new one is judged.
 
 A run of months ago says little about a machine today.
 """

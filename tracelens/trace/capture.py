@@ -81,7 +81,7 @@ class Diagnostics:
 
 @dataclass(frozen=True, slots=True)
 class HostFacts:
-    """Facts that show whether captures are of one host, and of one job.
+    """Facts that show whether captures are from one host, and from one job.
 
     They are never written. `host` is a digest of the host's name in the source. `groups` maps the
     names of process groups to their ranks.
@@ -92,7 +92,7 @@ class HostFacts:
 
     @classmethod
     def on(cls, host: str | None, groups: Mapping[str, tuple[int, ...]] | None = None) -> HostFacts:
-        """Return the facts of the host of that name; the name is not kept."""
+        """Return the facts of the host with this name; the name is not kept."""
         return cls(
             None if host is None else hashlib.sha256(host.encode()).hexdigest(), groups or {}
         )
@@ -161,14 +161,14 @@ class Manifest:
     def unprofiled_step_ns(self, rank: int) -> int | None:
         """Return the time that the rank takes per step without the profiler.
 
-        A live capture measures it around the profiled steps. A step lasts from the end of the step
-        before to its own end. Where the device works longer than the host, the end of its work
-        counts, at both ends. It is the mean of steps that follow each other, less what
-        CUPTI leaves in each API call where they ran after the profiler. Few steps that are much
-        longer than the others do not count: see `long_steps`. Captures of earlier
-        versions timed steps of the program's start too, and give the median: they have no `turn`.
-        Return None where the time is unknown, and where it is no less than the mean of the profiled
-        steps: then the profiler cost too little to be seen, or those steps did something else.
+        A live capture measures it around the profiled steps. A step lasts from the end of the
+        previous step to its own end. If the device works longer than the host, the end of its work
+        counts, at both ends. The time is the mean of consecutive steps. If they ran after the
+        profiler, the time that CUPTI leaves in each API call is subtracted. Few steps that are much
+        longer than the others do not count: see `long_steps`. Captures of earlier versions timed
+        steps of the program's start too, and give the median: they have no `turn`. Return None if
+        the time is unknown, and if it is no less than the mean of the profiled steps: then the
+        profiler cost too little to be seen, or those steps did something else.
         """
         for source in self.sources:
             settings = source.get("settings")
@@ -185,9 +185,9 @@ class Manifest:
         return None
 
     def long_steps(self, rank: int) -> tuple[int, int, int] | None:
-        """Return how many of the steps without the profiler were much longer, of how many, and ns.
+        """Return the number of much longer steps without the profiler, of how many, and in ns.
 
-        A step with a checkpoint, or an evaluation, is one. Return None where there were none.
+        A step with a checkpoint, or an evaluation, is one. Return None if there were none.
         """
         for source in self.sources:
             settings = source.get("settings")
@@ -257,7 +257,10 @@ def _of_key(by_table: dict[str, dict[str, int]], key: str) -> dict[str, dict[str
 
 
 def key_of(table: str, rank: int | str, attempt: str) -> str:
-    """Return the path, below the trace's, of a rank's file of a table that an attempt wrote."""
+    """Return the path of a rank's file of a table, below the trace's path.
+
+    `attempt` is the word of the attempt that wrote it.
+    """
     return f"{table}/rank={rank}/part-{attempt}.parquet"
 
 

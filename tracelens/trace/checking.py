@@ -39,7 +39,7 @@ def problems(trace: Trace) -> Iterator[str]:
 
 @contextmanager
 def blame_rows(*traces: Trace) -> Iterator[None]:
-    """Raise SourceError in place of an error of the body that impossible rows caused.
+    """Replace an error of the body by SourceError if impossible rows caused it.
 
     The rows are those of a trace on disk. They are checked only after an error, so a sound trace
     costs no time. Any other error is raised unchanged.

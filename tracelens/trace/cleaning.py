@@ -85,8 +85,8 @@ _AT_ONCE = 1 << 16
 def clean(capture: Capture, owners: Collection[str] = ()) -> None:
     """Mask the capture's tables in memory, its texts and its diagnostics.
 
-    Count what was masked in the diagnostics. `owners` are names of the host and its user that the
-    source states: they are masked wherever they stand as a word.
+    The diagnostics count what was masked. `owners` are names of the host and its user that the
+    source states: they are masked wherever they occur as a word.
     """
     counts = dict.fromkeys(_COUNTED, 0)
     for name, frame in capture.tables.items():

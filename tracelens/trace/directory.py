@@ -126,7 +126,7 @@ def is_stored_trace(folder: Path) -> bool:
 
 
 class Part(NamedTuple):
-    """A file of a table: its rank, row count and columns, and its size in memory."""
+    """A file of a table: its rank, row count, columns, and size in memory."""
 
     rank: int
     file: Path

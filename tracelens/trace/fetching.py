@@ -93,7 +93,7 @@ def fetched(paths: Sequence[Path]) -> Iterator[list[Path]]:
 
 
 def addressed(message: str, places: dict[Path, str]) -> str:
-    """Return a message with sources' own addresses in place of those of their local copies."""
+    """Return a message in which sources' own addresses replace those of their local copies."""
     for file, place in places.items():
         message = message.replace(str(file), place)
     return message

@@ -41,7 +41,7 @@ class Source(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class ListedNames:
-    """The listed names of a column, by their hashes, and the name that stands for all others.
+    """The listed names of a column, by their hashes, and the one name for all others.
 
     Two names with the same hash are both listed; of millions, that happens to a handful.
     """

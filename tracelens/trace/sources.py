@@ -23,7 +23,7 @@ SKIPPED = "file_skipped"
 HEAD_BYTES = 1 << 16
 _NAMED = 3
 _GZIP, _UNPACKED_BYTES = b"\x1f\x8b", 4096
-"""The first bytes of gzip, and how many of its bytes suffice to unpack something."""
+"""The first bytes of a gzip file, and the number of bytes that suffice to unpack some content."""
 
 
 def read_captures(paths: Paths, kind: str | None = None) -> list[Capture]:

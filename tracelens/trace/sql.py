@@ -61,9 +61,9 @@ Polars prints one line per file, or one for several.
 def ask(tables: Mapping[str, pl.LazyFrame], sql: str) -> pl.DataFrame:
     """Return the rows that a query in Polars' SQL selects from the tables.
 
-    Raises UsageError for what is no query or cannot be answered, with similar names for an unknown
-    one. Raises it also for a query that would read any other file, as read_csv and read_parquet do:
-    nothing is opened before.
+    Raises UsageError for an invalid query, or for one that cannot be answered; for an unknown name
+    it suggests similar ones. Raises it also for a query that would read any other file, as read_csv
+    and read_parquet do: nothing is opened before.
     """
     statement = sql.strip().rstrip(";").strip()
     first = statement.lstrip("( \n\t").split(None, 1)[0].upper() if statement else "nothing"

@@ -69,8 +69,8 @@ class Trace(Tables):
         """Open a trace directory, or a trace in an object store by its URL.
 
         Its tables are scanned where they are. With `rank`, the trace has that rank only, and
-        nothing is read of the others. Raises SourceError when it is no trace or has no such rank,
-        SchemaError when a newer version wrote it.
+        nothing of the others is read. Raises SourceError if it is no trace or has no such rank,
+        SchemaError if a newer version wrote it.
         """
         if url_of(path) is None:
             return _opened_whole(Path(path), lambda: cls._open(path, rank))
@@ -118,7 +118,7 @@ class Trace(Tables):
         return names[0] if len(names) == 1 else f"{names[0]} and {len(names) - 1} more"
 
     def with_listed_names(self) -> Trace:
-        """Return the trace as analyses of a report read it: the trace itself where names are few.
+        """Return the trace as analyses of a report read it: the trace itself if it has few names.
 
         A table of kernels, ops, ranges or Python functions may have more names than
         TRACELENS_MAX_NAMES. Then `select`, `chunks` and `batches` return the names with the most
@@ -146,7 +146,7 @@ class Trace(Tables):
     def derived(
         self, function: Callable[Concatenate[Trace, _P], _T], *args: _P.args, **more: _P.kwargs
     ) -> _T:
-        """Return `function(self, …)`, computed once: what several analyses need of a trace.
+        """Return `function(self, …)`, computed once, for results that several analyses need.
 
         This is the only cache of derived data. It has one lock for each function and its arguments,
         so that threads never compute the same twice. It is released with the trace. Arguments must

@@ -1,4 +1,4 @@
-"""The answer as the page's first screen: sentence, bars and changes, ready for the template."""
+"""Draw the answer as the page's first screen, ready for the template."""
 
 from dataclasses import dataclass
 from itertools import accumulate
@@ -11,7 +11,7 @@ from tracelens.views.palette import KIND_COLORS, PART_COLORS
 
 @dataclass(frozen=True, slots=True)
 class BarPart:
-    """A part of a drawn bar: begin and width in percent of the longest bar; its colour."""
+    """A part of a drawn bar: begin and width in percent of the longest bar, and its colour."""
 
     label: str
     percent: int
@@ -22,7 +22,7 @@ class BarPart:
 
 @dataclass(frozen=True, slots=True)
 class DrawnBar:
-    """A bar with its label, the text behind it, and its parts."""
+    """A bar with its label, the text at its end, and its parts."""
 
     label: str
     text: str

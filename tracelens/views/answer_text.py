@@ -197,7 +197,7 @@ def _drawn_changes(answer: Answer) -> Iterator[Text]:
 
 
 def after_head(answer: Answer) -> str:
-    """Return the heading of the column that shows what a change gives."""
+    """Return the heading of the column with the effect of each change."""
     return "a step then takes" if any(map(_has_step, answer.changes)) else "saves at most"
 
 

@@ -1,4 +1,4 @@
-"""Views of the timeline and the icicle: their bars, what a click tells of them, and all steps."""
+"""Make views of the timeline and the icicle: bars, details on a click, and all steps."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -14,7 +14,7 @@ from tracelens.schemas.results.replay import STRETCHES
 from tracelens.views.values import quantity
 
 MOST_COLUMNS = 500
-"""Steps in the overview; where there are more, the first."""
+"""Most steps in the overview; further ones are left out."""
 PATH_LANE = "critical path: what the step waited for"
 _INTERNAL = ("rank", "source", "event_id")
 _SHOWN = {name: dtype for name, dtype in (BARS | DETAILS).items() if name not in _INTERNAL}
@@ -35,7 +35,10 @@ class Bars:
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """One picture of a drawing: the words to choose it by, and what page.js draws it from."""
+    """One picture of a drawing, with the words to choose it by.
+
+    page.js draws it from its data.
+    """
 
     rank: str
     step: str
@@ -53,7 +56,7 @@ def icicle_view(rank: int, paths: pl.DataFrame) -> View:
 
 
 def timeline_view(timeline: Timeline, path: pl.DataFrame) -> View:
-    """Draw the bars of a timeline, with the stretches of the critical `path`."""
+    """Draw the bars of a timeline, with the intervals of the critical `path`."""
     length, note = timeline.drawn_step.duration_ns, timeline_note(timeline)
     bars = Bars("timeline", _shown_bars(timeline, path), length, note)
     return View(*_view_names(timeline), bars)
@@ -144,7 +147,7 @@ def _view_names(timeline: Timeline) -> tuple[str, str]:
 
 
 def overviews(report: Report, model: TimeModel, drawn: list[Timeline]) -> dict[str, dict[str, Any]]:
-    """Return all steps of the rank that each view is of, by the words that choose its rank."""
+    """Return all steps of each rank with a view, by the words that choose the rank."""
     steps = model.program_steps.sort("start_ns")
     overviews_by_name = {}
     ranks = {_view_names(view)[0]: view.drawn_step.rank for view in drawn}

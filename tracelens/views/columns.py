@@ -72,8 +72,8 @@ def _informative(section: Section) -> list[str]:
 def informative(frame: pl.DataFrame) -> list[str]:
     """Return the columns that say something.
 
-    Left out are columns without values, the only rank or device, and libraries or causes without
-    time.
+    Columns without values, a single rank or device, and libraries or causes without time are left
+    out.
     """
     if frame.is_empty():
         return frame.columns

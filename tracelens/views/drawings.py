@@ -1,4 +1,4 @@
-"""Drawings of events for the page: a step's timeline, kernel time as an icicle, stacks by frame."""
+"""Draw events for the page: a step's timeline, kernel time as an icicle, stacks by frame."""
 
 from dataclasses import dataclass, field
 from typing import Any

@@ -22,7 +22,7 @@ from tracelens.views.palette import colors_of
 from tracelens.views.values import Shown, printable, shorten_apart, show
 
 BUDGET = 3_500_000
-"""The budget of characters for embedded data; of larger tables, the first rows are embedded."""
+"""Most characters of embedded data; of larger tables, the first rows are embedded."""
 _LEAST = 500_000
 """Characters that tables may have at least, however much drawings take."""
 MOST_ROWS = 100_000
@@ -33,7 +33,7 @@ Packing all of 3 million kernel names took 4.5 GB, to embed a hundredth of them.
 LONGEST = 4_000
 """Most characters of one text; a longer one loses its middle."""
 NAME_WIDTH = 60
-"""Width in characters in which a name is shown."""
+"""Width in characters to which a shown name is shortened."""
 
 _EXACT = 2**53
 _DIGITS = 7
@@ -61,10 +61,10 @@ def clip(text: str) -> str:
 def embed(
     drawings: Iterable[Drawing], tables: Sequence[tuple[Section, Sequence[Shown]]]
 ) -> tuple[list[dict[str, Any]], dict[str, tuple[str, int]]]:
-    """Pack drawings, and each section's columns, which have these heads.
+    """Pack the drawings, and the columns of each section that has these heads.
 
-    Return the drawings as the template takes them, and by a section's name the text with the number
-    of rows in it. All rows are packed where the budget allows, after drawings took what they need.
+    Return the drawings for the template, and, by a section's name, the packed text with its number
+    of rows. Drawings are packed first, then as many rows as the budget allows.
     """
     packed_drawings = [_packed_drawing(drawing) for drawing in drawings]
     used = sum(len(view["data"]) for drawing in packed_drawings for view in drawing["views"])

@@ -1,4 +1,4 @@
-"""The colours of charts, timeline, the answer's bars and the terminal.
+"""Define the colours of charts, timeline, the answer's bars and the terminal.
 
 Work is drawn in cool colours, waiting in warm ones, and everything else in grey. Each colour has a
 contrast of at least 3 to white and to the dark page.
@@ -31,7 +31,7 @@ WAITS = {
     "dependency": "#9c7f4e",
     "unknown": PALE,
 }
-"""Parts of a step that are waiting, by cause; for the unknown cause grey."""
+"""Parts of a step that are waiting, by cause; the unknown cause is grey."""
 PARTS = WORKS | WAITS
 _HOST = {
     "op": "#7d93b0",

@@ -30,7 +30,7 @@ class Lane:
 
 
 def step_lanes(report: Report, answer: Answer) -> list[Lane]:
-    """Draw a step of a program that is not compared; nothing unless two of the bars are known.
+    """Draw a step of a program that is not compared; nothing if fewer than two bars are known.
 
     The profiler slows the host, not the device: without it, the device works as long as recorded.
     """

@@ -27,7 +27,11 @@ SCALES: dict[str, tuple[tuple[float, float, str], ...]] = {
     "FLOP/s": ((0, 1e12, "TFLOP/s"),),
     "frac": ((0, 0.01, "%"),),
 }
-"""Scales of each stored unit by magnitude: least largest value of a column, divisor, symbol."""
+"""Scales of each stored unit.
+
+A scale has the least value for which it is used (the column's largest counts), a divisor and a
+symbol.
+"""
 
 _LABELS = {
     "n_sm": "SMs",
@@ -71,8 +75,8 @@ class Scale:
 class Shown:
     """One column ready to be drawn: `label` and `symbol` of its head, `cells` of printable text.
 
-    There is one cell per row. Numbers with `decimals` are written with that many, over the
-    `divisor`; all else is shown as it is.
+    There is one cell per row. Numbers with `decimals` are divided by `divisor` and written with
+    that many decimals; all else is shown as it is.
     """
 
     name: str

@@ -45,7 +45,7 @@ class LightWindow:
 
     @property
     def is_recording(self) -> bool:
-        """Whether its profiler is on."""
+        """True while the window's profiler is on."""
         return self._window is not None
 
     def plan(self, settling: int, turn: int) -> None:

@@ -1,6 +1,6 @@
-"""A model in one configuration, with its layers, and how to time it.
+"""Prepare a model in one configuration, with its layers, so that it can be timed.
 
-Every method of measuring needs one.
+Every method of measuring uses one.
 """
 
 import copy
@@ -108,7 +108,7 @@ class Subject:
             self.torch.cuda.synchronize()
 
     def layers(self) -> pl.DataFrame:
-        """Return the table `layers`, without rank."""
+        """Return the table `layers` without the rank column."""
         rows = [
             {
                 "module_path": path,
@@ -137,7 +137,7 @@ def is_timed(module: Any) -> bool:
 
 
 def clocked(run: Callable[[], Any], wait: Callable[[], None]) -> int:
-    """Return nanoseconds that `run` takes, from an idle device until it is idle again.
+    """Return the nanoseconds that `run` takes, from an idle device until it is idle again.
 
     `wait` waits for the device.
     """

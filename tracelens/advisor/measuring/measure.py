@@ -39,14 +39,14 @@ def measure(
     The trace has the tables `timings` and `layers` only. `inputs` is a tensor, a tuple of
     arguments, or a dict of keyword arguments. Configurations are interpreted and cpp (eager and
     compiled on the CPU), cuda and triton (eager and compiled on a GPU), and custom: the model as it
-    is passed, for example after apply_plan, timed end to end only. By default all but custom are
-    timed that the machine can run. All but custom run on copies. Gradients are off; the model stays
-    in its mode (eval or train).
+    is passed, for example after apply_plan, timed end to end only. By default all that the machine
+    can run are timed, except custom. All but custom run on copies. Gradients are off; the model
+    stays in its mode (eval or train).
 
     Under torch.compile, e2e times the model compiled as a whole. Methods layer, profiler and
     cuda_event compile every layer as a region of its own. Method subtraction compiles the first n
     layers as one region, for each n, which takes long. Rows of `(compiled region)` have the cost of
-    calling a compiled region. Raises ToolError without torch or where compiling fails, UsageError
+    calling a compiled region. Raises ToolError without torch or if compiling fails, and UsageError
     for a request that cannot be met.
     """
     torch = load_torch("measure")

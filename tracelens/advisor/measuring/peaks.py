@@ -31,9 +31,9 @@ def measure_peaks(
     """Return the peaks of a device, in the form of `read_peaks`.
 
     `missing` says why an element type has none. A rate is the median of 7 rounds of at least 20 ms
-    each. For products the best of the sizes counts. Matrices are square and hold normally
-    distributed numbers, as a GPU multiplies zeros faster. For copies within the device's memory,
-    read and written bytes count. Raises ToolError without torch or without a GPU.
+    each. For products the best of several sizes counts. Matrices are square and hold normally
+    distributed numbers, because a GPU multiplies zeros faster. For copies within the device's
+    memory, read and written bytes count. Raises ToolError without torch or without a GPU.
     """
     torch = load_torch("measure-peaks")
     if device == "cuda" and not torch.cuda.is_available():

@@ -1,6 +1,6 @@
-"""Time a model in several ways.
+"""Time a model in several ways, called variants.
 
-A protocol says how often; each way executes the model some times and returns the times of each
+A protocol says how often a variant executes the model; each variant returns the times of each
 execution.
 """
 
@@ -25,7 +25,7 @@ _QUANTITIES = ("CPU_self", "CUDA_self", "CUDA_total")
 Found = dict[tuple[str | None, str | None], int]
 """Nanoseconds of one execution by layer and quantity.
 
-Layer None is the whole model, quantity None a plain duration.
+The layer None is the whole model, and the quantity None is a plain duration.
 """
 Execute = Callable[[Subject, bool, int], Iterator[Found]]
 

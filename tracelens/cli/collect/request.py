@@ -134,9 +134,9 @@ def read_or_run(
 ) -> None:
     """Collect the FILES, or run the COMMAND under the collector, and write the trace.
 
-    `of_a_command` are the parameters that make no sense with FILES; `options` returns the
-    collector's own options of a run for a target. Raises UsageError where FILES and a COMMAND were
-    both given, or neither.
+    `of_a_command` are the parameters that make no sense with FILES. `options` returns, for a
+    target, the options of the collector's run. Raises UsageError if FILES and a COMMAND were both
+    given, or neither.
     """
     collector, command = COLLECTORS[str(context.info_name)], context.obj or []
     name = collector.kind
@@ -212,8 +212,8 @@ def capture_program(
 def free_name(target: Path, *, force: bool, beside: str = ".tracelens") -> Path:
     """Return the target, or the first of `train-2.tracelens`, … that does not exist.
 
-    A name other than the target's is printed. `beside` is the ending of another file that is
-    written under the same name.
+    If another name than the target's is used, it is printed. `beside` is the ending of another file
+    that is written under the same name.
     """
 
     def is_taken(name: Path) -> bool:
@@ -228,9 +228,9 @@ def free_name(target: Path, *, force: bool, beside: str = ".tracelens") -> Path:
 
 
 def refuse_options(context: typer.Context, names: Sequence[str], where: str) -> None:
-    """Raise UsageError when one of these parameters was given.
+    """Raise UsageError if one of these parameters was given.
 
-    `where` says where alone they belong.
+    `where` names the only case in which they are allowed.
     """
     for name in names:
         source = context.get_parameter_source(name)

@@ -129,7 +129,10 @@ _LAUNCH_NS = 4_350
 _BARE_LAUNCH_NS = _LAUNCH_NS - 2_500
 """The median time of such a launch without the profiler."""
 _LONG_LAUNCH_NS, _FEW_LAUNCHES = 50_000, 10
-"""Longer launches wait for room in a queue; fewer launches do not show the host's speed."""
+"""Longest launch that does not wait for room in a queue, and a count of launches.
+
+Fewer launches than that count do not show the speed of the host.
+"""
 _LEAST_SLOWNESS, _MOST_SLOWNESS = 0.25, 4.0
 _GRAPH_KERNEL_NS = 156
 """The device time that recording adds to each kernel of a replayed CUDA graph.

@@ -21,7 +21,7 @@ from tracelens.views.formats.format import Format, Screen
 from tracelens.views.values import Shown, printable, shorten, show
 
 _NARROWEST, _NARROWEST_FIRST = 16, 36
-"""Least widths of text columns, and of the first one, which names the row.
+"""Least widths of text columns, and of the first column, which names the row.
 
 Columns that would be narrower are dropped.
 """
