@@ -60,6 +60,8 @@ def charged(trace: Trace) -> dict[str | None, float]:
         ("<frozen importlib._bootstrap>(1): _find_and_load", RUNTIME),
         ("<built-in method sleep>", RUNTIME),
         ("<string>(2): __init__", RUNTIME),
+        ("cvbdspxh75dv7kdqlwtq43ni5dtu3tblgii2q3xlnzyztowj556q.py(864): call", RUNTIME),
+        ("c.py(864): call", PROGRAM),
         ("torch/nn/modules/module.py(1): _call_impl", RUNTIME),
         ("/opt/venv/lib/python3.11/site-packages/torch/nn/functional.py(1): f", RUNTIME),
     ],
