@@ -17,8 +17,8 @@ OWN_HOOKS = r"(?:^|/)collectors/torch/live/\w+\.py\("
 _STDLIB = "|".join(sorted({*sys.stdlib_module_names, "distutils", "imp", "asyncore"} - {"test"}))
 _INSTALLED = r"(?:^|/)(?:dist|site)-packages/"
 _STDLIB_FOLDERS = r"(?:^|/)lib(?:32|64)?/python\d[\d.]*t?/|(?i)/python[\d.]+/lib/|/python\d+\.zip/"
-# Where a trace names no folders, its name alone tells a file that Inductor wrote: a hash of 51 digits
-# in base 32 after a "c" (code_hash in torch/_inductor/codecache.py).
+# Where a trace names no folders, a file that Inductor wrote is told by its name: a "c" and a hash
+# of 51 digits in base 32 (code_hash in torch/_inductor/codecache.py).
 _OF_INDUCTOR = r"(?:^|/)c[a-z2-7]{51}\.py\("
 _RUNTIME = (
     rf"^(?:{_STDLIB})(?:\.py\(|/)|{_STDLIB_FOLDERS}|(?:^|/)(?:torch|functorch|torchgen)/"
