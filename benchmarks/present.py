@@ -13,7 +13,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-import vl_convert
+import altair as alt
 
 from benchmarks import suite_shapes, suite_sizes, suites
 from benchmarks.results import Results, Row
@@ -105,7 +105,7 @@ def replace_section(text: str, section: str) -> str | None:
     return f"{text[: begin + len(BEGIN)]}\n\n{section}\n\n{text[end:]}"
 
 
-def chart(results: Results) -> dict[str, Any]:
+def chart(results: Results) -> alt.HConcatChart:
     """Time and memory of each contender over the size of the trace, both axes logarithmic."""
     rows = [
         row for row in results.rows if row.group == "collect torch" and row.input.endswith("plain")
@@ -120,32 +120,23 @@ def chart(results: Results) -> dict[str, Any]:
         for row in rows
         if not row.contender.startswith((f"{suites.HTA},", f"{suites.COLLECT},"))
     ]
-    size = {
-        "field": "size",
-        "type": "quantitative",
-        "title": "size of the trace (MB)",
-        "scale": {"type": "log", "nice": False},
-    }
-    color = {"field": "contender", "type": "nominal", "title": None, "sort": None}
+    base = (
+        alt.Chart(alt.InlineData(values=values))
+        .mark_line(point=True)
+        .encode(
+            x=alt.X(
+                "size:Q", title="size of the trace (MB)", scale=alt.Scale(type="log", nice=False)
+            ),
+            color=alt.Color("contender:N", title=None, sort=None),
+        )
+    )
     panels = [
-        {
-            "mark": {"type": "line", "point": True},
-            "encoding": {
-                "x": size,
-                "y": {
-                    "field": field,
-                    "type": "quantitative",
-                    "title": title,
-                    "scale": {"type": "log"},
-                },
-                "color": color,
-            },
-            "width": 320,
-            "height": 260,
-        }
+        base.encode(y=alt.Y(f"{field}:Q", title=title, scale=alt.Scale(type="log"))).properties(
+            width=320, height=260
+        )
         for field, title in (("time", "time (s)"), ("memory", "peak memory (MB)"))
     ]
-    return {"data": {"values": values}, "hconcat": panels}
+    return alt.hconcat(*panels)
 
 
 def _targets(results: Results) -> str:
@@ -254,8 +245,7 @@ def main() -> None:
     if any(
         row.group == "collect torch" for row in results.rows
     ):  # the chart's; an empty one cannot be drawn
-        image = vl_convert.vegalite_to_png(chart(results), scale=2)
-        (given.folder / "benchmark.png").write_bytes(image)
+        chart(results).save(given.folder / "benchmark.png", scale_factor=2)
     if given.readme:
         text = replace_section(README.read_text(), performance(results))
         if text is None:

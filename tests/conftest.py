@@ -37,8 +37,8 @@ settings.load_profile("tracelens")
 # What is refused shall not depend on this machine's memory.
 limits.SHARE_OF_MEMORY = 1 << 40
 
-# What HTA brings along has jsonschema build 38 grammars on import: a second of every process, for
-# checks of addresses that no test asks for.
+# What HTA brings along has jsonschema, and with it altair, build 38 grammars on import: a second of
+# every process, for checks of addresses that no chart has.
 sys.modules.setdefault("rfc3987_syntax", None)  # type: ignore[arg-type]
 
 # As wide as a pipe without a terminal, which what is printed is compared with; pytest-xdist names

@@ -143,7 +143,7 @@ def test_page_and_readme_show_what_was_found() -> None:
     section = performance(found)
     assert "| HTA TraceAnalysis | 24 s | 100 MB | 12.00 |" in section
     assert "ijson" not in section
-    assert len(chart(found)["hconcat"]) == 2
+    assert len(chart(found).to_dict()["hconcat"]) == 2
 
 
 def test_without_a_gpu_the_sampler_is_judged_by_captures(tmp_path: Path) -> None:

@@ -219,7 +219,8 @@ def test_resnet50() -> None:
     assert sum(row[3] for row in alive(found)) == 505_676_800
     (section,) = build_report(torch_trace("resnet50_eager"), names=["memory_timeline"]).sections
     (drawing,) = draw(section)
-    points = drawing.chart["data"]["values"]
+    spec = drawing.chart.to_dict()
+    points = spec["datasets"][spec["data"]["name"]]
     assert len(points) == 2 * 924
     assert (
         max(point["value"] for point in points if point["part"] == "allocated") == 0.5056768

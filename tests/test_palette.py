@@ -1,6 +1,7 @@
 """Colours: work is cool, waiting is warm, and each can be seen on a light and on a dark page."""
 
 import colorsys
+from typing import Any
 
 import pytest
 
@@ -75,4 +76,5 @@ def test_a_role_has_one_colour_in_lists_of_calls_and_in_charts() -> None:
     rules = colour_rules()
     for role, color in role_colors(roles).items():
         assert f".stack .{role} {{ border-color: {color}; }}" in rules
-    assert _color("role", roles)["scale"]["range"] == [*role_colors(roles).values()]
+    encoding: Any = _color("role", roles).to_dict()
+    assert encoding["scale"]["range"] == [*role_colors(roles).values()]

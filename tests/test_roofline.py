@@ -375,8 +375,10 @@ def test_a_file_without_peaks_is_refused_in_one_line(
 def test_the_chart_has_a_roof_for_each_precision() -> None:
     (section,) = build_report(collected(PRODUCTS), names=["roofline"]).sections
     (drawing,) = draw(section)
-    spec = drawing.chart
-    points, lines = (layer.get("data", spec["data"])["values"] for layer in spec["layer"])
+    spec = drawing.chart.to_dict()
+    points, lines = (
+        spec["datasets"][layer.get("data", spec["data"])["name"]] for layer in spec["layer"]
+    )
     products = ops(section.frame).filter(pl.col("flops") > 0)
     assert len(points) == products["precision"].count()
     tops = {line["precision"]: line["y"] for line in lines}  # of each the last, right of the ridge

@@ -228,5 +228,5 @@ def test_the_sample_shows_the_thesis_validation() -> None:
     assert set(section.frame["n_executions"]) == {20}
     assert any("the profiler alone" in note for note in section.notes)
     (chart,) = draw(section)
-    drawn = str(chart.chart)
+    drawn = str(chart.chart.to_dict())
     assert all(f"'{variant}'" in drawn for variant in ("pure", "sync", "timed", "timed-sync"))

@@ -225,8 +225,8 @@ def _heading(text: str) -> str:
 
 def rows_of(drawing: Any) -> list[dict[str, Any]]:
     """The data that a chart carries."""
-    spec = json.loads(json.dumps(drawing.chart, allow_nan=False))
-    values: list[dict[str, Any]] = spec["data"]["values"]
+    spec = json.loads(json.dumps(drawing.chart.to_dict(), allow_nan=False))
+    values: list[dict[str, Any]] = spec["datasets"][spec["data"]["name"]]
     return values
 
 
@@ -237,7 +237,7 @@ def test_kernels_are_drawn_by_time_in_milliseconds() -> None:
         (0.007, "conv"),
     ]
     assert rows_of(drawing)[1]["label"] == SCRIPT
-    assert drawing.chart["encoding"]["x"]["title"] == "duration total (ms)"
+    assert drawing.chart.to_dict()["encoding"]["x"]["title"] == "duration total (ms)"
 
 
 def test_a_step_is_drawn_as_what_fills_its_window() -> None:
@@ -294,7 +294,7 @@ def test_speedups_are_drawn_as_a_density_of_logarithms() -> None:
     assert [(row["group"], row["log2"]) for row in rows_of(drawing)] == [
         ("kernels", x) for x in (-1.0, 0.0, 2.0)
     ]
-    curve, line = drawing.chart["layer"]
+    curve, line = drawing.chart.to_dict()["layer"]
     assert curve["transform"][0] == {
         "density": "log2",
         "groupby": ["group"],

@@ -1,11 +1,13 @@
-"""Draw the charts of a section, as specifications of Vega-Lite."""
+"""Draw the charts of a section, as Altair specifications."""
 
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import Any
 
+import altair as alt
 import polars as pl
+from altair.utils.schemapi import debug_mode
 
 from tracelens.analyses.analysis import TOP, Bars, Chart, Density, Lines, Points, SplitBars
 from tracelens.report import Section
@@ -24,11 +26,6 @@ from tracelens.views.values import (
 _LABEL_WIDTH, _LEAST_NAME = 60, 24
 _MOST_POINTS = 500
 _BAR, _THIN_BAR = 20, 12
-_NUMBERS = {"format": ",.4~f", "tickCount": 8, "gridOpacity": 0.5}
-_LOG_AROUND_1 = {"type": "log", "nice": False}
-_QUANTITATIVE, _NOMINAL = "quantitative", "nominal"
-
-Spec: TypeAlias = dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,12 +33,15 @@ class Drawing:
     """A chart and its title."""
 
     title: str
-    chart: Spec
+    chart: alt.Chart | alt.LayerChart
 
 
 def draw(section: Section) -> list[Drawing]:
     """Return the section's charts; none that would be empty."""
-    drawings = [_drawn(asked, section.analysis.result) for asked in section.charts]
+    with debug_mode(
+        arg=False
+    ):  # which checks each part of each chart against Vega-Lite's schema, for half a second
+        drawings = [_drawn(asked, section.analysis.result) for asked in section.charts]
     return [drawing for drawing in drawings if drawing is not None]
 
 
@@ -70,17 +70,23 @@ def _bars(asked: Bars, result: Table) -> Drawing | None:
     value = pl.Series("value", [_scaled(v, scale) for v in frame[measure]], pl.Float64)
     label = pl.Series("label", labels(frame, asked.names), pl.String)
     rows = frame.select(value, label, *([color] if color else [])).to_dicts()
-    encoding: Spec = {
-        "x": _number("value", axis, **({"scale": _LOG_AROUND_1} if is_ratio else {})),
+    x = alt.X(
+        "value:Q",
+        title=axis,
+        scale=alt.Scale(type="log", nice=False) if is_ratio else alt.Scale(),
+        axis=_NUMBERS,
+    )
+    encoding: dict[str, Any] = {
+        "x": x,
         "y": _row_axis(),
         "tooltip": _tooltips(axis, *([color] if color else [])),
     }
     if is_ratio:
-        encoding["x2"] = {"datum": 1}
+        encoding["x2"] = alt.X2Datum(1)
     if color is not None:
         encoding["color"] = _color(color, frame[color].unique(maintain_order=True).to_list())
-    layer = {"mark": {"type": "bar", "color": COOL[0]}, "encoding": encoding}
-    return _drawing(_title(asked.title, n_rows), rows, frame.height * _BAR, layer)
+    chart = _base(rows, frame.height * _BAR).mark_bar(color=COOL[0]).encode(**encoding)
+    return Drawing(_title(asked.title, n_rows), chart)
 
 
 def _split_bars(asked: SplitBars, result: Table) -> Drawing | None:
@@ -107,19 +113,18 @@ def _split_bars(asked: SplitBars, result: Table) -> Drawing | None:
         for label, row in zip(labels(wide, names), wide.iter_rows(named=True), strict=True)
         for i, (column, word) in enumerate(parts.items())
     ]
-    encoding: Spec = {
-        "x": _number("value", axis, stack="zero" if stacked else None),
+    encoding: dict[str, Any] = {
+        "x": alt.X("value:Q", title=axis, stack="zero" if stacked else None, axis=_NUMBERS),
         "y": _row_axis(),
         "color": _color("part", words),
         "tooltip": _tooltips(axis, "part"),
     }
     if stacked:
-        encoding["order"] = {"field": "order", "type": _QUANTITATIVE}
+        encoding["order"] = alt.Order("order:Q")
     else:
-        encoding["yOffset"] = {"field": "part", "type": _NOMINAL, "sort": words}
+        encoding["yOffset"] = alt.YOffset("part:N", sort=words)
     height = wide.height * (_BAR if stacked else _THIN_BAR * len(words) + 4)
-    layer = {"mark": {"type": "bar"}, "encoding": encoding}
-    return _drawing(_title(asked.title, n_rows), rows, height, layer)
+    return Drawing(_title(asked.title, n_rows), _base(rows, height).mark_bar().encode(**encoding))
 
 
 def _points(asked: Points, result: Table) -> Drawing | None:
@@ -143,35 +148,37 @@ def _points(asked: Points, result: Table) -> Drawing | None:
         }
         for label, row in zip(labels(frame, asked.names), frame.iter_rows(named=True), strict=True)
     ]
+    values = [
+        alt.Tooltip(f"{field}:Q", title=axis, format=",.4~g") for field, (axis, _) in on.items()
+    ]
     place = {
-        "x": _number("x", on["x"][0], scale={"type": "log"}),
-        "y": _number("y", on["y"][0], scale={"type": "log" if asked.roofs else "linear"}),
+        "x": alt.X("x:Q", title=on["x"][0], scale=alt.Scale(type="log"), axis=_NUMBERS),
+        "y": alt.Y(
+            "y:Q",
+            title=on["y"][0],
+            scale=alt.Scale(type="log" if asked.roofs else "linear"),
+            axis=_NUMBERS,
+        ),
         "color": _color(color, frame[color].unique(maintain_order=True).to_list()),
     }
-    circles = {
-        "mark": {"type": "circle", "opacity": 0.75},
-        "encoding": {
+    layers = [
+        alt.Chart()
+        .mark_circle(opacity=0.75)
+        .encode(
             **place,
-            "size": {
-                "field": "size",
-                "type": _QUANTITATIVE,
-                "legend": None,
-                "scale": {"range": [30, 900]},
-            },
-            "tooltip": [
-                _word("label", "name"),
-                *(_told(field, axis, ",.4~g") for field, (axis, _) in on.items()),
-            ],
-        },
-    }
+            size=alt.Size("size:Q", legend=None, scale=alt.Scale(range=[30, 900])),
+            tooltip=[alt.Tooltip("label:N", title="name"), *values],
+        )
+    ]
     roofs = _roofs(asked, rows, on["y"][1])
-    lines = {
-        "data": {"values": roofs},
-        "mark": {"type": "line", "strokeDash": [4, 4]},
-        "encoding": place,
-    }
-    layers = {"layer": [circles, lines] if roofs else [circles]}
-    return _drawing(asked.title, rows, 280, layers)
+    if roofs:
+        layers.append(
+            alt.Chart(alt.InlineData(values=roofs)).mark_line(strokeDash=[4, 4]).encode(**place)
+        )
+    chart = alt.LayerChart(data=alt.InlineData(values=rows), layer=layers)
+    return Drawing(
+        asked.title, chart.properties(width="container", height=280, background="transparent")
+    )
 
 
 def _roofs(asked: Points, rows: list[dict[str, Any]], scale: Scale) -> list[dict[str, Any]]:
@@ -200,20 +207,23 @@ def _lines(asked: Lines, result: Table) -> Drawing | None:
         for column, word in parts.items()
         for row in asked.frame.drop_nulls(column).select(asked.x, column).iter_rows(named=True)
     ]
-    layer = {
-        "mark": {"type": "line", "interpolate": "step-after"},
-        "encoding": {
-            "x": _number("x", across),
-            "y": _number("value", up),
-            "color": _color("part", list(parts.values())),
-            "tooltip": [
-                _word("part"),
-                _told("x", across, ",.4~f"),
-                _told("value", up, ",.4~f"),
+    chart = (
+        _base(rows, 220)
+        .mark_line(interpolate="step-after")
+        .encode(
+            x=alt.X("x:Q", title=across, axis=_NUMBERS),
+            y=alt.Y("value:Q", title=up, axis=_NUMBERS),
+            color=_color("part", list(parts.values())),
+            tooltip=[
+                alt.Tooltip("part:N"),
+                *(
+                    alt.Tooltip(f"{axis}:Q", title=name, format=",.4~f")
+                    for axis, name in (("x", across), ("value", up))
+                ),
             ],
-        },
-    }
-    return _drawing(asked.title, rows, 220, layer)
+        )
+    )
+    return Drawing(asked.title, chart)
 
 
 def _density(asked: Density, result: Table) -> Drawing | None:
@@ -237,27 +247,28 @@ def _density(asked: Density, result: Table) -> Drawing | None:
     margin = max((highest - lowest) / 4, 0.1)
     words = list(dict.fromkeys(row["group"] for row in rows))
     axis, _ = _axis(result, asked.frame, [measure])
-    density = {
-        "density": "log2",
-        "groupby": ["group"],
-        "as": ["log2", "density"],
-        "extent": [min(lowest, 0) - margin, max(highest, 0) + margin],
-    }
-    curves = {
-        "transform": [density, {"calculate": "pow(2, datum.log2)", "as": "ratio"}],
-        "mark": {"type": "area", "opacity": 0.45, "line": True},
-        "encoding": {
-            "x": _number("ratio", axis, scale=_LOG_AROUND_1),
-            "y": _number("density", "density", stack=None),
-            "color": _color("group", words),
-            "tooltip": [_word("group"), _told("ratio", axis, ",.3~g")],
-        },
-    }
-    even = {
-        "mark": {"type": "rule", "strokeDash": [4, 4], "color": GREY},
-        "encoding": {"x": {"datum": 1}},
-    }
-    return _drawing(asked.title, rows, 220, {"layer": [curves, even]})
+    curves = (
+        alt.Chart()
+        .transform_density(
+            "log2",
+            groupby=["group"],
+            as_=["log2", "density"],
+            extent=[min(lowest, 0) - margin, max(highest, 0) + margin],
+        )
+        .transform_calculate(ratio="pow(2, datum.log2)")
+        .mark_area(opacity=0.45, line=True)
+        .encode(
+            x=alt.X("ratio:Q", title=axis, scale=alt.Scale(type="log", nice=False), axis=_NUMBERS),
+            y=alt.Y("density:Q", title="density", stack=None, axis=_NUMBERS),
+            color=_color("group", words),
+            tooltip=[alt.Tooltip("group:N"), alt.Tooltip("ratio:Q", title=axis, format=",.3~g")],
+        )
+    )
+    even = alt.Chart().mark_rule(strokeDash=[4, 4], color=GREY).encode(x=alt.XDatum(1))
+    chart = alt.LayerChart(data=alt.InlineData(values=rows), layer=[curves, even])
+    return Drawing(
+        asked.title, chart.properties(width="container", height=220, background="transparent")
+    )
 
 
 def labels(frame: pl.DataFrame, names: Sequence[str | pl.Expr]) -> list[str]:
@@ -310,57 +321,40 @@ def _scaled(value: float | None, scale: Scale) -> float | None:
     return shown if shown is not None and abs(shown) < float("inf") else None
 
 
-def _drawing(title: str, rows: list[dict[str, Any]], height: int, marks: Spec) -> Drawing:
-    """Return a chart of these rows; `marks` is one mark with its encoding, or layers of them."""
-    chart = {
-        "description": title,
-        "data": {"values": rows},
-        "width": "container",
-        "height": height,
-        "background": "transparent",
-        **marks,
-    }
-    return Drawing(title, chart)
+_NUMBERS = alt.Axis(format=",.4~f", tickCount=8, gridOpacity=0.5)
 
 
-def _number(field: str, title: str, **more: Any) -> Spec:
-    """Encode a number on an axis."""
-    return {"field": field, "type": _QUANTITATIVE, "title": title, "axis": _NUMBERS, **more}
+def _base(rows: list[dict[str, Any]], height: int) -> alt.Chart:
+    data = alt.InlineData(values=rows)
+    return alt.Chart(data).properties(width="container", height=height, background="transparent")
 
 
-def _row_axis() -> Spec:
-    axis = {"labelLimit": 420, "labelFontSize": 11, "ticks": False, "domain": False}
-    return {"field": "label", "type": _NOMINAL, "title": None, "sort": None, "axis": axis}
+def _row_axis() -> alt.Y:
+    return alt.Y(
+        "label:N",
+        title=None,
+        sort=None,
+        axis=alt.Axis(labelLimit=420, labelFontSize=11, ticks=False, domain=False),
+    )
 
 
-def _color(name: str, words: Sequence[str]) -> Spec:
-    colors = (role_colors if name == "role" else colors_of)([*words])
-    legend = {
-        "orient": "top",
-        "columns": 8,
-        "symbolLimit": 40,
-        "labelLimit": 400,
-        "symbolType": "square",
-    }
-    return {
-        "field": name,
-        "type": _NOMINAL,
-        "title": None,
-        "scale": {"domain": [*words], "range": [*colors.values()]},
-        "legend": legend,
-    }
+def _color(name: str, words: Sequence[str]) -> alt.Color:
+    return alt.Color(
+        f"{name}:N",
+        title=None,
+        scale=alt.Scale(
+            domain=words,
+            range=[*(role_colors if name == "role" else colors_of)([*words]).values()],
+        ),
+        legend=alt.Legend(
+            orient="top", columns=8, symbolLimit=40, labelLimit=400, symbolType="square"
+        ),
+    )
 
 
-def _word(field: str, title: str | None = None) -> Spec:
-    """Show a text in the tooltip."""
-    return {"field": field, "type": _NOMINAL, **({"title": title} if title else {})}
-
-
-def _told(field: str, title: str, number_format: str) -> Spec:
-    """Show a number in the tooltip."""
-    return {"field": field, "type": _QUANTITATIVE, "title": title, "format": number_format}
-
-
-def _tooltips(axis: str, *names: str) -> list[Spec]:
-    words = [_word("label", "name"), *(_word(name, name) for name in names)]
-    return [*words, _told("value", axis or "value", ",.4~g")]
+def _tooltips(axis: str, *names: str) -> list[alt.Tooltip]:
+    words = [
+        alt.Tooltip(f"{name}:N", title="name" if name == "label" else name)
+        for name in ("label", *names)
+    ]
+    return [*words, alt.Tooltip("value:Q", title=axis or "value", format=",.4~g")]

@@ -33,7 +33,7 @@ function fitted(spec, width) {
   if (width >= 600) return spec;
   if (spec.encoding?.color?.legend) spec.encoding.color.legend.columns = 2;
   if (spec.encoding?.y?.field !== "label") return spec;
-  const n = new Set(spec.data.values.map((row) => row.label)).size, step = 1.4 * spec.height / n + 17;
+  const n = new Set(spec.datasets[spec.data.name].map((row) => row.label)).size, step = 1.4 * spec.height / n + 17;
   spec.height = step * n;
   spec.encoding.y.scale = {paddingInner: 17 / step, paddingOuter: 17 / step};
   Object.assign(spec.encoding.y.axis, {

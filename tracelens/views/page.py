@@ -192,7 +192,10 @@ def _parts(
             "section": one,
             "notes": [note for note in one.notes if first[note] == one.analysis.name],
             "cards": list_cards(one, processes) if one.analysis.name in _IN_CARDS else [],
-            "charts": [(made.title, made.chart) for made in draw(one)],
+            "charts": [
+                (made.title, made.chart.properties(description=made.title).to_dict(validate=False))
+                for made in draw(one)
+            ],
             "table": tables.get(one.analysis.name),
         }
         for one in sections

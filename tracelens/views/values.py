@@ -171,9 +171,8 @@ def largest_of(values: pl.Series) -> float:
     """Return the largest finite magnitude of the column, 0 where there is none."""
     if not values.dtype.is_numeric():
         return 0.0
-    finite = values.filter(values.is_finite()) if values.dtype.is_float() else values
-    ends: list[Any] = [end for end in (finite.min(), finite.max()) if end is not None]
-    return float(max(map(abs, ends), default=0.0))
+    numbers = values.drop_nulls().cast(pl.Float64).abs()
+    return float(numbers.filter(numbers.is_finite()).max() or 0.0)  # type: ignore[arg-type]
 
 
 def number(value: float | None, decimals: int = 3) -> str:
