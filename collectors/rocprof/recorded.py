@@ -51,7 +51,10 @@ class Agent(msgspec.Struct):
 
 @dataclass(frozen=True, slots=True)
 class Recorded:
-    """The records of a process, with columns as above, and its GPUs by ordinal."""
+    """The records of a process, and its GPUs by ordinal.
+
+    Columns are KERNELS, COPIES and REGIONS.
+    """
 
     kernels: pl.DataFrame
     copies: pl.DataFrame

@@ -45,7 +45,7 @@ _SLOWED = 1.05
 _SHORTER = 0.8
 """Recorded steps that take at most this share of others lack something that the others do."""
 COMPILE_PROVENANCE, GRAPH = "compile_provenance", "graph"
-"""Modules of `live` that record beside the profiler where they are asked for."""
+"""Modules of `live` that record in addition to the profiler, if requested."""
 _OPENING = (
     "no step was found, the program ended before the steps asked for, or they could not be written:"
     " the ops from torch's import to the end of the first step (half a minute at most) were kept,"

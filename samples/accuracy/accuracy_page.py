@@ -186,7 +186,7 @@ def captures_of(group: str) -> list[Path]:
 
 
 def groups() -> list[str]:
-    """Return the folders of samples that contain such captures, without the planted programs."""
+    """Return the folders of samples with captures of device work, without the planted programs."""
     folders = (folder.name for folder in SAMPLES.iterdir() if folder.is_dir())
     return sorted(name for name in folders if name != "planted" and captures_of(name))
 

@@ -1,9 +1,9 @@
-"""Judge what take.py took: a row of JSON for each prediction, beside what was measured.
+"""Judge the captures of take.py: one JSON row per prediction, beside the measured value.
 
-    python -m samples.blind.judge FOLDER ROWS.jsonl
+python -m samples.blind.judge FOLDER ROWS.jsonl
 
-FOLDER has pairs.json, live/ and traces/, and nodes.sqlite of nsys where that was recorded. Times
-are in milliseconds. README.md has the rules.
+FOLDER has pairs.json, live/ and traces/, and nodes.sqlite if nsys recorded. Times are in
+milliseconds. README.md has the rules.
 """
 
 from __future__ import annotations
@@ -27,13 +27,13 @@ from tracelens.errors import TracelensError
 from tracelens.trace.combine import combine
 
 SAME_SPEED = 0.1
-"""Hosts have the same speed where Python counts as fast within this share."""
+"""Two hosts have the same speed if their counting times differ by at most this share."""
 _N_OPTIMIZER_STEPS = {"policy_train": 6}
 """Steps that a capture finds in one step of a program, where these are several."""
 
 
 def judged(folder: Path) -> Iterator[dict[str, Any]]:
-    """Yield a row for each capture and each change."""
+    """Yield one row per capture and one per change."""
     pairs = json.loads((folder / "pairs.json").read_text())
     for row in pairs["live"]:
         yield _live(folder, row)

@@ -1,4 +1,4 @@
-"""Programs of the second judgement, by the rules in README.md; entered as in programs.py."""
+"""Define the programs of the second judgement, by the rules in README.md; see programs.py."""
 
 # ruff: noqa: D102 - the forward of a layer
 
@@ -31,14 +31,14 @@ PROGRAMS.clear()
 def optimizer_of(
     option: str, net: nn.Module, kind: type[torch.optim.Optimizer], **settings: object
 ) -> torch.optim.Optimizer:
-    """The optimizer of a network, fused where that is the option."""
+    """Return the optimizer of a network, fused if that is the option."""
     if option == "fused_optimizer" and ON_GPU:
         settings = {**settings, "foreach": None, "fused": True}
     return kind(net.parameters(), **settings)  # type: ignore[call-arg]
 
 
 def replayed(option: str, net: nn.Module, *inputs: torch.Tensor) -> Steps:
-    """The network without gradients: as it is, or as a CUDA graph where that is the option."""
+    """Run the network without gradients, replayed as a CUDA graph if that is the option."""
     if option != "cuda_graph" or not ON_GPU:
         return infer(option, net, *inputs)
     graph, side = torch.cuda.CUDAGraph(), torch.cuda.Stream()
@@ -57,7 +57,7 @@ def replayed(option: str, net: nn.Module, *inputs: torch.Tensor) -> Steps:
 
 
 def double(inside: int, outside: int) -> nn.Sequential:
-    """Two convolutions with batch norm."""
+    """Stack two convolutions with batch norm."""
     return nn.Sequential(
         nn.Conv2d(inside, outside, 3, padding=1, bias=False),
         nn.BatchNorm2d(outside),
@@ -95,7 +95,10 @@ class Segmenting(nn.Module):
 @program("unet_train_wide", "channels_last", size=(16, 64, 128), mixes=True)
 @program("unet_train_float", "channels_last", size=(8, 32, 128), mixes=False)
 def unet_train(option: str, size: tuple[int, ...], *, mixes: bool) -> Steps:
-    """A U-Net, Adam parameter by parameter; the wide one by lists and in mixed precision."""
+    """Train a U-Net with Adam, parameter by parameter.
+
+    The wide U-Net uses the multi-tensor optimizer and mixed precision.
+    """
     batch, width, side = size
     net = Segmenting(width).to(DEVICE)
     x = torch.randn(max(batch // SMALL, 2), 3, side // min(SMALL, 4), side, device=DEVICE)
@@ -132,7 +135,7 @@ class Mixing(nn.Module):
 
 @program("mixer_train", "fused_optimizer", "no_sync", size=(8, 32, 49, 192))
 def mixer_train(option: str, size: tuple[int, ...]) -> Steps:
-    """MLP-Mixer, AdamW as torch chooses; the loss is read in every step."""
+    """Train MLP-Mixer with torch's default AdamW; the loss is read in every step."""
     depth, batch, tokens, width = size
     net = nn.Sequential(*(Mixing(tokens, width) for _ in range(depth))).to(DEVICE)
     x = torch.randn(max(batch // SMALL, 1), tokens, width, device=DEVICE)
@@ -150,7 +153,7 @@ def mixer_train(option: str, size: tuple[int, ...]) -> Steps:
 
 
 class Coding(nn.Module):
-    """A variational autoencoder of layers."""
+    """A variational autoencoder of linear layers."""
 
     def __init__(self, n: int, inner: int, code: int) -> None:
         super().__init__()
@@ -172,7 +175,10 @@ class Coding(nn.Module):
 
 @program("vae_train", "fused_optimizer", "no_sync", size=(128, 784, 400, 20))
 def vae_train(option: str, size: tuple[int, ...]) -> Steps:
-    """A small autoencoder, Adam parameter by parameter; both losses are read in every step."""
+    """Train a small autoencoder with Adam, parameter by parameter.
+
+    Both losses are read in every step.
+    """
     batch, n, inner, code = size
     net = Coding(n, inner, code).to(DEVICE)
     x = torch.rand(batch, n, device=DEVICE)
@@ -192,7 +198,10 @@ def vae_train(option: str, size: tuple[int, ...]) -> Steps:
 
 @program("contrast_train", "fused_optimizer", size=(256, 512, 6))
 def contrast_train(option: str, size: tuple[int, ...]) -> Steps:
-    """Two towers that are told apart by all pairs of a batch; SGD by lists, clipped gradients."""
+    """Train two towers with a contrastive loss over all pairs of a batch.
+
+    SGD is the multi-tensor one, and gradients are clipped.
+    """
     batch, width, depth = size
 
     def tower() -> nn.Sequential:
@@ -239,7 +248,7 @@ class Hearing(nn.Module):
 
 @program("speech_train", "no_sync", "fused_optimizer", size=(16, 400, 256))
 def speech_train(option: str, size: tuple[int, ...]) -> Steps:
-    """A recognizer of speech; AdamW parameter by parameter; what share is right is read."""
+    """Train a speech recognizer with AdamW, parameter by parameter; its accuracy is read."""
     batch, length, width = size
     net = Hearing(width // min(SMALL, 4)).to(DEVICE)
     x = torch.randn(max(batch // SMALL, 1), 80, length // min(SMALL, 4), device=DEVICE)
@@ -276,7 +285,7 @@ class Gated(nn.Module):
 
 @program("wave_infer", "cuda_graph", size=(2, 64, 2400))
 def wave_infer(option: str, size: tuple[int, ...]) -> Steps:
-    """Dilated convolutions of sound."""
+    """Run dilated convolutions over sound."""
     batch, width, length = size
     layers = [Gated(width, 2**i) for _ in range(2) for i in range(9)]
     net = nn.Sequential(*layers).to(DEVICE).eval()
@@ -308,7 +317,7 @@ class Fire(nn.Module):
 @program("squeeze_infer", "channels_last", "cuda_graph", batch=4, side=96, dtype=torch.float32)
 @program("squeeze_infer_wide", "channels_last", batch=64, side=160, dtype=torch.float16)
 def squeeze_infer(option: str, batch: int, side: int, dtype: torch.dtype) -> Steps:
-    """SqueezeNet with gates."""
+    """Run SqueezeNet with gates."""
     net = nn.Sequential(
         nn.Conv2d(3, 64, 3, stride=2),
         nn.ReLU(),
@@ -330,7 +339,7 @@ def squeeze_infer(option: str, batch: int, side: int, dtype: torch.dtype) -> Ste
 
 @program("enlarge_infer", "channels_last", "cuda_graph", size=(4, 96, 120), dtype=HALF)
 def enlarge_infer(option: str, size: tuple[int, ...], dtype: torch.dtype) -> Steps:
-    """Super-resolution: residual convolutions, then pixels are shuffled to twice the size."""
+    """Enlarge pictures: residual convolutions, then a pixel shuffle to twice the size."""
     depth, width, side = size
     body = [
         Around(
@@ -366,7 +375,10 @@ class Scoring(nn.Module):
 
 
 class Beaming(nn.Module):
-    """Beam search: the best words of all beams; whether all beams ended is read each time."""
+    """Beam search over the best words of all beams.
+
+    Each round reads whether all beams have ended.
+    """
 
     def __init__(self, scoring: Scoring, n_beams: int, length: int, *, reads: bool) -> None:
         super().__init__()
@@ -387,7 +399,7 @@ class Beaming(nn.Module):
 
 @program("beam_infer", "no_sync", words=8000, width=256, beams=8, length=16)
 def beam_infer(option: str, words: int, width: int, beams: int, length: int) -> Steps:
-    """A caption is searched for."""
+    """Search for a caption."""
     scoring = Scoring(words, width)
     net = Beaming(scoring, beams, length, reads=option != "no_sync").to(DEVICE).eval()
     return infer(option, net, torch.randn(beams, width, device=DEVICE))
@@ -428,7 +440,7 @@ class Turning(nn.Module):
 @program("turn_infer", "cuda_graph", size=(12, 1, 128, 512, 8))
 @program("turn_infer_wide", "cuda_graph", size=(8, 8, 1024, 2048, 16))
 def turn_infer(option: str, size: tuple[int, ...]) -> Steps:
-    """A language model reads a prompt; the wide one keeps the device busy."""
+    """Run a language model over a prompt; the wide one keeps the device busy."""
     depth, batch, length, width, heads = size
     length, width = length // min(SMALL, 4), width // min(SMALL, 4)
     layers = [Turning(width, heads, length) for _ in range(depth)]
@@ -458,14 +470,14 @@ class Filtering(nn.Module):
 
 @program("filter_infer", "cuda_graph", n=6, systems=512, length=24)
 def filter_infer(option: str, n: int, systems: int, length: int) -> Steps:
-    """Many systems are followed."""
+    """Filter many systems at once."""
     net = Filtering(n, length).to(DEVICE).eval()
     return replayed(option, net, torch.randn(length, systems, device=DEVICE))
 
 
 @program("ranks_infer", "no_sync", size=(4096, 64), rounds=6)
 def ranks_infer(option: str, size: tuple[int, ...], rounds: int) -> Steps:
-    """Candidates are thinned out round by round; how far their scores lie apart is printed."""
+    """Thin out candidates round by round; the spread of their scores is read and printed."""
     n, width = size
     net = nn.Sequential(nn.Linear(width, 256), nn.ReLU(), nn.Linear(256, 1)).to(DEVICE).eval()
     x = torch.randn(n, width, device=DEVICE)
@@ -487,7 +499,7 @@ def ranks_infer(option: str, size: tuple[int, ...], rounds: int) -> Steps:
 
 
 def sent(option: str, parts: list[torch.Tensor], net: nn.Module) -> Steps:
-    """Batches of the host's memory are copied in every step, then the network runs on them."""
+    """Copy a batch from host memory in every step, then run the network on it."""
     if option == "dtype":
         parts = [part.to(HALF) for part in parts]
     pins = option == "pinned" and ON_GPU
@@ -505,28 +517,28 @@ def sent(option: str, parts: list[torch.Tensor], net: nn.Module) -> Steps:
 
 @program("frames_send", "pinned", "dtype=bf16", batch=32)
 def frames_send(option: str, batch: int) -> Steps:
-    """Pictures, and a few convolutions."""
+    """Send pictures to a few convolutions."""
     net = nn.Sequential(nn.Conv2d(3, 32, 7, stride=4), nn.ReLU(), nn.Conv2d(32, 64, 3, stride=2))
     return sent(option, [torch.rand(batch // SMALL, 3, 224, 224)], net.to(DEVICE).eval())
 
 
 @program("words_send", "pinned", size=(64, 4096))
 def words_send(option: str, size: tuple[int, int]) -> Steps:
-    """Numbers of words, and their embeddings."""
+    """Send word numbers to their embeddings."""
     net = nn.Sequential(nn.Embedding(1000, 64), nn.Linear(64, 64), nn.GELU(), nn.Linear(64, 8))
     return sent(option, [torch.randint(0, 1000, size)], net.to(DEVICE).eval())
 
 
 @program("parts_send", "pinned", "dtype=bf16", n=8, size=(512, 768))
 def parts_send(option: str, n: int, size: tuple[int, int]) -> Steps:
-    """Eight small batches one after the other."""
+    """Send eight small batches one after the other."""
     net = nn.Sequential(nn.Linear(size[1], 512), nn.Tanh(), nn.Linear(512, 64)).to(DEVICE).eval()
     return sent(option, [torch.rand(size) for _ in range(n)], net)
 
 
 @program("table_send", "pinned", "dtype=bf16", size=(16384, 1024))
 def table_send(option: str, size: tuple[int, int]) -> Steps:
-    """A table of 64 MiB, and layers as long as its copy."""
+    """Send a table of 64 MiB to layers that take as long as its copy."""
     parts = [part for _ in range(3) for part in (nn.Linear(size[1], size[1]), nn.Softplus())]
     net = nn.Sequential(*parts).to(DEVICE).eval()
     return sent(option, [torch.rand(size[0] // SMALL, size[1])], net)
@@ -534,7 +546,7 @@ def table_send(option: str, size: tuple[int, int]) -> Steps:
 
 @program("sound_send", "pinned", "dtype=bf16", size=(24, 1, 48000))
 def sound_send(option: str, size: tuple[int, ...]) -> Steps:
-    """Sound, and its spectrum."""
+    """Send sound, and compute its spectrum."""
     net = nn.Sequential(nn.Conv1d(1, 64, 400, stride=160), nn.ReLU(), nn.Conv1d(64, 64, 3))
     return sent(option, [torch.rand(size)], net.to(DEVICE).eval())
 
@@ -543,7 +555,7 @@ def sound_send(option: str, size: tuple[int, ...]) -> Steps:
 
 
 class Cut(Dataset[torch.Tensor]):
-    """Rows that are drawn, sorted and cut when they are asked for."""
+    """Rows that are drawn, sorted and cut when they are read."""
 
     def __init__(self, rounds: int, length: int) -> None:
         self.rounds, self.length = rounds, length
@@ -565,7 +577,7 @@ class Cut(Dataset[torch.Tensor]):
 @program("loop_three", "input_ready", workers=3, rounds=3, batch=32, pins=True)
 @program("loop_near", "input_ready", workers=4, rounds=1, batch=16, pins=True)
 def loop(option: str, workers: int, rounds: int, batch: int, *, pins: bool) -> Steps:
-    """Training on rows of a DataLoader; or on a batch that is there."""
+    """Train on rows of a DataLoader, or on a batch that is on the device already."""
     length = 4096
     data = Cut(rounds, length)
     parts = [part for _ in range(6) for part in (nn.Linear(512, 512), nn.LayerNorm(512), nn.SiLU())]
@@ -602,7 +614,7 @@ LIVE = (
     "loop_main",
     "loop_two",
 )
-"""Programs that are captured live, beside a process that never profiles."""
+"""Programs that are captured live, in turns with a process that never profiles."""
 CHANGED = tuple(name for name, entry in PROGRAMS.items() if entry.changes)
 CAPTURES: dict[str, tuple[dict[str, object], dict[str, str]]] = {
     "usual": ({}, {}),
@@ -610,4 +622,4 @@ CAPTURES: dict[str, tuple[dict[str, object], dict[str, str]]] = {
     "teardown": ({}, {"TEARDOWN_CUPTI": "1"}),
 }
 N_LIVE = (20, 60, 180)
-"""Steps that warm up, that are timed before and after, and that a captured process does."""
+"""Numbers of steps: warm-up, timed before and after, and run by a captured process."""

@@ -1,7 +1,7 @@
-"""Programs that nothing was fitted on, as functions of the change that is made to them.
+"""Define programs on which nothing was fitted, as functions of their change.
 
-A program is entered with its changes; `steps(option)` returns an iterator that does one step each
-time it is asked.
+A program is registered with its changes; `steps(option)` returns an iterator that runs one step per
+item.
 """
 
 # ruff: noqa: ARG001, D102 - the forward of a layer; programs without a change
@@ -21,7 +21,7 @@ from torch.utils.data import DataLoader, Dataset
 ON_GPU = torch.cuda.is_available()
 DEVICE = torch.device("cuda" if ON_GPU else "cpu")
 SMALL = 1 if ON_GPU else 16
-"""Sizes are divided by this where there is no GPU, to try the script."""
+"""Divisor of sizes on a machine without a GPU, to try the script."""
 HALF = torch.bfloat16
 Steps = Iterator[None]
 
@@ -46,7 +46,7 @@ PROGRAMS: dict[str, Program] = {}
 def program(
     name: str, *changes: str, **settings: Any
 ) -> Callable[[Callable[..., Steps]], Callable[..., Steps]]:
-    """Enter a program; the word of a change before `=` is the option."""
+    """Register a program; the word of a change before `=` is the option."""
 
     def enter(make: Callable[..., Steps]) -> Callable[..., Steps]:
         options = {change.partition("=")[0]: change for change in changes}
@@ -57,14 +57,14 @@ def program(
 
 
 def repeat(step: Callable[[], object]) -> Steps:
-    """The step again and again."""
+    """Repeat the step."""
     while True:
         step()
         yield
 
 
 def infer(option: str, net: nn.Module, *inputs: torch.Tensor) -> Steps:
-    """The network without gradients, on the same inputs."""
+    """Run the network without gradients, on the same inputs."""
     run = torch.compile(net) if option == "compile" else net
 
     def step() -> None:
@@ -81,7 +81,10 @@ def train(
     inputs: Iterable[torch.Tensor],
     words: str = "",
 ) -> Steps:
-    """Train the network on each input; `mixed` precision, `clip` gradients, `read` the loss."""
+    """Train the network on each input.
+
+    `mixed` is for mixed precision, `clip` for clipped gradients, `read` for a loss that is read.
+    """
     run = torch.compile(net) if option == "compile" else net
     for x in inputs:
         optimizer.zero_grad()
@@ -97,13 +100,13 @@ def train(
 
 
 def same(x: torch.Tensor) -> Iterator[torch.Tensor]:
-    """The same input again and again."""
+    """Yield the same input again and again."""
     while True:
         yield x
 
 
 def laid_out(option: str, net: nn.Module, x: torch.Tensor) -> tuple[nn.Module, torch.Tensor]:
-    """Both with channels last where that is the option."""
+    """Return network and input in channels-last layout if that is the option."""
     if option != "channels_last":
         return net, x
     return net.to(memory_format=torch.channels_last), x.contiguous(
@@ -123,7 +126,7 @@ class Around(nn.Module):
 
 
 def bottleneck(channels: int, groups: int) -> nn.Module:
-    """A block of ResNeXt."""
+    """Build a block of ResNeXt."""
     inner = channels // 2
     return Around(
         nn.Conv2d(channels, inner, 1, bias=False),
@@ -140,7 +143,7 @@ def bottleneck(channels: int, groups: int) -> nn.Module:
 @program("next_train", "compile", "channels_last", size=(10, 16, 128, 28, 8))
 @program("next_train_large", "compile", "channels_last", size=(6, 128, 256, 28, 1))
 def next_train(option: str, size: tuple[int, ...]) -> Steps:
-    """Bottlenecks with grouped convolutions, Adam by lists, mixed precision."""
+    """Train bottlenecks of grouped convolutions with multi-tensor Adam in mixed precision."""
     depth, batch, channels, side, groups = size
     net = nn.Sequential(*(bottleneck(channels, groups) for _ in range(depth))).to(DEVICE)
     x = torch.randn(max(batch // SMALL, 2), channels, side // min(SMALL, 4), side, device=DEVICE)
@@ -175,7 +178,7 @@ class Windows(nn.Module):
 @program("window_train", "compile", size=(6, 8, 256, 192, 6), kind="fused")
 @program("window_train_large", "compile", size=(6, 64, 1024, 512, 8), kind="foreach")
 def window_train(option: str, size: tuple[int, ...], kind: str) -> Steps:
-    """A transformer of windows that is trained in mixed precision, with clipped gradients."""
+    """Train a transformer of windows in mixed precision with clipped gradients."""
     depth, batch, length, width, heads = size
     net = nn.Sequential(*(Windows(width, heads, 32) for _ in range(depth))).to(DEVICE)
     x = torch.randn(max(batch // SMALL, 1), length // SMALL, width, device=DEVICE)
@@ -185,7 +188,7 @@ def window_train(option: str, size: tuple[int, ...], kind: str) -> Steps:
 
 
 def points(width: int) -> nn.Module:
-    """A network for sets of points: layers on each, and the largest of all."""
+    """Build a network for point sets: layers on each point, and the maximum over all."""
     return nn.Sequential(
         nn.Conv1d(3, 64, 1),
         nn.BatchNorm1d(64),
@@ -206,7 +209,10 @@ def points(width: int) -> nn.Module:
 
 @program("points_train", "compile", size=(32, 2048))
 def points_train(option: str, size: tuple[int, int]) -> Steps:
-    """A small network for sets of points; RMSprop parameter by parameter; the loss is read."""
+    """Train a small network for point sets with RMSprop; the loss is read.
+
+    The optimizer steps parameter by parameter.
+    """
     batch, n = size
     net = points(512).to(DEVICE)
     optimizer = torch.optim.RMSprop(net.parameters(), lr=1e-4, foreach=False)
@@ -215,7 +221,7 @@ def points_train(option: str, size: tuple[int, int]) -> Steps:
 
 
 def normed(channels: int, *, is_pooled: bool = False) -> nn.Module:
-    """A convolution block with group norm."""
+    """Build a convolution block with group norm."""
     pool = [nn.AvgPool2d(2)] if is_pooled else []
     return nn.Sequential(
         nn.GroupNorm(8, channels), nn.SiLU(), nn.Conv2d(channels, channels, 3, padding=1), *pool
@@ -225,7 +231,7 @@ def normed(channels: int, *, is_pooled: bool = False) -> nn.Module:
 @program("groups_train", "compile", "channels_last", size=(12, 16, 64, 32))
 @program("groups_train_large", "compile", "channels_last", size=(8, 64, 128, 64))
 def groups_train(option: str, size: tuple[int, ...]) -> Steps:
-    """Residual convolutions with group norm, as in diffusion, AdamW by lists."""
+    """Train residual convolutions with group norm, as in diffusion, with multi-tensor AdamW."""
     depth, batch, channels, side = size
     net = nn.Sequential(*(Around(normed(channels)) for _ in range(depth))).to(DEVICE)
     x = torch.randn(max(batch // SMALL, 1), channels, side // min(SMALL, 4), side, device=DEVICE)
@@ -251,7 +257,7 @@ class Tables(nn.Module):
 
 @program("tables_train", "compile", n_tables=26, batch=2048)
 def tables_train(option: str, n_tables: int, batch: int) -> Steps:
-    """A recommender: many small lookups, SGD."""
+    """Train a recommender with many small lookups and SGD."""
     net = Tables(n_tables, 32).to(DEVICE)
     optimizer = torch.optim.SGD(net.parameters(), lr=1e-3, foreach=True)
     x = torch.randint(0, 10_000, (batch, n_tables), device=DEVICE)
@@ -261,7 +267,7 @@ def tables_train(option: str, n_tables: int, batch: int) -> Steps:
 @program("boxes_infer", n=512, keeps=60, reads=False)
 @program("boxes_read", n=256, keeps=20, reads=True)
 def boxes(option: str, n: int, keeps: int, *, reads: bool) -> Steps:
-    """Detection: a small network, then boxes are chosen one by one by many small ops."""
+    """Run detection: a small network, then many small ops that choose boxes one by one."""
     net = nn.Sequential(
         nn.Conv2d(3, 32, 3, stride=2), nn.ReLU(), nn.Conv2d(32, 64, 3, stride=2), nn.ReLU()
     )
@@ -290,7 +296,7 @@ def boxes(option: str, n: int, keeps: int, *, reads: bool) -> Steps:
 
 @program("cells_train", length=40, width=256, batch=64)
 def cells_train(option: str, length: int, width: int, batch: int) -> Steps:
-    """An LSTM written out cell by cell, trained with Adam by lists."""
+    """Train an LSTM written out cell by cell with multi-tensor Adam."""
     cell, out = nn.LSTMCell(width, width).to(DEVICE), nn.Linear(width, 32).to(DEVICE)
     net = nn.ModuleList([cell, out])
     optimizer = torch.optim.Adam(net.parameters(), lr=1e-3, foreach=True)
@@ -311,7 +317,7 @@ def cells_train(option: str, length: int, width: int, batch: int) -> Steps:
 
 @program("lstm_infer", size=(3, 1024, 64, 100))
 def lstm_infer(option: str, size: tuple[int, ...]) -> Steps:
-    """An LSTM of cuDNN on a large batch."""
+    """Run cuDNN's LSTM on a large batch."""
     depth, width, batch, length = size
     net = nn.LSTM(width // SMALL, width // SMALL, depth).to(DEVICE).eval()
     x = torch.randn(max(length // SMALL, 1), batch // SMALL, width // SMALL, device=DEVICE)
@@ -320,7 +326,7 @@ def lstm_infer(option: str, size: tuple[int, ...]) -> Steps:
 
 @program("scan_infer", length=120)
 def scan_infer(option: str, length: int) -> Steps:
-    """A recurrence of tiny kernels, as of a state space model written out."""
+    """Run a recurrence of tiny kernels, as of a state space model written out."""
     decay = torch.rand(16, 256, 8, device=DEVICE)
     x = torch.randn(length // SMALL, 16, 256, 8, device=DEVICE)
 
@@ -337,7 +343,7 @@ def scan_infer(option: str, length: int) -> Steps:
 
 
 class Spectral(nn.Module):
-    """Products in the frequencies of a signal, beside a layer on each point."""
+    """Products in a signal's frequency domain, and a layer on each point."""
 
     def __init__(self, channels: int, modes: int) -> None:
         super().__init__()
@@ -353,7 +359,7 @@ class Spectral(nn.Module):
 
 @program("spectral_infer", size=(6, 16, 64, 1024))
 def spectral_infer(option: str, size: tuple[int, ...]) -> Steps:
-    """A Fourier operator."""
+    """Run a Fourier operator."""
     depth, batch, channels, length = size
     net = nn.Sequential(*(Spectral(channels, 16) for _ in range(depth))).to(DEVICE).eval()
     return infer(option, net, torch.randn(batch, channels, length // SMALL, device=DEVICE))
@@ -381,7 +387,7 @@ class Experts(nn.Module):
 
 @program("experts_infer", size=(4, 512, 512))
 def experts_infer(option: str, size: tuple[int, ...]) -> Steps:
-    """A mixture of experts, whose tokens are found by waiting for the device."""
+    """Run a mixture of experts that synchronizes to find its tokens."""
     depth, tokens, width = size
     net = nn.Sequential(*(Experts(width) for _ in range(depth))).to(DEVICE, HALF).eval()
     return infer(option, net, torch.randn(tokens // SMALL, width, device=DEVICE, dtype=HALF))
@@ -389,7 +395,7 @@ def experts_infer(option: str, size: tuple[int, ...]) -> Steps:
 
 @program("products_infer", size=(10, 8192, 4096))
 def products_infer(option: str, size: tuple[int, ...]) -> Steps:
-    """Large products, half precision: the device is always behind."""
+    """Run large products in half precision, so that the device is always behind."""
     depth, rows, width = (max(n // SMALL, 1) for n in size)
     layers = [part for _ in range(depth) for part in (nn.Linear(width, width), nn.GELU())]
     net = nn.Sequential(*layers).to(DEVICE, HALF).eval()
@@ -398,7 +404,10 @@ def products_infer(option: str, size: tuple[int, ...]) -> Steps:
 
 @program("policy_train", updates=6)
 def policy_train(option: str, updates: int) -> Steps:
-    """Reinforcement learning: small updates in a row, with clipped gradients and a loss read."""
+    """Train by reinforcement: consecutive small updates, with clipped gradients.
+
+    The loss is read.
+    """
     actor = nn.Sequential(nn.Linear(24, 64), nn.Tanh(), nn.Linear(64, 64), nn.Tanh())
     net = nn.ModuleDict({"body": actor, "act": nn.Linear(64, 4), "value": nn.Linear(64, 1)})
     net = net.to(DEVICE)
@@ -424,7 +433,7 @@ def policy_train(option: str, updates: int) -> Steps:
 
 
 def plain(channels: int, depth: int, kernel: int = 3) -> nn.Sequential:
-    """Convolutions and activations."""
+    """Stack convolutions and activations."""
     layers = [
         part
         for _ in range(depth)
@@ -437,7 +446,7 @@ def plain(channels: int, depth: int, kernel: int = 3) -> nn.Sequential:
 @program("plain_infer_large", "channels_last", size=(6, 64, 256, 56), dtype=HALF, kernel=3)
 @program("plain_infer_float", "channels_last", size=(6, 64, 128, 56), dtype=torch.float32, kernel=5)
 def plain_infer(option: str, size: tuple[int, ...], dtype: torch.dtype, kernel: int) -> Steps:
-    """Convolutions without normalizing."""
+    """Run convolutions without normalization."""
     depth, batch, channels, side = size
     net = plain(channels, depth, kernel).to(DEVICE, dtype).eval()
     shape = (max(batch // SMALL, 1), channels, side // min(SMALL, 4), side)
@@ -446,7 +455,7 @@ def plain_infer(option: str, size: tuple[int, ...], dtype: torch.dtype, kernel: 
 
 
 class Decoded(Dataset[torch.Tensor]):
-    """Rows that are decompressed and scaled when they are asked for."""
+    """Rows that are decompressed and scaled when they are read."""
 
     def __init__(self, rounds: int, shape: tuple[int, ...]) -> None:
         n = torch.Size(shape).numel()
@@ -465,14 +474,14 @@ class Decoded(Dataset[torch.Tensor]):
 
 
 def small_net() -> nn.Module:
-    """Convolutions and a layer."""
+    """Build convolutions and a linear layer."""
     return nn.Sequential(
         nn.Conv2d(3, 32, 5, stride=2), nn.ReLU(), plain(32, 4), nn.AdaptiveAvgPool2d(1)
     )
 
 
 def next_net() -> nn.Module:
-    """Bottlenecks on patches."""
+    """Build bottlenecks on patches."""
     return nn.Sequential(nn.Conv2d(3, 64, 4, stride=4), *(bottleneck(64, 4) for _ in range(4)))
 
 
@@ -490,7 +499,7 @@ def rows(  # noqa: PLR0913 - the settings of the program
     *,
     pins: bool,
 ) -> Steps:
-    """Training on rows that a DataLoader decodes; or a batch that is there."""
+    """Train on rows that a DataLoader decodes, or on a batch that exists already."""
     data = Decoded(rounds, (3, 160, 160))
     net = makes().to(DEVICE)
     optimizer = torch.optim.SGD(net.parameters(), lr=1e-4, momentum=0.9, foreach=True)
@@ -507,7 +516,7 @@ def rows(  # noqa: PLR0913 - the settings of the program
 @program("send_double", "dtype=float64:bf16", size=(2048, 1024, 4), dtype=torch.float64, pins=False)
 @program("send_middle", "dtype=bf16", size=(2048, 1024, 8), dtype=torch.float32, pins=False)
 def send(option: str, size: tuple[int, ...], dtype: torch.dtype, *, pins: bool) -> Steps:
-    """A batch of the host's memory is copied in every step, then layers run on it."""
+    """Copy a batch from host memory in every step, then run layers on it."""
     n, width, depth = size
     layers = [part for _ in range(depth) for part in (nn.Linear(width, width), nn.SiLU())]
     net = nn.Sequential(*layers).to(DEVICE).eval()
@@ -547,7 +556,7 @@ NSYS = (
     "rows_two",
     "send_large",
 )
-"""Programs that are timed beside nsys."""
+"""Programs that are timed in turns with nsys."""
 LIVE = (
     "next_train",
     "window_train",
@@ -562,5 +571,5 @@ LIVE = (
     "rows_two",
     "rows_main",
 )
-"""Programs that are captured live, beside a process that never profiles."""
+"""Programs that are captured live, in turns with a process that never profiles."""
 CHANGED = tuple(name for name, entry in PROGRAMS.items() if entry.changes)

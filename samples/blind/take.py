@@ -1,10 +1,10 @@
 """Take every pair: under nsys, captured live, and before and after changes, in turns.
 
-    python samples/blind/take.py --out DIR [--programs MODULE] [--only WORD,WORD] [-- nsys …]
+python samples/blind/take.py --out DIR [--programs MODULE] [--only WORD,WORD] [-- nsys …]
 
-One process works at a time; all others have begun their programs and wait. In each step, and in
-every process alike, Python adds up numbers for some microseconds: how long that takes tells the
-host's speed then. See README.md beside this file.
+One process works at a time; all others have begun their programs and wait. In each step of every
+process, Python also adds up numbers for some microseconds. The time of this sum shows the host's
+speed at that moment. See README.md beside this file.
 """
 
 from __future__ import annotations
@@ -29,25 +29,25 @@ HERE = Path(__file__).resolve().parent
 KEY = b"blind"
 N_NUMBERS = 1000
 IS_QUICK = bool(os.environ.get("QUICK"))
-"""Few steps, to try the script."""
+"""True for few steps, to try the script."""
 N_SETTLE, N_STEPS, N_BLOCKS, N_TURNS = (1, 2, 1, 1) if IS_QUICK else (3, 8, 3, 3)
 N_OF_LOADER = 2 if IS_QUICK else 24
-"""Steps to settle and to time where a loader's workers have made batches meanwhile."""
+"""Steps to settle and steps to time, after a loader's workers had time to make batches."""
 TRACED = 3
 LOADED = ("rows", "loop")
-"""Beginnings of the names of programs that a loader feeds."""
+"""Prefixes of the names of programs that a loader feeds."""
 USUAL: dict[str, tuple[dict[str, Any], dict[str, str]]] = {"0": ({}, {}), "1": ({}, {})}
 """Captures of each program: settings of the capture, and variables of its process."""
 BEGUN = time.monotonic()
 
 
 def entered() -> Any:
-    """The module whose programs are taken."""
+    """Return the module whose programs are taken."""
     return importlib.import_module(os.environ.get("BLIND_PROGRAMS", "programs"))
 
 
 def counted_ns() -> int:
-    """The time that it takes to add up some numbers."""
+    """Time the sum of some numbers."""
     began = time.perf_counter_ns()
     total = 0
     for i in range(N_NUMBERS):
@@ -56,12 +56,12 @@ def counted_ns() -> int:
 
 
 def say(*words: object) -> None:
-    """Print words and the time since the beginning."""
+    """Print words, and the time since the beginning."""
     print(round(time.monotonic() - BEGUN, 1), *words, flush=True)
 
 
 class Worker:
-    """The programs of one process, begun, and what is asked of them."""
+    """The programs of one process, and what can be asked of them."""
 
     def __init__(self) -> None:
         import torch  # noqa: PLC0415 - not in the process that says whose turn it is
@@ -79,12 +79,12 @@ class Worker:
         return time.monotonic() - began
 
     def time(self, name: str, option: str) -> list[dict[str, float]]:
-        """Some blocks of steps."""
+        """Time some blocks of steps."""
         n_blocks = 1 if self._is_loaded(name, option) else N_BLOCKS
         return [self._block(name, option) for _ in range(n_blocks)]
 
     def record(self, name: str, option: str) -> list[dict[str, float]]:
-        """One block, for a profiler that is recording; `option` is the name of the turn."""
+        """Run one block under a profiler that is recording; `option` is the name of the turn."""
         return [self._block(name, "-", f"program {name} turn {option}")]
 
     def profiler(self, word: str, _: str) -> None:
@@ -158,7 +158,7 @@ class Worker:
 
 
 def work(address: str) -> None:
-    """Do what the process at the address asks for, until it has nothing more."""
+    """Serve requests of the process at this address until it closes the connection."""
     with Client(address, authkey=KEY) as asker:
         worker = Worker()
         while True:
@@ -174,7 +174,7 @@ def work(address: str) -> None:
 
 
 def one(name: str, option: str) -> None:
-    """Run one program alone, for `live`: a block of steps for each line that comes in."""
+    """Run one program alone, for `live`: a block of steps per line of input."""
     import torch  # noqa: PLC0415 - as above
 
     is_on_gpu = entered().ON_GPU
@@ -205,7 +205,7 @@ def one(name: str, option: str) -> None:
 
 
 def probe(torch: Any) -> dict[str, float]:
-    """The time of an event's recording, a launch and a count, in ns, with the device idle."""
+    """Time the recording of an event, a launch and a sum in ns, with the device idle."""
     events = [torch.cuda.Event() for _ in range(100)]
     x = torch.zeros(1, device="cuda")
     torch.cuda.synchronize()
@@ -225,7 +225,7 @@ def probe(torch: Any) -> dict[str, float]:
 
 
 class Asked:
-    """A process that was begun, and what it is asked."""
+    """A started process that answers requests."""
 
     def __init__(self, door: Listener, folder: Path, before: list[str], log: Path) -> None:
         words = [*before, sys.executable, str(HERE / "take.py"), "--work", str(door.address)]
@@ -239,19 +239,22 @@ class Asked:
         self.is_lost = False
 
     def ask(self, *words: str, limit_s: float = 30) -> Any:
-        """The answer. Raises RuntimeError where it failed or took too long."""
+        """Send a request and return the answer.
+
+        Raises RuntimeError if it failed or took too long.
+        """
         self.send(*words)
         return self.answer(limit_s)
 
     def send(self, *words: str) -> None:
-        """Ask without waiting."""
+        """Send a request without waiting."""
         if self.is_lost:
             raise RuntimeError("lost")
         self.line.send(words)
         self.pending.append(words)
 
     def answer(self, limit_s: float) -> Any:
-        """The next answer."""
+        """Return the next answer."""
         if self.is_lost or not self.line.poll(max(limit_s, 0.01)):
             self.is_lost = True
             self.process.kill()
@@ -267,12 +270,12 @@ class Asked:
         return found
 
     def end(self) -> None:
-        """Let it end."""
+        """Let the process end."""
         self.line.close()
 
 
 class Taking:
-    """What is taken, written after each step."""
+    """The results, which are written after each step."""
 
     def __init__(self, out: Path, only: str, recorder: list[str], seconds: float) -> None:
         module = entered()
@@ -299,15 +302,15 @@ class Taking:
         self.report["errors"].append(str(error))
 
     def write(self) -> None:
-        """Write what there is so far."""
+        """Write the results so far."""
         (self.out / "pairs.json").write_text(json.dumps(self.report))
 
     def begin(self, name: str, before: list[str] | None = None) -> Asked:
-        """Begin a process."""
+        """Start a process."""
         return Asked(self.door, self.scratch, before or [], self.out / f"{name}.txt")
 
     def groups(self) -> dict[str, list[str]]:
-        """The changed programs by process: each that compiles alone, the others by kind."""
+        """Group the changed programs by process: each compiled one alone, the others by kind."""
         found: dict[str, list[str]] = {}
         for name in self.changed:
             alone = "compile" in self.known[name].changes
@@ -315,7 +318,7 @@ class Taking:
         return found
 
     def options(self, name: str) -> list[str]:
-        """The program without a change, then its changes; compiling is last."""
+        """List the program without a change, then its changes, with compiling last."""
         return sorted(["-", *self.known[name].changes], key=lambda option: option == "compile")
 
     def all_parts(self) -> None:
@@ -346,7 +349,7 @@ class Taking:
         self.capture()
 
     def wait_for(self, process: Asked, seconds: float) -> set[tuple[str, str]]:
-        """Wait until all that was sent is built; return what is."""
+        """Wait until all requested programs are built; return those that are."""
         done = set()
         while process.pending:
             words = process.pending[0]
@@ -361,7 +364,7 @@ class Taking:
         return done
 
     def turns(self, beside: Asked, under: Asked, names: list[str]) -> None:
-        """Each program in turns: beside the recorder, and recorded."""
+        """Time each program in turns: in an unrecorded process, and in the recorded one."""
         under.ask("profiler", "Start", "")
         for name in names:
             if self.left_s() < 0.6 * self.seconds:
@@ -398,7 +401,7 @@ class Taking:
         say("exported")
 
     def change(self, process: Asked, names: list[str], built: set[tuple[str, str]]) -> None:
-        """Each change of each program in turns; then traces of all of them."""
+        """Time each change of each program in turns, then take traces of all."""
         for name in names:
             options = [option for option in self.known[name].changes if (name, option) in built]
             if (name, "-") not in built or self.left_s() < 0.25 * self.seconds:
@@ -423,7 +426,10 @@ class Taking:
                 say("traced", name, option, packed.stat().st_size)
 
     def capture(self) -> None:
-        """Each program in turns: a process that never profiles, one that is captured, and back."""
+        """Time each program in turns in three processes.
+
+        One never profiles, the second is captured, and the first runs again.
+        """
         waiting = [(name, number) for number in self.captures for name in self.live]
         begun: list[tuple[str, str, Any, Any]] = []
         while waiting or begun:
@@ -446,7 +452,7 @@ class Taking:
             self.write()
 
     def single(self, name: str, number: str | None) -> Any:
-        """Begin one program alone; captured where a number of the capture is given."""
+        """Start one program alone; it is captured if the number of a capture is given."""
         environment = {**os.environ, "OMP_NUM_THREADS": "4"}
         if number is not None:
             settings, variables = self.captures[number]
@@ -471,7 +477,7 @@ class Taking:
         )
 
     def captured(self, name: str, number: str, alone: Any, captured: Any) -> None:
-        """The turns of one program and its capture."""
+        """Run the turns of one program and of its capture."""
 
         def steps(process: Any, n: int) -> dict[str, Any]:
             process.stdin.write(f"{n}\n")

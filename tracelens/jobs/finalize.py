@@ -34,8 +34,8 @@ def settled(
 ) -> Manifest:
     """Return the manifest of a job's ranks, with their clocks.
 
-    `records` are in the order of ranks. First, tables are written again whose rows depend on other
-    ranks. Raises SourceError where the ranks cannot be of one program; with `force_mix`, the tables
+    `records` are in the order of ranks. Tables whose rows depend on other ranks are first written
+    again. Raises SourceError if the ranks cannot be of one program; with `force_mix`, the tables
     say so instead.
     """
     if len(records) < 2:

@@ -73,7 +73,7 @@ NAMES = Limit(
     " most time; all others are one row, such as `(2,900,000 other ops)`.",
 )
 SHARE_OF_MEMORY = 8
-"""Share of memory that any file may take, whatever its size, as a divisor."""
+"""Divisor of the memory; the result is a size that any file may reach."""
 LIMITS = (EXPANSION, EVENT_MIB, NESTING, LOG_MIB, TRACES, MODULES, QUERY_MIB, NAMES)
 
 

@@ -51,22 +51,28 @@ class Tool(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Collector:
-    """Reads one kind of source into a Capture for each rank.
+    """Reads one kind of source into one Capture per rank.
 
-    The command `tracelens collect KIND` is made from it. `sniff(path, head)`: whether a file
-    could be such a source; `head` is its first 64 KiB, empty for a folder. `expects`: what it
-    reads, in words. `fills`: the tables that it can fill, each with what that takes, or "":
-    "with --memory", "of a run that used the GPU"; messages show it in parentheses.
-    `is_profiler`: it records events; of several profilers' captures of a rank, one's events are
-    kept. `reads_stdin`: it reads `-`. `files_of`: the files to read for a path, where this
-    collector is named. `begins_as_one`: a closer check of files found in a folder. `beside`:
-    files that are read along with a source where they exist. `read_stored(path, folder)`: reads
-    a source and stores large tables in the folder as they are finished, in a process of its own
-    where several are large. `run(command, ...)`: runs a program under the collector. `endings`:
-    endings of its sources' file names, which a trace's name leaves out. `tools`: the programs
-    and packages that it uses. `reading`: a word that its sources are read by, where the user may
-    choose one. `with_shapes`: how to record the shapes of ops' inputs, where its sources can have
-    them.
+    The command `tracelens collect KIND` is made from it.
+
+    - `expects`: the source in words, for messages.
+    - `sniff(path, head)`: return whether a file could be such a source. `head` is the file's first
+      64 KiB, empty for a folder.
+    - `fills`: the tables that it can fill. Each has its condition, such as "with --memory" or "of a
+      run that used the GPU", or "". Messages show the condition in parentheses.
+    - `is_profiler`: it records events. If several profilers captured a rank, the events of only one
+      are kept.
+    - `reads_stdin`: it reads `-`.
+    - `files_of`: return the files to read for a path, if the user names this collector.
+    - `begins_as_one`: a closer check of files found in a folder.
+    - `beside`: files that are read along with a source, if they exist.
+    - `read_stored(path, folder)`: read a source, and store large tables in the folder as they are
+      finished. Several large sources are read in one process each.
+    - `run(command, ...)`: run a program under the collector.
+    - `endings`: endings of its sources' file names; the name of a trace leaves them out.
+    - `tools`: the programs and packages that it uses.
+    - `reading`: the user's choice of how its sources are read.
+    - `with_shapes`: how to record the shapes of ops' inputs, if its sources can contain them.
     """
 
     kind: str

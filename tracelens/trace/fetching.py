@@ -21,9 +21,9 @@ REQUESTS = 16
 
 
 def listed(url: str) -> tuple[list[Listed], list[Listed]]:
-    """Return the objects that a URL stands for, and those that are read along with it.
+    """Return the objects that a URL denotes, and the files that are read along with them.
 
-    They are the object itself, or those directly below it. Raises SourceError for none.
+    They are the object itself, or those directly below it. Raises SourceError if there are none.
     """
     above, _, name = url.rpartition("/")
     if above.count("/") > 1:

@@ -1,10 +1,10 @@
-"""Record which modules each kernel came from that torch.compile generates or calls.
+"""Record from which modules each kernel came that torch.compile generates or calls.
 
-Runs inside the profiled program while a model is lowered, so it imports only the standard library
-and torch. It never makes a compilation fail: what it cannot read is counted in the sidecar's notes.
-It changes Inductor in three ways. An empty cache folder has graphs that were compiled before
-lowered again. `trace.provenance_tracking_level` has the kernels' FX nodes tracked. CUDA graphs are
-off, because a replay hides its kernels' ops.
+This runs inside the profiled program while a model is lowered, so it imports only the standard
+library and torch. It never makes a compilation fail: what it cannot read is counted in the
+sidecar's notes. It changes Inductor in three ways. The cache folder is empty, so that graphs
+compiled earlier are lowered again. `trace.provenance_tracking_level` is set, so that Inductor
+tracks the kernels' FX nodes. CUDA graphs are off, because a replay hides its kernels' ops.
 """
 
 from __future__ import annotations

@@ -124,7 +124,7 @@ class QuietProfile(profile):  # type: ignore[misc]
     """
 
     def prepare_trace(self) -> None:
-        """Create the profiler of one cycle, with accumulating on only meanwhile."""
+        """Create the profiler of one cycle; accumulating is on only while it is created."""
         self.profiler = None
         self.acc_events = True
         super().prepare_trace()

@@ -232,9 +232,10 @@ def _by_start(frame: pl.DataFrame) -> pl.DataFrame:
 
 
 def awaited_from(trace: Trace) -> dict[int, int]:
-    """Return, by rank, since when another rank has waited long for it, on the rank's own clock.
+    """Return, by rank, the moment from which another rank waits long for it.
 
-    A task that reads only one rank cannot know this: see `give_awaited`.
+    The moment is on the rank's own clock. A task that reads only one rank cannot know it: see
+    `give_awaited`.
     """
     return trace.derived(_awaited_from)
 

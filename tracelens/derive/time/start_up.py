@@ -75,9 +75,9 @@ class Gaps:
     ) -> Gaps:
         """Find the gaps between the disjoint pieces of `busy`, and what the host did in them.
 
-        Start-up is start-up calls and loading. Launching is start-up, too, in a gap before a
-        kernel's first use that is much longer than those before its later uses. The profiler's own
-        work is not.
+        Start-up calls and loading count as start-up. Launching counts, too, in a gap before a
+        kernel's first use that is much longer than the gaps before its later uses. The profiler's
+        own work does not count.
         """
         begin, end = stretch
         in_window = pl.col("start_ns", "end_ns").clip(begin, end)
