@@ -211,19 +211,23 @@ def _host_event(event: _Event) -> tuple[str, dict[str, Any]]:
         call = {"source_api": api, "raw_api": event.name, "correlation_id": correlation}
         return "api_calls", call | {"op": _op(event)} | place
     op = _op(event)
-    step = event.number("step_num")
-    kind, name = "annotation", event.name
-    if op.name is not None:
-        kind, name = "op", op.name
-    elif event.name.startswith("$"):
-        kind, name = "python", event.name[1:]
-    elif step is not None:
-        name = f"step {step}"
-    elif "_src" in event.args or "::" in event.name:
-        kind = "other"
+    kind, name = _kind_and_name(event, op)
     category = event.name if name != event.name else None
     span = {"kind": kind, "category": category, "name": name}
     return "spans", span | {"module_path": op.layer if op.name is not None else None} | place
+
+
+def _kind_and_name(event: _Event, op: _Op) -> tuple[str, str]:
+    """Return the kind of span that an event of the host is, and its name."""
+    step = event.number("step_num")
+    if op.name is not None:
+        return "op", op.name
+    if event.name.startswith("$"):
+        return "python", event.name[1:]
+    if step is not None:
+        return "annotation", f"step {step}"
+    is_of_library = "_src" in event.args or "::" in event.name
+    return "other" if is_of_library else "annotation", event.name
 
 
 def _device_work(event: _Event) -> tuple[str, dict[str, Any]]:

@@ -270,19 +270,28 @@ def _calls(source: str) -> Iterator[tuple[str, bool, list[str]]]:
 
     Each has a name, whether it calls a library, and the nodes named above it.
     """
-    made_of: dict[str, list[str]] = {}
-    named: list[str] = []
+    nodes_of_kernels: dict[str, list[str]] = {}
+    for pattern, name, nodes in _statements(source):
+        if pattern is _DEFINED:
+            nodes_of_kernels[name] = nodes
+        elif pattern is _EXTERN:
+            yield name, True, nodes
+        else:
+            yield name, False, nodes_of_kernels.get(name) or nodes
+
+
+def _statements(source: str) -> Iterator[tuple[re.Pattern[str], str, list[str]]]:
+    """Yield definitions and calls of kernels: their pattern, a name, and the nodes named above."""
+    nodes: list[str] = []
     for line in source.splitlines():
         if match := _SOURCE_NODES.match(line):
-            named = [word.strip() for word in match[1].split(",") if word.strip()]
-        elif match := _DEFINED.match(line):
-            made_of[match[1]], named = named, []
-        elif match := _GENERATED.match(line):
-            yield match[1], False, made_of.get(match[1]) or named
-            named = []
-        elif match := _EXTERN.match(line):
-            yield match[1], True, named
-            named = []
+            nodes = [word.strip() for word in match[1].split(",") if word.strip()]
+            continue
+        for pattern in (_DEFINED, _GENERATED, _EXTERN):
+            if statement := pattern.match(line):
+                yield pattern, statement[1], nodes
+                nodes = []
+                break
 
 
 def _table(log: _Log) -> pl.DataFrame:

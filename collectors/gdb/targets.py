@@ -102,16 +102,16 @@ def _first_line(path: str) -> str | None:
 
 def _interpreter(line: str) -> list[str]:
     """Return the words of a script's first line, without `env`, its options and assignments."""
-    words = line.split(None, 1)
-    if len(words) > 1:
-        words = [
-            words[0],
-            *(shlex.split(words[1]) if words[1].startswith("-S") else [words[1].strip()]),
-        ]
-    if words and Path(words[0]).name == "env":
-        words = [word for word in words[1:] if word not in {"-S", "-i", "-u"}]
-        words = [word.removeprefix("-S") for word in words]
-    return words
+    program, *rest = line.split(None, 1) or [""]
+    arguments = [
+        word
+        for text in rest
+        for word in (shlex.split(text) if text.startswith("-S") else [text.strip()])
+    ]
+    if Path(program).name != "env":
+        return [program, *arguments] if program else []
+    named = (word for word in arguments if word not in {"-S", "-i", "-u"})
+    return [word.removeprefix("-S") for word in named]
 
 
 def _real_python(path: str) -> str | None:

@@ -51,46 +51,13 @@ def compare_layers(base: Trace, other: Trace, *, rules: Rules = DEFAULT) -> pl.D
             " both traces; tracelens collect torch of a run on a GPU gives the first, tracelens"
             " collect timings the second"
         )
-    pairs = COMPARE_LAYERS.without(
-        "speedup", "speedup_low", "speedup_high", "saved_ns", "outcome", "reason"
-    ).conform(pairs)
+    declared = COMPARE_LAYERS.without(*_SPEEDUPS, "saved_ns", "outcome", "reason").conform(pairs)
     judged = pl.concat(_judged(base, other, rules), how="diagonal")
-    frame = pairs.join(
+    with_outcomes = declared.join(
         judged, on=[*_WAY, *_KEY], how="left", nulls_equal=True, maintain_order="left"
     )
-    estimates = speedup(pl.col("base_estimate_ns"), pl.col("other_estimate_ns"))
-    splits = [
-        speedup(pl.col(f"base_{base_bound}_ns"), pl.col(f"other_{other_bound}_ns"))
-        for base_bound, other_bound in _BOUNDS
-    ]
-    value = pl.col("base_value")
-    spreads = [speedup(value, value + pl.col(bound)) for _, bound in _BOUNDS]
-    is_split = pl.col("method") == "kernels"
-    same_work = (
-        ~is_split | all(map(_marks_steps, (base, other))) | (pl.col("n_base") == pl.col("n_other"))
-    )
-    frame = frame.with_columns(
-        speedup=pl.when(same_work).then(estimates),
-        speedup_low=pl.when(is_split)
-        .then(pl.min_horizontal(splits[0], spreads[0]))
-        .otherwise(spreads[0]),
-        speedup_high=pl.when(is_split)
-        .then(pl.max_horizontal(splits[1], spreads[1]))
-        .otherwise(spreads[1]),
-        saved_ns=pl.col("base_estimate_ns") - pl.col("other_estimate_ns"),
-    )
-    clear = pl.when(pl.col("outcome") == "faster").then(splits[0] > 1).otherwise(splits[1] < 1)
-    unclear = (
-        pl.col("outcome").is_in(["faster", "slower"]) & is_split & ~clear.fill_null(value=False)
-    )
-    frame = frame.with_columns(
-        outcome=pl.when(unclear).then(pl.lit("unclear")).otherwise("outcome"),
-        reason=pl.when(unclear)
-        .then(pl.lit("within the split of fused kernels"))
-        .otherwise("reason"),
-    )
-    is_no_layer = pl.col("layer").is_in([PRE_WINDOW, UNATTRIBUTED])
-    frame = frame.with_columns(pl.when(~is_no_layer).then(pl.col(_SPEEDUPS)))
+    are_marked = all(map(_marks_steps, (base, other)))
+    frame = _with_speedups(with_outcomes, are_marked=are_marked)
     order = pl.col("method").replace_strict({"kernels": 0}, default=1, return_dtype=pl.Int64)
     return COMPARE_LAYERS.conform(frame).sort(
         order,
@@ -101,6 +68,41 @@ def compare_layers(base: Trace, other: Trace, *, rules: Rules = DEFAULT) -> pl.D
         "layer",
         "phase",
         descending=[False] * 6 + [True] + [False] * 3,
+    )
+
+
+def _with_speedups(layers: pl.DataFrame, *, are_marked: bool) -> pl.DataFrame:
+    """Add speedups with their ranges, and call unclear what the split of fused kernels decides.
+
+    `are_marked`: both runs mark steps. Otherwise, times by kernels are those of whole traces, and
+    say a speedup only where both hold equally many executions.
+    """
+    estimates = speedup(pl.col("base_estimate_ns"), pl.col("other_estimate_ns"))
+    low_split, high_split = (
+        speedup(pl.col(f"base_{base_bound}_ns"), pl.col(f"other_{other_bound}_ns"))
+        for base_bound, other_bound in _BOUNDS
+    )
+    value = pl.col("base_value")
+    low, high = (speedup(value, value + pl.col(bound)) for _, bound in _BOUNDS)
+    is_split = pl.col("method") == "kernels"
+    is_same_work = ~is_split | are_marked | (pl.col("n_base") == pl.col("n_other"))
+    is_layer = ~pl.col("layer").is_in([PRE_WINDOW, UNATTRIBUTED])
+    is_known = pl.when(is_layer)
+    outcome = pl.col("outcome")
+    is_clear = pl.when(outcome == "faster").then(low_split > 1).otherwise(high_split < 1)
+    is_unclear = outcome.is_in(["faster", "slower"]) & is_split & ~is_clear.fill_null(value=False)
+    of_fused = pl.lit("within the split of fused kernels")
+    return layers.with_columns(
+        speedup=pl.when(is_layer & is_same_work).then(estimates),
+        speedup_low=is_known.then(
+            pl.when(is_split).then(pl.min_horizontal(low_split, low)).otherwise(low)
+        ),
+        speedup_high=is_known.then(
+            pl.when(is_split).then(pl.max_horizontal(high_split, high)).otherwise(high)
+        ),
+        saved_ns=pl.col("base_estimate_ns") - pl.col("other_estimate_ns"),
+        outcome=pl.when(is_unclear).then(pl.lit("unclear")).otherwise("outcome"),
+        reason=pl.when(is_unclear).then(of_fused).otherwise("reason"),
     )
 
 

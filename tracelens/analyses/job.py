@@ -97,22 +97,27 @@ def _rows_of_culprits(
 ) -> list[dict[str, object]]:
     """Return one row per culprit, the first one with the bound of the job."""
     rows = [_row(trace, culprit) for culprit in culprits.each]
-    bound, sentence = "straggler", str(rows[0]["evidence"])
     costly = [culprit for culprit in culprits.each if culprit.cost_frac >= BLAMED]
-    if len(costly) > 1:
-        sentence = f"{_together(culprits, costly)}; {sentence}"
+    together = f"{_together(culprits, costly)}; " if len(costly) > 1 else ""
     first = culprits.each[0]
+    doubt = None
     if first.cause not in _ON_ITS_CLOCK:
         doubt = doubt_of(match_collectives(trace).calls, first.members.ranks)
-        bound, sentence = ("straggler", sentence) if doubt is None else ("inconclusive", doubt)
+    evidence = doubt or f"{together}{rows[0]['evidence']}"
     part, shares = _shared_loss(first, judged)
-    value, second, second_frac = culprits.cost_frac, part, shares[0]
-    if shares[0] >= max(_LOST, value):
-        bound, value, second, second_frac = part, shares[0], "straggler", culprits.cost_frac
-        sentence = f"{PART_WORDS[part]} {_range(shares)} of the ranks' time; {sentence}"
-    rows[0] |= {"bound": bound, "value": value, "evidence": sentence}
-    if second_frac >= _LOST or second == "straggler":
-        rows[0] |= {"second": second, "second_frac": second_frac}
+    if shares[0] >= max(_LOST, culprits.cost_frac):
+        rows[0] |= {
+            "bound": part,
+            "value": shares[0],
+            "second": "straggler",
+            "second_frac": culprits.cost_frac,
+            "evidence": f"{PART_WORDS[part]} {_range(shares)} of the ranks' time; {evidence}",
+        }
+        return rows
+    bound = "straggler" if doubt is None else "inconclusive"
+    rows[0] |= {"bound": bound, "value": culprits.cost_frac, "evidence": evidence}
+    if shares[0] >= _LOST:
+        rows[0] |= {"second": part, "second_frac": shares[0]}
     return rows
 
 
@@ -252,30 +257,43 @@ def _evenly(model: TimeModel, judged: list[RankTime]) -> dict[str, object]:
     seconds = Counter(time.second for time in ranks if time.second is not None)
     second = max(seconds, key=lambda name: (seconds[name], name), default=None)
     second_frac = None if second is None else mean(time.shares[second] for time in ranks)
-    is_even = len(ranks) == len(judged)
-    which = "every rank" if is_even else list_ranks(time.rank for time in ranks)
-    of = "a step" if any(time.n_steps for time in ranks) else "the time"
-    evidence = f"{PART_WORDS[bound]} {_percent(value)} of {of} of {which}"
-    if second is not None and second_frac is not None:
-        evidence += f", then {PART_WORDS[second]} {_percent(second_frac)}"
-    if is_even:
-        nobody = f"no rank's delay is {100 * BLAMED:.0f} % of {of}"
-        evidence = f"{bound}-bound, evenly: {evidence}; {nobody}"
     bubble = bubble_sentence(model.trace, judged)
     if bubble is not None and bound == "waiting":
-        evidence = bubble
-    elif bubble is not None:
-        evidence = f"{evidence}; {bubble}"
-    elif bound == "waiting":
-        evidence += _mostly_for(model)
+        evidence, cause = bubble, "bubble"
+    else:
+        parts = _parts_sentence((bound, value), (second, second_frac), ranks, judged)
+        for_others = _mostly_for(model) if bound == "waiting" else ""
+        evidence = parts + (for_others if bubble is None else f"; {bubble}")
+        cause = None
     return {
         "bound": bound,
         "value": value,
         "second": second,
         "second_frac": second_frac,
-        "cause": "bubble" if bubble is not None and bound == "waiting" else None,
+        "cause": cause,
         "evidence": evidence,
     }
+
+
+def _parts_sentence(
+    most: tuple[str, float],
+    second: tuple[str | None, float | None],
+    ranks: list[RankTime],
+    judged: list[RankTime],
+) -> str:
+    """Say the shares of the bound and of the second part, and of which ranks: those it binds."""
+    is_even = len(ranks) == len(judged)
+    which = "every rank" if is_even else list_ranks(time.rank for time in ranks)
+    of = "a step" if any(time.n_steps for time in ranks) else "the time"
+    bound, value = most
+    sentence = f"{PART_WORDS[bound]} {_percent(value)} of {of} of {which}"
+    second_part, second_frac = second
+    if second_part is not None and second_frac is not None:
+        sentence += f", then {PART_WORDS[second_part]} {_percent(second_frac)}"
+    if not is_even:
+        return sentence
+    nobody = f"no rank's delay is {100 * BLAMED:.0f} % of {of}"
+    return f"{bound}-bound, evenly: {sentence}; {nobody}"
 
 
 def _mostly_for(model: TimeModel) -> str:

@@ -7,7 +7,7 @@ from tracelens.derive.columns.ratios import over
 from tracelens.derive.kernels.device_peaks import device_peaks
 from tracelens.derive.kernels.op_families import signatures
 from tracelens.derive.kernels.peaks import Peaks, peaks_of
-from tracelens.derive.layers.modelled_calls import modelled
+from tracelens.derive.layers.modelled_calls import Modelled, modelled
 from tracelens.derive.time.step_table import steps_of
 from tracelens.schemas.results.roofline import ROOFLINE
 from tracelens.trace import Trace
@@ -50,30 +50,32 @@ def roofline(
         _all("least_bytes"),
         pl.col("assumed").drop_nulls().first(),
     )
-    rest = found.rest.group_by(_DEVICE).agg(
-        pl.col("duration_ns").sum(), n_kernels=pl.len().cast(pl.Int64)
-    )
-    rest = rest.join(_reasons(found.rest), on=_DEVICE, how="left")
-    devices = pl.concat([found.calls.select(_DEVICE), found.rest.select(_DEVICE)]).unique()
-    rest = devices.join(rest, on=_DEVICE, how="left").with_columns(
-        pl.col("duration_ns", "n_kernels").fill_null(0), op=pl.lit(NOT_MODELLED)
-    )
+    rest = _not_modelled(found)
     total = pl.col("duration_ns").sum().over(_DEVICE)
-    rows = pl.concat([ops, rest], how="diagonal").with_columns(
+    shares = pl.concat([ops, rest], how="diagonal").with_columns(
         share_frac=over(pl.col("duration_ns"), total)
     )
-    rows = rows.join(limits, on=[*_DEVICE, "precision"], how="left", nulls_equal=True)
-    evidence = pl.col("evidence").fill_null("no peaks: the trace does not describe the device")
-    rows = _rated(
-        rows.with_columns(
-            evidence=pl.when(pl.col("op") != NOT_MODELLED).then(evidence).otherwise("why")
-        )
-    )
-    rows = rows.sort(
+    limited = shares.join(limits, on=[*_DEVICE, "precision"], how="left", nulls_equal=True)
+    no_peaks = "no peaks: the trace does not describe the device"
+    of_op = pl.when(pl.col("op") != NOT_MODELLED).then(pl.col("evidence").fill_null(no_peaks))
+    rated = _rated(limited.with_columns(evidence=of_op.otherwise("why")))
+    rows = rated.sort(
         *_DEVICE, "duration_ns", *_OP, descending=[False, False, True, False, False, False]
     )
     every = pl.concat([rows, _steps(trace, calls, found.rest)], how="diagonal")
     return ROOFLINE.conform(every.rename({"duration_ns": "duration_total_ns"}))
+
+
+def _not_modelled(found: Modelled) -> pl.DataFrame:
+    """Sum the kernels that no model covers: one row per device, with the reasons (why)."""
+    sums = found.rest.group_by(_DEVICE).agg(
+        pl.col("duration_ns").sum(), n_kernels=pl.len().cast(pl.Int64)
+    )
+    with_reasons = sums.join(_reasons(found.rest), on=_DEVICE, how="left")
+    devices = pl.concat([found.calls.select(_DEVICE), found.rest.select(_DEVICE)]).unique()
+    return devices.join(with_reasons, on=_DEVICE, how="left").with_columns(
+        pl.col("duration_ns", "n_kernels").fill_null(0), op=pl.lit(NOT_MODELLED)
+    )
 
 
 def _reasons(rest: pl.DataFrame) -> pl.DataFrame:

@@ -71,12 +71,11 @@ def work_kinds(
     """
     trace.require("work_kinds", "kernels")
     columns = ("rank", "kernel_id", "device_id", "name", "primitive", "is_communication")
-    kernels = trace.select("kernels", *columns, "duration_ns")
-    kernels = kernels.join(
-        kernel_origins(trace, base), on=["rank", "kernel_id"], how="left", maintain_order="left"
-    )
-    kernels = kernels.with_columns(kinds_of(kernels))
-    kernels = kernels.join(_roofs(trace, peaks, base), on=["rank", "kernel_id"], how="left")
+    key = ["rank", "kernel_id"]
+    recorded = trace.select("kernels", *columns, "duration_ns")
+    launched = recorded.join(kernel_origins(trace, base), on=key, how="left", maintain_order="left")
+    with_kinds = launched.with_columns(kinds_of(launched))
+    kernels = with_kinds.join(_roofs(trace, peaks, base), on=key, how="left")
     ns, roof = pl.col("duration_ns"), pl.col("roof_share")
     rows = kernels.group_by("rank", "phase", "kind").agg(
         n_kernels=pl.len().cast(pl.Int64),

@@ -161,29 +161,22 @@ def _signed(ns: float) -> str:
 
 
 def _changed_layers(base: Trace, other: Trace, rules: Rules) -> tuple[str, ...]:
-    """Name the layers whose time changed most beyond noise.
-
-    Ops are named where not both runs have layers.
-    """
+    """Name the layers whose time changed most beyond noise; empty where not both have layers."""
     try:
-        frame = compare_layers(base, other, rules=rules)
+        layers = compare_layers(base, other, rules=rules)
     except MissingTableError:
-        frame = pl.DataFrame()
-    if frame.height:
-        frame = frame.filter(
-            pl.col("outcome").is_in(["faster", "slower"]) & ~pl.col("layer").str.starts_with("(")
-        )
-        frame = frame.with_columns(more=-pl.col("saved_ns"), name=pl.col("layer"))
-    word = "layers"
-    if not frame.height:
         return ()
-    most = frame.sort(pl.col("more").abs(), descending=True).head(_MOST_CHANGED)
+    is_changed = pl.col("outcome").is_in(["faster", "slower"])
+    changed = layers.filter(is_changed & ~pl.col("layer").str.starts_with("("))
+    if not changed.height:
+        return ()
+    most = changed.sort(pl.col("saved_ns").abs(), descending=True).head(_MOST_CHANGED)
     sentences = [
-        f"{'.'.join(row['name'].split('.')[-2:])} {row['phase'] or ''}".strip()
-        + f" {_signed(row['more'])}"
+        f"{'.'.join(row['layer'].split('.')[-2:])} {row['phase'] or ''}".strip()
+        + f" {_signed(-row['saved_ns'])}"
         for row in most.iter_rows(named=True)
     ]
-    return (f"{word}: {', '.join(sentences)}",)
+    return (f"layers: {', '.join(sentences)}",)
 
 
 def _advice(other: Trace) -> str | None:

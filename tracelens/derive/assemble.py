@@ -188,17 +188,17 @@ def _link(rank: _Rank) -> None:
     for name, number in _WORK_IDS.items():
         if name not in rank.raw:
             continue
-        work = _by_start(_filled(rank.raw.pop(name), name, ("correlation_id",)))
-        work = callers.link(fill_process(work, rank.calls, rank.main_process)).with_row_index(
-            number
-        )
-        days = work.filter(pl.col("duration_ns") > _OVERFLOW_NS).height
+        raw = _by_start(_filled(rank.raw.pop(name), name, ("correlation_id",)))
+        of_process = fill_process(raw, rank.calls, rank.main_process)
+        linked = callers.link(of_process).with_row_index(number)
+        days = linked.filter(pl.col("duration_ns") > _OVERFLOW_NS).height
         text = "durations of more than a day: the profiler's counter overflowed"
         rank.diagnostics.add("warning", "duration_overflow", text, days)
+        work = linked
         if name == "kernels":
-            work = mark_nodes(work, rank.nodes) if rank.nodes.height else work
-            around = None if rank.contexts is None else rank.contexts.gather(work["span_id"])
-            work = work.with_columns(classify(work["name"], around).drop("primitive_source"))
+            marked = mark_nodes(linked, rank.nodes) if rank.nodes.height else linked
+            around = None if rank.contexts is None else rank.contexts.gather(marked["span_id"])
+            work = marked.with_columns(classify(marked["name"], around).drop("primitive_source"))
         if name == "synchronizations":
             steps.take_waits(work)
         else:

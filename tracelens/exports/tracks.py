@@ -88,16 +88,17 @@ def _host_tracks(
 ) -> Iterator[Track]:
     """Yield a track for each thread with the rank's spans and API calls in a window."""
     place = (*_THREAD, *_TIMES)
-    spans = selection.rows("spans", rank, "span_id", *place, *_SPAN, where=window)
-    spans = arrows.of_spans(spans).drop("span_id")
-    spans = spans.rename({"kind": "category", "module_path": "layer"})
+    spans = arrows.of_spans(selection.rows("spans", rank, "span_id", *place, *_SPAN, where=window))
     columns = ("api_call_id", *place, "api", "correlation_id")
-    calls = selection.rows("api_calls", rank, *columns, where=window)
-    calls = arrows.of_calls(calls).drop("api_call_id")
-    calls = calls.rename({"api": "name", "correlation_id": "correlation"})
+    calls = arrows.of_calls(selection.rows("api_calls", rank, *columns, where=window))
     api_call = pl.lit("api call").cast(pl.Categorical)
-    calls = calls.with_columns(category=api_call)
-    both = pl.concat([spans, calls], how="diagonal")
+    tracks = [
+        spans.drop("span_id").rename({"kind": "category", "module_path": "layer"}),
+        calls.drop("api_call_id")
+        .rename({"api": "name", "correlation_id": "correlation"})
+        .with_columns(category=api_call),
+    ]
+    both = pl.concat(tracks, how="diagonal")
     for (process, thread), part in _by(both, *_THREAD):
         path = (f"process {process}", f"thread {thread}")
         yield from _track(path, part, (int(str(process)), int(str(thread))))

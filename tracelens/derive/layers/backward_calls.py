@@ -37,10 +37,12 @@ def with_backward(works: pl.DataFrame, trace: Trace) -> pl.DataFrame:
         forward_backward(of_rank).with_columns(rank=pl.lit(rank, pl.Int32))
         for (rank,), of_rank in spans.group_by("rank")
     ]
-    nodes = pl.concat(pairs).join(works, on=["rank", "span_id"]).drop("span_id")
-    nodes = nodes.rename({"run_id": "span_id"})
-    nodes = nodes.join(works, on=["rank", "span_id"], how="anti")
-    nodes = nodes.join(spans.select("rank", "span_id", *_INPUTS), on=["rank", "span_id"])
+    of_forward = pl.concat(pairs).join(works, on=["rank", "span_id"]).drop("span_id")
+    nodes = (
+        of_forward.rename({"run_id": "span_id"})
+        .join(works, on=["rank", "span_id"], how="anti")
+        .join(spans.select("rank", "span_id", *_INPUTS), on=["rank", "span_id"])
+    )
     factor = pl.col("op").replace_strict(factors, default=None, return_dtype=pl.Float64)
     words = {op: f"backward is taken as {times:g} times forward" for op, times in factors.items()}
     assumed = pl.col("op").replace_strict(words, default=None, return_dtype=pl.String)

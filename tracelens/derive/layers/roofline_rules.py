@@ -10,7 +10,7 @@ import polars as pl
 from tracelens.derive.kernels.device_peaks import DEVICE_KEY, device_peaks, roof_ns
 from tracelens.derive.kernels.op_families import signatures
 from tracelens.derive.layers.modelled_calls import CALL, modelled
-from tracelens.derive.time.advice_rules import Rule
+from tracelens.derive.time.advice import Rule
 from tracelens.derive.time.judged_program import JudgedProgram
 from tracelens.errors import MissingTableError
 

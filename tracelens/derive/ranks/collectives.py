@@ -263,17 +263,20 @@ def assign_sequence(grouped: pl.DataFrame) -> tuple[pl.DataFrame, str | None]:
     The index follows the recorded sequence numbers where all calls of a group have one, else the
     order of starts on each rank. The remark names the groups that are matched by order.
     """
-    calls = grouped.sort("start_ns", "kernel_id", maintain_order=True).with_columns(
-        is_ordered=pl.col("sequence").is_null().any().over("group_key")
+    lacks_numbers = pl.col("sequence").is_null().any().over("group_key")
+    by_start = grouped.sort("start_ns", "kernel_id", maintain_order=True)
+    marked = by_start.with_columns(is_ordered=lacks_numbers)
+    numbered = marked.with_columns(
+        sequence=pl.when("is_ordered").then(pl.lit(0)).otherwise("sequence")
     )
-    calls = calls.with_columns(sequence=pl.when("is_ordered").then(pl.lit(0)).otherwise("sequence"))
     # A rank may issue several calls of one number.
-    place = pl.int_range(pl.len()).over("group_key", "rank", "sequence")
     key = ["group_key", "sequence", "place"]
-    calls = calls.with_columns(place=place)
-    indices = calls.select(key).unique().sort(key)
-    indices = indices.with_columns(call=pl.int_range(pl.len()).over("group_key"))
-    calls = calls.join(indices, on=key).sort("rank", "group_key", "call")
+    placed = numbered.with_columns(
+        place=pl.int_range(pl.len()).over("group_key", "rank", "sequence")
+    )
+    distinct = placed.select(key).unique().sort(key)
+    indices = distinct.with_columns(call=pl.int_range(pl.len()).over("group_key"))
+    calls = placed.join(indices, on=key).sort("rank", "group_key", "call")
     is_described = (pl.col("group") != _UNDESCRIBED).fill_null(value=True)
     by_order = calls.filter("is_ordered", is_described)
     if not by_order.height:

@@ -217,7 +217,7 @@ def _profiler_times(trace: Trace, where: pl.Expr, origin: int) -> pl.DataFrame:
 
 def _calls(trace: Trace, where: pl.Expr, origin: int) -> tuple[pl.DataFrame, pl.DataFrame]:
     """Return outermost API calls by start, and the row of each call's outermost call there."""
-    found = trace.select(
+    recorded = trace.select(
         "api_calls",
         "api_call_id",
         "api",
@@ -233,7 +233,7 @@ def _calls(trace: Trace, where: pl.Expr, origin: int) -> tuple[pl.DataFrame, pl.
     )
     api = pl.col("api")
     end = pl.col("end")
-    calls = found.select(
+    calls = recorded.select(
         start=pl.col("start_ns") - origin,
         end=_ENDS - origin,
         process_id="process_id",
@@ -245,17 +245,14 @@ def _calls(trace: Trace, where: pl.Expr, origin: int) -> tuple[pl.DataFrame, pl.
         span_id="span_id",
         site_id="site_id",
     ).sort("start", "end", descending=[False, True])
-    calls = calls.with_columns(waits=api.str.contains(WAITS_FOR_DEVICE))
     key = ("process_id", "thread_id")
     reached = end.cum_max().shift(1).over(key)
     is_outer = ((end > reached) | reached.is_null()).fill_null(value=True)
-    calls = calls.with_columns(is_outer=is_outer)
-    outer_row = pl.when("is_outer").then(pl.col("is_outer").cum_sum() - 1)
-    calls = calls.with_columns(row=outer_row.cast(pl.Int64)).with_columns(
-        pl.col("row").forward_fill().over(key)
-    )
-    rows = calls.select("api_call_id", "row", "correlation_id", call_start="start")
-    return calls.filter("is_outer").drop("is_outer", "row"), rows
+    marked = calls.with_columns(waits=api.str.contains(WAITS_FOR_DEVICE), is_outer=is_outer)
+    outer_row = pl.when("is_outer").then(pl.col("is_outer").cum_sum() - 1).cast(pl.Int64)
+    placed = marked.with_columns(row=outer_row).with_columns(pl.col("row").forward_fill().over(key))
+    rows = placed.select("api_call_id", "row", "correlation_id", call_start="start")
+    return placed.filter("is_outer").drop("is_outer", "row"), rows
 
 
 def _work(trace: Trace, rank: int, edges: tuple[int, int], rows: pl.DataFrame) -> pl.DataFrame:

@@ -1,9 +1,8 @@
 """Advise changes that would help a program, and say how much of a step each can save."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
-from tracelens.derive.time.advice_rules import Rule
 from tracelens.derive.time.bounds import place_phrase
 from tracelens.derive.time.judged_program import JudgedProgram
 from tracelens.derive.time.time_parts import WORTH_IT
@@ -14,6 +13,24 @@ _LEAST_PLACE = 0.01
 """A place with less than this share of the time of all places is not named."""
 _SAME = 0.95
 """The two ends of a range are written as one number if they differ by less than this share."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """Advice for one program: what to change, which time shrinks, and by how much at most.
+
+    `ns` is the most of all judged time that it can save. `is_of_host` marks time of the host, which
+    recording makes longer. `places` says where the time lies, the largest first. `expression` is
+    the change as `whatif` takes it, None where a replay cannot make it.
+    """
+
+    ns: int
+    text: str
+    cause: str
+    section: str
+    is_of_host: bool = False
+    places: list[tuple[str, int]] = field(default_factory=list)
+    expression: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

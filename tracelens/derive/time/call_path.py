@@ -15,6 +15,9 @@ UNINFORMATIVE = (
     "|".join(f"(?:{words})" for words in FAMILIES.values())
     + rf"|{OWN_HOOKS}|^ProfilerPart#|^PyTorch Profiler|^nn\.Module: "
 )
+_BUILTIN = r"^<built-in (?:method|function) ([\w.]+).*$"
+_LOADER = r"^enumerate\(DataLoader\)#(_\w+)\.__next__$"
+_BETWEEN_HASHES = r"^## ?(.+?) ?##$"
 _LONGEST = 100
 
 _PATH = ("annotation", "caller", "loader", "own", "leaf")
@@ -164,21 +167,19 @@ def _facts(spans: pl.DataFrame, rows: pl.Series) -> pl.DataFrame:
 
 def shortened(name: pl.Expr) -> pl.Expr:
     """Shorten a span's name: a Python frame's file without folders, a builtin's own name."""
-    name = name.str.replace(r"^<built-in (?:method|function) ([\w.]+).*$", "${1}")
-    name = name.str.replace(
-        r"^enumerate\(DataLoader\)#(_\w+)\.__next__$", "DataLoader.__next__ (${1})"
-    )
-    # An __init__.py or __main__.py keeps its folder, as every package has one.
-    name = name.str.replace(r"^.*/([^/()]+/__(?:init|main)__\.py\(\d+\): )", "${1}")
-    is_package = name.str.contains(r"^[^/()]+/__(?:init|main)__\.py\(")
-    name = (
-        pl.when(is_package)
-        .then(name)
-        .otherwise(name.str.replace(r"^.*/([^/()]+\.py\(\d+\): )", "${1}"))
-    )
-    name = name.str.replace(r"^## ?(.+?) ?##$", "${1}")
-    return (
-        pl.when(name.str.len_chars() > _LONGEST)
-        .then(name.str.slice(0, _LONGEST - 1) + "…")
-        .otherwise(name)
-    )
+    bare = _without_folders(
+        name.str.replace(_BUILTIN, "${1}").str.replace(_LOADER, "DataLoader.__next__ (${1})")
+    ).str.replace(_BETWEEN_HASHES, "${1}")
+    is_long = bare.str.len_chars() > _LONGEST
+    return pl.when(is_long).then(bare.str.slice(0, _LONGEST - 1) + "…").otherwise(bare)
+
+
+def _without_folders(name: pl.Expr) -> pl.Expr:
+    """Drop the folders of a Python frame's file.
+
+    An __init__.py or __main__.py keeps its own folder, as every package has one.
+    """
+    of_package = name.str.replace(r"^.*/([^/()]+/__(?:init|main)__\.py\(\d+\): )", "${1}")
+    is_of_package = of_package.str.contains(r"^[^/()]+/__(?:init|main)__\.py\(")
+    of_file = of_package.str.replace(r"^.*/([^/()]+\.py\(\d+\): )", "${1}")
+    return pl.when(is_of_package).then(of_package).otherwise(of_file)

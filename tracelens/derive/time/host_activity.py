@@ -228,17 +228,22 @@ def _causing(calls: pl.DataFrame, blocked: pl.DataFrame) -> pl.DataFrame:
     causes = each_pair_once(calls["kind"], calls["api"], _by_function)
     with_cause = calls.with_columns(causes)
     if blocked.height:
-        with_api = pl.col("api").cast(pl.String)
-        by_others = blocked.select("row", "by", by_cause=pl.lit("allocation"))
-        with_cause = with_cause.join(by_others, on="row", how="left", maintain_order="left")
-        with_cause = with_cause.with_columns(
-            api=pl.coalesce("by", with_api).cast(pl.Categorical),
-            cause=pl.coalesce("by_cause", pl.col("cause").cast(pl.String)),
-        ).drop("by", "by_cause")
+        with_cause = _with_causes_of_others(with_cause, blocked)
     takes_time = pl.col("end_ns") > pl.col("start_ns")
-    with_cause = with_cause.drop_nulls("cause").filter(takes_time)
+    waiting = with_cause.drop_nulls("cause").filter(takes_time)
     ids = pl.col("row", "span_id").cast(pl.Int64)
-    return _outer(with_cause.with_columns(ids, pl.col("cause").cast(pl.String)))
+    return _outer(waiting.with_columns(ids, pl.col("cause").cast(pl.String)))
+
+
+def _with_causes_of_others(calls: pl.DataFrame, blocked: pl.DataFrame) -> pl.DataFrame:
+    """Give launches that another thread's allocation blocks its function and cause."""
+    by_others = blocked.select("row", "by", by_cause=pl.lit("allocation"))
+    with_others = calls.join(by_others, on="row", how="left", maintain_order="left")
+    api = pl.coalesce("by", pl.col("api").cast(pl.String))
+    return with_others.with_columns(
+        api=api.cast(pl.Categorical),
+        cause=pl.coalesce("by_cause", pl.col("cause").cast(pl.String)),
+    ).drop("by", "by_cause")
 
 
 def _by_function(calls: pl.DataFrame) -> pl.DataFrame:

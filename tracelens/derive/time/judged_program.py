@@ -1,7 +1,7 @@
 """Collect the data for advice: judged time of all ranks, places of idle time, and kernels."""
 
-from collections.abc import Iterator
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 
 import polars as pl
 
@@ -39,7 +39,8 @@ class JudgedProgram:
     `n_steps` and `step_ns` are over all ranks: the number of steps, and their mean time on one
     device; without steps, the mean judged time of a device. `is_judged` is a condition for device
     work, see `in_program`. `is_measured`: the time of a step without the profiler is known for each
-    rank. `hidden` is the time of communication and of copies beside other work.
+    rank. `hideable_ns` is the most of communication and of copies that can run beside computing
+    instead: no more than there is computing beside which none of them runs yet.
     """
 
     trace: Trace
@@ -50,7 +51,7 @@ class JudgedProgram:
     step_ns: int
     is_judged: pl.Expr
     is_measured: bool
-    hidden: dict[str, int] = field(default_factory=dict)
+    hideable_ns: dict[str, int]
 
     @property
     def total_ns(self) -> int:
@@ -108,17 +109,18 @@ def judge_program(model: TimeModel) -> JudgedProgram:
         step_ns=round(of_devices / max(n_steps or len(ranks), 1)),
         is_judged=is_judged,
         is_measured=all(rank.unprofiled_ns is not None for rank in ranks),
-        hidden=_hidden(model),
+        hideable_ns=_hideable(model, parts),
     )
 
 
-def _hidden(model: TimeModel) -> dict[str, int]:
-    """Sum the program's time of communication and of copies beside other work."""
+def _hideable(model: TimeModel, parts: Mapping[str, int]) -> dict[str, int]:
+    """Return how much of communication and of copies could run beside computing instead."""
     windows = model.device.filter(phase=PROGRAM)
-    return {
-        part: int((windows[f"{part}_ns"] - windows[f"exposed_{part}_ns"]).sum())
-        for part in ("communication", "copy")
-    }
+    hideable = {}
+    for part in ("communication", "copy"):
+        hidden_ns = int((windows[f"{part}_ns"] - windows[f"exposed_{part}_ns"]).sum())
+        hideable[part] = min(parts[part], max(parts["compute"] - hidden_ns, 0))
+    return hideable
 
 
 def _kernels(trace: Trace, is_judged: pl.Expr) -> pl.DataFrame:

@@ -1,0 +1,131 @@
+"""Advise on copies: between host and device, within one, and of pages of managed memory."""
+
+from collections.abc import Iterator
+
+import polars as pl
+
+from tracelens.derive.columns.intervals import covered_ns
+from tracelens.derive.kernels.copy_casts import casts_after_copies
+from tracelens.derive.kernels.pinned_copies import LARGE_COPY, pinned_bytes_per_s
+from tracelens.derive.processes.cpu_work import COPY
+from tracelens.derive.time.advice import Rule
+from tracelens.derive.time.cpu_only import busiest_places
+from tracelens.derive.time.judged_program import JudgedProgram
+from tracelens.derive.time.migrations import migrations, stalls_by_place, waiting_kernels
+from tracelens.derive.time.time_parts import WORTH_IT
+from tracelens.trace import Trace
+
+_PLACE = ("rank", "device_id", "step")
+_TIMES = ("start_ns", "duration_ns")
+
+
+def process_copy_rules(program: JudgedProgram) -> Iterator[Rule]:
+    """Advise on copies of memory in a process without a device."""
+    if program.trace.has("kernels"):
+        return
+    words = "Copy less memory: keep one buffer and write into it (out=, copy_), or use a view"
+    by_rank = busiest_places(program.trace, COPY).values()
+    places = sorted(
+        (place for of_rank in by_rank for place in of_rank), key=lambda place: -place[1]
+    )
+    yield Rule(program.parts["copy"], words, "copy", "top_ops", places=places)
+
+
+def upload_rules(program: JudgedProgram) -> Iterator[Rule]:
+    """Advise on copies to the device that run alone, and on needlessly wide ones.
+
+    Copies from pageable memory stop the host; others wait only because nothing runs beside them.
+    """
+    columns = ("memcpy_id", "direction", "source_memory")
+    is_upload = (pl.col("direction") == "h2d") & (pl.col("duration_ns") > 0)
+    copies = program.trace.select("memcpys", *_PLACE, *_TIMES, *columns)
+    uploads = copies.filter(is_upload & program.is_judged)
+    if uploads["duration_ns"].sum() < WORTH_IT * program.total_ns:
+        return
+    exposed = _with_exposed(program.trace, uploads)
+    is_pageable = pl.col("source_memory") == "pageable"
+    pageable, others = (
+        int(exposed.filter(kind)["exposed_ns"].sum()) for kind in (is_pageable, ~is_pageable)
+    )
+    pin = "Pin the host memory of copies to the device, and copy with non_blocking=True"
+    yield Rule(pageable, pin, "copy", "copy_cost", expression="pinned")
+    beside = min(others, program.hideable_ns["copy"])
+    overlap = "Copy input beside computing: on a stream of its own, a step ahead"
+    yield Rule(beside, overlap, "copy", "copy_cost")
+    if others > 2 * beside:
+        less = "Copy less input: as a narrower type, or keep on the device what is used again"
+        yield Rule(others - beside, less, "copy", "copy_cost")
+    cast = "Cast before copying: what is copied is cast to a narrower type on the device"
+    yield Rule(_needless_ns(program.trace, exposed), cast, "copy", "copy_cost")
+
+
+def _needless_ns(trace: Trace, exposed: pl.DataFrame) -> int:
+    """Return how much shorter copies were if a cast after them were done before."""
+    casts = casts_after_copies(trace).join(exposed, on=["rank", "memcpy_id"])
+    narrowing = casts.filter(pl.col("read_bytes") > pl.col("written_bytes"))
+    needless_share = 1 - pl.col("written_bytes") / pl.col("read_bytes")
+    return int(narrowing.select((pl.col("exposed_ns") * needless_share).sum()).item() or 0)
+
+
+def download_rules(program: JudgedProgram) -> Iterator[Rule]:
+    """Advise pinned memory for large copies to the host, as far as no kernel runs beside them.
+
+    The host still has to wait for what it reads: only the copy itself gets shorter.
+    """
+    columns = ("direction", "destination_memory", "size_bytes")
+    is_slow = (pl.col("direction") == "d2h") & (pl.col("destination_memory") == "pageable")
+    copies = program.trace.select("memcpys", *_PLACE, *_TIMES, *columns, where=is_slow)
+    downloads = copies.filter(program.is_judged & (pl.col("size_bytes") > LARGE_COPY))
+    per_s = pinned_bytes_per_s(program.trace, "d2h")
+    if downloads.is_empty() or per_s is None:
+        return
+    exposed = _with_exposed(program.trace, downloads)
+    pinned_ns = (pl.col("size_bytes") / per_s * 1e9).cast(pl.Int64)
+    saved_ns = exposed.select((pl.col("exposed_ns") - pinned_ns).clip(0).sum()).item()
+    words = "Copy results into pinned memory: to pageable memory they go through a buffer"
+    yield Rule(int(saved_ns), words, "copy", "copy_cost")
+
+
+def other_copy_rules(program: JudgedProgram) -> Iterator[Rule]:
+    """Advise on copies within the device, and on large ones from pinned memory to the host.
+
+    They count as far as no kernel runs beside them.
+    """
+    columns = ("direction", "destination_memory", "size_bytes")
+    copies = program.trace.select("memcpys", *_PLACE, *_TIMES, *columns)
+    is_large = pl.col("size_bytes") > LARGE_COPY
+    is_other = pl.col("direction").is_in(["d2d", "d2h"])
+    large = copies.filter(program.is_judged & is_large & is_other)
+    if large.is_empty():
+        return
+    exposed = _with_exposed(program.trace, large)
+    is_within = pl.col("direction") == "d2d"
+    is_download = (pl.col("direction") == "d2h") & (pl.col("destination_memory") != "pageable")
+    within, downloads = (
+        int(exposed.filter(kind)["exposed_ns"].sum()) for kind in (is_within, is_download)
+    )
+    less = "Copy less within the device: clone(), contiguous() and cat() copy; write in place"
+    yield Rule(within, less, "copy", "top_ops")
+    overlap = "Copy results beside computing: on a stream of its own, and wait for them later"
+    yield Rule(min(downloads, program.hideable_ns["copy"]), overlap, "copy", "copy_cost")
+
+
+def _with_exposed(trace: Trace, copies: pl.DataFrame) -> pl.DataFrame:
+    """Add exposed_ns to copies: the time in which no kernel runs beside them on their device."""
+    kernels = trace.select("kernels", "rank", "device_id", *_TIMES)
+    exposed_ns = pl.col("duration_ns") - covered_ns(copies, kernels, ["rank", "device_id"])
+    return copies.with_columns(exposed_ns=exposed_ns)
+
+
+def page_rules(program: JudgedProgram) -> Iterator[Rule]:
+    """Advise to move pages of managed memory before kernels touch them."""
+    moves = migrations(program.trace)
+    if not moves.height:
+        return
+    waiting = waiting_kernels(program.trace, moves).filter(program.is_judged)
+    places = stalls_by_place(program.trace, waiting)
+    words = (
+        "Move pages of managed memory before kernels touch them (cudaMemPrefetchAsync), or copy"
+        " from pinned memory"
+    )
+    yield Rule(sum(ns for _, ns in places), words, "compute", "copy_cost", places=places)

@@ -1,0 +1,241 @@
+"""Advise on idle time by its cause and place, and on launching."""
+
+import re
+from collections.abc import Iterator, Mapping
+
+import polars as pl
+
+from tracelens.derive.time.advice import Rule
+from tracelens.derive.time.bounds import INSIDE_OP, UNRECORDED
+from tracelens.derive.time.cpu_only import count_reads, reads_of
+from tracelens.derive.time.graph_use import GraphUse, graph_use, op_of_changing_sizes
+from tracelens.derive.time.host_waits import WAITS
+from tracelens.derive.time.judged_program import JudgedProgram
+from tracelens.derive.time.thread_axis import IN_ANOTHER_THREAD
+from tracelens.derive.time.time_parts import WORTH_IT
+from tracelens.trace import Trace
+
+_REPEATED = 10
+"""In a trace without steps: memory allocated and released this often counts as not cached."""
+_DEVICE_ALLOCATES = r"^(cuda|hip)Malloc$|^hipExtMallocWithFlags$|^cuMem(Alloc|Create)(_v2)?$"
+_DEVICE_RELEASES = r"^(cuda|hip)Free$|^cuMem(Free|Release)(_v2)?$"
+
+_BY_CAUSE = {
+    "input": "Have input ready before it is asked for",
+    "allocation": "Allocate outside the loop, and keep what is allocated",
+    "sync": "Do not wait for the device, or only once at the end",
+    "loading": "Load and compile before the steps: warm up, keep shapes fixed",
+    "host": "Shorten this work of the host, or do it while the device works",
+}
+_EXPRESSIONS = {
+    "input": "input_ready",
+    "allocation": "without=allocation",
+    "sync": "no_sync",
+    "loading": "without=loading",
+    "host": "without=host",
+}
+"""Changes that a replay can compute, by the cause of idle time that they remove."""
+WORKERS = "_MultiProcessing"
+"""Part of every call path inside a data loader with worker processes."""
+_BY_LOADER = {
+    "_SingleProcess": "The data loader works in the main process; give it workers (num_workers)",
+    WORKERS: "The loader's workers do not keep up; more of them, or cheaper decoding",
+}
+_IN_LOADER = r"DataLoader|_next_data"
+_FOR_OTHERS = "The program only waits (sleep, lock, queue, request): wait less, or work meanwhile"
+_BY_TORCH = "Let torch do less on the host between ops: torch.compile, or a fused optimizer"
+_INSIDE_TORCH = (
+    r"(?:^|> )(?:backward|Optimizer\.\w+#\S+|(?:_tensor|optim/\w+|autograd/\w+|nn/modules/\w+)\.py"
+    r"(?:\((?:defined at )?\d+\))?: \S+)$"
+)
+"""Places of the host's time that are torch's own code, which a program cannot shorten itself."""
+_IN_OPTIMIZER = r"(?:^|> )Optimizer\.\w+#"
+_BY_HOST_OPTIMIZER = (
+    "The optimizer runs on the CPU: keep it on the device, or run it while the device works"
+)
+_BY_OP = (
+    "The host works in this op before it launches: keep its sizes the same, or use another"
+    " implementation"
+)
+_BETWEEN_OPS = "Shorten what the program does outside of ops, or do it in a thread or process"
+_UNSEEN = "Shorten this work of the host (stacks would show it), or do it while the device works"
+_BY_HOST_PLACE = {
+    WAITS: _FOR_OTHERS,
+    _INSIDE_TORCH: _BY_TORCH,
+    rf"^(?:{'|'.join(UNRECORDED)})": _UNSEEN,
+}
+_OF_CHANGING_SIZES = (
+    "Launch fewer kernels: larger batches, or a CUDA graph once sizes stay the same (those of {}"
+    " change from step to step)"
+)
+_BY_WAIT = {
+    r"aten::(?:item|_local_scalar_dense)\b": "Read the value later or less often (.item(), float(), if)",
+    r"aten::(?:nonzero|masked_select|index\w*|unique\w*)\b": (
+        "Do not ask the device how many elements a mask selects: torch.where keeps the shape"
+    ),
+    r"aten::(?:_?to(?:_copy)?|copy_|cpu)\b": (
+        "Copy without waiting: pinned memory and non_blocking=True, and read it later"
+    ),
+    r"\bsynchronize\b|cudaDeviceSynchronize": (
+        "Leave out torch.cuda.synchronize(), or wait once at the end"
+    ),
+}
+"""Advice on a wait for the device, by a pattern that its call path matches."""
+_OF_PROCESS = "Call fewer ops from Python: torch.compile, or larger batches"
+_LAUNCHES = {
+    GraphUse.NONE: ("Launch fewer kernels: a CUDA graph, torch.compile or larger batches"),
+    GraphUse.COMPILED: (
+        'Launch fewer kernels: torch.compile(mode="reduce-overhead"), or larger batches'
+    ),
+    GraphUse.REPLAYED: (
+        "Launch fewer kernels between the replays of the graph, or use larger batches"
+    ),
+}
+
+
+def idle_rules(program: JudgedProgram) -> Iterator[Rule]:
+    """Advise on each cause of idle time but launching, with all its places."""
+    for cause, words in _BY_CAUSE.items():
+        places = program.places_of(cause)
+        text = _advice_on(program, cause, places) or words
+        is_replayed = text != _BY_OP and not _is_mostly(places, f"{IN_ANOTHER_THREAD}$")
+        yield Rule(
+            ns=program.parts[cause],
+            text=text,
+            cause=cause,
+            section="idle_gaps",
+            is_of_host=cause != "sync",
+            places=places,
+            expression=_EXPRESSIONS.get(cause) if is_replayed else None,
+        )
+
+
+def _advice_on(program: JudgedProgram, cause: str, places: list[tuple[str, int]]) -> str | None:
+    """Return advice on idle time of a cause that lies mostly in places of one kind, else None."""
+    if cause == "input":
+        return _by_loader(places)
+    if cause == "allocation":
+        return _uncached(program)
+    if cause == "sync":
+        return _by_kind(_BY_WAIT, places)
+    if cause == "host":
+        general = None if program.trace.has("kernels") else _BETWEEN_OPS
+        return _by_kind(_advice_by_host_place(program, places), places) or general
+    return None
+
+
+def _advice_by_host_place(
+    program: JudgedProgram, places: list[tuple[str, int]]
+) -> Mapping[str, str]:
+    """Return advice on other work of the host by a pattern of its places, the first rule first."""
+    in_optimizer = {_IN_OPTIMIZER: _BY_HOST_OPTIMIZER} if _has_host_optimizer(program) else {}
+    is_in_ops = _is_mostly(places, INSIDE_OP)
+    in_ops = {_in_launching_ops(program.trace): _BY_OP} if is_in_ops else {}
+    return in_optimizer | _BY_HOST_PLACE | in_ops
+
+
+def _by_kind(advice: Mapping[str, str], places: list[tuple[str, int]]) -> str | None:
+    """Return the first advice whose pattern most of the time of all places matches."""
+    return next((text for kind, text in advice.items() if _is_mostly(places, kind)), None)
+
+
+def _has_host_optimizer(program: JudgedProgram) -> bool:
+    """Return whether the optimizer's ops run, beside a device, without launching any kernel."""
+    if not program.trace.has("kernels") or program.kernels["phase"].is_in(["optimizer"]).any():
+        return False
+    is_of_optimizer = (pl.col("kind") == "op") & (pl.col("phase") == "optimizer")
+    return program.trace.select("spans", "rank", where=is_of_optimizer).height > 0
+
+
+def _in_launching_ops(trace: Trace) -> str:
+    """Return a pattern of the places inside operators that launch."""
+    ops = trace.select("sites", "op")["op"].drop_nulls().unique().sort()
+    names = [re.escape(op) for op in ops if re.search(INSIDE_OP, op)]
+    return rf"(?:^|> )(?:{'|'.join(names) or '(?!)'})$"
+
+
+def _by_loader(places: list[tuple[str, int]]) -> str | None:
+    """Return the advice on torch's loader if most input time is in one, else None."""
+    times = {loader: sum(ns for what, ns in places if loader in what) for loader in _BY_LOADER}
+    loader = max(times, key=lambda name: times[name])
+    return _BY_LOADER[loader] if times[loader] and _is_mostly(places, _IN_LOADER) else None
+
+
+def _is_mostly(places: list[tuple[str, int]], kind: str) -> bool:
+    """Return whether places that match a pattern have at least half of the time of all places."""
+    of_kind = sum(ns for what, ns in places if re.search(kind, what))
+    return bool(places) and 2 * of_kind >= sum(ns for _, ns in places)
+
+
+def _uncached(program: JudgedProgram) -> str | None:
+    """Say that the caching allocator seems off: each step allocates and frees device memory.
+
+    Return None where it does not.
+    """
+    is_memory = pl.col("kind") == "memory"
+    calls = program.trace.select("api_calls", "rank", "step", "api", where=is_memory)
+    api = pl.col("api")
+    in_step = calls.filter(program.is_judged)
+    counts = in_step.with_columns(api.cast(pl.String))
+    allocates, releases = (
+        counts.filter(api.str.contains(pattern))
+        for pattern in (_DEVICE_ALLOCATES, _DEVICE_RELEASES)
+    )
+    for part in (allocates, releases):
+        steps = part.drop_nulls("step").select("rank", "step").n_unique()
+        if (steps < max(program.n_steps, 2)) if program.n_steps else (part.height < _REPEATED):
+            return None
+    n = max(program.n_steps, 1)
+    counts_in_words = [
+        f"{part['api'].mode().sort()[0]} {part.height / n:,.3g}" for part in (allocates, releases)
+    ]
+    every = "a step" if program.n_steps else "in all"
+    return (
+        f"Keep memory: {counts_in_words[0]} and {counts_in_words[1]} times {every};"
+        " is the caching allocator off, or emptied by empty_cache()?"
+    )
+
+
+def launch_rules(program: JudgedProgram) -> Iterator[Rule]:
+    """Advise fewer launches, in a way that the program does not use yet.
+
+    There is no advice where a graph is captured.
+    """
+    use = graph_use(program.trace)
+    of_process = not program.trace.has("kernels")
+    if use == GraphUse.CAPTURED:
+        return
+    is_worth = program.parts["launch"] >= WORTH_IT * program.total_ns
+    asks_for_graph = is_worth and not of_process and use != GraphUse.REPLAYED
+    changing = op_of_changing_sizes(program.trace) if asks_for_graph else None
+    reads = _reads(program) if of_process else None
+    if reads is not None:
+        yield reads
+    text = _LAUNCHES[use] if changing is None else _OF_CHANGING_SIZES.format(changing)
+    is_without = of_process or use == GraphUse.REPLAYED or changing is not None
+    yield Rule(
+        ns=program.parts["launch"] - (reads.ns if reads is not None else 0),
+        text=_OF_PROCESS if of_process else text,
+        cause="launch",
+        section="idle_gaps, top_ops" if of_process else "idle_gaps, dispatch_depth",
+        is_of_host=True,
+        places=[
+            (what, ns)
+            for what, ns in program.places_of("launch")
+            if reads is None or what not in dict(reads.places)
+        ],
+        expression=None if is_without else "cuda_graph",
+    )
+
+
+def _reads(program: JudgedProgram) -> Rule | None:
+    """Advise on reading single values of tensors."""
+    reads = reads_of(program.places_of("launch"))
+    if not reads:
+        return None
+    n_reads = sum(count_reads(program.trace, rank) for rank in program.trace.manifest.ranks)
+    text = "Read values back less often: .item() once a step, or .tolist() for many at once"
+    if n_reads <= program.n_steps:
+        text = "Read the value back only every few steps"
+    ns = sum(ns for _, ns in reads)
+    return Rule(ns, text, "launch", "idle_gaps", is_of_host=True, places=reads)
