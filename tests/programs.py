@@ -1,8 +1,11 @@
 """Small programs for case tests: what host threads and devices did when, in µs, as a trace."""
 
+from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
+from functools import cache
 from itertools import count
+from operator import itemgetter
 from typing import Any
 
 import polars as pl
@@ -12,6 +15,8 @@ from tracelens.derive.events.api_names import api_kind
 from tracelens.trace import Trace
 
 Row = dict[str, Any]
+Thread = tuple[int, int, int]
+"""Rank, process and thread."""
 
 
 def timed(start: float, end: float, **more: Any) -> Row:
@@ -37,7 +42,13 @@ def mark(step: int, start: float, end: float, **more: Any) -> Row:
 
 def api(name: str, start: float, end: float, **more: Any) -> Row:
     """A call of a CUDA or HIP function by process 0, thread 0."""
-    return timed(start, end, api=name, kind=pl.select(api_kind(pl.lit(name))).item(), **more)
+    return timed(start, end, api=name, kind=_kind(name), **more)
+
+
+@cache
+def _kind(name: str) -> str:
+    kind: str = pl.select(api_kind(pl.lit(name))).item()
+    return kind
 
 
 def launch(start: float, end: float, **more: Any) -> Row:
@@ -62,23 +73,29 @@ def program(
     """
     numbers: defaultdict[int, Iterator[int]] = defaultdict(count)
     spans = [row | {"span_id": next(numbers[row.get("rank", 0)])} for row in spans]
-    spans = [row | {"parent_id": _around(spans, row)} for row in spans]
-    calls = [row | {"span_id": _around(spans, row)} for row in calls]
+    of_threads: defaultdict[Thread, list[Row]] = defaultdict(list)
+    for row in sorted(spans, key=itemgetter("duration_ns")):
+        of_threads[_thread(row)].append(row)
+    spans = [row | {"parent_id": _around(of_threads[_thread(row)], row)} for row in spans]
+    calls = [row | {"span_id": _around(of_threads[_thread(row)], row)} for row in calls]
     return make_trace(spans=spans, api_calls=calls, kernels=list(kernels), **tables)
 
 
+def _thread(row: Row) -> Thread:
+    return row.get("rank", 0), row.get("process_id", 0), row.get("thread_id", 0)
+
+
 def _around(spans: Sequence[Row], inner: Row) -> int | None:
-    """The number of the shortest span of the thread that is longer than the row and contains it."""
+    """The number of the first span that is longer than the row and contains it.
 
-    def thread(row: Row) -> tuple[int, int, int]:
-        return row.get("rank", 0), row.get("process_id", 0), row.get("thread_id", 0)
-
-    def contains(row: Row) -> bool:
-        first, last = (row["start_ns"], inner["start_ns"]), (_end(row), _end(inner))
-        return thread(row) == thread(inner) and first[0] <= first[1] and last[0] >= last[1]
-
-    around = [row for row in spans if contains(row) and row["duration_ns"] > inner["duration_ns"]]
-    return min(around, key=lambda row: row["duration_ns"])["span_id"] if around else None
+    The spans are those of the row's thread, the shortest first.
+    """
+    begin = bisect_right(spans, inner["duration_ns"], key=itemgetter("duration_ns"))
+    for row in spans[begin:]:
+        if row["start_ns"] <= inner["start_ns"] and _end(row) >= _end(inner):
+            number: int = row["span_id"]
+            return number
+    return None
 
 
 def _end(row: Row) -> int:
