@@ -214,3 +214,9 @@ def test_no_device_is_spoken_of_where_there_is_none() -> None:
     answer = make_answer(trace)
     assert answer.sentence == "The program works outside of ops: 90 % of a step of 10.0 ms"
     assert "device" not in answer.changes[0].text
+
+
+def test_python_of_an_autograd_function_is_no_arithmetic() -> None:
+    """It works for 2,900 µs; the add inside for 100."""
+    found = parts(process(op(0, 3_000, "FBackward", None), op(0, 100, "aten::add", LARGE)))
+    assert (found["compute"], found["idle_host"]) == (100, 2_900)

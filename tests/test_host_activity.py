@@ -506,3 +506,16 @@ def test_many_threads_are_listed_in_one_pass(monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.setattr("tracelens.derive.time.host_activity._of_axis", counted)
     assert activities_of(many_threads(400)).height == 200 * 2 + 200 * 3
     assert batches == [400]
+
+
+@pytest.mark.parametrize(("name", "cause"), [("FBackward", "host"), ("MulBackward0", "launch")])
+def test_python_of_an_autograd_function_works(name: str, cause: str) -> None:
+    """Between the two ops of 1 ms, Python of the program's own function works for 2 ms."""
+    spans = [
+        span("op", name, 0, 4_000),
+        span("op", "aten::mm", 0, 1_000),
+        span("op", "aten::mm", 3_000, 4_000),
+    ]
+    trace = step(*spans, calls=(launch(900, 910), launch(3_900, 3_910)))
+    between = [what for start, _, what in did(trace) if 1_000 <= start < 3_000]
+    assert between == ([cause] if cause == "host" else [])

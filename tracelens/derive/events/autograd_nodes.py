@@ -4,6 +4,12 @@ import polars as pl
 
 NODE = ("process_id", "forward_thread_id", "sequence_number")
 """The key of a node in its backward op; the thread is identified by a number of torch's own."""
+PYTHON_NODE = r"^(?:autograd::engine::evaluate_function: )?\w+Backward$"
+"""Names of the backward ops of functions that are written in Python, torch.autograd.Function.
+
+Those of torch itself end with a number, as MulBackward0. What happens in one of these outside of
+other ops is Python.
+"""
 
 
 def forward_backward(spans: pl.DataFrame) -> pl.DataFrame:

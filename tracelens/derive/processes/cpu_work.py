@@ -6,6 +6,7 @@ import polars as pl
 
 from tracelens.derive.columns.per_unique import each_pair_once, matching
 from tracelens.derive.columns.split_intervals import overlay
+from tracelens.derive.events.autograd_nodes import PYTHON_NODE
 from tracelens.derive.kernels.recorded_dtypes import element_type, listed
 from tracelens.derive.processes.communication import COMMUNICATION, communication_spans
 
@@ -93,9 +94,9 @@ def _ops(spans: pl.DataFrame, is_own: pl.Series) -> pl.DataFrame:
     which may be the op itself.
     """
     names = spans["name"].cast(pl.Categorical)
-    (communicates,) = matching(names, COMMUNICATION)
+    communicates, is_python_node = matching(names, COMMUNICATION, PYTHON_NODE)
     takes_time = spans["duration_ns"] > 0
-    is_op = (spans["kind"] == "op") & ~communicates & is_own & takes_time
+    is_op = (spans["kind"] == "op") & ~communicates & ~is_python_node & is_own & takes_time
     row = is_op.arg_true().cast(pl.Int64)
     parent_rows = spans["parent_id"].cast(pl.Int64)
     above = _nearest(parent_rows, is_op, row)

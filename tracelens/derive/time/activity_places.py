@@ -20,6 +20,7 @@ CLASSES = (
     "input",
     "communication",
     "computing",
+    "python",
     "launch",
     "host",
 )

@@ -7,6 +7,7 @@ import polars as pl
 from tracelens.derive.columns.intervals import END, covered_ns, union
 from tracelens.derive.columns.per_unique import matching
 from tracelens.derive.columns.split_intervals import cut_at, overlay
+from tracelens.derive.events.autograd_nodes import PYTHON_NODE
 from tracelens.derive.processes.communication import (
     COMMUNICATION,
     ON_HOST,
@@ -67,12 +68,12 @@ def with_op_time(
 def outermost_ops(spans: pl.DataFrame) -> pl.DataFrame:
     """Return process_id, start_ns and duration_ns of the ops directly inside no other op.
 
-    Communication is left out.
+    Communication is left out, and so is the Python of autograd functions.
     """
-    is_op = spans["kind"] == "op"
-    within = is_op.gather(spans["parent_id"]).fill_null(value=False)
     names = spans["name"].cast(pl.Categorical)
-    (communicates,) = matching(names, COMMUNICATION)
+    communicates, is_python_node = matching(names, COMMUNICATION, PYTHON_NODE)
+    is_op = (spans["kind"] == "op") & ~is_python_node
+    within = is_op.gather(spans["parent_id"]).fill_null(value=False)
     return span_times(spans, is_op & ~within & ~communicates)
 
 

@@ -3,9 +3,10 @@
 import polars as pl
 
 from tracelens.derive.columns.intervals import union
-from tracelens.derive.columns.per_unique import each_once, each_pair_once
+from tracelens.derive.columns.per_unique import each_once, each_pair_once, matching
 from tracelens.derive.columns.split_intervals import overlay
 from tracelens.derive.events.api_names import WAITS_FOR_DEVICE
+from tracelens.derive.events.autograd_nodes import PYTHON_NODE
 from tracelens.derive.time.activity_places import CLASSES, with_places
 from tracelens.derive.time.busy_ops import LOADING_NS
 from tracelens.derive.time.code_owner import OWN_HOOKS
@@ -128,6 +129,7 @@ def _classes(
     )
     is_op = spans["kind"] == "op"
     times = spans.select("start_ns", "end_ns")
+    python = _python_of_nodes(axis)
     computing = _computing(spans, calls) if axis.calls_are_known else times.clear()
     overhead = {
         "profiler": axis.overhead.filter(~pl.col("loads")),
@@ -145,10 +147,11 @@ def _classes(
         "input": union(_input(axis, marked)),
         "communication": find_communication(axis, all_spans),
         "computing": union(computing),
+        "python": python,
         "launch": _issuing(axis),
         "host": union(times.filter(~is_op & (spans["kind"] != "overhead"))),
     }
-    causes = {"computing": "host", "profiler": "host"}
+    causes = {"computing": "host", "python": "host", "profiler": "host"}
     return [
         (
             frame
@@ -159,6 +162,25 @@ def _classes(
         )
         for name, frame in intervals.items()
     ]
+
+
+def _python_of_nodes(axis: ThreadAxis) -> pl.DataFrame:
+    """Return when Python works for long inside autograd functions of a program.
+
+    A framework's own functions, as those of torch.compile, call ops and launch in shorter pauses,
+    which recording Python makes longer.
+    """
+    edges = ["start_ns", "end_ns"]
+    (is_node,) = matching(axis.spans["name"], PYTHON_NODE)
+    nodes = axis.spans.filter(is_node)
+    if nodes.is_empty():
+        return nodes.select(edges)
+    others = axis.spans.filter((pl.col("kind") == "op") & ~is_node)
+    issued = pl.concat([others.select(edges), axis.calls.select(edges)]).sort("start_ns")
+    pieces = overlay([union(issued), union(nodes.select(edges))])
+    slowed = axis.of_threads("pause_ns", pieces["start_ns"]) / PAUSE_NS
+    length = pl.col("end_ns") - pl.col("start_ns")
+    return pieces.filter(pl.col("layer") == 1, length >= slowed * LOADING_NS).select(edges)
 
 
 def _issuing(axis: ThreadAxis) -> pl.DataFrame:
