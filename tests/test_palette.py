@@ -1,6 +1,8 @@
 """Colours: work is cool, waiting is warm, and each can be seen on a light and on a dark page."""
 
 import colorsys
+import itertools
+import math
 from typing import Any
 
 import pytest
@@ -63,6 +65,13 @@ def test_what_the_host_runs_has_no_colour_of_a_part() -> None:
     assert not {COLORS[word] for word in ("op", "module", "python", "api call")} & (
         {*PARTS.values()} - {PALE}
     )
+
+
+def test_kinds_of_host_activity_are_told_apart_by_eye() -> None:
+    kinds = [
+        channels(COLORS[word]) for word in ("op", "module", "python", "api call", "annotation")
+    ]
+    assert min(math.dist(one, other) for one, other in itertools.combinations(kinds, 2)) > 30
 
 
 def test_a_part_of_the_answer_is_coloured_as_in_charts() -> None:

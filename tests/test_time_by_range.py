@@ -19,7 +19,8 @@ from polars.testing import assert_frame_equal
 
 from tests.cases import make_trace
 from tests.sources import MORE, SAMPLES, torch_trace
-from tracelens.analyses.time_by_range import OUTSIDE, notes, time_by_range
+from tracelens.analyses.analysis import Bars
+from tracelens.analyses.time_by_range import ANALYSIS, OUTSIDE, notes, time_by_range
 from tracelens.collectors import collect
 from tracelens.errors import MissingTableError
 from tracelens.schemas.results.calls import TIME_BY_RANGE
@@ -441,3 +442,11 @@ def test_order_and_shift_change_nothing_and_own_times_add_up(
     assert_frame_equal(
         time_by_range(make_trace(spans=moved[0], api_calls=moved[1], kernels=moved[2])), found
     )
+
+
+def test_ranges_of_a_process_are_drawn_by_host_time() -> None:
+    trace = make_trace(spans=[{"kind": "annotation", "name": "load", "start_ns": 0}])
+    assert ANALYSIS.charts is not None
+    (chart,) = ANALYSIS.charts(time_by_range(trace))
+    assert isinstance(chart, Bars)
+    assert (chart.title, chart.measure) == ("Host time directly in each range", "host_own_ns")

@@ -298,7 +298,7 @@ def test_it_is_judged_by_the_step_without_the_profiler() -> None:
     row = only(unprofiled(program(spans, calls, kernels), 8_157, 2_290))
     assert row["unprofiled_step_ns"] == 2_290_000
     assert "computes 68.0%" in row["evidence"]
-    assert "a step of 2.29 ms, as without the profiler" in row["evidence"]
+    assert "A step takes 2.29 ms without the profiler, and " in row["evidence"]
     assert "19.1%" in row["evidence"]
     assert (row["bound"], row["second"]) == ("compute", "launch")
     assert row["bound_frac"] == pytest.approx(1_557 / 2_290, abs=1e-3)

@@ -1,9 +1,12 @@
 """Each device's time: computing, communicating, copying, or idle for a cause."""
 
+import re
+
 import polars as pl
 
 from tracelens.analyses.analysis import Analysis, Chart, Parallel, SplitBars, named
 from tracelens.derive.columns.ratios import over
+from tracelens.derive.time.bounds import PROCESS_WORDS
 from tracelens.derive.time.cpu_only import process_sentences
 from tracelens.derive.time.model import time_model
 from tracelens.derive.time.phase_sentences import phase_sentences
@@ -65,13 +68,17 @@ def notes(trace: Trace, frame: pl.DataFrame) -> list[str]:  # noqa: ARG001 - eve
 def _charts(frame: pl.DataFrame) -> list[Chart]:
     frame = frame.filter(pl.col("phase") == PROGRAM)
     is_process = frame["device_id"].null_count() == frame.height
-    idle = "" if is_process else "idle: "
     parts = {
         "compute_ns": "compute",
         "exposed_communication_ns": "exposed communication",
         "exposed_copy_ns": "exposed copy",
-        **{f"idle_{cause}_ns": f"{idle}{cause}" for cause in CAUSES},
+        **{f"idle_{cause}_ns": f"idle: {cause}" for cause in CAUSES},
     }
+    if is_process:  # in the words of its answer
+        parts = {
+            column: PROCESS_WORDS[re.sub(r"^(?:exposed|idle)_|_ns$", "", column)]
+            for column in parts
+        }
     title = "What the process did" if is_process else "What the GPU did"
     return [SplitBars(title, frame, named(frame, "step"), parts, in_order=True)]
 

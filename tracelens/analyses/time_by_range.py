@@ -162,6 +162,8 @@ def notes(trace: Trace, frame: pl.DataFrame) -> list[str]:
 
 def _charts(frame: pl.DataFrame) -> list[Chart]:
     names = named(frame, "domain", "path")
+    if not frame["device_own_ns"].sum():
+        return [Bars("Host time directly in each range", frame, names, "host_own_ns")]
     return [Bars("Device time launched directly in each range", frame, names, "device_own_ns")]
 
 

@@ -242,8 +242,8 @@ def _evidence(rank: RankTime, places: Places, awaited: int | None) -> str:
     if rank.unprofiled_ns is not None and rank.recorded_step_ns is not None:
         profiled = rank.recorded["compute"] / max(sum(rank.recorded.values()), 1)
         sentence += (
-            f". Shares are of a step of {rank.unprofiled_ns / 1e6:.2f} ms, as without the profiler;"
-            f" under it, one takes {rank.recorded_step_ns / 1e6:.2f} ms, of which the {rank.subject}"
+            f". A step takes {rank.unprofiled_ns / 1e6:.2f} ms without the profiler, and"
+            f" {rank.recorded_step_ns / 1e6:.2f} ms under it, of which the {rank.subject}"
             f" computes {profiled:.1%}"
         )
     return sentence

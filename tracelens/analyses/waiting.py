@@ -6,6 +6,7 @@ from tracelens.analyses.analysis import Analysis, Chart, Parallel, Scope, SplitB
 from tracelens.derive.ranks.clocks import doubt_of
 from tracelens.derive.ranks.collective_wait import waits_by_step
 from tracelens.derive.ranks.collectives import require_matched
+from tracelens.derive.time.bounds import PART_WORDS
 from tracelens.derive.time.model import time_model
 from tracelens.derive.time.time_parts import rank_times
 from tracelens.schemas.results.ranks import WAITING
@@ -69,7 +70,7 @@ def notes(trace: Trace, frame: pl.DataFrame) -> list[str]:
 
 
 def _charts(frame: pl.DataFrame) -> list[Chart]:
-    parts = {"exposed_ns": "exposed", "hidden_ns": "hidden by computing"}
+    parts = {"exposed_ns": PART_WORDS["waiting"], "hidden_ns": "hidden by computing"}
     return [SplitBars("Waiting for other ranks", frame, ["rank"], parts)]
 
 

@@ -84,6 +84,7 @@ def _heat(heat: HeatMap) -> Drawing:
         "steps": heat.steps,
         "columns": columns,
         "colors": colors,
+        "shades": {"waiting_ns": COLORS["waiting"], "compute_ns": COLORS["compute"]},
     }
     return Drawing(
         "ranks_by_step",

@@ -1,10 +1,8 @@
 "use strict";
 // Heat maps: a row a rank, a column a step, coloured by a time or by the cause of most idle time.
 
-const SHADE = [31, 119, 180];
-
 function drawHeat(place, told, signal) {
-  const {ranks, steps, columns, colors} = told;
+  const {ranks, steps, columns, colors, shades} = told;
   const measures = [["waiting_ns", "exposed wait"], ["compute_ns", "compute"], ["cause", "cause of most idle time"]];
   const cells = new Map(columns.row.map((row, i) => [row * steps.length + columns.column[i], i]));
   const most = Object.fromEntries(measures.slice(0, 2).map(([name]) => [name, columns[name].reduce((a, b) => Math.max(a, b), 0)]));
@@ -39,7 +37,7 @@ function drawHeat(place, told, signal) {
     context.clearRect(0, 0, width, height);
     const gap = wide > 6 ? 1 : 0, rowGap = tall > 5 ? 1 : 0;
     columns.row.forEach((row, i) => {
-      const color = state.measure === "cause" ? colors[columns.cause[i]] : `rgb(${SHADE.join()})`;
+      const color = state.measure === "cause" ? colors[columns.cause[i]] : shades[state.measure];
       if (!color) return;
       context.globalAlpha = 0.08 + 0.92 * shareOf(i);
       context.fillStyle = color;
@@ -73,7 +71,7 @@ function drawHeat(place, told, signal) {
     const ns = most[state.measure];
     legend.replaceChildren(...(state.measure === "cause"
       ? [...Object.entries(colors).map(([word, color]) => mark(color, 1, word)), element("li", {}, "paler where less is idle")]
-      : [0, 0.25, 0.5, 0.75, 1].map((share) => mark(`rgb(${SHADE.join()})`, 0.08 + 0.92 * share, duration(ns * share)))));
+      : [0, 0.25, 0.5, 0.75, 1].map((share) => mark(shades[state.measure], 0.08 + 0.92 * share, duration(ns * share)))));
   }
 
   function choose(row, column) {

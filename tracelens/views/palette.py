@@ -34,13 +34,13 @@ WAITS = {
 """Parts of a step that are waiting, by cause; the unknown cause is grey."""
 PARTS = WORKS | WAITS
 _HOST = {
-    "op": "#7d93b0",
-    "module": "#868fa3",
-    "annotation": "#7c9384",
-    "nvtx": "#7c9384",
-    "api call": "#6f7a8a",
-    "api_call": "#6f7a8a",
-    "python": "#8490ae",
+    "op": "#7790c8",
+    "module": "#868b90",
+    "annotation": "#7f9470",
+    "nvtx": "#7f9470",
+    "api call": "#5f6a80",
+    "api_call": "#5f6a80",
+    "python": "#a087b8",
     "other": GREY,
 }
 """Kinds of host activity: neither the device's work nor its waiting."""
@@ -90,6 +90,7 @@ COLORS: dict[str, str] = {
     **{word: COOL[at % len(COOL)] for at, word in enumerate(LIBRARIES)},
     **{word: _OF_PRIMITIVES[word] for word in PRIMITIVES},
     **PARTS,
+    **{word: PARTS[part] for words in (PART_WORDS, PROCESS_WORDS) for part, word in words.items()},
     **{f"idle: {cause}": color for cause, color in WAITS.items()},
     "idle: communication": "#c8553d",
     "queue: empty": WAITS["launch"],
