@@ -64,23 +64,35 @@ def test_transfers_of_before_the_first_step_are_no_part_of_it() -> None:
 
 def hosts_launch(trace: Trace, launching_ns: int, longest_ns: int) -> Trace:
     """The trace with hosts that launch ahead, in each step for a time, in calls of equal length."""
-    steps = trace.frame("steps")
+    steps = trace.frame("steps").with_columns(host_ns=pl.lit(launching_ns, pl.Int64))
     n_calls = launching_ns // longest_ns
-    calls = pl.int_ranges(n_calls).alias("number")
-    each = steps.select("rank", "start_ns", calls).explode("number")
-    launching = TABLES["activities"].conform(
-        each.select(
-            "rank",
-            start_ns=pl.col("start_ns") + pl.col("number") * longest_ns,
-            duration_ns=pl.lit(longest_ns, pl.Int64),
-            cause=pl.lit("launch"),
-            process_id=pl.lit(1),
-            thread_id=pl.lit(1),
-            api_call_id=pl.lit(0),
-        )
+    numbers = pl.int_ranges(n_calls).alias("number")
+    each = steps.select("rank", "step", "start_ns", numbers).explode("number")
+    ids = {
+        "process_id": pl.lit(1),
+        "thread_id": pl.lit(1),
+        "api_call_id": pl.int_range(pl.len()) + 10**6,
+    }
+    launching = each.select(
+        "rank",
+        "step",
+        start_ns=pl.col("start_ns") + pl.col("number") * longest_ns,
+        duration_ns=pl.lit(longest_ns, pl.Int64),
+        cause=pl.lit("launch"),
+        kind=pl.lit("kernel_launch"),
+        **dict.fromkeys(("api", "source_api", "raw_api"), pl.lit("cudaLaunchKernel")),
+        **ids,
     )
-    changed = {"steps": steps.with_columns(host_ns="duration_ns"), "activities": launching}
-    frames = {name: changed.get(name, trace.frame(name)).lazy() for name in TABLES}
+    marks = steps.select("rank", "step", "start_ns", "duration_ns", "name", **ids).with_columns(
+        kind=pl.lit("annotation"), span_id=pl.lit(0), depth=pl.lit(0), self_ns=pl.lit(0)
+    )
+    before = trace.frame("api_calls")
+    calls = pl.concat([before, TABLES["api_calls"].conform(launching).select(before.columns)])
+    changed = {"steps": steps, "activities": launching, "api_calls": calls, "spans": marks}
+    frames = {
+        name: table.conform(changed[name]).lazy() if name in changed else trace.frame(name).lazy()
+        for name, table in TABLES.items()
+    }
     return Trace(trace.manifest, frames)
 
 

@@ -18,7 +18,7 @@ from tracelens.derive.ranks.rank_sets import tied_ranks
 from tracelens.derive.time.bounds import PART_WORDS
 from tracelens.derive.time.culprit_costs import LINK, NETWORK, Culprit, Culprits
 from tracelens.derive.time.culprits import find_culprits
-from tracelens.derive.time.late_ranks import BLAMED, IDLE
+from tracelens.derive.time.late_ranks import BLAMED, IDLE, OWN_TIME
 from tracelens.derive.time.model import time_model
 from tracelens.derive.time.step_table import require_time
 from tracelens.derive.time.time_parts import RankTime, TimeModel, rank_times
@@ -44,6 +44,14 @@ _WAITS_FOR = {
     "host": "does {} of other work where {peer} does {}",
     "loading": "loads or compiles code for {} where {peer} does for {}",
     "allocation": "allocates memory for {} where {peer} does for {}",
+}
+_HOST_WORDS = {
+    "input": "waiting for input",
+    "sync": "waiting for its device",
+    "launch": "launching",
+    "host": "other work of its host",
+    "loading": "loading or compiling code",
+    "allocation": "allocating memory",
 }
 _OTHER = "loses {} by {cause} where {peer} loses {}"
 _ON_ITS_CLOCK = {*PARTS, LINK, NETWORK} - {"communication", "waiting", "dependency", "unknown"}
@@ -178,7 +186,8 @@ def _cost(culprit: Culprit) -> str:
 def _why(culprit: Culprit, peer: str) -> str:
     """Say on which part of a step the culprit spends longer than its peer."""
     each = " a step" if culprit.when else ""
-    if culprit.cause is None:
+    cause = culprit.cause
+    if culprit.measure in (IDLE, OWN_TIME) and (cause is None or cause in _HOST_WORDS):
         usual = f"{culprit.usual_ns / 1e6:.2f}"
         long = (
             f"is idle for {_ms(culprit.part_ns)}{each} where {peer} is for {usual}"
@@ -186,11 +195,13 @@ def _why(culprit: Culprit, peer: str) -> str:
             else f"takes {_ms(culprit.part_ns)}{each} besides waiting and communicating where"
             f" {peer} takes {usual}"
         )
-        return f"{long}, and no single cause of that was recorded"
+        if cause is None:
+            return f"{long}, and no single cause of that was recorded"
+        return f"{long}, mostly by {_HOST_WORDS[cause]}"
     times = f"{_ms(culprit.part_ns)}{each}", f"{culprit.usual_ns / 1e6:.2f}"
     return (
         (_LATE_BY | _WAITS_FOR)
-        .get(culprit.cause, _OTHER)
+        .get(str(cause), _OTHER)
         .format(*times, cause=culprit.cause, peer=peer)
     )
 
@@ -250,19 +261,24 @@ def _shared_loss(culprit: Culprit, judged: list[RankTime]) -> tuple[str, list[fl
 
 def _evenly(model: TimeModel, judged: list[RankTime]) -> dict[str, object]:
     """Return the row of a job without a culprit: the bound of most ranks, and the second part."""
+    bubble = bubble_sentence(model.trace, judged)
     bounds = Counter(time.bound for time in judged)
+    if bubble is None and len(bounds) > 1:
+        # A rank waits for another that is no later by itself: it is bound as that one is.
+        del bounds["waiting"]
     bound = max(bounds, key=lambda name: (bounds[name], name))
     ranks = [time for time in judged if time.bound == bound]
     value = mean(time.shares[bound] for time in ranks)
     seconds = Counter(time.second for time in ranks if time.second is not None)
     second = max(seconds, key=lambda name: (seconds[name], name), default=None)
     second_frac = None if second is None else mean(time.shares[second] for time in ranks)
-    bubble = bubble_sentence(model.trace, judged)
     if bubble is not None and bound == "waiting":
         evidence, cause = bubble, "bubble"
     else:
         parts = _parts_sentence((bound, value), (second, second_frac), ranks, judged)
-        for_others = _mostly_for(model) if bound == "waiting" else ""
+        for_others = (
+            _mostly_for(model) if bound == "waiting" else waiting_sentence(judged, bound, "; ")
+        )
         evidence = parts + (for_others if bubble is None else f"; {bubble}")
         cause = None
     return {
@@ -294,6 +310,17 @@ def _parts_sentence(
         return sentence
     nobody = f"no rank's delay is {100 * BLAMED:.0f} % of {of}"
     return f"{bound}-bound, evenly: {sentence}; {nobody}"
+
+
+def waiting_sentence(judged: Sequence[RankTime], bound: str, before: str = "") -> str:
+    """Say which ranks mostly wait for those of this bound, which are no later; empty for none."""
+    waiting = [time for time in judged if time.bound == "waiting"]
+    if bound == "waiting" or not waiting or len(waiting) == len(judged):
+        return ""
+    shares = _range([time.shares["waiting"] for time in waiting])
+    who = list_ranks(time.rank for time in waiting)
+    waits, take = ("waits", "takes") if len(waiting) == 1 else ("wait", "take")
+    return f"{before}{who} {waits} {shares} of it meanwhile, and {take} as long without waiting"
 
 
 def _mostly_for(model: TimeModel) -> str:

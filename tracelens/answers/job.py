@@ -7,7 +7,7 @@ from typing import Any
 import polars as pl
 
 from tracelens.analyses import job, verdict
-from tracelens.analyses.job import bubble_sentence
+from tracelens.analyses.job import bubble_sentence, waiting_sentence
 from tracelens.answers.answer import Answer, Bar
 from tracelens.answers.changes import changes_of, changes_of_job
 from tracelens.answers.program import (
@@ -138,12 +138,13 @@ def _of_all(trace: Trace, judged: Sequence[RankTime], row: dict[str, Any]) -> An
     share = percent_in(bar, together, bound)
     sentence = program_sentence(together, bound, share, special=special)
     bubble = bubble_sentence(trace, judged)
+    waiting = None if _culprit(row) else waiting_sentence(judged, bound)
     without = () if bubble is None else ("waiting",)
     changes = changes_of(trace, together.judged_step_ns, what, without)
     return Answer(
         f"{which} {sentence[:1].lower()}{sentence[1:]}",
         place=place_text(what),
-        details=(*_culprit(row), *([] if bubble is None else [bubble])),
+        details=tuple(text for text in (*_culprit(row), bubble, waiting) if text),
         bars=(bar,),
         changes=changes,
         no_change=None if changes else _MORE_MICROBATCHES if bubble else no_change(together),

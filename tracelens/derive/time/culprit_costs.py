@@ -9,8 +9,19 @@ import polars as pl
 
 from tracelens.derive.ranks.rank_sets import RankSet
 from tracelens.derive.time.job_replay import Removal, Replay, prepare_replay
-from tracelens.derive.time.late_ranks import BLAMED, COMMUNICATION, IDLE, OWN, OWN_TIME, LateRank
+from tracelens.derive.time.late_ranks import (
+    BLAMED,
+    BY_SPEED,
+    COMMUNICATION,
+    DEVICE_PARTS,
+    EXPLAINS,
+    IDLE,
+    OWN,
+    OWN_TIME,
+    LateRank,
+)
 from tracelens.derive.time.time_parts import TimeModel
+from tracelens.schemas.results.time import IDLE_PARTS
 
 _FELT = 0.5
 """Nobody is blamed for a delay that costs the job less than this share of BLAMED."""
@@ -71,9 +82,13 @@ def removals_of(culprit: Culprit, excess_frac: float = 0.0) -> list[Removal]:
 
     Ranks that are late in turn have one each, for their own steps.
     """
+    of_device = culprit.cause in DEVICE_PARTS
     if culprit.rotates:
-        return [Removal(frozenset([rank.rank]), rank.steps, excess_frac) for rank in culprit.late]
-    return [Removal(frozenset(culprit.members.ranks), culprit.steps, excess_frac)]
+        return [
+            Removal(frozenset([rank.rank]), rank.steps, excess_frac, of_device)
+            for rank in culprit.late
+        ]
+    return [Removal(frozenset(culprit.members.ranks), culprit.steps, excess_frac, of_device)]
 
 
 def delays_of(culprit: Culprit, delays: pl.DataFrame) -> list[Removal]:
@@ -88,8 +103,8 @@ def delays_of(culprit: Culprit, delays: pl.DataFrame) -> list[Removal]:
 def with_part(culprit: Culprit, delays: pl.DataFrame) -> Culprit:
     """Add the part of a step that makes the culprit late: its time, and the median rank's.
 
-    Where no part explains the delay, it is idle time of all causes if that makes most of the delay;
-    else the step without waiting and communicating.
+    Where no part on the device explains the delay, it is idle time of all causes if that makes most
+    of the delay; else the step without waiting and communicating.
     """
     rows = delays.filter(_late_rows(culprit))
 
@@ -98,7 +113,8 @@ def with_part(culprit: Culprit, delays: pl.DataFrame) -> Culprit:
         return float(rows[column].mean() or 0)  # type: ignore[arg-type]
 
     measure = culprit.part
-    if measure is None:
+    is_hidden = measure in IDLE_PARTS and excess_ns(measure) < EXPLAINS * excess_ns(OWN_TIME)
+    if measure is None or is_hidden:
         measure = IDLE if excess_ns(IDLE) >= _MOSTLY * excess_ns(OWN_TIME) else OWN_TIME
     part_ns = float(rows[f"{measure}_ns"].mean() or 0)  # type: ignore[arg-type]
     return replace(culprit, measure=measure, part_ns=part_ns, usual_ns=part_ns - excess_ns(measure))
@@ -115,7 +131,9 @@ def with_costs(model: TimeModel, delays: pl.DataFrame, culprits: list[Culprit]) 
         connected = replay.connected_ranks(culprit.members.ranks)
         others = [delay for other, part in enumerate(removals) if other != place for delay in part]
         alone = _gain(replay, [], removal, connected)
-        last = _gain(replay, others, removal, connected) if others else alone
+        # A slow host that costs nothing beside others as slow is one of many.
+        is_behind_others = others and culprit.cause not in BY_SPEED
+        last = _gain(replay, others, removal, connected) if is_behind_others else alone
         # A delay after a step's last collective makes the others' next step long, not this one.
         is_felt = pl.col("rank").is_in([*connected])
         is_counted = is_felt if culprit.steps is None else _late_rows(culprit)

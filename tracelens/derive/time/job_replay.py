@@ -17,23 +17,26 @@ import polars as pl
 
 from tracelens.derive.ranks.collective_wait import exposed_transfers, waits_of
 from tracelens.derive.ranks.pipeline import find_pipeline
+from tracelens.derive.time.host_pace import host_paces
 from tracelens.derive.time.time_parts import TimeModel
 from tracelens.trace import Trace
 
 _MOST_ROWS = 1_000_000
 """The most calls of ranks that are replayed; of a longer trace, the first ones are."""
 _CALL = ["group_key", "call"]
-_BLOCKED_NS = 1_000_000
-"""A launch of this length or longer waits for the device."""
 
 
 @dataclass(frozen=True, slots=True)
 class Removal:
-    """A delay to remove: the ranks, the steps (None: all), and its share of their time."""
+    """A delay to remove: the ranks, the steps (None: all), and its share of their time.
+
+    With `of_device`, it is a delay of device work.
+    """
 
     ranks: frozenset[int]
     steps: frozenset[int] | None
     excess_frac: float
+    of_device: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,8 +49,8 @@ class Replay:
     that the rank's computing hides.
     `bounds` are the first rows of calls, and the number of rows. `begins` has each rank's start on
     the job's clock, `tails` its own time after the last call, and `last_transfers` the part of that
-    in which the last call transferred. `hosts` has how long each rank's host calls ops and launches
-    work in all steps: less than that, its steps cannot take.
+    in which the last call transferred. `paces` has how long each rank's host works in each step:
+    less than their sum, the steps cannot take.
     """
 
     rows: pl.DataFrame
@@ -55,7 +58,7 @@ class Replay:
     begins: Mapping[int, int]
     tails: Mapping[int, int]
     last_transfers: Mapping[int, int]
-    hosts: Mapping[int, int]
+    paces: pl.DataFrame
 
     def connected_ranks(self, ranks: Collection[int]) -> frozenset[int]:
         """Return these ranks and all that wait for them: in a collective, or through other ranks.
@@ -79,8 +82,8 @@ class Replay:
         """Return the job's duration without the removed delays: the median of its ranks.
 
         Transfers are shorter by the factor `network`. With `of`, it is the median of these ranks.
-        While a rank waits, its host launches ahead, so the waiting hides how long that takes. With
-        removals the job takes at least as long as the hosts of the other ranks launch.
+        While a rank waits, its host runs ahead, so the waiting hides how long the host works. With
+        removals the job takes at least as long as the hosts work then.
         """
         owns = self._owns(removals)
         less = 1 - 1 / network
@@ -103,21 +106,30 @@ class Replay:
             for rank, begin in self.begins.items()
             if of is None or rank in of
         )
-        return max(replayed_ns, self._launching_ns(removals, of))
+        return max(replayed_ns, self._hosts_ns(removals, of))
 
-    def _launching_ns(self, removals: Collection[Removal], of: Collection[int] | None) -> float:
-        """Return how long the slowest host of ranks without removals launches, 0 without any."""
-        if not removals:
+    def _hosts_ns(self, removals: Collection[Removal], of: Collection[int] | None) -> float:
+        """Return how long the slowest host works in all steps, 0 without removals.
+
+        In a removed step, a rank's host takes as long as the median host that keeps its delays. A
+        profiler makes hosts slower, but no device: beside a delay of device work, the hosts' calls
+        count, and not what they do between them.
+        """
+        if not removals or self.paces.is_empty():
             return 0
-        removed = frozenset[int]().union(*(removal.ranks for removal in removals))
-        return max(
-            (
-                launching_ns
-                for rank, launching_ns in self.hosts.items()
-                if rank not in removed and (of is None or rank in of)
-            ),
-            default=0,
+        is_of_devices = all(removal.of_device for removal in removals)
+        pace = "launching_ns" if is_of_devices else "pace_ns"
+        paces = self.paces.select("rank", "step", since_step="step", pace_ns=pace)
+        paces = _with_removals(paces, removals)
+        usual_ns = pl.col("pace_ns").filter(~pl.col("is_away")).quantile(0.5, "lower").over("step")
+        without_delay = pl.coalesce(usual_ns, pl.col("pace_ns") * pl.col("kept"))
+        pace_ns = (
+            pl.when("is_away")
+            .then(pl.min_horizontal("pace_ns", without_delay))
+            .otherwise("pace_ns")
         )
+        sums = paces.with_columns(pace_ns).group_by("rank").agg(pl.col("pace_ns").sum())
+        return max((ns for rank, ns in sums.iter_rows() if of is None or rank in of), default=0)
 
     def _owns(self, removals: Collection[Removal]) -> list[float]:
         """Return each row's own time; removed ranks take their peers' time at the same call.
@@ -128,19 +140,8 @@ class Replay:
         """
         if not removals:
             return self.rows["own_ns"].to_list()
-        is_away = pl.lit(value=False)
-        kept = pl.lit(1.0)
-        for removal in removals:
-            is_removed = pl.col("rank").is_in([*removal.ranks])
-            if removal.steps is not None:
-                steps = [*removal.steps]
-                is_removed &= pl.col("step").is_in(steps) | pl.col("since_step").is_in(steps)
-            is_away |= is_removed
-            lowered = kept.clip(upper_bound=1 - removal.excess_frac)
-            kept = pl.when(is_removed).then(lowered).otherwise(kept)
         place = ["step", "role", "n_calls", "place"]
-        was_away = is_away.fill_null(value=False)
-        rows = self.rows.with_columns(is_away=was_away, kept=kept)
+        rows = _with_removals(self.rows, removals)
         peers = rows.filter(~pl.col("is_away")).group_by(place)
         median_ns = pl.col("own_ns").quantile(0.5, "lower")
         usual = peers.agg(usual_ns=median_ns)
@@ -151,6 +152,21 @@ class Replay:
         without_delay = pl.coalesce("usual_ns", shorter)
         times = rows.select(pl.when("is_away").then(without_delay).otherwise(own_ns))
         return times.to_series().to_list()
+
+
+def _with_removals(rows: pl.DataFrame, removals: Collection[Removal]) -> pl.DataFrame:
+    """Add whether a row's rank is removed in its step, and the share of its time that is kept."""
+    is_away = pl.lit(value=False)
+    kept = pl.lit(1.0)
+    for removal in removals:
+        is_removed = pl.col("rank").is_in([*removal.ranks])
+        if removal.steps is not None:
+            steps = [*removal.steps]
+            is_removed &= pl.col("step").is_in(steps) | pl.col("since_step").is_in(steps)
+        is_away |= is_removed
+        lowered = kept.clip(upper_bound=1 - removal.excess_frac)
+        kept = pl.when(is_removed).then(lowered).otherwise(kept)
+    return rows.with_columns(is_away=is_away.fill_null(value=False), kept=kept)
 
 
 def prepare_replay(model: TimeModel, ranks: Iterable[int]) -> Replay | None:
@@ -208,33 +224,8 @@ def prepare_replay(model: TimeModel, ranks: Iterable[int]) -> Replay | None:
         dict(edges.select("rank", since_first).iter_rows()),
         dict(edges.select("rank", "tail_ns").iter_rows()),
         dict(rows.select("rank", "last_ns").iter_rows()),
-        _launching_times(model),
+        host_paces(model),
     )
-
-
-def _launching_times(model: TimeModel) -> dict[int, int]:
-    """Return how long each rank's host calls ops and launches work in all its steps, by rank.
-
-    Ranks without steps and processes without a device are left out. Neither is a call counted that
-    takes _BLOCKED_NS: the device's queue may be full, so that the host waits for the device.
-    """
-    start_ns = pl.col("start_ns")
-    end_ns = start_ns + pl.col("duration_ns")
-    calls = model.trace.select("api_calls", "rank", "step", "start_ns", "duration_ns")
-    has_device = ~pl.col("rank").is_in([*model.processes])
-    marked = calls.filter(pl.col("step").is_not_null() & has_device)
-    windows = marked.group_by("rank").agg(first_ns=start_ns.min(), last_ns=end_ns.max())
-    is_blocked = pl.col("api_call_id").is_not_null() & (pl.col("duration_ns") >= _BLOCKED_NS)
-    is_launching = (pl.col("cause") == "launch") & ~is_blocked
-    launching = model.host.filter(is_launching).select("rank", "start_ns", "duration_ns")
-    inside = launching.join(windows, on="rank").filter(
-        start_ns.is_between("first_ns", "last_ns", closed="left")
-    )
-    spent = inside.group_by("rank").agg(pl.col("duration_ns").sum())
-    steps = model.steps.group_by("rank").agg(pl.col("host_ns").sum())
-    # Threads that launch at once do so in the same time.
-    times = spent.join(steps, on="rank").select("rank", pl.min_horizontal("duration_ns", "host_ns"))
-    return dict(times.iter_rows())
 
 
 def _with_times(trace: Trace, calls: pl.DataFrame) -> pl.DataFrame:
