@@ -38,7 +38,7 @@ In nine jobs of equal ranks on one machine, hosts differed by 5 to 22 % under th
 _MOSTLY = 0.5
 """Device work that makes at least this share of a delay is its cause."""
 _IS_OF_HOST = pl.col("pace_ns").fill_null(0) > pl.col("device_own_ns")
-"""Where a rank's own time is that of its host: the device waits meanwhile, or has work left."""
+"""Condition: the host determines the rank's own time; its device waits, or has work left."""
 _ALWAYS = 0.8
 """A rank late in at least this share of the steps counts as late in every step."""
 _SCALE = 1.4826
