@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from tools.site import GALLERY, LINK, PAGES, ROOT, linked
+from tools.site import ANSWER, GALLERY, LINK, ROOT, files, linked
 
-ALL = [file for pattern in PAGES for file in sorted(ROOT.glob(pattern))]
+ALL = [file for file in files() if file.suffix == ".md"]
 
 
 @pytest.mark.parametrize("page", ALL, ids=lambda page: str(page.relative_to(ROOT)))
@@ -65,8 +65,11 @@ def _navigation() -> str:
     return (ROOT / "mkdocs.yml").read_text(encoding="utf-8").partition("\nnav:\n")[2]
 
 
-def test_each_report_of_the_gallery_has_a_capture() -> None:
-    assert all((ROOT / source).exists() for source in GALLERY.values())
+def test_each_report_and_each_answer_has_a_capture() -> None:
+    texts = [page.read_text(encoding="utf-8") for page in ALL]
+    answers = [source for text in texts for pair in ANSWER.findall(text) for source in pair]
+    captures = [*GALLERY.values(), *filter(None, answers)]
+    assert [source for source in captures if not (ROOT / source).exists()] == []
 
 
 def test_a_link_to_a_folder_leads_to_its_page() -> None:

@@ -42,27 +42,33 @@ GALLERY = {
 """What limits a program, and a capture of one that it limits."""
 LINK = re.compile(r"\[([^\]\[]*)\]\(([^)\s#]+)(#[^)\s]*)?\)")
 """A link: its text, where it leads, and the place there."""
-_ANSWER = re.compile(r"^<!-- answer: (\S+)(?: against (\S+))? -->$", re.MULTILINE)
+ANSWER = re.compile(r"^<!-- answer: (\S+)(?: against (\S+))? -->$", re.MULTILINE)
 
 
 def main(folder: Path) -> None:
     """Write the sources anew."""
     shutil.rmtree(folder, ignore_errors=True)
-    waiting = [page for pattern in PAGES for page in ROOT.glob(pattern)]
-    done: set[Path] = set()
-    while waiting:
-        file = waiting.pop()
-        if file in done:
-            continue
-        done.add(file)
+    for file in files():
         target = folder / file.relative_to(ROOT)
         target.parent.mkdir(parents=True, exist_ok=True)
-        if file.suffix != ".md":
+        if file.suffix == ".md":
+            text = LINK.sub(partial(_to_page, file), file.read_text(encoding="utf-8"))
+            target.write_text(_filled(text, folder))
+        else:
             shutil.copyfile(file, target)
-            continue
-        text = file.read_text(encoding="utf-8")
-        waiting += filter(None, (linked(file, link) for _, link, _ in LINK.findall(text)))
-        target.write_text(_filled(LINK.sub(partial(_to_page, file), text), folder))
+
+
+def files() -> list[Path]:
+    """List the site's pages, and every file that a link leads to from one of them, by path."""
+    waiting = [page for pattern in PAGES for page in ROOT.glob(pattern)]
+    found: set[Path] = set()
+    while waiting:
+        file = waiting.pop()
+        if file not in found and file.suffix == ".md":
+            links = LINK.findall(file.read_text(encoding="utf-8"))
+            waiting += filter(None, (linked(file, link) for _, link, _ in links))
+        found.add(file)
+    return sorted(found)
 
 
 def linked(page: Path, link: str) -> Path | None:
@@ -89,7 +95,7 @@ def _to_page(page: Path, match: re.Match[str]) -> str:
 
 def _filled(text: str, folder: Path) -> str:
     """Put answers and the gallery in their places, and write the reports that they lead to."""
-    text = _ANSWER.sub(lambda match: _answer(match[1], match[2], folder), text)
+    text = ANSWER.sub(lambda match: _answer(match[1], match[2], folder), text)
     return (
         text.replace("<!-- gallery -->", _gallery(folder)) if "<!-- gallery -->" in text else text
     )
