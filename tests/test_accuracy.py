@@ -112,10 +112,11 @@ def test_changes_in_turns_and_batch_sizes_are_on_the_page() -> None:
     assert made.rstrip("\n") in PAGE.read_text(), "a prediction changed: `make accuracy`"
 
 
-def test_the_blind_judgement_is_on_the_page() -> None:
+def test_both_blind_judgements_are_on_the_page() -> None:
     blind = script("blind")
     page = PAGE.read_text()
-    assert "\n".join(blind.tables("first")).rstrip("\n") in page, "`make accuracy`"
+    for name in ("first", "second"):
+        assert "\n".join(blind.tables(name)).rstrip("\n") in page, "`make accuracy`"
     for line in blind.beside({}).splitlines():
         assert line in page, "`make accuracy`"
 
