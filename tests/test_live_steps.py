@@ -103,3 +103,39 @@ def test_calls_in_training_wait_for_the_optimizer(
         finder.remove()
     # Without training, sixty calls: the first is only seen, twenty more are left to the optimizer.
     assert begun == [source] * n_begun
+
+
+def test_cells_are_no_steps_where_a_recording_begins() -> None:
+    import torch  # noqa: PLC0415 - not without it
+
+    from tracelens.collectors.torch.live.steps import StepFinder  # noqa: PLC0415 - as above
+
+    class Loop(torch.nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.cell = torch.nn.RNNCell(2, 2)
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            for _ in range(9):
+                x = self.cell(x)
+            return x
+
+    begun: list[str | None] = []
+
+    def boundary() -> None:
+        begun.append(finder.source)
+        if len(begun) == 2:
+            with finder.untouched_calls():
+                pass
+
+    finder = StepFinder(lambda: None, boundary)
+    net = Loop().eval()
+    finder.install()
+    try:
+        with torch.no_grad():
+            for _ in range(6):
+                net(torch.ones(1, 2))
+    finally:
+        finder.remove()
+    # The first call is only seen.
+    assert begun == ["outermost module"] * 5

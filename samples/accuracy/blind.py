@@ -67,7 +67,8 @@ shorter than without), 101 % in the median, and 53 % in the first judgement.
 Traces before a change were recorded right after torch.profiler was set up for the first time in their process, for five
 seconds. In some of them the host is three to five times as slow as in the turns (`beam_infer`, `parts_send`,
 `ranks_infer`, `sound_send`, `squeeze_infer`, `loop_one`), which long launches alone tell of. Their factors are nearer
-than their steps. `beam_infer` live: the steps that were found are calls of its inner module, many in a row.
+than their steps. `beam_infer` live: the steps that were found are calls of its inner module, many in a row; since
+then they are not.
 """
 _LIVE_HEAD = (
     "| Live capture | way | recorded | predicted | never profiled, before and after | error | |\n"

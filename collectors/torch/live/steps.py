@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import sys
 import threading
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -324,10 +325,25 @@ class StepFinder:
                 self._boundary()
                 # Where that ended the recording, the module itself tells of this call too.
                 self._is_told = self._unhook is not None
+        elif self._is_in_main():
+            return
         elif module is self._between:
             self._go_by(module)
         elif _may_mark(module):
             self._between = module
+
+    def _is_in_main(self) -> bool:
+        """Return whether the main module's call is running.
+
+        A recording that begins at its call watches calls from within it, as of a cell of a loop.
+        """
+        code = getattr(self._own_call, "__code__", None)
+        frame = sys._getframe()
+        while frame.f_back is not None:
+            frame = frame.f_back
+            if frame.f_code is code and frame.f_locals.get("self") is self.main:
+                return True
+        return False
 
     def _go_by(self, module: Any) -> None:
         """Begin steps at calls of this module, from this call on."""
