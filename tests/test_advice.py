@@ -417,9 +417,15 @@ def test_an_optimizer_on_the_cpu(launches: bool) -> None:
         ("aten::contiguous", "layout", False),
     ],
 )
-def test_transposes_around_convolutions(op: str, primitive: str, is_said: bool) -> None:
-    kernels = (work(0, 1_000, 0, primitive=primitive, site_id=0, step=0),)
-    found = advise(busy(kernels=kernels, sites=[site(op)]))
+@pytest.mark.parametrize("norm", [None, "aten::native_group_norm"])
+def test_transposes_around_convolutions(
+    op: str, primitive: str, is_said: bool, norm: str | None
+) -> None:
+    """Group norm would turn them back."""
+    kernels = [work(0, 1_000, 0, primitive=primitive, site_id=0, step=0)]
+    kernels += [work(1_000, 1_001, 1, site_id=1, step=0)] if norm else []
+    is_said &= norm is None
+    found = advise(busy(kernels=tuple(kernels), sites=[site(op), site(norm or "aten::relu")]))
     assert (
         any("channels_last" in text and "up to 0.50 ms a step" in text for text in found) == is_said
     )

@@ -110,7 +110,7 @@ def test_cells_are_no_steps_where_a_recording_begins() -> None:
 
     from tracelens.collectors.torch.live.steps import StepFinder  # noqa: PLC0415 - as above
 
-    class Loop(torch.nn.Module):
+    class Loop(torch.nn.Module):  # type: ignore[misc]
         def __init__(self) -> None:
             super().__init__()
             self.cell = torch.nn.RNNCell(2, 2)

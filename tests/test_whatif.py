@@ -297,6 +297,17 @@ def test_without_kernels_that_turn_layouts_round_the_rest_stays() -> None:
     assert took == 400_000 - 370_000 + 335_000
 
 
+@pytest.mark.parametrize("name", ["aten::group_norm", "aten::native_group_norm"])
+def test_a_norm_that_turns_images_back_gives_no_number(name: str) -> None:
+    made = StepTrace()
+    for start in (0, 400):
+        made.step(start, start + 400)
+        made.launch("nchwToNhwcKernel", start + 10, start + 20, start + 70)
+        made.span(name, start + 80, start + 120)
+    with pytest.raises(UsageError, match="turn images back"):
+        tl.whatif(made.trace("trace_log"), "channels_last")
+
+
 def test_other_kernels_in_channels_last_are_a_range() -> None:
     """A convolution keeps 0.81 of 300 µs, or 0.49; normalizing takes 3 µs, 0.58 of it, or 10.2."""
     rows = []

@@ -312,10 +312,11 @@ def page(counts: dict[str, dict[str, float]]) -> str:
 def own() -> dict[str, list[predictions.Predicted]]:
     """Return predictions of the project's own programs by kind, those of torch's traces first."""
     changed = [row for row in predictions.change_rows() if not isinstance(row, str)]
+    in_turns = [pair[0] for pair in turns.turn_rows() if not isinstance(pair, str)]
     return {
         "trace": predictions.step_rows(),
         "nsys": nsys_costs.predicted(),
-        "change": [*changed, *(step for step, _ in turns.turn_rows())],
+        "change": [*changed, *in_turns],
     }
 
 

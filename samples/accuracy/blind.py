@@ -47,8 +47,9 @@ _FIRST = """\
 Twenty programs; commit c4f8c5f1 predicted. What was changed after these rows were seen, and is not in them: a live
 capture's range begins where CUPTI slowed the whole of each API call (d57e7fab), with which 14 of 24 ranges hold the
 truth; it waits for the optimizer where cells train, each of which had counted as a step of cells_train (0d31c410); it
-times steps for a second and goes by the later half (2ea70dde). `compile` had, and has, no number for steps that train;
-it says in which range these lie.
+times steps for a second and goes by the later half (2ea70dde); `channels_last` has no number where group norm turns
+images back, as in groups_train, whose signs were wrong. `compile` had, and has, no number for steps that train; it says
+in which range these lie.
 """
 _SECOND = """\
 ### The second judgement

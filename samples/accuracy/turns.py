@@ -13,6 +13,7 @@ from typing import Any
 import tracelens as tl
 from samples.accuracy.predictions import Predicted, summary
 from tracelens.derive.replay.predict import Prediction, predict
+from tracelens.errors import UsageError
 
 WHATIF = Path(__file__).resolve().parents[1] / "whatif"
 _EXPRESSIONS = {"dtype": "dtype=bf16"}
@@ -57,9 +58,9 @@ def _medians(row: dict[str, Any], option: str) -> list[float]:
 
 
 @cache
-def turn_rows() -> list[tuple[Predicted, Predicted]]:
-    """Return two predictions per change: the step time after it, and the factor."""
-    found = []
+def turn_rows() -> list[tuple[Predicted, Predicted] | str]:
+    """Return of each change its step after and its factor, or the line that says why not."""
+    found: list[tuple[Predicted, Predicted] | str] = []
     for row in _rows():
         program = row["program"]
         trace = tl.collect(WHATIF / "turns" / f"{program}{_ENDING}")
@@ -71,7 +72,15 @@ def turn_rows() -> list[tuple[Predicted, Predicted]]:
             befores, afters = _medians(row, "-"), _medians(row, option)
             pairs = zip(befores, afters, strict=True)
             factor = statistics.median(after / before for before, after in pairs)
-            said = _named(trace, expression)
+            try:
+                said = _named(trace, expression)
+            except UsageError as error:
+                why = str(error).split(";")[0].split(": ", 1)[-1]
+                found.append(
+                    f"| `{expression}` | {program} | {befores[0]:.3f} | none: {why} |"
+                    f" {afters[0]:.3f} | | | {factor:.2f} | | |"
+                )
+                continue
             after, low, high = (ns / 1e6 for ns in (said.after_ns, said.low_ns, said.high_ns))
             expected = said.after_ns / said.before_ns
             is_held = low <= afters[0] <= high
@@ -140,11 +149,11 @@ def section() -> str:
     slower, most = _slower()
     lines = [
         _TURNS.format(slower=slower, most=most),
-        *_groups(part for pair in turns for part in pair),
+        *_groups(part for pair in turns if not isinstance(pair, str) for part in pair),
         "",
         _HEAD,
         "| --- | --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: | --- |",
-        *(step.line for step, _ in turns),
+        *(pair if isinstance(pair, str) else pair[0].line for pair in turns),
         "",
         _BATCHES,
         *_groups(batches),

@@ -9,6 +9,7 @@ from tracelens.derive.replay.edges import CALL, KERNEL, LAUNCH, QUEUE, picked
 from tracelens.derive.replay.host import covered_ns
 from tracelens.derive.replay.moment_graph import Flags, Ints
 from tracelens.derive.replay.subject import Change, Spread, Subject, require
+from tracelens.derive.time.advice_rules import CONTIGUOUS_NORMS
 from tracelens.errors import UsageError
 
 _FUSED_HOST, _FUSED_DEVICE = 0.05, 0.3
@@ -38,11 +39,17 @@ def channels_last(subject: Subject, _: str | None) -> Spread:
 
     Convolutions take the share of their time that they usually took in that layout. The limits of
     the range are the least and the most that they and normalisations were measured to take.
+    Raises UsageError where another op turns images back.
     """
     table = subject.replay.table
     work = subject.replay.excerpt.work
     rows = work["name"].str.contains("(?i)nchwToNhwc|nhwcToNchw").fill_null(value=False).to_numpy()
     require(rows, "channels_last: no kernel of these steps turns a layout round")
+    if subject.replay.excerpt.spans["name"].cast(pl.String).str.contains(CONTIGUOUS_NORMS).any():
+        raise UsageError(
+            "channels_last: group norm and instance norm turn images back on a GPU, so there is no"
+            " number; three measured programs with group norm took 3 to 40 % more"
+        )
     calls = subject.replay.work.calls[rows]
     gone = np.isin(table.kinds, (KERNEL, LAUNCH, QUEUE)) & picked(rows, table.items)
     gone |= (table.kinds == CALL) & np.isin(table.items, calls[calls >= 0])

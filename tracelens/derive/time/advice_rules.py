@@ -23,6 +23,11 @@ _UNFUSED_LAUNCHES = 20
 
 None of these kernels works on many tensors at once.
 """
+CONTIGUOUS_NORMS = r"^aten::(native_)?(group|instance)_norm$"
+"""Ops that, on a GPU, take images only as they are by default (torch 2.13, `group_norm.cpp`).
+
+They turn those in channels_last back, so that the next convolution turns them round again.
+"""
 
 
 def _optimizer(program: JudgedProgram) -> Iterator[Rule]:
@@ -61,7 +66,10 @@ def _optimizer(program: JudgedProgram) -> Iterator[Rule]:
 
 
 def _layout(program: JudgedProgram) -> Iterator[Rule]:
-    """Advise on layout transforms around convolutions."""
+    """Advise on layout transforms around convolutions, where no other op would turn images back."""
+    ops = program.kernels["op"].drop_nulls()
+    if ops.cast(pl.String).str.contains(CONTIGUOUS_NORMS).any():
+        return
     is_layout = pl.col("primitive") == "layout"
     of_convolutions = is_layout & pl.col("op").str.contains("conv")
     saved = program.kernels.filter(of_convolutions.fill_null(value=False))["ns"].sum()
