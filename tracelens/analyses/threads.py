@@ -93,6 +93,9 @@ class _Thread:
             "window_ns": window,
         }
         for name, pieces_of_part in zip(_PARTS, self.pieces, strict=False):
+            if not pieces_of_part:
+                row[f"{name}_ns"] = 0
+                continue
             # Mostly all pieces but those of waits are in order: then merging is a fraction of
             # sorting.
             pieces = pl.concat([cover.clear(), *pieces_of_part])

@@ -212,17 +212,13 @@ def _distinct_words(
     `shown_of` are the columns that make up the shown one, `units` is the column with its units.
     """
     rows = frame.select(*shown_of, *units)
-    values = rows.unique(maintain_order=True).with_row_index("value_number")
+    numbers = dict[tuple[Any, ...], int]()
+    value_numbers = [numbers.setdefault(row, len(numbers)) for row in rows.iter_rows()]
+    values = pl.DataFrame([*numbers], schema=rows.schema, orient="row")
     (shown,) = show(table, values, shown_of)
-    cells = pl.Series(shown.cells, dtype=pl.String)
-    words = cells.unique(maintain_order=True).to_list()
-    if not words:
-        return [], []
-    word_numbers = cells.replace_strict(words, range(len(words)), return_dtype=pl.Int64)
-    value_numbers = rows.join(
-        values, on=rows.columns, how="left", nulls_equal=True, maintain_order="left"
-    )["value_number"]
-    return words, word_numbers.gather(value_numbers).to_list()
+    words = dict[str, int]()
+    word_numbers = [words.setdefault(cell, len(words)) for cell in shown.cells]
+    return [*words], [word_numbers[number] for number in value_numbers]
 
 
 def _numbers(values: pl.Series) -> list[Any]:
@@ -232,8 +228,6 @@ def _numbers(values: pl.Series) -> list[Any]:
     """
     if values.dtype.is_float():
         values = values.round_sig_figs(_DIGITS).fill_nan(None)
-    if (values.cast(pl.Float64).abs() < _EXACT).all():
-        return values.to_list()
     return [
         value if value is None or abs(value) <= _EXACT else str(value) for value in values.to_list()
     ]
