@@ -213,6 +213,16 @@ def test_what_recording_ops_may_have_added(n_ops: int, said: str) -> None:
             (),
             'Launch fewer kernels: torch.compile(mode="reduce-overhead")',
         ),
+        (
+            (
+                span("annotation", "Torch-Compiled Region: 0/0", 4_000, 9_200),
+                span("op", "TorchDynamo Cache Lookup", 5_000, 7_000, step=1),
+                span("op", "TorchDynamo Cache Lookup", 7_000, 9_000, step=1),
+                *(span("op", "TorchDynamo Cache Lookup", at, at + 1, step=0) for at in (10, 20)),
+            ),
+            (),
+            "Check guards less often: 2 compiled regions a step",
+        ),
         ((), (api("cudaStreamBeginCapture", 10, 20),), None),
         (
             (),

@@ -21,6 +21,7 @@ from tracelens.answers.words import (
     PROCESS_SENTENCES,
     counted,
     duration,
+    frame_text,
     place_text,
     span_text,
 )
@@ -33,6 +34,7 @@ from tracelens.derive.time.graph_use import count_captured, is_capture
 from tracelens.derive.time.host_waits import is_wait
 from tracelens.derive.time.idle_advice import WORKERS
 from tracelens.derive.time.model import time_model
+from tracelens.derive.time.python_lock import python_of_another_thread
 from tracelens.derive.time.receives import is_mostly_receiving
 from tracelens.derive.time.sm_use import sm_use
 from tracelens.derive.time.time_parts import RankTime, TimeModel, mark_times, rank_times, step_times
@@ -110,6 +112,7 @@ def answer_program(trace: Trace) -> Answer:
             *([row["caveat"]] if row["caveat"] else []),
             *([few_sms.sentence] if few_sms else []),
             *_kinds(trace, rank),
+            *_of_another_thread(model, rank, row["bound"], where),
             *_long_steps(trace, rank),
         ),
         bars=(bar,),
@@ -156,6 +159,20 @@ def _kinds(trace: Trace, rank: RankTime) -> tuple[str, ...]:
         f"{kind} {share * 100:.0f} %" for kind, share in kinds[:_MOST_KINDS] if share >= LEAST_SHARE
     ]
     return (f"kernels: {', '.join(words)}",) if words else ()
+
+
+def _of_another_thread(
+    model: TimeModel, rank: RankTime, bound: str, where: str | None
+) -> tuple[str, ...]:
+    """Say which Python another thread ran while the host worked at the place."""
+    if bound != "host" or where is None:
+        return ()
+    name = python_of_another_thread(model, rank.rank, where)
+    if name is None:
+        return ()
+    place = frame_text(re.sub(r"\.py\((\d+)\)", r".py(defined at \1)", name))
+    lock = "" if is_wait(where) else "; only one thread at a time can"
+    return (f"meanwhile another thread runs Python in {place}{lock}",)
 
 
 def _long_steps(trace: Trace, rank: RankTime) -> tuple[str, ...]:

@@ -81,6 +81,12 @@ _BY_WAIT = {
     ),
 }
 """Advice on a wait for the device, by a pattern that its call path matches."""
+_GUARDS = "TorchDynamo Cache Lookup"
+"""Name of the op in which torch.compile checks whether it has code for these inputs."""
+_OF_GUARDS = (
+    "Check guards less often: {:,.0f} compiled regions a step check theirs; fewer graph breaks join"
+    " them (TORCH_LOGS=graph_breaks lists these)"
+)
 _OF_PROCESS = "Call fewer ops from Python: torch.compile, or larger batches"
 _LAUNCHES = {
     GraphUse.NONE: ("Launch fewer kernels: a CUDA graph, torch.compile or larger batches"),
@@ -212,10 +218,13 @@ def launch_rules(program: JudgedProgram) -> Iterator[Rule]:
     if reads is not None:
         yield reads
     text = _LAUNCHES[use] if changing is None else _OF_CHANGING_SIZES.format(changing)
-    is_without = of_process or use == GraphUse.REPLAYED or changing is not None
+    guards = _guards(program) if use == GraphUse.COMPILED else None
+    is_without = (
+        of_process or use == GraphUse.REPLAYED or changing is not None or guards is not None
+    )
     yield Rule(
         ns=program.parts["launch"] - (reads.ns if reads is not None else 0),
-        text=_OF_PROCESS if of_process else text,
+        text=guards or (_OF_PROCESS if of_process else text),
         cause="launch",
         section="idle_gaps, top_ops" if of_process else "idle_gaps, dispatch_depth",
         is_of_host=True,
@@ -226,6 +235,16 @@ def launch_rules(program: JudgedProgram) -> Iterator[Rule]:
         ],
         expression=None if is_without else "cuda_graph",
     )
+
+
+def _guards(program: JudgedProgram) -> str | None:
+    """Advise fewer compiled regions if several of a step check their guards most of the time."""
+    is_check = pl.col("name") == _GUARDS
+    checks = program.trace.select("spans", "rank", "step", "duration_ns", where=is_check)
+    checks = checks.filter(program.is_judged)
+    n = checks.height / max(program.n_steps, 1)
+    is_most = 2 * int(checks["duration_ns"].sum()) >= program.parts["launch"]
+    return _OF_GUARDS.format(n) if is_most and n >= 2 else None
 
 
 def _reads(program: JudgedProgram) -> Rule | None:

@@ -1,0 +1,75 @@
+"""Find Python that another thread ran while the host worked: the two share Python's lock."""
+
+import polars as pl
+
+from tracelens.derive.columns.intervals import END, covered_by, union
+from tracelens.derive.columns.per_unique import matching
+from tracelens.derive.columns.split_intervals import overlay
+from tracelens.derive.time.host_waits import WAITS
+from tracelens.derive.time.model import TimeModel
+
+_RELEASES = (
+    rf"{WAITS}|^<(?:built-in )?method '?(?:poll|select|wait\w*|acquire|recv\w*|accept|read\w*|write"
+    r"|sleep|join|fsync)\b"
+)
+"""Functions that release the lock while they wait: for others, a file or a time."""
+_MOST = 0.5
+"""Least share of the host's time in which another thread has to run Python to be named."""
+_FRAMES = 100
+"""Most functions that are looked at, those that take longest."""
+_EDGES = ["start_ns", "end_ns"]
+
+
+def python_of_another_thread(model: TimeModel, rank: int, place: str) -> str | None:
+    """Name the Python function that another thread ran for most of the host's time at a place.
+
+    Only one thread of a process runs Python at a time, so the two took turns. Ops, and functions
+    that wait, release the lock. Return None where no other thread ran Python for long.
+    """
+    is_there = (pl.col("cause") == "host") & (pl.col("what") == place)
+    at_place = model.host.filter(pl.col("rank") == rank, is_there).select(
+        pl.col("process_id", "thread_id").cast(pl.Int64), "start_ns", end_ns=END
+    )
+    columns = ("kind", "name", "process_id", "thread_id", "start_ns", "duration_ns")
+    spans = model.trace.select("spans", *columns, rank=rank)
+    if at_place.is_empty() or not (spans["kind"] == "python").any():
+        return None
+    process, thread = at_place.row(0)[:2]
+    is_other = (pl.col("process_id") == process) & (pl.col("thread_id") != thread)
+    others = spans.filter(is_other).with_columns(
+        pl.col("start_ns").cast(pl.Int64), end_ns=END.cast(pl.Int64)
+    )
+    (waits,) = matching(others["name"], _RELEASES)
+    is_running = (others["kind"] == "python") & ~waits
+    frames = others.filter(is_running)
+    running = _both(
+        union(at_place.filter(pl.col("thread_id") == thread).select(_EDGES)),
+        _without(union(frames.select(_EDGES)), union(others.filter(~is_running).select(_EDGES))),
+    )
+    length = pl.col("end_ns") - pl.col("start_ns")
+    ran_ns = int(running.select(length.sum()).item())
+    if not ran_ns or ran_ns < _MOST * at_place.select(length.sum()).item():
+        return None
+    return _innermost(frames, running, ran_ns)
+
+
+def _without(pieces: pl.DataFrame, others: pl.DataFrame) -> pl.DataFrame:
+    """Return the parts of disjoint pieces that other disjoint pieces do not cover."""
+    return overlay([others, pieces]).filter(pl.col("layer") == 1).select(_EDGES)
+
+
+def _both(pieces: pl.DataFrame, others: pl.DataFrame) -> pl.DataFrame:
+    """Return the time that lies in both of two sets of disjoint pieces."""
+    return _without(pieces, _without(pieces, others))
+
+
+def _innermost(frames: pl.DataFrame, running: pl.DataFrame, ran_ns: int) -> str | None:
+    """Return the function with the shortest calls of those that were open for most of the time."""
+    length = pl.col("duration_ns")
+    by_name = frames.group_by("name").agg(total=length.sum(), usual=length.median())
+    longest = by_name.sort("total", descending=True).head(_FRAMES)
+    for name in longest.sort("usual", "name")["name"]:
+        open_ns = covered_by(running, union(frames.filter(name=name).select(_EDGES))).sum()
+        if open_ns >= _MOST * ran_ns:
+            return str(name)
+    return None
