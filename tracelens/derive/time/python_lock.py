@@ -6,7 +6,7 @@ from tracelens.derive.columns.intervals import END, covered_by, union
 from tracelens.derive.columns.per_unique import matching
 from tracelens.derive.columns.split_intervals import overlay
 from tracelens.derive.time.host_waits import WAITS
-from tracelens.derive.time.model import TimeModel
+from tracelens.derive.time.time_parts import TimeModel
 
 _RELEASES = (
     rf"{WAITS}|^<(?:built-in )?method '?(?:poll|select|wait\w*|acquire|recv\w*|accept|read\w*|write"
