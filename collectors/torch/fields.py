@@ -166,6 +166,13 @@ TABLES: dict[str, tuple[Column, ...]] = {
         Column("input_dtypes", SHAPE, "Input type"),
         Column("input_strides", SHAPE, "Input Strides"),
         Column("concrete_inputs", SHAPE, "Concrete Inputs"),
+        # Of record_param_comms: they tell what a kernel does that serves several calls at once.
+        Column("collective", WORD, "Collective name"),
+        Column("group_id", WORD, "Process Group Name"),
+        Column("group_ranks", WORD, "Process Group Ranks"),
+        Column("peer", TAKE, "Dst Rank", "Src Rank"),
+        Column("dtype", WORD, "dtype"),
+        Column("in_elements", TAKE, "In msg nelems"),
         *_TIMES,
     ),
     "api_calls": (

@@ -10,6 +10,7 @@ import polars as pl
 
 from tracelens.collectors.torch.distributed import collectives
 from tracelens.collectors.torch.fields import TABLES as RAW_TABLES
+from tracelens.collectors.torch.pairs import OF_PAIRS, describe_pairs
 from tracelens.collectors.torch.raw_spans import raw_spans
 from tracelens.collectors.torch.values import TIME_LIMIT_NS, integer, text
 from tracelens.derive.columns.per_unique import each_once
@@ -64,8 +65,10 @@ def raw_tables(
         frame = frames.pop(name).with_columns(pl.col("start_ns").cast(pl.Int64) + base_ns)
         raw[name] = _CONVERT[name](_fitting(name, frame))
     if "kernels" in raw:
-        raw["kernels"] = raw["kernels"].sort("start_ns", maintain_order=True)
+        raw["kernels"] = describe_pairs(raw["kernels"].sort("start_ns", maintain_order=True), raw)
         raw["collectives"] = _fitting("collectives", collectives(raw["kernels"]))
+    if "spans" in raw:
+        raw["spans"] = raw["spans"].drop(OF_PAIRS)
     return {name: _without_empty(raw.pop(name)) for name in list(raw)}
 
 
