@@ -2,7 +2,7 @@
 
 import polars as pl
 
-from tracelens.collectors.torch.pairs import OF_PAIRS, describe_pairs
+from tracelens.collectors.torch.distributed import OF_PAIRS, describe_pairs
 
 THREAD = {"process_id": 1, "thread_id": 2}
 

@@ -8,9 +8,8 @@ from typing import Any
 
 import polars as pl
 
-from tracelens.collectors.torch.distributed import collectives
+from tracelens.collectors.torch.distributed import OF_PAIRS, collectives, describe_pairs
 from tracelens.collectors.torch.fields import TABLES as RAW_TABLES
-from tracelens.collectors.torch.pairs import OF_PAIRS, describe_pairs
 from tracelens.collectors.torch.raw_spans import raw_spans
 from tracelens.collectors.torch.values import TIME_LIMIT_NS, integer, text
 from tracelens.derive.columns.per_unique import each_once

@@ -14,7 +14,6 @@ from tracelens.derive.time.late_ranks import (
     BY_SPEED,
     COMMUNICATION,
     DEVICE_PARTS,
-    EXPLAINS,
     IDLE,
     OWN,
     OWN_TIME,
@@ -113,7 +112,7 @@ def with_part(culprit: Culprit, delays: pl.DataFrame) -> Culprit:
         return float(rows[column].mean() or 0)  # type: ignore[arg-type]
 
     measure = culprit.part
-    is_hidden = measure in IDLE_PARTS and excess_ns(measure) < EXPLAINS * excess_ns(OWN_TIME)
+    is_hidden = measure in IDLE_PARTS and excess_ns(measure) < _MOSTLY * excess_ns(OWN_TIME)
     if measure is None or is_hidden:
         measure = IDLE if excess_ns(IDLE) >= _MOSTLY * excess_ns(OWN_TIME) else OWN_TIME
     part_ns = float(rows[f"{measure}_ns"].mean() or 0)  # type: ignore[arg-type]
@@ -146,6 +145,9 @@ def with_costs(model: TimeModel, delays: pl.DataFrame, culprits: list[Culprit]) 
     together = [removal for _, part in kept for removal in part]
     concerned = frozenset[int]().union(*(culprit.connected for culprit, _ in kept))
     cost = _gain(replay, [], together, concerned) if together else 0.0
+    least = min((culprit.step_ns * culprit.n_steps for culprit, _ in kept), default=0)
+    if cost < _FELT * BLAMED * least:
+        return Culprits((), 0.0, 0.0)
     return Culprits(tuple(culprit for culprit, _ in kept), max(cost, 0.0), 0.0)
 
 
