@@ -10,7 +10,7 @@ from tracelens.report import build_report
 from tracelens.views.page import to_html
 
 MOST = {
-    "collect": (96, 42, 54),
+    "collect": (96, 43, 53),
     "verdict": (16, 15, 1),
     "page": (39, 31, 8),
     "answer": (94, 49, 45),

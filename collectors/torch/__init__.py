@@ -142,7 +142,11 @@ def begins_as_trace(path: Path) -> bool:
 
 
 def _read_file(path: Path, folder: Path | None, parts: Iterator[int]) -> list[Capture]:
-    sidecar.refuse_sidecar(path)
+    if sidecar.is_sidecar(path):
+        stem = path.name.removesuffix(sidecar.SUFFIX).removesuffix(sidecar.LIGHT_SUFFIX)
+        raise SourceError(
+            f"{path}: stands beside a trace and is read with it; give {stem}.pt.trace.json"
+        )
     diagnostics = Diagnostics()
     source = ByteSource(path, diagnostics)
     captures: list[Capture] = []

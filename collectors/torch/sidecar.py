@@ -14,7 +14,6 @@ from tracelens.collectors.torch.matched_steps import placed, steps_of
 from tracelens.collectors.torch.values import integer
 from tracelens.derive.columns.per_unique import each_once
 from tracelens.derive.events.modules import MODULE_PREFIX
-from tracelens.errors import SourceError
 from tracelens.trace.capture import Diagnostics
 from tracelens.trace.cleaning import whole_text
 
@@ -169,15 +168,6 @@ LIGHT = "light_window"
 def is_sidecar(path: Path) -> bool:
     """Return whether the file is a sidecar of a trace, not a trace of its own."""
     return path.name.endswith((SUFFIX, LIGHT_SUFFIX))
-
-
-def refuse_sidecar(path: Path) -> None:
-    """Raise SourceError, naming the trace to read instead, for a sidecar given as a trace."""
-    if is_sidecar(path):
-        raise SourceError(
-            f"{path}: stands beside a trace and is read with it; give"
-            f" {path.name.removesuffix(SUFFIX).removesuffix(LIGHT_SUFFIX)}.pt.trace.json"
-        )
 
 
 _LEFT_SHARE = 0.6

@@ -5,7 +5,7 @@ from statistics import mean
 import polars as pl
 
 from tracelens.derive.columns.intervals import END, union
-from tracelens.derive.time.program_phases import in_program
+from tracelens.derive.time.in_program import in_program
 from tracelens.derive.time.time_parts import RankTime, TimeModel
 
 _USED = 0.1

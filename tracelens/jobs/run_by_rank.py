@@ -10,9 +10,9 @@ import polars as pl
 
 from tracelens.analyses import ANALYSES
 from tracelens.analyses.analysis import Parallel
+from tracelens.derive.time.awaited import awaited_from, give_awaited
 from tracelens.derive.time.breakdown import Breakdown
 from tracelens.derive.time.model import merge_models, time_model
-from tracelens.derive.time.program_phases import awaited_from, give_awaited
 from tracelens.errors import MissingTableError, UsageError
 from tracelens.jobs.job import Engine
 from tracelens.jobs.tasks import Task

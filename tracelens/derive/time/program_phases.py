@@ -9,10 +9,9 @@ import polars as pl
 from tracelens.derive.columns.intervals import END, union
 from tracelens.derive.columns.lookup import by_value
 from tracelens.derive.events.capture_edges import CALLS, LATE_NS, CaptureEdges
-from tracelens.derive.ranks.collectives import match_collectives
 from tracelens.derive.time.activity_places import PROFILER
+from tracelens.derive.time.awaited import awaited_from
 from tracelens.derive.time.start_up import (
-    LONG_NS,
     Gaps,
     HostPieces,
     start_up_calls,
@@ -93,26 +92,6 @@ def program_steps(trace: Trace) -> pl.DataFrame:
     is_chosen = is_whole | ~is_whole.any().over("rank")
     chosen = in_program.filter(is_chosen).select("rank", "step")
     return steps_of(trace).join(chosen, on=["rank", "step"], how="semi", maintain_order="left")
-
-
-def in_program(trace: Trace) -> pl.Expr:
-    """Return a condition on rows with rank and step: they are in the program.
-
-    On a rank with steps, their step must be in the program. On a rank without steps, all rows are.
-    A rank with kernels counts as one without steps if none of its kernels is in a step.
-    """
-    kernels = trace.select("kernels", "rank", "step")
-    in_steps = {*kernels.drop_nulls("step")["rank"].unique()}
-    without = {*steps_of(trace)["rank"].unique()} - {*kernels["rank"].unique()}
-    marked = pl.Series("rank", sorted(in_steps | without), dtype=pl.Int32)
-    has_steps = pl.col("step").is_not_null()
-    is_marked = pl.col("rank").is_in(marked.implode())
-    condition = has_steps | ~is_marked
-    steps_with_phase = phases(trace).drop_nulls("step")
-    others = steps_with_phase.filter(pl.col("phase") != PROGRAM)
-    for rank, step in others.select("rank", "step").iter_rows():
-        condition &= ((pl.col("rank") != rank) | (pl.col("step") != step)).fill_null(value=True)
-    return condition
 
 
 @dataclass(frozen=True)
@@ -229,29 +208,6 @@ def _by_start(frame: pl.DataFrame) -> pl.DataFrame:
     Most tables are sorted already, and checking that takes a tenth of the time of sorting.
     """
     return frame if frame["start_ns"].is_sorted() else frame.sort("start_ns")
-
-
-def awaited_from(trace: Trace) -> dict[int, int]:
-    """Return, by rank, the moment from which another rank waits long for it.
-
-    The moment is on the rank's own clock. A task that reads only one rank cannot know it: see
-    `give_awaited`.
-    """
-    return trace.derived(_awaited_from)
-
-
-def give_awaited(trace: Trace, awaited: Mapping[int, int]) -> None:
-    """Store the result of `awaited_from` for the whole job in the trace of one of its ranks."""
-    trace.set_derived(_awaited_from, dict(awaited))
-
-
-def _awaited_from(trace: Trace) -> dict[int, int]:
-    is_awaited = pl.col("rank") == pl.col("awaited_rank")
-    calls = match_collectives(trace).calls.filter(is_awaited)
-    wait = pl.col("last_start_ns") - pl.col("first_start_ns")
-    long = calls.filter(wait >= LONG_NS)
-    earliest = (pl.col("own_start_ns") - wait).min()
-    return dict(long.group_by("rank").agg(earliest).iter_rows())
 
 
 _Row = tuple[int | None, str, int, int, bool]

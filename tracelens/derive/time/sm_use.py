@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import polars as pl
 
 from tracelens.derive.columns.intervals import union
-from tracelens.derive.time.program_phases import in_program
+from tracelens.derive.time.in_program import in_program
 from tracelens.trace import Trace
 
 _FEW = 0.5

@@ -1,0 +1,272 @@
+"""Find what threads did by class: calls that wait or load, input, communication, computing."""
+
+import polars as pl
+
+from tracelens.derive.columns.intervals import union
+from tracelens.derive.columns.per_unique import each_once, each_pair_once, matching
+from tracelens.derive.columns.split_intervals import overlay
+from tracelens.derive.events.api_names import WAITS_FOR_DEVICE
+from tracelens.derive.events.autograd_nodes import PYTHON_NODE
+from tracelens.derive.time.busy_ops import LOADING_NS
+from tracelens.derive.time.code_owner import OWN_HOOKS
+from tracelens.derive.time.cpu_busy import find_communication
+from tracelens.derive.time.thread_axis import PAUSE_NS, ThreadAxis
+
+_LOADS = (
+    r"^(cuda|cu|hip)(Module(Load|Unload)|Library(Load|Unload)|Link|CtxCreate|DevicePrimaryCtxRetain|Init$|InitDevice"
+    r"|GraphInstantiate)|^(nvrtc|hiprtc)Compile"
+)
+_LOADERS = (
+    r"DataLoader|_next_data|(?:^|/)(?:torch/utils/data|webdataset|ffcv|nvidia/dali|petastorm)/"
+    r"|datasets/iterable_dataset"
+)
+"""Torch's and other loaders by their own names."""
+_DATA = (
+    r"(?i)^\W*(?:data|dataset|loader|input|batch)s?"
+    r"(?:[ _-]?(?:load(?:ing|er)?|fetch(?:ing)?|time|wait|next|prep\w*))?\W*$"
+    r"|(?i)^\W*(?:load|fetch|get|next|read|prepare|wait[ _-]for)[ _-]?(?:the[ _-])?(?:next[ _-])?"
+    r"(?:data|batch|input|sample)(?:es|s)?\W*$|(?i)^\W*(?:load|fetch)(?:ing)?\W*$"
+)
+"""Annotations for loading data, unless they stand around the work of steps."""
+_LOADING = (
+    # dynamo_timed's regions, and the Python of compilers and of imports.
+    r"\(dynamo_timed\)|(?:^|/)torch/_dynamo/(?:convert_frame|output_graph)\.py"
+    r"|(?:^|/)torch/_inductor/(?:compile_fx|graph|codecache|async_compile)\.py"
+    r"|(?:^|/)triton/(?:compiler|runtime/(?:build|autotuner))|(?:^|/)torch/utils/cpp_extension\.py|^<frozen"
+    r" importlib"
+)
+_OPERATOR = r"^\w+::\w+$|^\w+::\w+\.\w+$"
+"""An operator of a library, such as aten::add or aten::add.out.
+
+Names such as `autograd::engine::evaluate_function: …` do not match.
+"""
+_HOOK_AROUND_CALL = (
+    r"/(?:steps|calls|repeated_calls)\.py\(\d+\): (?:call|following|init|tracing|repeated)$"
+)
+"""Hooks of a live capture around the program's own calls, such as those of modules and loaders."""
+
+
+def interval_classes(
+    axis: ThreadAxis, all_spans: pl.DataFrame, causing: pl.DataFrame
+) -> list[pl.DataFrame]:
+    """List the intervals of each of CLASSES, disjoint and by start: start_ns, end_ns, row, cause.
+
+    `row` is the row of a call in `causing`, None for other intervals.
+    """
+    spans = axis.spans
+    calls = axis.calls
+    marked = (
+        each_once(spans["name"], _by_name)
+        if spans.height
+        else pl.Series("name", [], pl.Categorical)
+    )
+    is_op = spans["kind"] == "op"
+    times = spans.select("start_ns", "end_ns")
+    python = _python_of_nodes(axis)
+    computing = _computing(spans, calls) if axis.calls_are_known else times.clear()
+    overhead = {
+        "profiler": axis.overhead.filter(~pl.col("loads")),
+        "loading": axis.overhead.filter("loads"),
+    }
+    named = {
+        name: union(
+            pl.concat([times.filter(marked == name), more.select(times.columns)]).sort("start_ns")
+        )
+        for name, more in overhead.items()
+    }
+    issuing = _issuing(axis)
+    intervals = named | {
+        "call": causing,
+        "waiting": _waiting(spans, causing),
+        "input": union(_input(axis, marked)),
+        "communication": find_communication(axis, all_spans),
+        "computing": union(computing),
+        "python": python,
+        "launch": issuing,
+        "host": union(times.filter(~is_op & (spans["kind"] != "overhead"))),
+    }
+    causes = {"computing": "host", "python": "host", "profiler": "host"}
+    return [
+        (
+            frame
+            if "cause" in frame.columns
+            else frame.with_columns(
+                cause=pl.lit(causes.get(name, name)), row=pl.lit(None, pl.Int64)
+            )
+        )
+        for name, frame in intervals.items()
+    ]
+
+
+def _python_of_nodes(axis: ThreadAxis) -> pl.DataFrame:
+    """Return when Python works for long inside autograd functions of a program.
+
+    A framework's own functions, as those of torch.compile, call ops and launch in shorter pauses,
+    which recording Python makes longer.
+    """
+    edges = ["start_ns", "end_ns"]
+    (is_node,) = matching(axis.spans["name"], PYTHON_NODE)
+    nodes = axis.spans.filter(is_node)
+    if nodes.is_empty():
+        return nodes.select(edges)
+    others = axis.spans.filter((pl.col("kind") == "op") & ~is_node)
+    issued = pl.concat([others.select(edges), axis.calls.select(edges)]).sort("start_ns")
+    pieces = overlay([union(issued), union(nodes.select(edges))])
+    slowed = axis.of_threads("pause_ns", pieces["start_ns"]) / PAUSE_NS
+    length = pl.col("end_ns") - pl.col("start_ns")
+    return pieces.filter(pl.col("layer") == 1, length >= slowed * LOADING_NS).select(edges)
+
+
+def _issuing(axis: ThreadAxis) -> pl.DataFrame:
+    """Return the times of ops and calls, and of the short pauses between them."""
+    edges = ["start_ns", "end_ns"]
+    spans = axis.spans
+    is_op = pl.col("kind") == "op"
+    ops = spans.filter(is_op).select(edges)
+    issued_calls = union(axis.calls.select(edges))
+    busy = pl.concat([union(ops), issued_calls]).sort("start_ns")
+    distinct_pauses = axis.threads["pause_ns"].unique().sort()
+    pauses = distinct_pauses.to_list()
+    if len(pauses) == 1:
+        return union(busy, pauses[0])
+    pause = axis.of_threads("pause_ns", busy["start_ns"])
+    parts = [union(busy.filter(pause == longest), longest) for longest in pauses]
+    return pl.concat(parts).sort("start_ns")
+
+
+def _by_name(name: pl.Expr) -> pl.Expr:
+    """Return a span's class by its name: `profiler`, `input`, `data` or `loading`; else None.
+
+    `profiler` is the work of a live capture itself, `data` an annotation that says input.
+    """
+    is_hook = name.str.contains(OWN_HOOKS)
+    is_own = is_hook & ~name.str.contains(_HOOK_AROUND_CALL)
+    rules = (
+        (is_own, "profiler"),
+        (name.str.contains(_LOADERS), "input"),
+        (name.str.contains(_DATA), "data"),
+        (name.str.contains(_LOADING), "loading"),
+    )
+    return pl.coalesce(pl.when(condition).then(pl.lit(word)) for condition, word in rules)
+
+
+def _input(axis: ThreadAxis, marked: pl.Series) -> pl.DataFrame:
+    """Return the times of spans in which a thread waits for input or makes it.
+
+    A span that is only called so does not count where the spans of its name hold most of the
+    thread's launches of kernels: it stands around the work of steps.
+    """
+    times = axis.spans.select("start_ns", "end_ns")
+    called = axis.spans.filter(marked == "data").select("name", "start_ns", "end_ns")
+    if called.is_empty():
+        return times.filter(marked == "input")
+    is_kernel = pl.col("kind").is_in(["kernel_launch", "graph_launch"])
+    launches = axis.calls.filter(is_kernel)["start_ns"]
+    of_thread = axis.thread_of(launches).rename("thread").value_counts(name="n_thread")
+    first, after = (launches.search_sorted(called[edge]) for edge in ("start_ns", "end_ns"))
+    called = called.with_columns(
+        thread=axis.thread_of(called["start_ns"]), n=after.cast(pl.Int64) - first
+    )
+    called = called.join(of_thread, on="thread", how="left", maintain_order="left")
+    n_inside = pl.col("n").sum().over("name", "thread")
+    is_step = n_inside > pl.col("n_thread").fill_null(0) / 2
+    both = pl.concat(
+        [times.filter(marked == "input"), called.filter(~is_step).select(times.columns)]
+    )
+    return both.sort("start_ns")
+
+
+def causing_calls(calls: pl.DataFrame, blocked: pl.DataFrame) -> pl.DataFrame:
+    """Return the outermost calls that wait for the device, allocate or load, with their cause.
+
+    A launch that another thread's allocation blocks has that function and cause.
+    """
+    causes = each_pair_once(calls["kind"], calls["api"], _by_function)
+    with_cause = calls.with_columns(causes)
+    if blocked.height:
+        with_cause = _with_causes_of_others(with_cause, blocked)
+    takes_time = pl.col("end_ns") > pl.col("start_ns")
+    waiting = with_cause.drop_nulls("cause").filter(takes_time)
+    ids = pl.col("row", "span_id").cast(pl.Int64)
+    return _outer(waiting.with_columns(ids, pl.col("cause").cast(pl.String)))
+
+
+def _with_causes_of_others(calls: pl.DataFrame, blocked: pl.DataFrame) -> pl.DataFrame:
+    """Give launches that another thread's allocation blocks its function and cause."""
+    by_others = blocked.select("row", "by", by_cause=pl.lit("allocation"))
+    with_others = calls.join(by_others, on="row", how="left", maintain_order="left")
+    api = pl.coalesce("by", pl.col("api").cast(pl.String))
+    return with_others.with_columns(
+        api=api.cast(pl.Categorical),
+        cause=pl.coalesce("by_cause", pl.col("cause").cast(pl.String)),
+    ).drop("by", "by_cause")
+
+
+def _by_function(calls: pl.DataFrame) -> pl.DataFrame:
+    """Return the cause of calls by kind and api; None for calls that have none."""
+    api = pl.col("api")
+    return calls.select(
+        cause=pl.when(api.str.contains(_LOADS))
+        .then(pl.lit("loading"))
+        .when(api.str.contains(WAITS_FOR_DEVICE))
+        .then(pl.lit("sync"))
+        .when(pl.col("kind") == "memory")
+        .then(pl.lit("allocation"))
+    )
+
+
+def _waiting(spans: pl.DataFrame, causing: pl.DataFrame) -> pl.DataFrame:
+    """Return the operators that wait for the device, such as aten::item.
+
+    `row` is the waiting call's. Of nested operators, the innermost one is returned. A framework's
+    own regions are left out, and so are autograd's around a whole backward function: they may do
+    much else.
+    """
+    is_wait = pl.col("cause") == "sync"
+    waits = causing.filter(is_wait).with_columns(span="span_id")
+    row = pl.col("row")
+    waiting_spans = waits["span"].drop_nulls().unique()
+    is_op = pl.col("kind") == "op"
+    text = pl.col("name").cast(pl.String)
+    ops = spans.filter(row.is_in(waiting_spans.implode())).filter(
+        is_op & text.str.contains(_OPERATOR)
+    )
+    ops = ops.select(row.cast(pl.Int64).alias("span"), op_start="start_ns", op_end="end_ns")
+    waiting_ops = waits.join(ops, on="span", how="inner", maintain_order="left")
+    return _outer(
+        waiting_ops.select(start_ns="op_start", end_ns="op_end", row="row", cause="cause")
+    )
+
+
+def _outer(intervals: pl.DataFrame) -> pl.DataFrame:
+    """Drop the intervals that lie within another one.
+
+    Intervals have start_ns and end_ns and are sorted by start.
+    """
+    ordered = intervals.sort("start_ns", "end_ns", descending=[False, True], maintain_order=True)
+    reached = pl.col("end_ns").cum_max().shift(1)
+    is_outer = pl.col("start_ns") >= reached
+    return ordered.filter(is_outer.fill_null(value=True))
+
+
+def _computing(spans: pl.DataFrame, calls: pl.DataFrame) -> pl.DataFrame:
+    """Return ops that compute on the host: long ones that call no API function.
+
+    Operators have a library in their name, as aten::add. A framework's own regions have none, and
+    may do much else in the ops inside: of them, only very long ones without any count, as a check
+    of guards.
+    """
+    text = pl.col("name").cast(pl.String)
+    ops = spans.filter(pl.col("kind") == "op")
+    long = ops.filter(_lasts(PAUSE_NS))
+    first, after = (calls["start_ns"].search_sorted(long[edge]) for edge in ("start_ns", "end_ns"))
+    without_calls = long.filter(first == after)
+    first_inside = ops["start_ns"].search_sorted(without_calls["start_ns"], side="right")
+    has_no_op = first_inside == ops["start_ns"].search_sorted(without_calls["end_ns"])
+    is_operator = text.str.contains(_OPERATOR)
+    return without_calls.filter(is_operator | (has_no_op & _lasts(LOADING_NS)))
+
+
+def _lasts(ns: int) -> pl.Expr:
+    """Return the condition that an interval lasts at least `ns`."""
+    return pl.col("end_ns") - pl.col("start_ns") >= ns

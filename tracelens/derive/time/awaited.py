@@ -1,0 +1,32 @@
+"""Find when other ranks first wait for a rank."""
+
+from collections.abc import Mapping
+
+import polars as pl
+
+from tracelens.derive.ranks.collectives import match_collectives
+from tracelens.derive.time.start_up import LONG_NS
+from tracelens.trace import Trace
+
+
+def awaited_from(trace: Trace) -> dict[int, int]:
+    """Return, by rank, the moment from which another rank waits long for it.
+
+    The moment is on the rank's own clock. A task that reads only one rank cannot know it: see
+    `give_awaited`.
+    """
+    return trace.derived(_awaited_from)
+
+
+def give_awaited(trace: Trace, awaited: Mapping[int, int]) -> None:
+    """Store the result of `awaited_from` for the whole job in the trace of one of its ranks."""
+    trace.set_derived(_awaited_from, dict(awaited))
+
+
+def _awaited_from(trace: Trace) -> dict[int, int]:
+    is_awaited = pl.col("rank") == pl.col("awaited_rank")
+    calls = match_collectives(trace).calls.filter(is_awaited)
+    wait = pl.col("last_start_ns") - pl.col("first_start_ns")
+    long = calls.filter(wait >= LONG_NS)
+    earliest = (pl.col("own_start_ns") - wait).min()
+    return dict(long.group_by("rank").agg(earliest).iter_rows())
