@@ -117,6 +117,7 @@ def test_both_blind_judgements_are_on_the_page() -> None:
     page = PAGE.read_text()
     for name in ("first", "second"):
         assert "\n".join(blind.tables(name)).rstrip("\n") in page, "`make accuracy`"
+    assert "\n".join(blind.compiled()).rstrip("\n") in page, "`make accuracy`"
     for line in blind.beside({}).splitlines():
         assert line in page, "`make accuracy`"
 

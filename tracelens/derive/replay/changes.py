@@ -280,7 +280,7 @@ KINDS_OF_CHANGE = {
     "sdpa": Kind(
         "sdpa", "attention that is written out is one fused kernel", sdpa, Doubt(0.3, 0.0)
     ),
-    "compile": Kind("compile", "torch.compile, of steps without gradients", compile_program),
+    "compile": Kind("compile", "torch.compile, by what measured programs took", compile_program),
     "pinned": Kind("pinned", "batches are copied from pinned memory, without waiting", pinned),
     "dtype": Kind("dtype=[OLD:]bf16", "batches are copied with fewer bytes an element", dtype),
     "batch": Kind(
