@@ -74,10 +74,9 @@ sanitized: $(VENV)/installed-for-tests
 	TRACELENS_SANITIZE=$(CHECKS) $(BIN)/python setup.py --quiet build_ext --build-lib build/sanitized --build-temp build/objects
 	ASAN_OPTIONS=detect_leaks=0 LD_PRELOAD="$$(cc -print-file-name=libasan.so)" TRACELENS_EXAMPLES=20 \
 	  $(BIN)/python -m pytest -q -p tests.sanitized -k 'not ($(NOT_SANITIZED))' $(NATIVE_TESTS:%=tests/test_%.py)
-	ASAN_OPTIONS=detect_leaks=0 LD_PRELOAD="$$(cc -print-file-name=libasan.so)" $(BIN)/python -m tools.fuzz.calls 5000
+	ASAN_OPTIONS=detect_leaks=0 LD_PRELOAD="$$(cc -print-file-name=libasan.so)" $(BIN)/python -m tools.fuzz.calls 2000
 	$(BIN)/python -m tools.fuzz.calls 2000 --failing-memory
 	$(BIN)/python -m tools.fuzz $(FUZZ_INPUTS)
-	$(BIN)/python -m tools.fuzz.sources 2
 
 # What two threads do at once in the native library.
 threads: export TRACELENS_SANITIZE := thread
