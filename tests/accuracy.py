@@ -17,7 +17,7 @@ def script(name: str) -> Any:
 
 def page_lines() -> list[str]:
     """Rows of the page's tables of verdicts on captures, in order."""
-    verdicts = PAGE.read_text().split("\n## A step without the profiler")[0]
+    verdicts = PAGE.read_text().split("\n## Judged blind")[0]
     tables = verdicts.split("\n## ", 1)[1]
     rows = [line for line in tables.splitlines() if line.startswith("| ")]
     return [line for line in rows if not line.startswith(("| Capture ", "| --- "))]
