@@ -1,5 +1,6 @@
 """Kernels of two captures of one run, aligned: by hand, and ResNet-50 by torch and by nsys."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
@@ -18,8 +19,12 @@ NSYS = SAMPLES / "nsys" / "eager_resnet50.sqlite"
 ALEXNET = SAMPLES / "torch" / "alexnet_eager.pt.trace.json.gz"
 
 
-def kernels(*rows: tuple[str, int, int, int]) -> list[dict[str, Any]]:
-    """Kernels one after the other: name, blocks, duration, step."""
+KernelRow = tuple[str, int, int, int]
+"""Name, blocks, duration and step."""
+
+
+def kernels(*rows: KernelRow) -> list[dict[str, Any]]:
+    """Kernels one after the other."""
     return [
         {
             "name": name,
@@ -34,40 +39,44 @@ def kernels(*rows: tuple[str, int, int, int]) -> list[dict[str, Any]]:
     ]
 
 
-def test_pairs_keep_the_order_of_steps_that_differ() -> None:
-    """The first and last step are alike on both sides; the one between lacks a relu in other."""
-    base = make_trace(
-        kernels=kernels(
-            ("gemm", 4, 10, 0),
-            ("relu", 2, 5, 1),
-            ("gemm", 4, 11, 1),
-            ("copy", 1, 1, 2),
-        )
-    )
-    other = make_trace(kernels=kernels(("gemm", 4, 20, 0), ("gemm", 4, 21, 1), ("copy", 1, 1, 2)))
-    assert aligned_kernels(base, other).rows() == [(0, 0, 0), (0, 2, 1), (0, 3, 2)]
+ONE_MORE = (
+    (
+        ("gemm", 4, 10, 0),
+        ("relu", 2, 5, 0),
+        ("gemm", 4, 11, 1),
+        ("copy", 1, 1, 1),
+        ("relu", 2, 6, 1),
+    ),
+    (("gemm", 4, 20, 7), ("relu", 3, 5, 7), ("gemm", 4, 21, 8), ("relu", 2, 8, 8)),
+)
+"""Kernels of base and other. The second step of base has one more.
+
+A relu on another grid is no match; step numbers may differ.
+"""
 
 
-def test_kernels_are_aligned_within_steps_by_name_and_grid() -> None:
-    """The second step of base has a kernel more.
+@pytest.mark.parametrize(
+    ("base", "other", "pairs"),
+    [
+        # The first and last step are alike on both sides; the one between lacks a relu in other.
+        (
+            (("gemm", 4, 10, 0), ("relu", 2, 5, 1), ("gemm", 4, 11, 1), ("copy", 1, 1, 2)),
+            (("gemm", 4, 20, 0), ("gemm", 4, 21, 1), ("copy", 1, 1, 2)),
+            [(0, 0, 0), (0, 2, 1), (0, 3, 2)],
+        ),
+        (*ONE_MORE, [(0, 0, 0), (0, 2, 2), (0, 4, 3)]),
+    ],
+    ids=["steps differ", "one more"],
+)
+def test_kernels_are_aligned_within_steps_by_name_and_grid(
+    base: Sequence[KernelRow], other: Sequence[KernelRow], pairs: list[tuple[int, int, int]]
+) -> None:
+    traces = (make_trace(kernels=kernels(*rows)) for rows in (base, other))
+    assert aligned_kernels(*traces).sort("base_id").rows() == pairs
 
-    A relu on another grid is no match; step numbers may differ.
-    """
-    base = make_trace(
-        kernels=kernels(
-            ("gemm", 4, 10, 0),
-            ("relu", 2, 5, 0),
-            ("gemm", 4, 11, 1),
-            ("copy", 1, 1, 1),
-            ("relu", 2, 6, 1),
-        )
-    )
-    other = make_trace(
-        kernels=kernels(
-            ("gemm", 4, 20, 7), ("relu", 3, 5, 7), ("gemm", 4, 21, 8), ("relu", 2, 8, 8)
-        )
-    )
-    assert aligned_kernels(base, other).sort("base_id").rows() == [(0, 0, 0), (0, 2, 2), (0, 4, 3)]
+
+def test_times_of_kernels_that_are_aligned_are_compared() -> None:
+    base, other = (make_trace(kernels=kernels(*rows)) for rows in ONE_MORE)
     found = RECONCILE.check(reconcile(base, other))
     columns = (
         "match",
