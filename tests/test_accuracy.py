@@ -101,6 +101,12 @@ def test_all_predictions_and_their_summary_are_on_the_page() -> None:
 
 
 @pytest.mark.slow
+def test_a_step_under_nsys_is_on_the_page() -> None:
+    row = script("predictions").step_row(script("nsys_costs").turn_cases()[0])
+    assert row.line in PAGE.read_text(), f"a prediction changed: `make accuracy` ({row.line})"
+
+
+@pytest.mark.exhaustive
 def test_what_nsys_adds_is_on_the_page() -> None:
     made = script("nsys_costs").section()
     assert made.rstrip("\n") in PAGE.read_text(), "a prediction changed: `make accuracy`"
