@@ -49,7 +49,10 @@ CAUSES = {
 }
 
 
-@pytest.mark.parametrize("cause", CAUSES)
+# Of `item` the bound is that of `small`; test_cpu_work has its words.
+@pytest.mark.parametrize(
+    "cause", [pytest.param("item", marks=pytest.mark.exhaustive), "clones", "small"]
+)
 def test_the_cause_and_its_line(tmp_path: Path, cause: str) -> None:
     line, bound, words = CAUSES[cause]
     code = textwrap.dedent(HEAD).replace("CAUSE", line) + "\nwork(model)\n"
