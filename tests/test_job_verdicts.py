@@ -45,10 +45,10 @@ def test_what_was_planted_is_named(seed: int) -> None:
 @pytest.mark.parametrize(
     ("idle_more", "said"),
     [
-        (34, "is idle for 36.30 ms a step where the other rank is for 2.30"),
+        (34, "is idle for 36.3 ms a step where the other rank is for 2.30"),
         (
             3,
-            "takes 36.30 ms a step besides waiting and communicating where the other rank takes 2.30",
+            "takes 36.3 ms a step besides waiting and communicating where the other rank takes 2.30",
         ),
     ],
 )
@@ -97,7 +97,7 @@ def test_a_culprit_costs_what_the_job_gains_without_it() -> None:
     assert several["value"][0] == pytest.approx(5 / 6.1)
     assert several["evidence"][0].startswith(
         # Rank 1 costs nothing as long as rank 3 is late: it has a row, and is not named here.
-        "3 ranks wait for rank 3: 49.2 % of the 6.10 ms that were"
+        "3 ranks wait for rank 3: 49 % of the 6.10 ms that were"
         " recorded; rank 3 computes 6.00 ms where the median rank computes 1.00"
     )
 

@@ -176,7 +176,7 @@ def _sentence(trace: Trace, culprit: Culprit) -> str:
 
 def _cost(culprit: Culprit) -> str:
     """Say what the culprit costs, as a share of the steps in which it is late, or of all steps."""
-    share = _percent(culprit.cost_frac)
+    share = f"{100 * culprit.cost_frac:.0f} %"
     if not culprit.when:
         return f"{share} of the {_ms(culprit.step_ns)} that were recorded"
     such = "a step" if culprit.steps is None or culprit.rotates else "such a step"
@@ -188,7 +188,7 @@ def _why(culprit: Culprit, peer: str) -> str:
     each = " a step" if culprit.when else ""
     cause = culprit.cause
     if culprit.measure in (IDLE, OWN_TIME) and (cause is None or cause in _HOST_WORDS):
-        usual = f"{culprit.usual_ns / 1e6:.2f}"
+        usual = _number(culprit.usual_ns)
         long = (
             f"is idle for {_ms(culprit.part_ns)}{each} where {peer} is for {usual}"
             if culprit.measure == IDLE
@@ -198,7 +198,7 @@ def _why(culprit: Culprit, peer: str) -> str:
         if cause is None:
             return f"{long}, and no single cause of that was recorded"
         return f"{long}, mostly by {_HOST_WORDS[cause]}"
-    times = f"{_ms(culprit.part_ns)}{each}", f"{culprit.usual_ns / 1e6:.2f}"
+    times = f"{_ms(culprit.part_ns)}{each}", _number(culprit.usual_ns)
     return (
         (_LATE_BY | _WAITS_FOR)
         .get(str(cause), _OTHER)
@@ -226,7 +226,13 @@ def _together(culprits: Culprits, costly: Sequence[Culprit]) -> str:
 
 
 def _ms(ns: float) -> str:
-    return f"{ns / 1e6:.2f} ms"
+    return f"{_number(ns)} ms"
+
+
+def _number(ns: float) -> str:
+    """Write ms with three digits, or with all before the point."""
+    ms = ns / 1e6
+    return f"{ms:,.{0 if ms >= 100 else 1 if ms >= 10 else 2}f}"
 
 
 def _percent(share: float) -> str:
