@@ -54,46 +54,59 @@ class Comparison:
     def calls(self, base: Trace, other: Trace, rules: Rules) -> pl.DataFrame:
         """Judge calls and their times, one row per key that either run has, see `judge`.
 
-        Columns are key, change, calls and times of both, and speedups. Where all runs mark steps,
+        Columns are key, change, calls and times of both, and speedups. If all runs mark steps,
         calls and times are those of a step, and steps are judged. Otherwise calls and times are
         those of the whole capture, and calls are judged. A speedup of totals then needs both to
         make equally many calls.
         """
         key = list(self.key)
-        runs = _runs(base, other, rules)
-        marked = [in_steps(trace) for side in runs for trace in side]
-        by_step = all(steps.height for steps in marked)
+        base_runs, other_runs = _runs(base, other, rules)
+        all_runs = (*base_runs, *other_runs)
+        by_step = all(in_steps(trace).height for trace in all_runs)
 
         def values(trace: Trace) -> pl.DataFrame:
             steps = in_steps(trace)
             return each_step(self.measure(trace), steps if by_step else steps.clear(), key)
 
-        sides = [of_runs(side, values) for side in runs]
+        base_values = of_runs(base_runs, values)
+        other_values = of_runs(other_runs, values)
         refusal = not_judged(base, other, rules)
-        rows = judge(sides[0], sides[1], key, rules, tick=self.tick, refusal=refusal)
-        for which, side, traces in zip(("base", "other"), sides, runs, strict=True):
-            n = pl.col("n")
-            sums = side.group_by(key).agg(
-                (n.median() if by_step else n.sum() / len(traces)).alias(f"{which}_n_calls"),
-                (
-                    pl.col("value").median() if by_step else pl.col("value").sum() / len(traces)
-                ).alias(f"{which}_ns"),
-                (pl.col("value").sum() / n.sum()).alias(f"{which}_call_ns"),
-            )
+        rows = judge(base_values, other_values, key, rules, tick=self.tick, refusal=refusal)
+        of_base = _call_sums("base", base_values, key, None if by_step else len(base_runs))
+        of_other = _call_sums("other", other_values, key, None if by_step else len(other_runs))
+        for sums in (of_base, of_other):
             rows = rows.join(sums, on=key, how="left", nulls_equal=True)
         rows = rows.cast({pl.Categorical: pl.String})
-        counted = by_step or pl.col("base_n_calls") == pl.col("other_n_calls")
-        value = pl.col("base_value")
-        of_totals = speedup(pl.col("base_ns"), pl.col("other_ns"))
-        return rows.with_columns(
+        has_equal_calls = by_step or pl.col("base_n_calls") == pl.col("other_n_calls")
+        base_value = pl.col("base_value")
+        speedup_of_totals = speedup(pl.col("base_ns"), pl.col("other_ns"))
+        rows = rows.with_columns(
             change=which_side("base_value", "other_value", ("removed", "added", "both")),
-            speedup=pl.when(counted).then(of_totals),
+            speedup=pl.when(has_equal_calls).then(speedup_of_totals),
             speedup_per_call=speedup(pl.col("base_call_ns"), pl.col("other_call_ns")),
-            speedup_low=speedup(value, value + pl.col("high")),
-            speedup_high=speedup(value, value + pl.col("low")),
-        ).sort(
-            pl.max_horizontal("base_ns", "other_ns"), *key, descending=[True, *[False] * len(key)]
+            speedup_low=speedup(base_value, base_value + pl.col("high")),
+            speedup_high=speedup(base_value, base_value + pl.col("low")),
         )
+        longer_ns = pl.max_horizontal("base_ns", "other_ns")
+        descending = [True] + [False] * len(key)
+        return rows.sort(longer_ns, *key, descending=descending)
+
+
+def _call_sums(side: str, values: pl.DataFrame, key: list[str], n_runs: int | None) -> pl.DataFrame:
+    """Return SIDE_n_calls, SIDE_ns and SIDE_call_ns by key.
+
+    They are those of a median step, or with `n_runs` those of a mean run.
+    """
+    n_calls = pl.col("n")
+    value = pl.col("value")
+    calls = n_calls.median() if n_runs is None else n_calls.sum() / n_runs
+    time = value.median() if n_runs is None else value.sum() / n_runs
+    time_per_call = value.sum() / n_calls.sum()
+    return values.group_by(key).agg(
+        calls.alias(f"{side}_n_calls"),
+        time.alias(f"{side}_ns"),
+        time_per_call.alias(f"{side}_call_ns"),
+    )
 
 
 def _runs(base: Trace, other: Trace, rules: Rules) -> tuple[Sequence[Trace], Sequence[Trace]]:

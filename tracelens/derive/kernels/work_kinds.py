@@ -87,24 +87,25 @@ def language_kinds(trace: Trace, rank: int, least: float) -> list[tuple[str, flo
     """Return the kinds of a rank's work with their shares, largest first, for an answer.
 
     They are read from the call sites only, which is cheap. The parts of a mixture of experts are
-    one kind here. The result is empty where attention and experts together take less than the share
+    one kind here. The result is empty if attention and experts together take less than the share
     `least` of all time except communication.
     """
+    duration = pl.col("duration_ns")
     key = ["site_id", "name", "primitive", "is_communication"]
-    kernels = trace.select("kernels", "rank", *key, "duration_ns").filter(pl.col("rank") == rank)
-    if not kernels.height:
+    is_of_rank = pl.col("rank") == rank
+    kernels = trace.select("kernels", "rank", *key, "duration_ns").filter(is_of_rank)
+    if kernels.is_empty():
         return []
-    sums = kernels.lazy().group_by(key).agg(pl.col("duration_ns").sum()).collect()
+    work = kernels.lazy().group_by(key).agg(duration.sum()).collect()
     sites = trace.select("sites", "rank", "site_id", "op", "phase", "module_path")
-    sites = sites.filter(pl.col("rank") == rank).drop("rank").rename({"module_path": "layer"})
-    sums = sums.join(sites, on="site_id", how="left", maintain_order="left")
-    kind = kinds_of(sums).str.extract(r"^(MoE)").fill_null(kinds_of(sums))
-    shares = sums.select(kind.alias("kind"), "duration_ns").group_by("kind").sum()
-    shares = shares.with_columns(share=pl.col("duration_ns") / pl.col("duration_ns").sum())
-    found = [
-        (str(kind), float(share)) for kind, share in shares.select("kind", "share").iter_rows()
-    ]
-    computed = sum(share for kind, share in found if kind != "communication")
-    if sum(share for kind, share in found if kind in _OF_LANGUAGE) < least * max(computed, least):
+    sites = sites.filter(is_of_rank).drop("rank").rename({"module_path": "layer"})
+    work = work.join(sites, on="site_id", how="left", maintain_order="left")
+    kind = kinds_of(work)
+    merged_kind = kind.str.extract(r"^(MoE)").fill_null(kind)
+    sums = work.select(duration, kind=merged_kind).group_by("kind").sum()
+    shares = dict(sums.select("kind", duration / duration.sum()).iter_rows())
+    computed = sum(share for kind, share in shares.items() if kind != "communication")
+    of_language = sum(share for kind, share in shares.items() if kind in _OF_LANGUAGE)
+    if of_language < least * max(computed, least):
         return []
-    return sorted(found, key=lambda one: (-one[1], one[0]))
+    return sorted(shares.items(), key=lambda pair: (-pair[1], pair[0]))

@@ -40,25 +40,33 @@ def sm_use(trace: Trace, rank: int) -> SmUse | None:
     """Measure a rank's use of SMs in its program.
 
     A block runs on one SM, so a kernel uses no more SMs than it has blocks. Kernels that run at the
-    same time are added. Return None where a grid or a device's number of SMs is not known, or where
-    the rank uses devices of several sizes.
+    same time are added. Return None if a grid or a device's number of SMs is not known, or if the
+    rank uses devices of several sizes.
     """
     grid = ("grid_x", "grid_y", "grid_z")
     columns = ("device_id", "start_ns", "duration_ns", "is_communication", *grid)
     kernels = trace.select("kernels", "rank", "step", *columns, rank=rank)
     kernels = kernels.filter(in_program(trace) & ~pl.col("is_communication"))
-    devices = kernels["device_id"].unique()
-    sizes = trace.devices.filter(rank=rank).filter(pl.col("device_id").is_in(devices.implode()))
-    counts = sizes["sm_count"].unique().to_list()
-    if kernels.is_empty() or len(counts) != 1 or counts[0] is None:
+    sm_count = _common_sm_count(trace, rank, kernels["device_id"].unique())
+    if kernels.is_empty() or sm_count is None:
         return None
-    (sm_count,) = counts
-    blocks = pl.col(grid[0]).cast(pl.Int64) * pl.col(grid[1]) * pl.col(grid[2])
-    used = pl.min_horizontal(blocks, sm_count) * pl.col("duration_ns")
-    end = pl.col("start_ns") + pl.col("duration_ns")
-    pieces = union(kernels.select("device_id", "start_ns", end_ns=end), by="device_id")
-    busy_ns = int(pieces.select(pl.col("end_ns") - pl.col("start_ns")).to_series().sum())
-    if not busy_ns or kernels.select(blocks).to_series().null_count():
+    n_blocks = pl.col("grid_x").cast(pl.Int64) * pl.col("grid_y") * pl.col("grid_z")
+    kernels = kernels.with_columns(
+        n_blocks=n_blocks,
+        end_ns=pl.col("start_ns") + pl.col("duration_ns"),
+    )
+    busy = union(kernels.select("device_id", "start_ns", "end_ns"), by="device_id")
+    busy_ns = int((busy["end_ns"] - busy["start_ns"]).sum())
+    if not busy_ns or kernels["n_blocks"].null_count():
         return None
-    used_ns = int(kernels.select(used.sum()).item())
+    used_sms = pl.min_horizontal("n_blocks", sm_count)
+    used_ns = int(kernels.select((used_sms * pl.col("duration_ns")).sum()).item())
     return SmUse(min(used_ns / busy_ns, sm_count), sm_count)
+
+
+def _common_sm_count(trace: Trace, rank: int, devices: pl.Series) -> int | None:
+    """Return the devices' number of SMs; None if it is not known, or not the same for all."""
+    is_used = pl.col("device_id").is_in(devices.implode())
+    rows = trace.devices.filter(is_used, rank=rank)
+    counts = rows["sm_count"].unique().to_list()
+    return counts[0] if len(counts) == 1 else None
