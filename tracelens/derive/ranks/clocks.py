@@ -258,45 +258,61 @@ def _estimated(
 
 def _lines(both: pl.DataFrame, origin_ns: int, until: float) -> dict[int, dict[str, float]]:
     """Fit each clock with bounds from both sides to the known clocks that share calls with it."""
+    bounds = _offset_bounds(both, origin_ns)
+    points: dict[tuple[int, int], tuple[_Points, _Points, _Points]] = {}
+    for row in _binned(bounds, until).iter_rows(named=True):
+        lows, highs, nears = points.setdefault((row["clock"], row["base"]), ([], [], []))
+        for name, of_name in (("low", lows), ("high", highs), ("near", nears)):
+            if row[name] is not None:
+                of_name.append((row[f"{name}_t"], row[name]))
+    facts_of_clocks = {}
+    for (clock, base_ns), (lows, highs, nears) in points.items():
+        line = fit_clock(lows, highs, nears, until)
+        if line is not None:
+            facts_of_clocks[clock] = _facts(line, base_ns)
+    return facts_of_clocks
+
+
+def _offset_bounds(both: pl.DataFrame, origin_ns: int) -> pl.DataFrame:
+    """Return the bounds of each clock's offset minus `base`, with their times in s.
+
+    Differences from a base are small, so that floats hold them exactly.
+    """
     start_ns = pl.col("start_ns")
     end_ns = pl.col("end_ns")
+    names = ("low", "high", "near")
+    bounds = both.with_columns(
+        low=start_ns - pl.col("first_end_ns"),
+        high=end_ns - pl.col("last_start_ns"),
+        near=pl.when("is_shared").then(end_ns - pl.col("near_ns")),
+    )
+    base = pl.coalesce(pl.col("near").median(), pl.col("low").max(), pl.col("high").min())
+    bounds = bounds.with_columns(base=base.cast(pl.Int64).over("clock"))
+    base_ns = pl.col("base")
+    return bounds.with_columns(
+        *(pl.col(name) - base_ns for name in names),
+        low_t=(start_ns - base_ns - origin_ns) / 1e9,
+        high_t=(end_ns - base_ns - origin_ns) / 1e9,
+    )
+
+
+def _binned(bounds: pl.DataFrame, until: float) -> pl.DataFrame:
+    """Keep the tightest bounds, and the median of `near`, in each of _BINS intervals of time."""
+    low = pl.col("low")
+    high = pl.col("high")
+    near = pl.col("near")
+    low_t = pl.col("low_t")
     high_t = pl.col("high_t")
-    low = start_ns - pl.col("first_end_ns")
-    high = end_ns - pl.col("last_start_ns")
-    near = pl.when("is_shared").then(end_ns - pl.col("near_ns"))
-    rows = both.with_columns(low=low, high=high, near=near)
-    base = (
-        pl.coalesce(pl.col("near").median(), pl.col("low").max(), pl.col("high").min())
-        .cast(pl.Int64)
-        .over("clock")
+    time = pl.coalesce("high_t", "low_t")
+    bin_number = (time / max(until, 1e-9) * _BINS).floor()
+    return bounds.group_by("clock", "base", bin_number=bin_number).agg(
+        low.max(),
+        low_t.filter(low == low.max()).first(),
+        high.min(),
+        high_t.filter(high == high.min()).first(),
+        near.median(),
+        near_t=high_t.filter(near.is_not_null()).median(),
     )
-    rows = rows.with_columns(base=base).with_columns(
-        low_t=(start_ns - pl.col("base") - origin_ns) / 1e9,
-        high_t=(end_ns - pl.col("base") - origin_ns) / 1e9,
-        **{name: pl.col(name) - pl.col("base") for name in ("low", "high", "near")},
-    )
-    stretch = (pl.coalesce("high_t", "low_t") / max(until, 1e-9) * _BINS).floor()
-    binned = rows.group_by("clock", "base", stretch=stretch).agg(
-        pl.col("low").max(),
-        pl.col("low_t").filter(pl.col("low") == pl.col("low").max()).first(),
-        pl.col("high").min(),
-        high_t.filter(pl.col("high") == pl.col("high").min()).first(),
-        pl.col("near").median(),
-        near_t=high_t.filter(pl.col("near").is_not_null()).median(),
-    )
-    points: dict[tuple[int, int], tuple[_Points, _Points, _Points]] = {}
-    columns = ("clock", "base", "low", "low_t", "high", "high_t", "near", "near_t")
-    for number, first, *values in binned.select(columns).iter_rows():
-        points_of_clock = points.setdefault((number, first), ([], [], []))
-        for of_name, y, t in zip(points_of_clock, values[::2], values[1::2], strict=True):
-            if y is not None:
-                of_name.append((t, y))
-    lines = {
-        key: fit_clock(lows, highs, nears, until) for key, (lows, highs, nears) in points.items()
-    }
-    return {
-        number: _facts(line, first) for (number, first), line in lines.items() if line is not None
-    }
 
 
 def _facts(line: ClockFit, base_ns: int) -> dict[str, float]:

@@ -68,24 +68,38 @@ def waits_by_step(trace: Trace, steps: pl.DataFrame | None = None) -> pl.DataFra
     exposed_ns the rest. Time counts in the step in which it passes. `steps`, with start_ns and
     duration_ns, replaces the trace's own steps.
     """
+    if steps is None:
+        steps = trace.frame("steps")
     waits = waits_of(trace)
     ranks = match_collectives(trace).calls.select("rank").unique()
-    start_ns = pl.col("start_ns")
-    hidden_ns = pl.col("hidden_ns")
-    length = pl.col("end_ns") - start_ns
-    sums = waits.pieces.group_by("rank").agg(length.sum().alias("wait_ns"), hidden_ns.sum())
-    whole = ranks.join(sums, on="rank", how="left").with_columns(
-        pl.col("wait_ns", "hidden_ns").fill_null(0), step=pl.lit(None, pl.Int64)
+    columns = ("rank", "step", "wait_ns", "hidden_ns")
+    in_all = _waits_in_all(waits, ranks).select(columns)
+    in_steps = _waits_in_steps(waits, steps.join(ranks, on="rank", how="semi")).select(columns)
+    rows = pl.concat([in_all, in_steps]).sort("rank", "step", nulls_last=False)
+    exposed_ns = pl.col("wait_ns") - pl.col("hidden_ns")
+    rows = rows.with_columns(exposed_ns=exposed_ns)
+    return rows.select(pl.col(name).cast(dtype) for name, dtype in WAITS.items())
+
+
+def _waits_in_all(waits: Waits, ranks: pl.DataFrame) -> pl.DataFrame:
+    """Return each rank's waiting in all its time, with step None."""
+    length = pl.col("end_ns") - pl.col("start_ns")
+    hidden_ns = pl.col("hidden_ns").sum()
+    sums = waits.pieces.group_by("rank").agg(hidden_ns, wait_ns=length.sum())
+    no_step = pl.lit(None, pl.Int64)
+    sums = ranks.join(sums, on="rank", how="left")
+    return sums.with_columns(pl.col("wait_ns", "hidden_ns").fill_null(0), step=no_step)
+
+
+def _waits_in_steps(waits: Waits, steps: pl.DataFrame) -> pl.DataFrame:
+    """Return the waiting in each step: that before its end, less that before its start."""
+    end_ns = pl.col("start_ns") + pl.col("duration_ns")
+    steps = steps.select("rank", "step", "start_ns", end_ns=end_ns)
+    until_start = _until(waits, steps, "start_ns")
+    until_end = _until(waits, steps, "end_ns")
+    return steps.select("rank", "step").with_columns(
+        until_end[name] - until_start[name] for name in until_end.columns
     )
-    steps = (trace.frame("steps") if steps is None else steps).join(ranks, on="rank", how="semi")
-    steps = steps.select("rank", "step", "start_ns", end_ns=start_ns + pl.col("duration_ns"))
-    first, last = (_until(waits, steps, edge) for edge in ("start_ns", "end_ns"))
-    each = steps.select("rank", "step").with_columns(
-        last[name] - first[name] for name in last.columns
-    )
-    both = pl.concat([whole.select(each.columns), each]).sort("rank", "step", nulls_last=False)
-    both = both.with_columns(exposed_ns=pl.col("wait_ns") - hidden_ns)
-    return both.select(pl.col(name).cast(dtype) for name, dtype in WAITS.items())
 
 
 def waits_by_window(trace: Trace, windows: pl.DataFrame) -> pl.DataFrame:

@@ -1,5 +1,6 @@
 """Draw what a rank did in an interval of time as bars: work, idle time, queues and threads."""
 
+from collections.abc import Iterator
 from typing import Any
 
 import polars as pl
@@ -83,37 +84,41 @@ def python_calls(trace: Trace, rank: int, begin: int, length: int) -> pl.DataFra
 
 
 def _work(trace: Trace, rank: int, begin: int, end: int) -> pl.DataFrame:
-    """Return the kernels, copies and fills in a stretch of time, and their neighbours.
+    """Return the kernels, copies and fills in an interval of time, and their neighbours.
 
     The work just before and after on each device bounds the gaps at both ends.
     """
-    shared = ("device_id", "stream_id", *_TIMES, "api_call_id")
-    is_communication_kind = pl.when("is_communication").then(COMMUNICATION).otherwise(COMPUTE)
-    of_kernels = is_communication_kind.cast(pl.UInt8)
-    parts = []
-    copy_kind = pl.lit(COPY, pl.UInt8)
-    for table, columns, name, kind in (
-        ("kernels", ("name", "primitive", "is_communication"), pl.col("name"), of_kernels),
-        ("memcpys", ("direction",), pl.format("{} copy", "direction"), copy_kind),
-        ("memsets", (), pl.lit("memset"), copy_kind),
-    ):
-        near = _within(begin - _AROUND_NS, end + _AROUND_NS)
-        recorded = trace.select(table, *shared, _IDS[table], *columns, where=near, rank=rank)
-        drawn = pl.col("primitive") if table == "kernels" else pl.lit("copy")
-        event = {"source": pl.lit(table), "event_id": pl.col(_IDS[table])}
-        parts.append(
-            recorded.select(*shared, name=name, drawn=drawn, kind=kind, **event).cast(CODED)
-        )
-    work = pl.concat(parts).sort("device_id", "start_ns")
-    ended = work.filter(begin >= END)
-    before = ended.group_by("device_id", maintain_order=True).last()
+    is_near = _within(begin - _AROUND_NS, end + _AROUND_NS)
+    work = pl.concat(_recorded_work(trace, rank, is_near)).sort("device_id", "start_ns")
     start_ns = pl.col("start_ns")
-    begun = work.filter(start_ns >= end)
-    after = begun.group_by("device_id", maintain_order=True).first()
+    ended = work.filter(begin >= END)
     within = work.filter(begin < END, start_ns < end)
-    return pl.concat([within, *(part.select(work.columns) for part in (before, after))]).sort(
-        "device_id", "stream_id", "start_ns", nulls_last=True
-    )
+    later = work.filter(start_ns >= end)
+    last_ended = ended.group_by("device_id", maintain_order=True).last()
+    first_later = later.group_by("device_id", maintain_order=True).first()
+    neighbours = [part.select(work.columns) for part in (last_ended, first_later)]
+    drawn = pl.concat([within, *neighbours])
+    return drawn.sort("device_id", "stream_id", "start_ns", nulls_last=True)
+
+
+def _recorded_work(trace: Trace, rank: int, condition: pl.Expr) -> Iterator[pl.DataFrame]:
+    """Yield a rank's kernels, copies and fills that meet the condition, with equal columns."""
+    shared = ("device_id", "stream_id", *_TIMES, "api_call_id")
+    is_communication = pl.when("is_communication").then(COMMUNICATION).otherwise(COMPUTE)
+    kernel_kind = is_communication.cast(pl.UInt8)
+    copy_kind = pl.lit(COPY, pl.UInt8)
+    copy_name = pl.format("{} copy", "direction")
+    for table, columns, name, drawn, kind in (
+        ("kernels", ("name", "primitive", "is_communication"), "name", "primitive", kernel_kind),
+        ("memcpys", ("direction",), copy_name, pl.lit("copy"), copy_kind),
+        ("memsets", (), pl.lit("memset"), pl.lit("copy"), copy_kind),
+    ):
+        event_id = _IDS[table]
+        recorded = trace.select(table, *shared, event_id, *columns, where=condition, rank=rank)
+        work = recorded.select(
+            *shared, name=name, drawn=drawn, kind=kind, source=pl.lit(table), event_id=event_id
+        )
+        yield work.cast(CODED)
 
 
 def _idle(model: TimeModel, rank: int, work: pl.DataFrame, window: tuple[int, int]) -> pl.DataFrame:
@@ -153,49 +158,50 @@ def _idle(model: TimeModel, rank: int, work: pl.DataFrame, window: tuple[int, in
 def _queues(trace: Trace, rank: int, begin: int, end: int) -> pl.DataFrame:
     """Draw how much work of each device was launched and had not begun.
 
-    A bar is a stretch of time during which the amount stays within one of QUEUES.
+    A bar is an interval of time during which the amount stays within one of QUEUES.
     """
-    near = pl.col("start_ns").is_between(begin, end + _AROUND_NS)
-    called = pl.col("start_ns").is_between(begin - _AROUND_NS, end)
-    work = pl.concat(
-        trace.select(table, "device_id", "start_ns", "api_call_id", where=near, rank=rank)
-        for table in _IDS
+    lengths = _queue_lengths(trace, rank, begin, end)
+    least_of_classes = pl.Series([least for least, _ in QUEUES[1:]])
+    queue_class = least_of_classes.search_sorted(lengths["length"], side="right")
+    lengths = lengths.with_columns(queue_class=pl.Series(queue_class, dtype=pl.Int64))
+    device_number = pl.col("device_id").rle_id() * (lengths.height + 1)
+    bar = pl.col("queue_class").rle_id() + device_number
+    bars = lengths.group_by("device_id", bar=bar, maintain_order=True).agg(
+        pl.col("queue_class").first(), pl.col("length").max(), pl.col("time_ns").first()
     )
-    calls = trace.select("api_calls", "api_call_id", "start_ns", where=called, rank=rank)
-    waiting = work.drop_nulls("api_call_id").join(
-        calls.rename({"start_ns": "called_ns"}), on="api_call_id"
-    )
-    changes = pl.concat(
-        waiting.select("device_id", time_ns=moment, change=pl.lit(change, pl.Int64))
-        for moment, change in (("called_ns", 1), ("start_ns", -1))
-    )
-    lengths = (
-        changes.group_by("device_id", "time_ns")
-        .agg(pl.col("change").sum())
-        .sort("device_id", "time_ns")
-        .with_columns(length=pl.col("change").cum_sum().over("device_id"))
-    )
-    bounds = pl.Series([least for least, _ in QUEUES[1:]])
-    place = bounds.search_sorted(lengths["length"], side="right")
-    pieces = lengths.with_columns(place=pl.Series(place, dtype=pl.Int64)).with_columns(
-        piece=(pl.col("place").rle_id() + pl.col("device_id").rle_id() * (lengths.height + 1))
-    )
-    rows = (
-        pieces.group_by("device_id", "piece", maintain_order=True)
-        .agg(pl.col("place").first(), pl.col("length").max(), pl.col("time_ns").first())
-        .with_columns(until=pl.col("time_ns").shift(-1).over("device_id").fill_null(end))
-    )
+    next_ns = pl.col("time_ns").shift(-1).over("device_id").fill_null(end)
     words = pl.Series([word for _, word in QUEUES])
+    bars = bars.with_columns(until=next_ns, kind=words.gather(bars["queue_class"]))
+    waiting = pl.format("up to {} launches wait", "length")
     return _as_bars(
-        rows.with_columns(kind=words.gather(rows["place"])),
+        bars,
         lane=pl.format("GPU {} queue", "device_id"),
         start_ns=pl.col("time_ns"),
         duration_ns=pl.col("until") - pl.col("time_ns"),
-        name=pl.when(pl.col("length") > 0)
-        .then(pl.format("up to {} launches wait", "length"))
-        .otherwise(pl.lit("no launch waits")),
+        name=pl.when(pl.col("length") > 0).then(waiting).otherwise(pl.lit("no launch waits")),
         api_call_id=pl.lit(None, pl.Int64),
     )
+
+
+def _queue_lengths(trace: Trace, rank: int, begin: int, end: int) -> pl.DataFrame:
+    """Return each device's queue length after each change: device_id, time_ns, change, length."""
+    start_ns = pl.col("start_ns")
+    is_begun = start_ns.is_between(begin, end + _AROUND_NS)
+    is_called = start_ns.is_between(begin - _AROUND_NS, end)
+    work = pl.concat(
+        trace.select(table, "device_id", "start_ns", "api_call_id", where=is_begun, rank=rank)
+        for table in _IDS
+    )
+    calls = trace.select("api_calls", "api_call_id", "start_ns", where=is_called, rank=rank)
+    calls = calls.rename({"start_ns": "called_ns"})
+    waiting = work.drop_nulls("api_call_id").join(calls, on="api_call_id")
+    one = pl.lit(1, pl.Int64)
+    launched = waiting.select("device_id", time_ns="called_ns", change=one)
+    begun = waiting.select("device_id", time_ns="start_ns", change=-one)
+    changes = pl.concat([launched, begun])
+    sums = changes.group_by("device_id", "time_ns").agg(pl.col("change").sum())
+    length = pl.col("change").cum_sum().over("device_id")
+    return sums.sort("device_id", "time_ns").with_columns(length=length)
 
 
 def _host(trace: Trace, rank: int, begin: int, end: int) -> pl.DataFrame:
