@@ -152,22 +152,36 @@ def _work(trace: Trace, asked: Expression, names: Sequence[str]) -> pl.DataFrame
     it is the op's time on the host. Where ops are nested, kernels and time count once, unless each
     name is judged by itself.
     """
-    if asked.kind == "metric" and asked.name not in ("gpu_time", "kernels"):
-        direction, _, _ = asked.name.partition("_")
-        column = "size_bytes" if asked.counted_in == BYTES else "duration_ns"
-        copies = trace.select("memcpys", "rank", "step", "direction", column)
-        copies = copies.filter(pl.col("direction") == direction)
-        value = pl.col(column).cast(pl.Float64)
-        direction_text = pl.col("direction").cast(pl.String)
-        return copies.select("rank", "step", name=direction_text, value=value, n=pl.lit(1))
-    if asked.kind == "op" and asked.counted_in != COUNT:
-        if not trace.has("kernels"):
-            one_by_one = [outermost_ops(trace, [name]) for name in names] if asked.each else []
-            return pl.concat(one_by_one) if one_by_one else outermost_ops(trace, names)
-        below = kernels_below_ops(trace, names)
-        return below if asked.each else below.unique(["rank", "kernel"], maintain_order=True)
-    work = op_work(trace, on_device=False) if asked.kind == "op" else kernel_work(trace)
-    return work if asked.kind == "metric" else work.filter(pl.col("name").is_in(names))
+    if asked.kind == "metric":
+        is_of_kernels = asked.name in ("gpu_time", "kernels")
+        return kernel_work(trace) if is_of_kernels else _copies(trace, asked)
+    is_named = pl.col("name").is_in(names)
+    if asked.kind != "op":
+        return kernel_work(trace).filter(is_named)
+    if asked.counted_in == COUNT:
+        return op_work(trace, on_device=False).filter(is_named)
+    if not trace.has("kernels"):
+        return _host_times(trace, asked, names)
+    below = kernels_below_ops(trace, names)
+    return below if asked.each else below.unique(["rank", "kernel"], maintain_order=True)
+
+
+def _copies(trace: Trace, asked: Expression) -> pl.DataFrame:
+    """Return the copies in the direction that the metric's name begins with."""
+    direction, _, _ = asked.name.partition("_")
+    column = "size_bytes" if asked.counted_in == BYTES else "duration_ns"
+    copies = trace.select("memcpys", "rank", "step", "direction", column)
+    copies = copies.filter(pl.col("direction") == direction)
+    name = pl.col("direction").cast(pl.String)
+    value = pl.col(column).cast(pl.Float64)
+    return copies.select("rank", "step", name=name, value=value, n=pl.lit(1))
+
+
+def _host_times(trace: Trace, asked: Expression, names: Sequence[str]) -> pl.DataFrame:
+    """Return the outermost calls of the ops with their host time, name by name if asked so."""
+    if asked.each and names:
+        return pl.concat(outermost_ops(trace, [name]) for name in names)
+    return outermost_ops(trace, names)
 
 
 def _summed(trace: Trace, work: pl.DataFrame) -> pl.DataFrame:

@@ -24,43 +24,47 @@ def with_backward(works: pl.DataFrame, trace: Trace) -> pl.DataFrame:
     bytes, less the result: it reads the inputs and the result's gradient, and writes a gradient for
     each input. A factor of 1 is for functions that pass the gradient through.
     """
-    ops = works["op"].unique().to_list()
-    factors = {op: float(times) for op in ops if (times := backward_factor(op))}
+    all_factors = {op: backward_factor(op) for op in works["op"].unique()}
+    factors = {op: float(factor) for op, factor in all_factors.items() if factor}
     if not factors:
         return works
-    names = [*factors, *(f"{name}{_SUFFIX}" for name in factors)]
-    is_asked = pl.col("name").cast(pl.String).is_in(names) & (pl.col("kind") == "op")
-    spans = trace.select("spans", *_FORWARD, *_INPUTS, where=is_asked)
+    names = [*factors, *(f"{op}{_SUFFIX}" for op in factors)]
+    is_wanted = pl.col("name").cast(pl.String).is_in(names) & (pl.col("kind") == "op")
+    spans = trace.select("spans", *_FORWARD, *_INPUTS, where=is_wanted)
     if not spans["forward_thread_id"].gt(0).any():
         return works
+    nodes = _nodes_with_forward_work(works, spans)
+    op = pl.col("op")
+    factor = op.replace_strict(factors, default=None, return_dtype=pl.Float64)
+    texts = {
+        name: f"backward is taken as {times:g} times forward" for name, times in factors.items()
+    }
+    text = op.replace_strict(texts, default=None, return_dtype=pl.String)
+    not_moved = pl.struct(_INPUTS).map_batches(_not_moved, return_dtype=pl.Float64)
+    moved_bytes = pl.col("least_bytes") * 2 - not_moved
+    no_cache = pl.lit(0.0)
+    nodes = nodes.with_columns(
+        *(pl.col(name) * factor for name in _SUMS),
+        least_bytes=pl.when(factor > 1).then(moved_bytes).otherwise("least_bytes"),
+        op=op + _SUFFIX,
+        pair_flops=no_cache,
+        key_bytes=no_cache,
+        assumed=pl.concat_str("assumed", text, separator="; ", ignore_nulls=True),
+    )
+    return pl.concat([works, nodes.select(works.columns)])
+
+
+def _nodes_with_forward_work(works: pl.DataFrame, spans: pl.DataFrame) -> pl.DataFrame:
+    """Return the backward nodes without work of their own, with that of their forward calls."""
     pairs = [
         forward_backward(of_rank).with_columns(rank=pl.lit(rank, pl.Int32))
         for (rank,), of_rank in spans.group_by("rank")
     ]
-    of_forward = pl.concat(pairs).join(works, on=["rank", "span_id"]).drop("span_id")
-    nodes = (
-        of_forward.rename({"run_id": "span_id"})
-        .join(works, on=["rank", "span_id"], how="anti")
-        .join(spans.select("rank", "span_id", *_INPUTS), on=["rank", "span_id"])
-    )
-    factor = pl.col("op").replace_strict(factors, default=None, return_dtype=pl.Float64)
-    words = {op: f"backward is taken as {times:g} times forward" for op, times in factors.items()}
-    assumed = pl.col("op").replace_strict(words, default=None, return_dtype=pl.String)
-    not_moved = pl.struct(_INPUTS).map_batches(_not_moved, return_dtype=pl.Float64)
-    more = pl.col("least_bytes") * 2 - not_moved
-    return pl.concat(
-        [
-            works,
-            nodes.with_columns(
-                *(pl.col(name) * factor for name in _SUMS),
-                least_bytes=pl.when(factor > 1).then(more).otherwise("least_bytes"),
-                op=pl.col("op") + _SUFFIX,
-                pair_flops=pl.lit(0.0),
-                key_bytes=pl.lit(0.0),
-                assumed=pl.concat_str("assumed", assumed, separator="; ", ignore_nulls=True),
-            ).select(works.columns),
-        ]
-    )
+    key = ["rank", "span_id"]
+    nodes = pl.concat(pairs).join(works, on=key)
+    nodes = nodes.drop("span_id").rename({"run_id": "span_id"})
+    nodes = nodes.join(works, on=key, how="anti")
+    return nodes.join(spans.select(*key, *_INPUTS), on=key)
 
 
 def _not_moved(recorded: pl.Series) -> pl.Series:

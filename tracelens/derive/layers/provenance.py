@@ -16,6 +16,7 @@ from tracelens.derive.layers.library_calls import FINISHES, calls_in_gap
 from tracelens.derive.layers.sequence_alignment import align
 
 _GRAPH_SPAN = r"^## Call CompiledFxGraph (\S+) ##$"
+_RUN = ["rank", "graph_key", "run"]
 _PREFIX = re.compile(r"^graph_\d+_")
 _SUMS = r"(?i)split_?k_?reduce"
 """Kernels that sum the partial products of a split product.
@@ -111,44 +112,49 @@ def _aligned(calls: pl.DataFrame, provenance: pl.DataFrame) -> pl.DataFrame:
     Other kernels are left out. Runs of a graph that launched the same kernels in the same order are
     aligned once.
     """
-    run = ["rank", "graph_key", "run"]
-    finishes = pl.col("name").cast(pl.String).str.contains(_SUMS)
-    finishing = pl.lit(FINISHES[0])
-    calls = calls.with_columns(primitive=pl.when(finishes).then(finishing).otherwise("primitive"))
-    unknown_label = pl.lit("?") + pl.col("primitive")
-    label = pl.coalesce("label", unknown_label).cast(pl.Categorical)
-    number_in_run = pl.int_range(pl.len()).over(run)
-    kernels = calls.with_columns(label=label, n=number_in_run)
-    call = pl.col("call")
-    is_other_call = call != call.shift()
-    kernels = kernels.with_columns(is_new=is_other_call.fill_null(True))
+    kernels = _with_elements(calls)
     label_code = pl.col("label").to_physical()
     element = pl.struct(label_code, "is_new", "n").hash(seed=0)
-    runs = kernels.group_by(run).agg(signature=element.sum(), n_kernels=pl.len())
+    runs = kernels.group_by(_RUN).agg(signature=element.sum(), n_kernels=pl.len())
     kind = ["graph_key", "signature", "n_kernels"]
-    examples = runs.group_by(kind).agg(pl.col("rank", "run").first())
+    example_runs = runs.group_by(kind).agg(pl.col("rank", "run").first())
     recorded = _recorded(provenance)
-    aligned = []
-    for key, signature, n_kernels, rank, example_run in examples.iter_rows():
+    orders = []
+    for key, signature, n_kernels, rank, run in example_runs.iter_rows():
         if key not in recorded:
             continue
-        is_example_run = pl.col("run") == example_run
-        example = kernels.filter(is_example_run & (pl.col("rank") == rank))
-        places = _align(_as_calls(example), recorded[key])
+        example = kernels.filter(pl.col("run") == run, pl.col("rank") == rank)
+        call_orders = _align(_as_calls(example), recorded[key])
         schema = {"n": pl.Int64, "call_order": pl.Int64}
-        frame = pl.DataFrame({"n": range(n_kernels), "call_order": places}, schema).drop_nulls()
-        aligned.append(
-            frame.with_columns(
-                graph_key=pl.lit(key), signature=pl.lit(signature, runs["signature"].dtype)
-            )
+        order = pl.DataFrame({"n": range(n_kernels), "call_order": call_orders}, schema)
+        signature_value = pl.lit(signature, runs["signature"].dtype)
+        orders.append(
+            order.drop_nulls().with_columns(graph_key=pl.lit(key), signature=signature_value)
         )
-    if not aligned:
+    if not orders:
         no_order = pl.lit(None, pl.Int64)
         return kernels.clear().with_columns(call_order=no_order)
-    kernels = kernels.join(runs, on=run, how="left", maintain_order="left")
-    return kernels.join(
-        pl.concat(aligned), on=["graph_key", "signature", "n"], how="inner", maintain_order="left"
-    )
+    with_signature = kernels.join(runs, on=_RUN, how="left", maintain_order="left")
+    place = ["graph_key", "signature", "n"]
+    return with_signature.join(pl.concat(orders), on=place, how="inner", maintain_order="left")
+
+
+def _with_elements(calls: pl.DataFrame) -> pl.DataFrame:
+    """Add the elements of the sequences to align: `label`, `n` in the run, and `is_new`.
+
+    `is_new` says that the kernel belongs to another call than the one before.
+    """
+    is_sum = pl.col("name").cast(pl.String).str.contains(_SUMS)
+    finishing = pl.lit(FINISHES[0])
+    primitive = pl.when(is_sum).then(finishing).otherwise("primitive")
+    kernels = calls.with_columns(primitive=primitive)
+    unknown_label = pl.lit("?") + pl.col("primitive")
+    label = pl.coalesce("label", unknown_label).cast(pl.Categorical)
+    number_in_run = pl.int_range(pl.len()).over(_RUN)
+    kernels = kernels.with_columns(label=label, n=number_in_run)
+    call = pl.col("call")
+    is_other_call = call != call.shift()
+    return kernels.with_columns(is_new=is_other_call.fill_null(True))
 
 
 def _recorded(provenance: pl.DataFrame) -> dict[str, list[tuple[int, str]]]:

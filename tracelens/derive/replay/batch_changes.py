@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 
 import numpy as np
 import polars as pl
+from numpy.typing import NDArray
 
 from tracelens.derive.replay.edges import COPY, FILL, KERNEL, picked
 from tracelens.derive.replay.moment_graph import Ints
@@ -28,41 +30,65 @@ def batch(subject: Subject, value: str | None) -> Change:
 
     `16,32:64`: the trace was taken with batches of 16, the other one with 32, and 64 are wanted.
     """
-    numbers = re.fullmatch(r"([0-9]{1,9}),([0-9]{1,9}):([0-9]{1,9})", value or "")
-    if not numbers or numbers[1] == numbers[2] or not all(map(int, numbers.groups())):
-        raise UsageError(f"batch: one batch size says nothing of another; {_USAGE}")
+    first, second, wanted = _batch_sizes(value)
     if subject.other is None:
         raise UsageError(f"batch: the trace of the second batch size is not given; {_USAGE}")
-    first, second, wanted = map(int, numbers.groups())
-    way = (wanted - first) / (second - first)
     names = work_names(subject.replay)
-    own = _step_times(subject.replay, names)
-    other = _step_times(subject.other, work_names(subject.other))
-    both = own.join(other, on="name", how="full", coalesce=True, suffix="_other")
-    alone = both.filter(pl.col("ns").is_null() | pl.col("ns_other").is_null())
-    ns = pl.sum_horizontal("ns", "ns_other").sum()
-    apart, whole = (frame.select(ns).item() for frame in (alone, both))
-    if apart > _UNMATCHED * whole:
-        name = alone.sort(pl.max_horizontal("ns", "ns_other"), descending=True)["name"][0]
-        raise UsageError(
-            f"batch: the two traces do other work, {name[:60]!r} in one alone; record the same"
-            " program with both batch sizes"
-        )
-    share = 1 + way * (pl.col("ns_other") / pl.col("ns") - 1)
-    shares = both.drop_nulls().select("name", share=share.clip(lower_bound=_LEAST))
-    table = subject.replay.table
-    of_work = pl.DataFrame({"name": names}).join(
-        shares, on="name", how="left", maintain_order="left"
-    )
-    by_row = np.append(of_work["share"].fill_null(1.0).to_numpy(), 1.0)
-    is_work = np.isin(table.kinds, (KERNEL, COPY, FILL))
-    is_work &= picked(np.ones(len(names), bool), table.items)
-    factors = np.where(is_work, by_row[np.where(is_work, table.items, len(names))], 1.0)
+    names_of_other = work_names(subject.other)
+    times = _step_times(subject.replay, names)
+    times_of_other = _step_times(subject.other, names_of_other)
+    both = times.join(times_of_other, on="name", how="full", coalesce=True, suffix="_other")
+    _refuse_other_work(both)
+    distance = (wanted - first) / (second - first)
+    growth = pl.col("ns_other") / pl.col("ns") - 1
+    factor = (1 + distance * growth).clip(lower_bound=_LEAST)
+    factors_by_name = both.drop_nulls().select("name", factor=factor)
+    factors = _factors_of_edges(subject.replay, names, factors_by_name)
 
     def change(weights: Ints) -> Ints:
         return (weights * factors).astype(np.int64)
 
     return change
+
+
+def _batch_sizes(value: str | None) -> tuple[int, int, int]:
+    """Parse `FIRST,SECOND:WANTED`. Raises UsageError for other text, and for two equal sizes."""
+    numbers = re.fullmatch(r"([0-9]{1,9}),([0-9]{1,9}):([0-9]{1,9})", value or "")
+    if not numbers or numbers[1] == numbers[2] or not all(map(int, numbers.groups())):
+        raise UsageError(f"batch: one batch size says nothing of another; {_USAGE}")
+    first, second, wanted = map(int, numbers.groups())
+    return first, second, wanted
+
+
+def _refuse_other_work(both: pl.DataFrame) -> None:
+    """Raise UsageError if too much of the time is in work that only one of the traces has."""
+    is_alone = pl.col("ns").is_null() | pl.col("ns_other").is_null()
+    alone = both.filter(is_alone)
+    total_ns = pl.sum_horizontal("ns", "ns_other").sum()
+    alone_ns = alone.select(total_ns).item()
+    if alone_ns <= _UNMATCHED * both.select(total_ns).item():
+        return
+    longest_first = alone.sort(pl.max_horizontal("ns", "ns_other"), descending=True)
+    name = longest_first["name"][0]
+    raise UsageError(
+        f"batch: the two traces do other work, {name[:60]!r} in one alone; record the same"
+        " program with both batch sizes"
+    )
+
+
+def _factors_of_edges(
+    replay: Replay, names: Sequence[str], factors_by_name: pl.DataFrame
+) -> NDArray[np.float64]:
+    """Return the factor of each edge: that of its work's name, 1 for all other edges."""
+    table = replay.table
+    work = pl.DataFrame({"name": names})
+    work = work.join(factors_by_name, on="name", how="left", maintain_order="left")
+    factors_of_work = work["factor"].fill_null(1.0).to_numpy()
+    no_work = len(names)
+    is_work = np.isin(table.kinds, (KERNEL, COPY, FILL))
+    is_work &= picked(np.ones(no_work, bool), table.items)
+    row = np.where(is_work, table.items, no_work)
+    return np.append(factors_of_work, 1.0)[row]
 
 
 def work_names(replay: Replay) -> list[str]:

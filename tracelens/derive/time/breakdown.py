@@ -96,7 +96,7 @@ def break_down_devices(
 
 
 def idle_intervals(trace: Trace, devices: Mapping[Device, DeviceWork]) -> pl.DataFrame:
-    """List the program's idle time on each device, one row per stretch, sorted by start.
+    """List the program's idle time on each device, one row per interval, sorted by start.
 
     Columns are rank, device_id, start_ns, end_ns, cause and what. For the ranks of `process_ranks`,
     it is the idle time of the process, and device_id is None. Lengths sum to the idle time of a
@@ -107,15 +107,19 @@ def idle_intervals(trace: Trace, devices: Mapping[Device, DeviceWork]) -> pl.Dat
     for (rank, device_id), pieces in idle:
         places = [*devices[rank, device_id].host.places, None]
         what = pl.Series("what", places, dtype=pl.Categorical).gather(pieces["place"])
-        key = [pl.lit(rank, pl.Int32).alias("rank"), pl.lit(device_id, pl.Int32).alias("device_id")]
         cause = _CAUSE.cast(pl.Categorical).gather(pieces["cause"])
-        parts.append(pieces.select(*key, "start_ns", "end_ns", cause, what))
+        intervals = pieces.select("start_ns", "end_ns", cause, what)
+        parts.append(intervals.select(*_device_key(rank, device_id), pl.all()))
     for rank in process_ranks(trace):
-        no_device = pl.lit(None, pl.Int32).alias("device_id")
-        key = [pl.lit(rank, pl.Int32).alias("rank"), no_device]
-        idle_of_process = process_idle(trace, rank).cast({pl.String: pl.Categorical})
-        parts.append(idle_of_process.select(*key, pl.all()))
+        intervals = process_idle(trace, rank).cast({pl.String: pl.Categorical})
+        parts.append(intervals.select(*_device_key(rank, None), pl.all()))
     return pl.concat(parts)
+
+
+def _device_key(rank: int, device_id: int | None) -> tuple[pl.Expr, pl.Expr]:
+    rank_value = pl.lit(rank, pl.Int32).alias("rank")
+    device_value = pl.lit(device_id, pl.Int32).alias("device_id")
+    return rank_value, device_value
 
 
 def _number_devices(devices: Mapping[Device, DeviceWork]) -> pl.DataFrame:
