@@ -51,39 +51,28 @@ class Captured:
 
         The launch is in base_rank and base_id; see PAIRS.
         """
-        columns = (
-            *("rank", "kernel_id", "name", "primitive", "link", "step"),
-            *("api_call_id", "graph_node_id", "start_ns", *_GRID, *_BLOCK),
-        )
-        is_graph = pl.col("link") == "graph"
-        kernels = trace.select("kernels", *columns, where=is_graph)
-        kernels = kernels.cast({pl.Categorical: pl.String}).sort(
-            "rank", "api_call_id", "graph_node_id", "start_ns"
-        )
-        all_steps = steps_of(trace).select("rank", "step", "n_tokens")
-        steps = all_steps.unique(["rank", "step"])
-        kernels = kernels.join(steps, on=["rank", "step"], how="left", maintain_order="left")
-        code = pl.struct("name", *_GRID, *_BLOCK).hash(seed=0)
-        known: dict[tuple[object, ...], pl.Series | None] = {}
-        pair_frames = [PAIRS.to_frame().drop("base_rank")]
         sizes = self.launches.select("rank", "batch_size").unique().sort("batch_size", "rank")
-        chosen: dict[tuple[int, int | None], tuple[int | None, int | None]] = {}
+        captures: dict[tuple[int, int | None], tuple[int | None, int | None]] = {}
+        launches: dict[tuple[object, ...], pl.Series | None] = {}
+        pair_frames = [PAIRS.to_frame().drop("base_rank")]
+        replays = _replayed_kernels(trace).group_by("rank", "api_call_id", maintain_order=True)
+        for (rank, _), replay in replays:
+            rank_and_tokens = rank, replay["n_tokens"][0]
+            if rank_and_tokens not in captures:
+                captures[rank_and_tokens] = self._chosen(*rank_and_tokens, sizes)
+            capture_rank, batch_size = captures[rank_and_tokens]
+            # Replays of the same kernels correspond to the same launches.
+            key = (capture_rank, batch_size, *replay["code"])
+            if key not in launches:
+                launches[key] = self._launches_of(replay, capture_rank, batch_size)
+            ids = launches[key]
+            if ids is not None:
+                pairs = replay.select("rank", "kernel_id", base_id=ids)
+                pair_frames.append(pairs.drop_nulls("base_id"))
         base_ranks = self.launches.select(base_rank="rank", base_id="kernel_id")
-        for (rank, _), unit in kernels.with_columns(code=code).group_by(
-            "rank", "api_call_id", maintain_order=True
-        ):
-            asked = rank, unit["n_tokens"][0]
-            if asked not in chosen:
-                chosen[asked] = self._chosen(*asked, sizes)
-            own_rank, size = chosen[asked]
-            key = (own_rank, size, *unit["code"])
-            if key not in known:
-                known[key] = self._launches_of(unit, own_rank, size)
-            if (ids := known[key]) is not None:
-                pairs = unit.select("rank", "kernel_id", base_id=ids).drop_nulls("base_id")
-                pair_frames.append(pairs)
-        every = pl.concat(pair_frames)
-        return every.join(base_ranks, on="base_id", maintain_order="left").select(PAIRS.names())
+        all_pairs = pl.concat(pair_frames)
+        all_pairs = all_pairs.join(base_ranks, on="base_id", maintain_order="left")
+        return all_pairs.select(PAIRS.names())
 
     def _chosen(
         self, rank: int, n_tokens: int | None, sizes: pl.DataFrame
@@ -134,6 +123,25 @@ class Captured:
             else why
         )
         return None
+
+
+def _replayed_kernels(trace: Trace) -> pl.DataFrame:
+    """Return kernels of replays in the order of nodes, with n_tokens of the step, and `code`.
+
+    Kernels with one code have the same name, grid and block.
+    """
+    columns = (
+        *("rank", "kernel_id", "name", "primitive", "link", "step"),
+        *("api_call_id", "graph_node_id", "start_ns", *_GRID, *_BLOCK),
+    )
+    is_replayed = pl.col("link") == "graph"
+    kernels = trace.select("kernels", *columns, where=is_replayed)
+    kernels = kernels.cast({pl.Categorical: pl.String})
+    kernels = kernels.sort("rank", "api_call_id", "graph_node_id", "start_ns")
+    steps = steps_of(trace).select("rank", "step", "n_tokens").unique(["rank", "step"])
+    kernels = kernels.join(steps, on=["rank", "step"], how="left", maintain_order="left")
+    code = pl.struct("name", *_GRID, *_BLOCK).hash(seed=0)
+    return kernels.with_columns(code=code)
 
 
 def _best(

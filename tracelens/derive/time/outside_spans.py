@@ -13,43 +13,51 @@ def name_by_neighbours(spans: pl.DataFrame, axis: ThreadAxis, moments: pl.Series
     If one side has only the mark of a step, an API call is named instead: before the replay of a
     graph there is nothing else.
     """
-    place, following = _nearest(axis.spans, axis, moments)
-    row = axis.spans["row"].cast(pl.Int64).gather(place)
-    recorded = axis.recorded(moments)
-    while row.count():
-        above = spans["parent_id"].gather(row).cast(pl.Int64)
-        has_ended = _ends(spans, above) <= recorded
-        if not has_ended.any():
-            break
-        row = above.zip_with(has_ended.fill_null(value=False), row)
-    span_names = spans["name"].gather(row)
-    is_mark = each_once(span_names, _is_step).fill_null(value=False)
-    ends_before_record = _ends(spans, row) <= recorded
-    is_outside = is_mark & ends_before_record.fill_null(value=False)
+    previous, following = _nearest(axis.spans, axis, moments)
     calls = _bare_calls(axis.calls, spans)
     last_call, next_call = _nearest(calls, axis, moments)
-    next_mark = each_once(axis.spans["name"].gather(following), _is_step)
+    recorded = axis.recorded(moments)
+    row = axis.spans["row"].cast(pl.Int64).gather(previous)
+    row = _outermost_ended(spans, row, recorded)
+    name_before = spans["name"].gather(row)
+    name_after = axis.spans["name"].gather(following)
+    is_mark_before = each_once(name_before, _is_step).fill_null(value=False)
+    is_mark_after = each_once(name_after, _is_step).fill_null(value=True)
+    has_mark_ended = (_ends(spans, row) <= recorded).fill_null(value=False)
+    call_start = calls["start_ns"]
+    span_start = axis.spans["start_ns"]
     names = pl.DataFrame(
         {
-            "before": span_names.cast(pl.String),
-            "after": axis.spans["name"].gather(following).cast(pl.String),
+            "before": name_before.cast(pl.String),
+            "after": name_after.cast(pl.String),
             "call_before": calls["api"].gather(last_call).cast(pl.String),
             "call_after": calls["api"].gather(next_call).cast(pl.String),
-            "is_next_mark": next_mark.fill_null(value=True),
-            "is_later": calls["start_ns"].gather(last_call) >= axis.spans["start_ns"].gather(place),
-            "is_earlier": calls["start_ns"].gather(next_call)
-            < axis.spans["start_ns"].gather(following),
-            "is_outside": is_outside,
+            "is_mark_after": is_mark_after,
+            "is_call_later": call_start.gather(last_call) >= span_start.gather(previous),
+            "is_call_earlier": call_start.gather(next_call) < span_start.gather(following),
+            "is_outside": is_mark_before & has_mark_ended,
         }
     )
-    by_call_after = pl.col("is_next_mark") & pl.col("is_earlier").fill_null(value=True)
-    by_call_after &= pl.col("call_after").is_not_null()
-    by_call_before = pl.col("before").is_null() | by_call_after
-    by_call_before &= pl.col("is_later").fill_null(value=True) & pl.col("call_before").is_not_null()
+    is_call_earlier = pl.col("is_call_earlier").fill_null(value=True)
+    is_call_later = pl.col("is_call_later").fill_null(value=True)
+    by_call_after = pl.col("is_mark_after") & is_call_earlier & pl.col("call_after").is_not_null()
+    no_span_before = pl.col("before").is_null() | by_call_after
+    by_call_before = no_span_before & is_call_later & pl.col("call_before").is_not_null()
     before = pl.when(by_call_before).then("call_before").otherwise("before")
     after = pl.when(by_call_after).then("call_after").otherwise("after")
     text = _text_between(before, after, pl.col("is_outside"))
     return names.select(text).to_series().alias("what")
+
+
+def _outermost_ended(spans: pl.DataFrame, row: pl.Series, moments: pl.Series) -> pl.Series:
+    """Return, for each row, its outermost ancestor that has ended by the moment, or the row."""
+    while row.count():
+        parent = spans["parent_id"].gather(row).cast(pl.Int64)
+        has_ended = (_ends(spans, parent) <= moments).fill_null(value=False)
+        if not has_ended.any():
+            break
+        row = parent.zip_with(has_ended, row)
+    return row
 
 
 def _nearest(

@@ -252,24 +252,28 @@ def launches_behind_allocation(calls: pl.DataFrame) -> pl.DataFrame:
     """List launches of at least BLOCKED_NS that last as long as another thread's allocation.
 
     The driver holds one lock for both. Such a launch begins no earlier than the allocation and
-    returns when that does, but for _END_APART of the launch. `calls` has process_id, thread_id,
-    kind, api, start_ns and duration_ns. One row per launch: `row`, its row in `calls`, and `by`,
-    the function that blocks it, in words.
+    returns when that does. Both hold up to the share _END_APART of the launch. `calls` has
+    process_id, thread_id, kind, api, start_ns and duration_ns. One row per launch: `row`, its row
+    in `calls`, and `by`, the function that blocks it, in words.
     """
-    start = pl.col("start_ns").cast(pl.Int64)
-    times = ["process_id", "thread_id", "start_ns", "end_ns"]
+    start_ns = pl.col("start_ns").cast(pl.Int64)
+    end_ns = start_ns + pl.col("duration_ns")
     is_long = pl.col("duration_ns") >= BLOCKED_NS
-    long = calls.lazy().with_row_index("row").filter(is_long)
-    long = long.with_columns(
-        pl.col("row").cast(pl.UInt32), start_ns=start, end_ns=start + pl.col("duration_ns")
+    row = pl.col("row").cast(pl.UInt32)
+    long_calls = calls.lazy().with_row_index("row").filter(is_long)
+    long_calls = long_calls.with_columns(row, start_ns=start_ns, end_ns=end_ns)
+    place_and_time = ["process_id", "thread_id", "start_ns", "end_ns"]
+    launches = long_calls.filter(pl.col("kind") == "kernel_launch")
+    allocations = long_calls.filter(pl.col("kind") == "memory")
+    pairs = launches.select("row", *place_and_time).join(
+        allocations.select(*place_and_time, "api"), on="process_id", suffix="_other"
     )
-    launches = long.filter(pl.col("kind") == "kernel_launch").select("row", *times)
-    allocations = long.filter(pl.col("kind") == "memory").select(*times, "api")
-    pairs = launches.join(allocations, on="process_id", suffix="_other")
-    apart_ns = _END_APART * (pl.col("end_ns") - pl.col("start_ns"))
-    begins_after = pl.col("start_ns_other") <= pl.col("start_ns") + apart_ns
-    ends_with = (pl.col("end_ns") - pl.col("end_ns_other")).abs() <= apart_ns
-    is_other = pl.col("thread_id") != pl.col("thread_id_other")
-    blocked = pairs.filter(is_other & begins_after & ends_with).unique("row", keep="first")
+    tolerance_ns = _END_APART * (pl.col("end_ns") - pl.col("start_ns"))
+    is_other_thread = pl.col("thread_id") != pl.col("thread_id_other")
+    begins_after = pl.col("start_ns_other") <= pl.col("start_ns") + tolerance_ns
+    end_difference_ns = (pl.col("end_ns") - pl.col("end_ns_other")).abs()
+    ends_with = end_difference_ns <= tolerance_ns
+    blocked = pairs.filter(is_other_thread & begins_after & ends_with)
+    blocked = blocked.unique("row", keep="first")
     by = pl.col("api").cast(pl.String) + IN_ANOTHER_THREAD
     return blocked.select("row", by=by).sort("row").collect()
