@@ -99,8 +99,8 @@ DATA_MUTANTS = (
     Mutant(
         "waiting in a collective is not exposed while the rank computes",
         "tracelens/derive/ranks/collective_wait.py",
-        'exposed_ns=pl.col("wait_ns") - hidden_ns',
-        'exposed_ns=pl.col("wait_ns")',
+        'exposed_ns = pl.col("wait_ns") - pl.col("hidden_ns")',
+        'exposed_ns = pl.col("wait_ns")',
         "ranks",
     ),
     Mutant(
