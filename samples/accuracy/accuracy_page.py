@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 import tracelens as tl
-from samples.accuracy import blind, coverage, nsys_costs, predictions, turns
+from samples.accuracy import blind, coverage, jobs, nsys_costs, predictions, turns
 from samples.accuracy.independent_count import count
 from samples.accuracy.raw_events import read
 from tracelens.analyses import ANALYSES
@@ -300,6 +300,7 @@ def page(counts: dict[str, dict[str, float]]) -> str:
                 blind.section(own()),
                 predictions.page(),
                 turns.section(),
+                jobs.section(),
                 nsys_costs.section(),
                 coverage.section(),
                 operations(),
