@@ -80,30 +80,37 @@ class ByteSource:
         if not first.startswith(GZIP_MAGIC):
             yield from filter(None, chain([first], raw))
             return
-        module, given = zlib if str(self.path) == "-" else _isal(), 0
-        failure = None
+        module = zlib if str(self.path) == "-" else _isal()
+        given = 0
         try:
             for out in _inflated(module, chain([first], raw), block_bytes):
                 given += len(out)
                 self._check_expansion(given)
                 yield out
-        except _DamageError as error:
-            failure = error
-        if failure is not None and module is not zlib:
-            failure = None
-            with self.path.open("rb") as again:
-                try:
-                    for out in _inflated(
-                        zlib, iter(lambda: again.read(READ_BYTES), b""), block_bytes
-                    ):
-                        if given < len(out):
-                            yield out[given:]
-                        given = max(0, given - len(out))
-                except _DamageError as error:
-                    failure = error
-        if failure is not None:
-            self.cut = True
-            self.diagnostics.add("loss", failure.code, str(failure))
+        except _DamageError as damage:
+            if module is zlib:
+                self._note_damage(damage)
+                return
+        else:
+            return
+        try:
+            yield from self._inflated_again(given, block_bytes)
+        except _DamageError as damage:
+            self._note_damage(damage)
+
+    def _inflated_again(self, given: int, block_bytes: int) -> Iterator[bytes]:
+        """Yield what zlib inflates of the whole file after the first `given` bytes."""
+        with self.path.open("rb") as again:
+            left = given
+            for out in _inflated(zlib, iter(lambda: again.read(READ_BYTES), b""), block_bytes):
+                if left < len(out):
+                    yield out[left:]
+                left = max(0, left - len(out))
+
+    def _note_damage(self, damage: "_DamageError") -> None:
+        """Note that the content ends before the file does."""
+        self.cut = True
+        self.diagnostics.add("loss", damage.code, str(damage))
 
     def _check_expansion(self, given: int) -> None:
         """Raise SourceError for a file that expands so much that it must be made to fill memory.

@@ -300,14 +300,12 @@ def name_layers(located: pl.DataFrame, trace: Trace) -> pl.DataFrame:
     is_communication, by_node and link. Optional ones are by_range, and loads (whether a data
     loader's annotation is around). Rows that no rule places are unattributed.
     """
-    located = located.cast({pl.Categorical: pl.String})
-    if "by_range" in located.columns:
-        by_range = pl.when("by_range").then(pl.lit("backward"))
-        located = located.with_columns(phase=pl.coalesce("phase", by_range))
-    else:
-        located = located.with_columns(by_range=pl.lit(value=False))
-    if "loads" not in located.columns:
-        located = located.with_columns(loads=pl.lit(value=False))
+    absent = [name for name in ("by_range", "loads") if name not in located.columns]
+    texts = located.cast({pl.Categorical: pl.String}).with_columns(
+        pl.lit(value=False).alias(name) for name in absent
+    )
+    by_range = pl.when("by_range").then(pl.lit("backward"))
+    with_phase = texts.with_columns(phase=pl.coalesce("phase", by_range))
     path = pl.col("module_path")
     phase = pl.col("phase")
     is_root = pl.col("is_root")
@@ -328,7 +326,7 @@ def name_layers(located: pl.DataFrame, trace: Trace) -> pl.DataFrame:
         pl.when(when).then(pl.lit(layer) if layer else "module_path") for when, layer, _ in rows
     )
     reasons = (pl.when(when).then(pl.lit(evidence)) for when, _, evidence in rows)
-    named = located.with_columns(
+    named = with_phase.with_columns(
         layer=pl.coalesce(*layers, pl.lit(UNATTRIBUTED)),
         evidence=pl.coalesce(*reasons, pl.lit("none")),
     )

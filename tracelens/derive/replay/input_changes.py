@@ -153,12 +153,14 @@ def pinned(subject: Subject, _: str | None) -> Change:
     usual = subject.replay.usual.launch_ns
 
     def change(weights: Ints) -> Ints:
-        changed = np.where(is_copy, np.minimum(weights, durations), weights)
-        changed = np.where(is_launch, np.minimum(changed, usual), changed)
-        changed = np.where((table.kinds == WAIT) & (of_call | of_synchronisation), NEVER, changed)
+        copied = np.where(is_copy, np.minimum(weights, durations), weights)
+        launched = np.where(is_launch, np.minimum(copied, usual), copied)
+        is_wait = (table.kinds == WAIT) & (of_call | of_synchronisation)
+        unawaited = np.where(is_wait, NEVER, launched)
         is_call = table.kinds == CALL
-        changed = np.where(is_call & of_synchronisation, 0, changed)
-        return np.where(is_call & of_call, np.minimum(changed, _PINNED_CALL_NS), changed)
+        unsynchronised = np.where(is_call & of_synchronisation, 0, unawaited)
+        called = np.minimum(unsynchronised, _PINNED_CALL_NS)
+        return np.where(is_call & of_call, called, unsynchronised)
 
     return change
 
