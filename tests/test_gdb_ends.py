@@ -4,6 +4,7 @@ import os
 import signal
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -11,6 +12,7 @@ from tests.stand_in import MAIN, NEEDS_GDB, library, program
 from tests.test_gdb_live import PYTHON, SYMBOL, functions, run
 from tracelens.collectors import gdb
 from tracelens.collectors.gdb import targets
+from tracelens.collectors.gdb.mi import Session
 from tracelens.errors import ToolError, UsageError
 
 pytestmark = NEEDS_GDB
@@ -49,15 +51,25 @@ def test_a_program_that_fails_keeps_its_code_and_stacks(
 def test_a_program_that_hangs_is_killed_and_its_stacks_kept(
     tmp_path: Path, obstinate: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("tracelens.collectors.gdb.live._GRACE_S", 0.5)
+    """The time is over at the first stop, however long gdb takes to get there."""
+    wait, n_waits = Session.wait_stop, iter((1,))
+
+    def waited(session: Session, deadline: float | None, *, wakeable: bool = True) -> Any:
+        if not wakeable:
+            return wait(session, deadline, wakeable=False)
+        return wait(session, None) if next(n_waits, 0) else None
+
+    monkeypatch.setattr(Session, "wait_stop", waited)
+    if obstinate:
+        monkeypatch.setattr("tracelens.collectors.gdb.live._GRACE_S", 0.5)
     made = program(
         tmp_path, CRASHES.replace("FIRST", obstinate).replace("END", "for (;;) pause()"), "-O0"
     )
-    found = run(made, timeout_s=5.0)
+    found = run(made, timeout_s=0.01)
     assert found.exit_code == 128 + (signal.SIGKILL if obstinate else signal.SIGTERM)
     assert found.captures[0].tables["stacks"].height == 1
     assert not found.captures[0].complete
-    assert "killed after 5 s" in found.remarks[0]
+    assert "killed after 0.01 s" in found.remarks[0]
     (process_id,) = found.captures[0].tables["stacks"]["process_id"]
     assert not Path(f"/proc/{process_id}").exists()
 
