@@ -138,15 +138,30 @@ def test_steps_of_another_thread(tmp_path: Path) -> None:
     assert steps(done) == ["ProfilerStep#3", "ProfilerStep#4", "ProfilerStep#5"]
 
 
-def test_a_killed_program_keeps_its_steps_and_what_was_compiled(tmp_path: Path) -> None:
-    # Two products, which need no compiler of C++.
-    compiled = "torch.compile(nn.Sequential(nn.Linear(4, 4), nn.Linear(4, 2)))(torch.randn(2, 4))"
-    code = TRAIN + f"{compiled}\nfor _ in range(8): step()\nos.kill(os.getpid(), signal.SIGKILL)"
-    done = run(tmp_path, code, recorders=["compile_provenance"], stacks=False)
+# Two products, which need no compiler of C++.
+COMPILED = "torch.compile(nn.Sequential(nn.Linear(4, 4), nn.Linear(4, 2)))(torch.randn(2, 4))\n"
+
+
+@pytest.mark.parametrize(
+    ("begin", "recorders", "modules"),
+    [
+        (LIGHT_TRAIN, (), set()),
+        # What was compiled is kept by the window that test_compile_provenance has.
+        pytest.param(
+            TRAIN + COMPILED, ("compile_provenance",), {"0", "1"}, marks=pytest.mark.exhaustive
+        ),
+    ],
+    ids=["steps", "and what was compiled"],
+)
+def test_a_killed_program_keeps_what_was_recorded(
+    tmp_path: Path, begin: str, recorders: tuple[str, ...], modules: set[str]
+) -> None:
+    code = begin + "for _ in range(8): step()\nos.kill(os.getpid(), signal.SIGKILL)"
+    done = run(tmp_path, code, recorders=list(recorders), stacks=False)
     assert done.exit_code == 137
     assert "recorded steps 3 to 5 of at least 6, found from the optimizer" in done.notes
     assert manifest_settings(done)["n_active"] == 3
-    assert set(done.trace.provenance["module_path"]) == {"0", "1"}
+    assert set(done.trace.provenance["module_path"]) == modules
     assert "killed_later" in done.trace.diagnostics["code"].to_list()
 
 
