@@ -52,8 +52,9 @@ images back, as in groups_train, whose signs were wrong. `compile` had no number
 wait for the device it has since, from what every other one of these programs took, and the others judge it (below).
 
 `spectral_infer` under nsys, 42 and 49 % too short: the recorded process counted in two thirds of the time that the
-process beside it did. For a host of that speed it is 15 and 21 % too short. By such a truth, but for four programs whose
-device is always busy, the error of all captures under nsys is 9.5 % in the median, and 33 % at the 90th percentile.
+process beside it did. For a host of that speed it is 15 and 21 % too short. By such a truth, but for four programs
+whose device is always busy, the error of all captures under nsys is 9.5 % in the median, and 33 % at the 90th
+percentile.
 """
 _COMPILE = """\
 #### `compile` of steps that train, from half of these programs
