@@ -38,7 +38,8 @@ def served(mark: str | None, spans: list[dict[str, Any]], kernels: dict[int, str
         {"name": name, "span_id": span, "step": 0, "duration_ns": 1000}
         for span, name in kernels.items()
     ]
-    return make_trace(steps=steps, spans=spans, kernels=rows)
+    devices = [{"name": "NVIDIA H200"}]
+    return make_trace(steps=steps, spans=spans, kernels=rows, devices=devices)
 
 
 def attention(tokens: int) -> dict[str, Any]:
@@ -72,6 +73,10 @@ def test_without_a_mark_the_work_is_a_lower_bound_and_said() -> None:
     found = row(trace, "vllm::unified_attention_with_output")
     assert found["flops"] == 4 * 64 * 64 * 32
     assert found["evidence"].endswith("at least: how long contexts are is not recorded")
+    assert found["gain_ns"] is None
+    assert notes(trace, roofline(trace))[0].startswith(
+        "100.0% of kernel time is attention to contexts of unknown length"
+    )
 
 
 def test_experts_whose_weights_are_no_inputs() -> None:

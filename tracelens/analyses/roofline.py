@@ -7,7 +7,7 @@ from tracelens.derive.columns.ratios import over
 from tracelens.derive.kernels.device_peaks import device_peaks
 from tracelens.derive.kernels.op_families import signatures
 from tracelens.derive.kernels.peaks import Peaks, peaks_of
-from tracelens.derive.layers.modelled_calls import Modelled, modelled
+from tracelens.derive.layers.modelled_calls import UNKNOWN_CONTEXTS, Modelled, modelled
 from tracelens.derive.time.step_table import steps_of
 from tracelens.schemas.results.roofline import ROOFLINE
 from tracelens.trace import Trace
@@ -116,7 +116,9 @@ def _rated(rows: pl.DataFrame) -> pl.DataFrame:
     source = pl.when(pl.col("bound").is_not_null()).then("source").otherwise("evidence")
     return rows.with_columns(
         evidence=pl.coalesce(pl.format("{}; {}", source, "assumed"), source),
-        gain_ns=pl.col("duration_ns") * (1 - pl.col("peak_frac").clip(upper_bound=1)),
+        gain_ns=pl.when(pl.col("assumed").ne_missing(UNKNOWN_CONTEXTS)).then(
+            pl.col("duration_ns") * (1 - pl.col("peak_frac").clip(upper_bound=1))
+        ),
     )
 
 
@@ -235,8 +237,15 @@ def notes(
 def _nearness(calls: pl.DataFrame, total: int) -> list[str]:
     """Return how much time runs near its roof, and the ops that would gain most there."""
     rated = calls.drop_nulls("gain_ns")
+    rates = calls.filter(pl.col("gain_ns").is_null() & pl.col("peak_frac").is_not_null())
+    unknown = int(rates["duration_total_ns"].sum())
+    sentences = [
+        f"{unknown / total:.1%} of kernel time is attention to contexts of unknown length: it moves"
+        " and computes at least what is shown, and what it would gain is not known."
+        for _ in range(unknown > 0)
+    ]
     if not rated.height or not total:
-        return []
+        return sentences
     near = int(rated.filter(pl.col("peak_frac") >= _NEAR)["duration_total_ns"].sum())
     gain = float(rated["gain_ns"].sum())
     best = (
@@ -250,7 +259,7 @@ def _nearness(calls: pl.DataFrame, total: int) -> list[str]:
         f" take {gain / 1e6:,.3f} ms less ({gain / total:.1%} of kernel time); most to gain:"
         f" {most or 'nothing'}."
     )
-    return [sentence]
+    return [sentence, *sentences]
 
 
 def _hints(trace: Trace, rows: pl.DataFrame, total_ns: int) -> list[str]:

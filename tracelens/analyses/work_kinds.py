@@ -9,7 +9,7 @@ from tracelens.derive.kernels.device_peaks import DEVICE_KEY, device_peaks, roof
 from tracelens.derive.kernels.peaks import Peaks
 from tracelens.derive.kernels.work_kinds import KINDS, kinds_of
 from tracelens.derive.layers.kernel_origins import kernel_origins
-from tracelens.derive.layers.modelled_calls import CALL, modelled
+from tracelens.derive.layers.modelled_calls import CALL, UNKNOWN_CONTEXTS, modelled
 from tracelens.errors import MissingTableError
 from tracelens.schemas.common import RANK
 from tracelens.storage.table import Column, Table
@@ -94,7 +94,10 @@ def work_kinds(
 
 
 def _roofs(trace: Trace, peaks: Peaks | None, base: Trace | None) -> pl.DataFrame:
-    """Return how near each kernel's call comes to its roof, as a share of at most 1."""
+    """Return how near each kernel's call comes to its roof, as a share of at most 1.
+
+    It is unknown where contexts of unknown length are read.
+    """
     try:
         found = modelled(trace, base)
     except MissingTableError:
@@ -103,7 +106,8 @@ def _roofs(trace: Trace, peaks: Peaks | None, base: Trace | None) -> pl.DataFram
     key = [*DEVICE_KEY, "precision"]
     calls = found.calls.join(device_peaks(trace, peaks), on=key, how="left", nulls_equal=True)
     share = over(roof_ns(), pl.col("duration_ns")).clip(upper_bound=1)
-    calls = calls.select(*CALL, roof_share=share)
+    is_known = pl.col("assumed").ne_missing(UNKNOWN_CONTEXTS)
+    calls = calls.select(*CALL, roof_share=pl.when(is_known).then(share))
     joined = found.kernels.join(calls, on=CALL, how="left", nulls_equal=True)
     return joined.select("rank", "kernel_id", "roof_share")
 

@@ -51,6 +51,7 @@ _ATTENTION = (
     r"[fF]lash_?([aA]ttn|[aA]ttention|fwd|bwd)|^(pytorch_)?flash(_attn)?::|fmha|Fmha|FMHA|native_sdpa|_sdpa_"
     r"|(^|_)attn_(fwd|bwd)|paged_attention|unified_attention|sage_fwd|(^|_)mla_|AttentionKernel|_attention_kernel"
     r"|compute_dot_do_o|[mM]ulti_?head_?[aA]ttention|^kernel_mha|^aiter::(mla|pa)_|gemm_softmax_gemm|delta_rule"
+    r"|mqa_logits"
     r"|(Batch|Single)(Prefill|Decode)With|[mM]erge_?(attn_)?[sS]tates?"
     r"|^_fwd_(grouped_)?kernel_stage[12]|^reduce_segments$"
 )
@@ -64,6 +65,7 @@ _CONV = (
 _GEMM = (
     r"^(Custom_)?Cijk_|^nvjet_|gemv|gemm(_|k1|SN|$)|[a-z0-9]gemm|^gemm|Gemm|[sS]plitK_?[rR]educe|ReduceSplitK|^dot_kernel"
     r"|reduce_1Block|wvSplitK|(^|_)mul_mat|(^|_)matmul|(^|_)[bB]mm_|(^|_)mm_kernel|(^|_)fused_moe_(kernel|gemm)|^aiter::fmoe_"
+    r"|(^|::)Marlin$|scaled_mm(_|$)"
 )
 
 # Names whose head is an entry point that runs whatever kernel it is given.
@@ -121,7 +123,7 @@ NAME_RULES: tuple[tuple[str, str, str], ...] = (
         r"[tT]ranspose|permutationKernel|convert_dq|[iI]m[23]?d?2[cC]ol|[cC]ol2[iI]m|flip_filter",
         "layout",
     ),
-    ("head", r"__amd_rocclr_copy", "layout"),
+    ("head", r"__amd_rocclr_copy|(^|:)cast_(fp8|mxfp8|nvfp4)_", "layout"),
     *_CK_TILE_RULES,
     # Writers and readers of a cache of latent attention, which compute no attention.
     ("head", r"concat_and_cache|set_mla_kv_buffer", "indexing"),
@@ -155,7 +157,7 @@ NAME_RULES: tuple[tuple[str, str, str], ...] = (
     ("text", _EMBEDDED + r".{0,300}(ImplicitGemm|[cC]onv(olution)?[0-9A-Z_])", "conv"),
     (
         "head",
-        r"(^|_|:)bn_(fw|bw)_|[bB]atch_?[nN]orm|[lL]ayer_?[nN]orm|[gG]roup_?[nN]orm",
+        r"(^|_|:)bn_(fw|bw)_|[bB]atch_?[nN]orm|[lL]ayer_?[nN]orm|[gG]roup_?[nN]orm|(^|:)ln_(fwd|bwd)_",
         "normalization",
     ),
     (

@@ -28,6 +28,11 @@ _KERNEL = (
     *("rank", "device_id", "kernel_id", "span_id", "step", "name", "duration_ns"),
     *("link", "api_call_id", "grid_x", "is_communication"),
 )
+UNKNOWN_CONTEXTS = "at least: how long contexts are is not recorded"
+"""The assumption about attention that reads a cache for an unknown number of tokens.
+
+Its work is known from below only, by any factor.
+"""
 CALL = ("rank", "device_id", "run", "call")
 """The key of a call: `run` is the replay that ran its kernels, None outside of graphs."""
 _IS_TF32 = r"(?i)tf32|_s1688"
@@ -173,9 +178,7 @@ def _with_contexts(calls: pl.DataFrame, trace: Trace) -> pl.DataFrame:
         .otherwise("needed_flops"),
         least_bytes=pl.when(is_told).then(with_tokens).otherwise("least_bytes"),
         cache_bytes=pl.when(is_told).then(tokens).otherwise("cache_bytes"),
-        assumed=pl.when(is_cached & ~is_told)
-        .then(pl.lit("at least: how long contexts are is not recorded"))
-        .otherwise("assumed"),
+        assumed=pl.when(is_cached & ~is_told).then(pl.lit(UNKNOWN_CONTEXTS)).otherwise("assumed"),
     ).select(calls.columns)
 
 
