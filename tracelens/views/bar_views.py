@@ -177,10 +177,17 @@ def _overview(
 
 
 def _working(report: Report, rank: int) -> dict[int, float]:
-    """Return the share of each step in which the rank's devices work, where the report has it."""
+    """Return the share of each step in which the rank's devices work, where the report has it.
+
+    A kernel that only waits for another rank does not work.
+    """
     frame = report.frames.get("time_breakdown")
     if frame is None or "idle_frac" not in frame.columns:
         return {}
     rank_rows = frame.filter(pl.col("rank") == rank, pl.col("step").is_not_null())
-    means = rank_rows.group_by("step").agg(pl.col("idle_frac").mean()).drop_nulls()
+    waiting = pl.lit(0.0)
+    if "collective_wait_ns" in frame.columns:
+        waiting = (pl.col("collective_wait_ns") / pl.col("window_ns")).fill_null(0)
+    idle = (pl.col("idle_frac") + waiting).clip(upper_bound=1)
+    means = rank_rows.group_by("step").agg(idle.mean().alias("idle")).drop_nulls()
     return {step: round(1 - idle, 4) for step, idle in means.iter_rows()}
