@@ -123,7 +123,7 @@ def read(path: Path) -> list[Capture]:
             rank_origin="log" if log.rank is not None else "input order",
             reasons={
                 "provenance": (
-                    "the log tells of no compiled graph with its key; compile without"
+                    "the log has no compiled graph with its key; compile without"
                     " force_disable_caches"
                 )
             },

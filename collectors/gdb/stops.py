@@ -89,8 +89,8 @@ class Libraries:
             )
             for item in answer.get("files", []):
                 path = str(item.get("filename", ""))
-                # Separate files of debug information are listed too; their libraries then have it
-                # as well.
+                # Separate files of debug information are listed, too. The library of such a file
+                # is listed as having debug information as well.
                 if (
                     path.startswith("/")
                     and not path.endswith(".debug")

@@ -55,8 +55,8 @@ _VERSIONS = (
 _SETTINGS = ("record_shapes", "with_stack", "with_modules", "with_flops", "profile_memory")
 _EPOCH_NS = 10**18
 _TWO_WINDOWS = (
-    "two windows of the program were recorded: times are of the one without stacks, shapes and"
-    " modules; these are of the other one, and moved to the ops around them"
+    "two windows of the program were recorded: times are those of the light window; stacks, shapes"
+    " and modules are those of the deep window, moved to the ops around them"
 )
 _WINDOWS_DIFFER = (
     "a second window was recorded, but its steps did other work than the first one's, or its file"

@@ -39,7 +39,7 @@ _MOST_THREADS = 2
 # Rows a table takes before it is emptied: an odd number of cache lines, or all cells of a row would
 # be in one set.
 _N_ROWS = (1 << 15) + 8
-# A block with more events than these that have to be looked at is read on without the parser.
+# Most events of a block that the parser may refuse; above this, the rest is read without it.
 _MOST_REFUSED = 1 << 14
 # A parser that has met more strings than these starts anew: categories know them, and the blocks to
 # come have others.

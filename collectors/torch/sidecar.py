@@ -80,7 +80,7 @@ def exact_paths(
         return spans
     name = spans["name"]
     if facts.get("is_marked") is True:
-        # Calls that the capture marked itself come as ops.
+        # Module calls that the capture itself marked are recorded as ops.
         marked = (spans["kind"] == "op") & each_once(
             name, lambda text: text.str.starts_with(MODULE_PREFIX)
         )

@@ -296,7 +296,7 @@ def _verdicts(v: Mapping[str, Any]) -> dict[str, Verdict]:
     return {
         "python_longer": judge(calls["eager"] > calls["libtorch"]),
         "coincide": judge(v["below"][0] == v["below"][1] == v["in_common"] - 1),
-        "script_fraction": Verdict.INCOMPARABLE,  # a release beside a debug build there, two releases here
+        "script_fraction": Verdict.INCOMPARABLE,  # the paper mixes release and debug
         "direct": judge(calls["cudnn"] == 1),
         "one_function": judge(not v["symbols"]),
         "twice_bytes": Verdict.UNSEEN if same_bytes else Verdict.HOLDS,

@@ -3,4 +3,4 @@
 from workload import main
 
 if __name__ == "__main__":
-    main("eager", lambda model, images: model)  # noqa: ARG005 - what is compiled or traced elsewhere runs as it is
+    main("eager", lambda model, images: model)  # noqa: ARG005 - the model runs unchanged

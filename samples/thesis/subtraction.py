@@ -53,7 +53,7 @@ def study_subtraction(stage: Stage, options: argparse.Namespace) -> None:
         stage.ready("planned")
         with stage.alone():
             if custom is not None:
-                # The others once more beside it: a machine's pace may have changed since.
+                # Measure the other two again, because the machine's speed may have changed.
                 again = {"eager": eager, "compiled": fast, "custom": custom}
                 frame = pl.concat([frame, measured(again, layers, x).with_columns(turn=1)])
             frame.write_parquet(file, compression_level=19)

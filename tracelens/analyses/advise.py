@@ -55,9 +55,14 @@ ADVISE = Table(
             "ns",
             nullable=True,
         ),
-        Column("host_then_ns", I64, "The same for the advised calls.", "ns", nullable=True),
-        Column("transform_now_ns", I64, "Of it in kernels that only change a layout.", "ns"),
-        Column("transform_then_ns", I64, "The same for the advised calls.", "ns"),
+        Column("host_then_ns", I64, "host_now_ns of the advised calls.", "ns", nullable=True),
+        Column(
+            "transform_now_ns",
+            I64,
+            "Time of kernels that only change a layout.",
+            "ns",
+        ),
+        Column("transform_then_ns", I64, "transform_now_ns of the advised calls.", "ns"),
         Column(
             "n_transforming",
             pl.Float64,
@@ -84,7 +89,7 @@ ADVISE = Table(
         Column(
             "n_unmatched",
             I64,
-            "Operators of the graph that no measured call was found for: nothing is advised.",
+            "Operators of the graph without a measured call; nothing is advised for them.",
         ),
         Column(
             "unjudged_ns", I64, "Kernel time a step that belongs to no call of the graph.", "ns"

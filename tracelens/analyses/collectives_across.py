@@ -46,7 +46,9 @@ def notes(trace: Trace, frame: pl.DataFrame) -> list[str]:
         for text in stops[:_MOST]
     ]
     if len(stops) > _MOST:
-        sentences.append(f"In {len(stops) - _MOST:,} more groups a call does not pair.")
+        sentences.append(
+            f"{len(stops) - _MOST:,} more groups have a call without a counterpart on some rank."
+        )
     doubt = doubt_of(matched.calls)
     doubts = [] if doubt is None else [f"Start skew is inconclusive: {doubt}."]
     return sentences + matched.remarks + doubts

@@ -117,7 +117,7 @@ def _judged(base: Trace, other: Trace, rules: Rules) -> list[pl.DataFrame]:
             frame.with_columns(method=pl.lit("kernels"), **dict.fromkeys(_WAY[1:], _NONE))
         )
     for ways in measured_ways(measured_times(base), measured_times(other)):
-        # Of several traces each is a run, of one each of its rounds.
+        # With several traces, each trace is a run; with one trace, each round is a run.
         base_values, other_values = (
             (
                 executions(side[0], way)

@@ -74,7 +74,7 @@ MEMORY_TIMELINE = Table(
         Column(
             "n_blocks",
             I64,
-            "Blocks; null where the capture does not hold their allocation.",
+            "Number of blocks; null if their allocation was not captured.",
             nullable=True,
         ),
         Column(
@@ -174,8 +174,8 @@ def _alive(events: pl.DataFrame, peak: dict[str, int]) -> pl.DataFrame:
     Columns: allocated_by, freed_by, n_blocks and size_bytes.
     """
     then, size, known = peak["at"], pl.col("size_bytes"), pl.col("address").is_not_null()
-    # A block whose address is given out again, or freed with another size, was freed unseen by
-    # then.
+    # If an address is allocated again, or freed with another size, its block was freed before
+    # that, and the capture did not record it.
     until = pl.col("other").fill_null(pl.col("following"))
     blocks = events.filter(
         known & (pl.col("at") <= then) & (size > 0) & (until.is_null() | (until > then))

@@ -44,7 +44,7 @@ STACK_ALIGNMENT = Table(
             "Function the segment starts in; null: not in this stack.",
             nullable=True,
         ),
-        Column("start_other", pl.String, "The same in the other stack.", nullable=True),
+        Column("start_other", pl.String, "Start in the other stack.", nullable=True),
         Column(
             "n_edges_base",
             pl.Int64,
@@ -53,7 +53,7 @@ STACK_ALIGNMENT = Table(
             "calls",
             nullable=True,
         ),
-        Column("n_edges_other", pl.Int64, "The same in the other stack.", "calls", nullable=True),
+        Column("n_edges_other", pl.Int64, "Calls in the other stack.", "calls", nullable=True),
         Column(
             "n_frames_between_base",
             pl.Int64,
@@ -64,7 +64,7 @@ STACK_ALIGNMENT = Table(
         Column(
             "n_frames_between_other",
             pl.Int64,
-            "The same in the other stack.",
+            "Frames strictly between start and end in the other stack.",
             "frames",
             nullable=True,
         ),
@@ -84,7 +84,9 @@ STACK_ALIGNMENT = Table(
             " or not at all.",
             nullable=True,
         ),
-        Column("diverges_other", pl.String, "The same in the other stack.", nullable=True),
+        Column(
+            "diverges_other", pl.String, "Like diverges_base, in the other stack.", nullable=True
+        ),
     ),
 )
 

@@ -24,7 +24,7 @@ def plan(  # noqa: PLR0913 - one parameter an option
         Path,
         typer.Argument(
             metavar="OTHER",
-            help="Trace or source of the compiled run; of tracelens collect timings, BASE.",
+            help="Trace or source of the compiled run; BASE again for a trace of collect timings.",
         ),
     ],
     *,

@@ -47,7 +47,7 @@ def whatif(
         )
     if file := next((change for change in changes if Path(change).is_file()), None):
         raise UsageError(
-            f"{file}: is a file, not a change; of a job's ranks give the folder that holds their files"
+            f"{file}: is a file, not a change; for the ranks of a job, name the folder with their files"
         )
     opened = open_any([trace])
     with progress("replaying"):

@@ -117,7 +117,7 @@ def _list(text: Text, place: int, depth: int) -> tuple[int, list[Any]]:
     if length == 15:
         place, length = _varint(text, place)
     values = []
-    for _ in range(length):  # each takes a byte or more, so the text ends a list that is too long
+    for _ in range(length):  # a false length ends with the text, as each value takes a byte
         place, value = _value(text, place, kind, depth)
         if place > len(text):
             raise ValueError("a page without a header")

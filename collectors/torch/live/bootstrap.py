@@ -77,7 +77,7 @@ def _told_to_run(words: Sequence[str]) -> tuple[str, str]:
             next(rest, "")
         letters = "" if word.startswith("--") else word[1:]
         for n_letters, letter in enumerate(letters, 1):
-            if letter in "cmWX":  # these take the rest of the word, or the next one
+            if letter in "cmWX":  # their value is the rest of the word, or the next word
                 value = letters[n_letters:] or next(rest, "")
                 if letter in "cm":
                     return ("code" if letter == "c" else "module"), value

@@ -222,7 +222,7 @@ def _with_outcomes(rows: pl.DataFrame, rules: Rules, refusal: str | None) -> pl.
     reaches_effect = pl.col("effect") >= rules.min_effect
     in_ticks = pl.col("difference").abs() <= TICKS_EQUAL * pl.col("tick")
     large = reaches_effect & ~in_ticks
-    # Only what is large enough to matter can be judged; the others count as rows all the same.
+    # Only differences large enough to matter are tested. The other rows still count for Holm.
     tests = rows.select(
         pl.when(known & large).then(pl.col("difference").abs()).alias("difference"),
         "standard_error",

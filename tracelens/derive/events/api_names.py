@@ -3,7 +3,7 @@
 import polars as pl
 
 _KINDS = (
-    # Launch of a host function is no kernel; cudaLaunch and cuLaunchGrid are CUDA 6's spellings.
+    # A host function is no kernel; cudaLaunch and cuLaunchGrid are CUDA 6's spellings.
     (
         "kernel_launch",
         r"^(cuda|cu|hip)\w*Launch(Cooperative|Multi)?Kernel|^cu(da)?Launch$|^cuLaunchGrid|^hipLaunchByPtr",

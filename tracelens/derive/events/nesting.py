@@ -195,7 +195,7 @@ class _Walk:
                 return
 
 
-# The same in C.
+# Nesting in C, with the same result.
 
 
 def nest_fast(spans: pl.DataFrame, calls: pl.DataFrame) -> Nesting:

@@ -263,7 +263,7 @@ def _by_name(name: pl.Expr, families: list[str]) -> pl.Expr:
             name.str.extract(words).str.extract(r"^(\d+)$")
             if pl.select(pl.lit("").str.extract_groups(words))
             .to_series()
-            .struct.fields  # a group at all
+            .struct.fields  # the pattern has a group
             else pl.lit(None, pl.String)
         )
         for words in families

@@ -17,13 +17,13 @@ from tracelens.derive.kernels.kernel_primitives import (
 )
 
 LIBRARY_RULES: tuple[tuple[str, str, str], ...] = (
-    # RCCL kept NCCL's names; only its unrolled generic kernels tell.
+    # RCCL kept NCCL's names; only its unrolled generic kernels have names of their own.
     ("head", r"^rccl|^ncclDevKernel(Debug)?_Generic_[0-9]", "rccl"),
     ("head", r"^nccl", "nccl"),
     # Triton: Inductor's prefix, or the signature that Triton 2 appended to names
     # (matmul_kernel_0d1d2d3de).
     ("head", r"^triton_|_0(de?|c)1[0-9cde]*$", "triton"),
-    # PyTorch, before cuDNN: at::cuda::philox::unpack_cudnn is its own.
+    # PyTorch precedes cuDNN, because at::cuda::philox::unpack_cudnn belongs to PyTorch.
     (
         "head",
         r"^(at|c10|c10d|torch)::|^cunn_|^softmax_warp_|^elementwise_kernel_with_index$|^THC",

@@ -88,8 +88,8 @@ def _foreign(trace: Trace, matched: Matched) -> str | None:
     for rank, offset, residual in far.select("rank", "offset_ns", "residual_ns").iter_rows():
         hours = f"{abs(offset) / FAR_NS:.1f} hours {'later' if offset > 0 else 'earlier'}"
         return (
-            f"rank {rank}'s collectives came {hours}, and no clock that runs evenly makes them the"
-            f" others' (bounds contradict each other by {residual / 1e6:.1f} ms)"
+            f"rank {rank}'s collectives came {hours}, and no constant offset and drift of its clock"
+            f" explains that (bounds contradict each other by {residual / 1e6:.1f} ms)"
         )
     return None
 

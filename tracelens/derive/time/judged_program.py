@@ -150,7 +150,7 @@ def slowed_parts(trace: Trace) -> pl.DataFrame:
 def _slowed_parts(trace: Trace) -> pl.DataFrame:
     is_program = pl.col("what").ne_missing(PROFILER)
     did = activities_of(trace).filter(is_program)
-    # Only a process without a device has places of launching, and they are judged together.
+    # Only a process without a device has call paths of launching; they are judged as one.
     what = pl.when(pl.col("cause") != "launch").then(pl.col("what").cast(pl.String))
     did = did.select(
         *_THREAD, "start_ns", "duration_ns", pl.col("cause").cast(pl.String), what=what

@@ -217,7 +217,7 @@ def in_batches(trace: Trace) -> list[pl.DataFrame] | None:
         timed = [pool.submit(all, _each(trace, ranks, _Ops.charge_calls, "api_calls", *_CALLS))]
         times = _each(
             trace, ranks, _Ops.time, "spans", "self_ns"
-        )  # by the pool, group by group once they are placed
+        )  # threads of the pool sum each group once its spans are placed
         for is_placed in _each(trace, ranks, _Ops.place, "spans", *_PLACING):
             if not is_placed:
                 return None

@@ -216,8 +216,8 @@ def _launched(calls: pl.DataFrame, work: pl.DataFrame, edges: pl.Series) -> pl.D
     thread_number, thread_rows = numbered(threads, THREAD)
     n_threads = max(thread_rows.height, 1)
     key = segment if n_threads == 1 else segment * n_threads + thread_number.cast(pl.Int64)
-    # One piece of a call's work stands for the call; mostly each call has one, which is checked
-    # sooner.
+    # A call with several pieces of work counts once, by its first piece. Mostly each call has one
+    # piece, which is faster to check.
     stands = [] if is_each_once(row) else [row.is_first_distinct().alias("stands")]
     n_launches = pl.col("stands").sum() if stands else pl.len()
     ns = pl.col("duration_ns")

@@ -8,7 +8,7 @@ from tracelens.derive.ranks.collective_wait import waits_in
 from tracelens.derive.time.time_parts import TimeModel
 from tracelens.schemas.results.time import IDLE_PARTS, PARTS, PROGRAM
 
-_MOST_ROWS, _MOST_COLUMNS = 128, 500  # so many rows of 5 pixels are seen without scrolling
+_MOST_ROWS, _MOST_COLUMNS = 128, 500  # 128 rows of 5 pixels need no scrolling
 
 
 def rank_steps(model: TimeModel) -> pl.DataFrame:
