@@ -46,9 +46,8 @@ def notes(trace: Trace, frame: pl.DataFrame) -> list[str]:
         for text in stops[:_MOST]
     ]
     if len(stops) > _MOST:
-        sentences.append(
-            f"{len(stops) - _MOST:,} more groups have a call without a counterpart on some rank."
-        )
+        n_more = len(stops) - _MOST
+        sentences.append(f"{n_more:,} more groups have a call that some rank lacks.")
     doubt = doubt_of(matched.calls)
     doubts = [] if doubt is None else [f"Start skew is inconclusive: {doubt}."]
     return sentences + matched.remarks + doubts

@@ -26,7 +26,7 @@ def sound_rows(raw: dict[str, pl.DataFrame], diagnostics: Diagnostics) -> dict[s
         ]
         lasts = [pl.col(c).is_between(0, _LATEST_NS) for c in ("duration_ns",) if c in declared]
         kept = typed.filter(*needed, *times, *lasts)
-        text = "events without a name, place or time, or that end before they begin; left out"
+        text = "events that lack a required value, or that end before they begin; left out"
         diagnostics.add("loss", "event_damaged", text, frame.height - kept.height)
         if kept.height:
             sound[name] = kept
