@@ -81,8 +81,8 @@ def raw_tables_page() -> str:
     parts = [
         "# Raw tables that a collector hands to `assemble`",
         NOTICE,
-        "Rows may come in any order. A column that may be null may be left out. Any other column"
-        " must be there; where the source does not say, a column of words holds `unknown`.",
+        "Rows may come in any order. A column that may be null may be left out.",
+        "Any other column must be there; a word that the source lacks is `unknown`.",
     ]
     for table in RAW_TABLES.values():
         parts += [f"## {table.name}", table.doc, _columns(table)]
