@@ -22,7 +22,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 FOLDERS = ("collectors", "schemas", "tracelens")
 WIDTH = 100
-TOKENS_PER_LINE = 11.4
+TOKENS_PER_LINE = 11.3
 """What no package may exceed. The aim is 9.
 
 Tokens of docstrings and comments do not count, and a line counts if code stands on it. So measured,
@@ -30,9 +30,9 @@ Holistic Trace Analysis has 6.6.
 """
 VAGUE_NAMES = frozenset(("at", "found", "made", "one", "own", "said", "told"))
 """Local names that do not say what a value is."""
-VAGUE_SHARE = 0.008
+VAGUE_SHARE = 0.006
 """The most of all local names that may be vague, all packages together."""
-LIMITS = {"null": 1, "a row a": 0, "no verb": 0, "riddle": 0, "no noun": 0, "wide code": 114}
+LIMITS = {"null": 1, "a row a": 0, "no verb": 0, "riddle": 0, "no noun": 0, "wide code": 110}
 """The most of each finding in all packages together."""
 
 _NULL = re.compile(r"\bnulls?\b")

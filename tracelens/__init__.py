@@ -65,12 +65,12 @@ _MODULES = {
 
 def _import_all() -> dict[str, Any]:
     """Return the names that the package offers."""
-    found = {}
+    offered = {}
     for place, names in _MODULES.items():
         module = import_module(f"{__name__}.{place}")
-        found.update({name: getattr(module, name) for name in names})
+        offered.update({name: getattr(module, name) for name in names})
     rooms = {name: import_module(f"{__name__}.{name}") for name in ("analyses", "interop")}
-    return found | rooms | {"open": found["Trace"].open}
+    return offered | rooms | {"open": offered["Trace"].open}
 
 
 def _report_view(*arguments: Any) -> Any:

@@ -108,11 +108,11 @@ def describe_pairs(kernels: pl.DataFrame, raw: Mapping[str, pl.DataFrame]) -> pl
     launches = raw["api_calls"].select("correlation_id", *_THREAD, at="start_ns")
     launched = kernels.select("correlation_id")[rows].with_columns(row=rows)
     launched = launched.join(launches, on="correlation_id").sort("at")
-    found = launched.join_asof(
+    call_of_launch = launched.join_asof(
         calls, left_on="at", right_on="start_ns", by=_THREAD, check_sortedness=False
     ).filter(pl.col("at") < pl.col("end_ns"))
-    told = kernels.select(pl.int_range(pl.len()).cast(rows.dtype).alias("row"))
-    described = told.join(found, on="row", how="left", maintain_order="left")
+    every_row = kernels.select(pl.int_range(pl.len()).cast(rows.dtype).alias("row"))
+    described = every_row.join(call_of_launch, on="row", how="left", maintain_order="left")
     types = {name: pl.Int64 if name in _NUMBERS else pl.Categorical for name in OF_PAIRS}
     return kernels.with_columns(
         pl.coalesce(pl.col(name).cast(dtype), described[name].cast(dtype)).alias(name)

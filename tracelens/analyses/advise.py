@@ -138,17 +138,17 @@ def greedy_ranks(
 
 def greedy_notes(greedy: Mapping[int, Advice], searched: Mapping[int, Advice]) -> list[str]:
     """Compare, by rank, the greedy sequence with the recorded and with the searched one."""
-    found = []
+    sentences = []
     for rank, order in greedy.items():
         took, as_it_ran, best = (
             ns / 1e6 for ns in (order.total(), order.now, searched[rank].total())
         )
         whose = f"Rank {rank}: the" if len(greedy) > 1 else "The"
-        found.append(
+        sentences.append(
             f"{whose} greedy order (largest match first, in channels_last) takes {took:.3f} ms of"
             f" kernels a step; as it ran {as_it_ran:.3f}, searched {best:.3f}."
         )
-    return found
+    return sentences
 
 
 def frame_of(advised: Mapping[int, Advice]) -> pl.DataFrame:

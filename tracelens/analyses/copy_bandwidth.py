@@ -41,9 +41,11 @@ def copy_bandwidth(trace: Trace) -> pl.DataFrame:
         ]
     )
     names = {"level_mean": "mean_bytes_per_s", "level_max": "max_bytes_per_s"}
-    found = levels(changes, _KEY).rename(names, strict=False)
+    bandwidth = levels(changes, _KEY).rename(names, strict=False)
     return COPY_BANDWIDTH.conform(
-        found.with_columns(pl.col(*names.values()).round(3).clip(0)) if found.width else found
+        bandwidth.with_columns(pl.col(*names.values()).round(3).clip(0))
+        if bandwidth.width
+        else bandwidth
     )
 
 

@@ -20,8 +20,8 @@ def taking_paths(analysis: Callable[..., pl.DataFrame]) -> Callable[..., pl.Data
 
     def opened(value: Any, open_path: Callable[[Any], Any] | None = None) -> Any:
         open_path = open_path or HOOKS.open_trace
-        found = open_path(value) if isinstance(value, (str, os.PathLike)) else value
-        return found.with_listed_names() if isinstance(found, Trace) else found
+        trace = open_path(value) if isinstance(value, (str, os.PathLike)) else value
+        return trace.with_listed_names() if isinstance(trace, Trace) else trace
 
     @functools.wraps(analysis)
     def run(*traces: Any, **options: Any) -> pl.DataFrame:

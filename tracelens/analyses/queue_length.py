@@ -50,9 +50,9 @@ def queue_length(trace: Trace) -> pl.DataFrame:
             for moment, change in (("launched_ns", 1), ("start_ns", -1))
         ]
     )
-    found = levels(changes, _KEY)
+    lengths = levels(changes, _KEY)
     return QUEUE_LENGTH.conform(
-        found.rename({"level_mean": "length_mean", "level_max": "length_max"}, strict=False)
+        lengths.rename({"level_mean": "length_mean", "level_max": "length_max"}, strict=False)
     )
 
 

@@ -38,8 +38,8 @@ def recomputation(trace: Trace) -> pl.DataFrame:
     trace.require("recomputation", "spans")
     spans = trace.select("spans", *_COLUMNS, "duration_ns")
     work = pl.concat([trace.select(name, "rank", "span_id", "duration_ns") for name in DEVICE_WORK])
-    found = [_of_rank(tree, part) for tree, part in with_trees(spans, work)]
-    frame = pl.concat(found) if found else pl.DataFrame()
+    ops_by_rank = [_of_rank(tree, part) for tree, part in with_trees(spans, work)]
+    frame = pl.concat(ops_by_rank) if ops_by_rank else pl.DataFrame()
     order = ["rank", "device_ns", "host_ns", "op"]
     return RECOMPUTATION.conform(
         frame.sort(order, descending=[False, True, True, False]) if frame.width else frame

@@ -37,9 +37,9 @@ def roofline(
     own device, else the device's datasheet. Raises MissingTableError without kernels or without
     shapes, SourceError where the given peaks are of no device of the trace.
     """
-    found = modelled(trace, base)
+    work = modelled(trace, base)
     limits = device_peaks(trace, peaks)
-    calls = found.calls.join(
+    calls = work.calls.join(
         limits, on=[*_DEVICE, "precision"], how="left", nulls_equal=True, maintain_order="left"
     )
     ops = calls.group_by(*_DEVICE, *_OP, maintain_order=True).agg(
@@ -50,7 +50,7 @@ def roofline(
         _all("least_bytes"),
         pl.col("assumed").drop_nulls().first(),
     )
-    rest = _not_modelled(found)
+    rest = _not_modelled(work)
     total = pl.col("duration_ns").sum().over(_DEVICE)
     shares = pl.concat([ops, rest], how="diagonal").with_columns(
         share_frac=over(pl.col("duration_ns"), total)
@@ -62,17 +62,17 @@ def roofline(
     rows = rated.sort(
         *_DEVICE, "duration_ns", *_OP, descending=[False, False, True, False, False, False]
     )
-    every = pl.concat([rows, _steps(trace, calls, found.rest)], how="diagonal")
+    every = pl.concat([rows, _steps(trace, calls, work.rest)], how="diagonal")
     return ROOFLINE.conform(every.rename({"duration_ns": "duration_total_ns"}))
 
 
-def _not_modelled(found: Modelled) -> pl.DataFrame:
+def _not_modelled(work: Modelled) -> pl.DataFrame:
     """Sum the kernels that no model covers: one row per device, with the reasons (why)."""
-    sums = found.rest.group_by(_DEVICE).agg(
+    sums = work.rest.group_by(_DEVICE).agg(
         pl.col("duration_ns").sum(), n_kernels=pl.len().cast(pl.Int64)
     )
-    with_reasons = sums.join(_reasons(found.rest), on=_DEVICE, how="left")
-    devices = pl.concat([found.calls.select(_DEVICE), found.rest.select(_DEVICE)]).unique()
+    with_reasons = sums.join(_reasons(work.rest), on=_DEVICE, how="left")
+    devices = pl.concat([work.calls.select(_DEVICE), work.rest.select(_DEVICE)]).unique()
     return devices.join(with_reasons, on=_DEVICE, how="left").with_columns(
         pl.col("duration_ns", "n_kernels").fill_null(0), op=pl.lit(NOT_MODELLED)
     )

@@ -124,17 +124,17 @@ def _bytes_of_steps(trace: Trace, base: Trace | None) -> pl.DataFrame:
     A step has None where over a tenth of its kernels' time is not modelled.
     """
     try:
-        found = modelled(trace, base)
+        work = modelled(trace, base)
     except MissingTableError:
         schema = {"rank": pl.Int32, "step": I64, "least_bytes": F64, "cache_bytes": F64}
         return pl.DataFrame(schema=schema)
     key = ["rank", "step"]
     sums = (
-        found.calls.drop_nulls("step")
+        work.calls.drop_nulls("step")
         .group_by(key)
         .agg(pl.col("least_bytes", "cache_bytes", "duration_ns").sum())
     )
-    rest = found.rest.group_by(key).agg(rest_ns=pl.col("duration_ns").sum())
+    rest = work.rest.group_by(key).agg(rest_ns=pl.col("duration_ns").sum())
     sums = sums.join(rest, on=key, how="left").with_columns(pl.col("rest_ns").fill_null(0))
     return sums.filter(pl.col("rest_ns") <= _MOST_REST * pl.col("duration_ns")).select(
         *key, "least_bytes", cache_bytes=pl.when(pl.col("cache_bytes") > 0).then("cache_bytes")

@@ -99,16 +99,16 @@ def _roofs(trace: Trace, peaks: Peaks | None, base: Trace | None) -> pl.DataFram
     It is unknown where contexts of unknown length are read.
     """
     try:
-        found = modelled(trace, base)
+        work = modelled(trace, base)
     except MissingTableError:
         schema = {"rank": pl.Int32, "kernel_id": pl.Int64, "roof_share": pl.Float64}
         return pl.DataFrame(schema=schema)
     key = [*DEVICE_KEY, "precision"]
-    calls = found.calls.join(device_peaks(trace, peaks), on=key, how="left", nulls_equal=True)
+    calls = work.calls.join(device_peaks(trace, peaks), on=key, how="left", nulls_equal=True)
     share = over(roof_ns(), pl.col("duration_ns")).clip(upper_bound=1)
     is_known = pl.col("assumed").ne_missing(UNKNOWN_CONTEXTS)
     calls = calls.select(*CALL, roof_share=pl.when(is_known).then(share))
-    joined = found.kernels.join(calls, on=CALL, how="left", nulls_equal=True)
+    joined = work.kernels.join(calls, on=CALL, how="left", nulls_equal=True)
     return joined.select("rank", "kernel_id", "roof_share")
 
 

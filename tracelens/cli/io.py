@@ -162,7 +162,7 @@ def losses(trace: Trace) -> list[str]:
     """Describe each loss and oddity: diagnostics above info, and an incomplete capture."""
     rows = trace.frame("diagnostics").filter(pl.col("severity").is_in(["warning", "loss", "error"]))
     counts = rows.group_by("text", maintain_order=True).agg(pl.col("count").sum())
-    found = [
+    messages = [
         f"{text} ({count:,} times)" if count > 1 else text for text, count in counts.iter_rows()
     ]
     if not trace.manifest.complete:
@@ -172,13 +172,13 @@ def losses(trace: Trace) -> list[str]:
             if lost.get("code") == SOURCE_UNREAD
         ]
         if names := [*filter(None, unread)]:  # the others are among the diagnostics
-            found.append(
+            messages.append(
                 f"sources that could not be read, whose ranks are missing: {', '.join(names)}"
             )
         n_kinds = len(trace.manifest.dropped) - len(unread)
         if n_kinds or not unread:
-            found.append(f"the capture is incomplete ({n_kinds:,} kinds of events dropped)")
-    return found
+            messages.append(f"the capture is incomplete ({n_kinds:,} kinds of events dropped)")
+    return messages
 
 
 def screen(rows: int | None = None, *, to_file: bool = False) -> Screen:

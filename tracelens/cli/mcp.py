@@ -162,5 +162,7 @@ class _Tools:
 def _marked(report: Report, rows: int = _ROWS) -> dict[str, Any]:
     """Return a report's sections, with no more rows than one answer may have."""
     most = max(1, min(rows, _MOST_ROWS))
-    found = {section.analysis.name: section_document(section, most) for section in report.sections}
-    return {"about_names": _DATA, "sections": found}
+    sections = {
+        section.analysis.name: section_document(section, most) for section in report.sections
+    }
+    return {"about_names": _DATA, "sections": sections}

@@ -270,10 +270,10 @@ def _annotations(spans: pl.DataFrame, work: pl.DataFrame) -> pl.DataFrame:
     of_mark = work.join(names, on="span_id").with_columns(
         end=pl.col("start_ns") + pl.col("duration_ns")
     )
-    found = of_mark.group_by("mark", "device_id", "stream_id", maintain_order=True).agg(
+    ranges = of_mark.group_by("mark", "device_id", "stream_id", maintain_order=True).agg(
         pl.min("start_ns") - 1, duration_ns=pl.max("end") - pl.min("start_ns") + 2
     )
-    return found.sort("start_ns").select(
+    return ranges.sort("start_ns").select(
         "start_ns",
         "duration_ns",
         cat=pl.lit("gpu_user_annotation"),
@@ -336,13 +336,13 @@ def _iterations(frame: Any, symbols: list[str]) -> np.ndarray[Any, Any]:
     names = frame["name"].to_numpy()
     starts = frame["ts"].to_numpy()
     order = np.argsort(starts, kind="stable")
-    found = np.full(len(frame), -1)
+    step_of_row = np.full(len(frame), -1)
     for row in np.flatnonzero(np.isin(names, list(steps))):
         low, high = np.searchsorted(
             starts, [starts[row], starts[row] + frame["dur"].iat[row]], sorter=order
         )
-        found[order[low:high]] = steps[names[row]]
+        step_of_row[order[low:high]] = steps[names[row]]
     linked = frame["index_correlation"].to_numpy()
     is_work = frame["stream"].to_numpy() >= 0
     # An event's index is its row, counted from 1.
-    return np.where(is_work, np.where(linked > 0, found[linked - 1], -1), found)
+    return np.where(is_work, np.where(linked > 0, step_of_row[linked - 1], -1), step_of_row)

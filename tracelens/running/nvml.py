@@ -180,7 +180,7 @@ def visible_indices(visible: str, uuids: list[str]) -> list[int]:
     An entry is an index or the beginning of one UUID. As in CUDA, the list ends at the first other
     entry. MIG devices have no utilisation of their own and end it, too.
     """
-    found: list[int] = []
+    indices: list[int] = []
     for word in visible.split(","):
         entry = word.strip()
         if entry.isdecimal():
@@ -191,10 +191,10 @@ def visible_indices(visible: str, uuids: list[str]) -> list[int]:
                 for i, uuid in enumerate(uuids)
                 if entry.startswith("GPU-") and uuid.startswith(entry)
             ]
-        if len(matches) != 1 or matches[0] in found:
+        if len(matches) != 1 or matches[0] in indices:
             break
-        found += matches
-    return found
+        indices += matches
+    return indices
 
 
 def _text(value: str | bytes) -> str:

@@ -117,7 +117,7 @@ def _read_stored(
 ) -> list[list[Capture]]:
     """Return the captures of each file, their tables stored in the folder."""
     chosen = chosen_files(files)
-    found: Iterator[list[Capture]] = iter(())
+    read_captures: Iterator[list[Capture]] = iter(())
     if chosen:
         planned = plan([*map(needs_bytes, chosen)], limit_bytes)
         each, allowed = (
@@ -127,9 +127,9 @@ def _read_stored(
             f"reading {len(chosen)} traces, {planned.n_workers} at a time: up to {each} each,"
             f" {allowed} allowed"
         )
-        found = iter(read_apart(read, chosen, folder / "apart", planned.n_workers))
+        read_captures = iter(read_apart(read, chosen, folder / "apart", planned.n_workers))
     return [
-        next(found) if file in chosen else read(file, folder / str(i))
+        next(read_captures) if file in chosen else read(file, folder / str(i))
         for i, file in enumerate(files)
     ]
 

@@ -63,14 +63,16 @@ def combine(
         )
     kept = [(rank, capture, _tables(rank, capture, chosen)) for rank, capture in settled]
     _renumber(kept)
-    found = {
-        name: [(rank, one, own[name]) for rank, one, own in kept if name in own] for name in TABLES
+    parts_by_table = {
+        name: [(rank, one, tables[name]) for rank, one, tables in kept if name in tables]
+        for name in TABLES
     }
-    found["provenance"] = _provenance_once(found["provenance"])
-    of_events = [part for part in found["devices"] if chosen.get(part[0]) is part[1]]
-    found["devices"] = of_events or found["devices"]
+    parts_by_table["provenance"] = _provenance_once(parts_by_table["provenance"])
+    of_events = [part for part in parts_by_table["devices"] if chosen.get(part[0]) is part[1]]
+    parts_by_table["devices"] = of_events or parts_by_table["devices"]
     parts: dict[str, Sequence[RankPart]] = {
-        name: [(rank, frame) for rank, _, frame in own] for name, own in found.items()
+        name: [(rank, frame) for rank, _, frame in tables]
+        for name, tables in parts_by_table.items()
     }
     parts["ranks"] = rank_rows(
         [RankPlace.of(rank, capture) for rank, capture in [*chosen.items()] or settled]
@@ -157,13 +159,13 @@ def _tables(
 
     Where another profiler's events are kept, this capture's events are left out.
     """
-    found = capture.tables | capture.stored | {"diagnostics": capture.diagnostics.frame()}
+    tables = capture.tables | capture.stored | {"diagnostics": capture.diagnostics.frame()}
     left_out = (
         (*EVENT_TABLES, "layers")
         if _is_profile(capture) and chosen.get(rank) is not capture
         else ()
     )
-    return {name: frame for name, frame in found.items() if frame.height and name not in left_out}
+    return {name: frame for name, frame in tables.items() if frame.height and name not in left_out}
 
 
 def _renumber(kept: Sequence[tuple[int, Capture, dict[str, pl.DataFrame | Stored]]]) -> None:

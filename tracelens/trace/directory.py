@@ -211,10 +211,10 @@ def _changed_groups(
     part: Part, columns: Sequence[str], change: Callable[[pa.Table], pa.Table]
 ) -> Iterator[pl.DataFrame]:
     """Yield columns of the part, changed, one row group at a time."""
-    own = [column for column in columns if column != "rank"]
-    for rows in read_groups(part.file, own, use_threads=True):
-        found = pl.DataFrame(pl.from_arrow(change(rows)))
-        yield found.select(pl.lit(part.rank, pl.Int32).alias("rank"), pl.all()).select(columns)
+    columns_of_file = [column for column in columns if column != "rank"]
+    for rows in read_groups(part.file, columns_of_file, use_threads=True):
+        changed = pl.DataFrame(pl.from_arrow(change(rows)))
+        yield changed.select(pl.lit(part.rank, pl.Int32).alias("rank"), pl.all()).select(columns)
 
 
 def gathered(parts: Sequence[Part]) -> Iterator[list[Part]]:

@@ -76,19 +76,19 @@ def fetched(paths: Sequence[Path]) -> Iterator[list[Path]]:
     if not urls:
         yield [*paths]
         return
-    with OwnFolder(PREFIX) as own, ThreadPoolExecutor(REQUESTS) as pool:
-        found = [*paths]
+    with OwnFolder(PREFIX) as temporary, ThreadPoolExecutor(REQUESTS) as pool:
+        local_paths = [*paths]
         for at, url in urls.items():
             sources, more = listed(url)
             is_itself = sources[0].address == url
-            found[at] = Path(own, str(at), url.rpartition("/")[2])
-            folder = found[at].parent if is_itself else found[at]
+            local_paths[at] = Path(temporary, str(at), url.rpartition("/")[2])
+            folder = local_paths[at].parent if is_itself else local_paths[at]
             list(pool.map(lambda one, folder=folder: fetch(one, folder), [*sources, *more]))
         try:
-            yield found
+            yield local_paths
         except TracelensError as error:
             raise type(error)(
-                addressed(str(error), {found[at]: url for at, url in urls.items()})
+                addressed(str(error), {local_paths[at]: url for at, url in urls.items()})
             ) from None
 
 

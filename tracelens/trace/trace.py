@@ -92,9 +92,9 @@ class Trace(Tables):
         """Return the trace of a manifest's files; the manifest itself may not be written yet."""
         folder, url = Path(path), url_of(path)
         if url is not None:
-            found = cls(manifest, scanned_objects(url, manifest), folder)
-            found._counts = manifest.n_rows
-            return found
+            remote = cls(manifest, scanned_objects(url, manifest), folder)
+            remote._counts = manifest.n_rows
+            return remote
         files = {name: parts_of(folder, table, manifest) for name, table in TABLES.items()}
         tables = {name: scanned(files[name], table) for name, table in TABLES.items()}
         refuse_expansion(folder, [part for table_parts in files.values() for part in table_parts])

@@ -25,7 +25,7 @@ def card(model: TimeModel) -> list[tuple[str, str]]:
         for k, v in source.get("versions", {}).items()
     }
     producers = {str(source["producer"]): None for source in sources if source.get("producer")}
-    found = [
+    facts = [
         ("program", trace.name),
         ("captured by", ", ".join(producers)),
         ("GPU", _devices(trace)),
@@ -33,7 +33,7 @@ def card(model: TimeModel) -> list[tuple[str, str]]:
         ("ranks", _numbers(trace.manifest.ranks)),
         *_steps(model),
     ]
-    return [(word, text) for word, text in found if text]
+    return [(word, text) for word, text in facts if text]
 
 
 def _devices(trace: Trace) -> str:

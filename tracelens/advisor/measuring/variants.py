@@ -212,7 +212,7 @@ class EventTimers:
 
 def _events(subject: Subject, n: int) -> list[Found]:
     """Time the whole model and each layer between CUDA events."""
-    timers, found = EventTimers(subject.torch), []
+    timers, executions = EventTimers(subject.torch), []
     with around(subject.timed, timers.record, timers.record):
         for _ in range(n):
             subject.wait()
@@ -220,8 +220,8 @@ def _events(subject: Subject, n: int) -> list[Found]:
             subject.run(by_layer=True)
             timers.record("")
             durations = timers.read()
-            found.append(_with_sum(durations.pop(""), durations))
-    return found
+            executions.append(_with_sum(durations.pop(""), durations))
+    return executions
 
 
 def _with_sum(total: int, durations: Mapping[str, int]) -> Found:
@@ -266,7 +266,7 @@ def sums_of_executions(events: Iterable[Any]) -> list[dict[str | None, dict[str,
     executions = sorted(
         (e for e in events if e.name == _EXECUTION), key=lambda e: e.time_range.start
     )
-    found = []
+    sums_by_execution = []
     for execution in executions:
         sums: dict[str | None, dict[str, float]] = defaultdict(
             lambda: dict.fromkeys(_QUANTITIES, 0.0)
@@ -276,13 +276,13 @@ def sums_of_executions(events: Iterable[Any]) -> list[dict[str | None, dict[str,
                 sums[place]["CPU_self"] += event.self_cpu_time_total
                 sums[place]["CUDA_self"] += event.self_device_time_total
                 sums[place]["CUDA_total"] += event.device_time_total if is_outermost else 0
-        found.append(
+        sums_by_execution.append(
             {
                 path: {name: round(v * 1000) for name, v in layer_sums.items()}
                 for path, layer_sums in sums.items()
             }
         )
-    return found
+    return sums_by_execution
 
 
 def _below(
@@ -317,12 +317,12 @@ def _subtraction(subject: Subject) -> Callable[[int], list[Found]]:
         prefixes = eager_prefixes(subject.modules, calls, subject.run, subject.wait)
 
     def one_round(n: int) -> list[Found]:
-        found = []
+        executions = []
         for _ in range(n):
             cumulative = [prefix() for prefix in prefixes]
             each: Found = {(path, None): ns for path, ns in differences(calls, cumulative).items()}
-            found.append({(None, "arr_sum"): cumulative[-1] - cumulative[0]} | each)
-        return found
+            executions.append({(None, "arr_sum"): cumulative[-1] - cumulative[0]} | each)
+        return executions
 
     return one_round
 

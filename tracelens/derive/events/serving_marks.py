@@ -116,13 +116,13 @@ def around_batches(marks: pl.DataFrame, spans: pl.DataFrame) -> pl.DataFrame:
     """
     key = ["process_id", "thread_id"]
     begin, end = pl.col("start_ns").cast(pl.Int64), pl.col("batch_end")
-    found = spans.filter(pl.col("name") == _BATCH).select(
+    batch_spans = spans.filter(pl.col("name") == _BATCH).select(
         pl.col(key).cast(pl.Int64), batch_start=begin, batch_end=begin + pl.col("duration_ns")
     )
-    if not found.height:
+    if not batch_spans.height:
         return marks
     placed = marks.sort("start_ns").join_asof(
-        found.sort("batch_start"),
+        batch_spans.sort("batch_start"),
         left_on="start_ns",
         right_on="batch_start",
         by=key,

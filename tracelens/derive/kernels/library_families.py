@@ -8,10 +8,10 @@ from tracelens.derive.kernels.recorded_call import Tensor, UnknownWorkError, are
 
 
 def _of_role(bound: Bound, role: str) -> Tensor:
-    found = bound.all(role)
-    if not found or not found[0].shape:
+    tensors = bound.all(role)
+    if not tensors or not tensors[0].shape:
         raise UnknownWorkError
-    return found[0]
+    return tensors[0]
 
 
 def _by_scales(bound: Bound) -> int:

@@ -58,10 +58,12 @@ def layer_host_times(trace: Trace, by: Sequence[str] = ()) -> pl.DataFrame:
     layers = layers.select(*key, "n_ops", "op_self_ns")
     if compiled.height:
         steps = spans.select("rank", "span_id", *by)
-        own = compiled.join(steps, on=["rank", "span_id"]).rename({"self_ns": "op_self_ns"})
+        recorded_ops = compiled.join(steps, on=["rank", "span_id"]).rename(
+            {"self_ns": "op_self_ns"}
+        )
         one_op = pl.lit(1, pl.Int64)
-        own = with_classes(trace, own.with_columns(n_ops=one_op))
-        layers = pl.concat([layers, own.select(layers.columns).cast(layers.schema)])
+        recorded_ops = with_classes(trace, recorded_ops.with_columns(n_ops=one_op))
+        layers = pl.concat([layers, recorded_ops.select(layers.columns).cast(layers.schema)])
     return layers.group_by(key).agg(pl.col("n_ops", "op_self_ns").sum())
 
 

@@ -260,10 +260,10 @@ def _called(trace: Trace, kernels: pl.DataFrame, only: pl.Expr | None = None) ->
         & pl.col("input_shapes").is_not_null()
     )
     is_asked = is_known if only is None else is_known & only
-    found = trace.select("spans", "rank", "span_id", "step", *_INPUTS, where=is_asked)
-    found = with_lists(trace, found.cast({pl.Categorical: pl.String}), kernels)
-    found = with_indexed(found, kernels)
-    works = with_backward(_works(with_experts(trace, found, kernels)), trace)
+    calls = trace.select("spans", "rank", "span_id", "step", *_INPUTS, where=is_asked)
+    calls = with_lists(trace, calls.cast({pl.Categorical: pl.String}), kernels)
+    calls = with_indexed(calls, kernels)
+    works = with_backward(_works(with_experts(trace, calls, kernels)), trace)
     known = dict(by_value(works, "rank"))
     spans = trace.select("spans", "rank", "span_id", "parent_id")
     parts = []
@@ -294,13 +294,13 @@ def _calls(tree: pl.DataFrame, kernels: pl.DataFrame, works: pl.DataFrame) -> pl
     return call.set(is_double.gather(call).fill_null(False), None)
 
 
-def _works(found: pl.DataFrame) -> pl.DataFrame:
+def _works(calls: pl.DataFrame) -> pl.DataFrame:
     """Return rank, span_id and work of the spans whose work is known.
 
     The work of each distinct input is computed once.
     """
     keys = (*_INPUTS, "list_dtype", "list_assumed", "n_chosen", "weight_bytes")
-    distinct = found.lazy().group_by(keys, maintain_order=True).agg("rank", "span_id").collect()
+    distinct = calls.lazy().group_by(keys, maintain_order=True).agg("rank", "span_id").collect()
     rows = [
         _row(name, texts, of_lists, None if n_chosen is None else (n_chosen, width))
         for name, *texts, dtype, assumed, n_chosen, width in distinct.select(keys).iter_rows()

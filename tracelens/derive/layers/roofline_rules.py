@@ -40,10 +40,10 @@ def roofline_rules(program: JudgedProgram) -> Iterator[Rule]:
     if sample is None:
         return
     try:
-        found = modelled(program.trace, only=sample)
+        work = modelled(program.trace, only=sample)
     except MissingTableError:
         return
-    calls = found.calls.join(
+    calls = work.calls.join(
         device_peaks(program.trace, None),
         on=[*DEVICE_KEY, "precision"],
         how="left",
@@ -56,7 +56,7 @@ def roofline_rules(program: JudgedProgram) -> Iterator[Rule]:
     yield from _in_float32(program, calls, scale)
     columns = ("kernel_id", *_STREAM, "start_ns", "duration_ns")
     kernels = program.trace.select("kernels", *columns, where=sample)
-    known = found.kernels.drop("device_id")
+    known = work.kernels.drop("device_id")
     kernels = kernels.join(known, on=["rank", "kernel_id"], how="left", maintain_order="left")
     yield from _chains(program, calls, kernels, scale)
 

@@ -41,15 +41,15 @@ def sdpa(subject: Subject, _: str | None) -> Change:
     """
     replay = subject.replay
     table = subject.replay.table
-    found = list_attention(replay)
-    if not found:
+    attentions = list_attention(replay)
+    if not attentions:
         is_fused = (replay.excerpt.work["primitive"] == "attention").any()
         fused = "; its attention is fused already" if is_fused else ""
         raise UsageError(f"{_NONE_IS_WRITTEN_OUT}{fused}")
     gone = np.zeros(replay.excerpt.work.height, bool)
     doubled = np.zeros(replay.excerpt.work.height, bool)
     on_host = np.zeros(len(table.kinds), bool)
-    for attention in found:
+    for attention in attentions:
         gone[attention.gone] = True
         doubled[attention.last] = attention.is_backward
         on_host |= _issued(subject, attention)
@@ -75,7 +75,7 @@ def list_attention(replay: Replay) -> list[Attention]:
     primitives = replay.excerpt.work.select(primitive).to_series().to_list()
     is_log = names.str.contains(_LOG_SOFTMAX).to_list()
     is_backward = names.str.contains("(?i)backward").to_list()
-    found = []
+    attentions = []
     for queue in sorted(set(work.queues.tolist())):
         rows = np.flatnonzero(work.queues == queue)[np.argsort(work.starts[work.queues == queue])]
         kinds = [primitives[row] for row in rows]
@@ -88,7 +88,7 @@ def list_attention(replay: Replay) -> list[Attention]:
                 continue
             gone = [*range(first + 1, last)]
             gone += _copies(kinds, first, -1) + _copies(kinds, last, 1)
-            found.append(
+            attentions.append(
                 Attention(
                     int(rows[first]),
                     int(rows[last]),
@@ -96,7 +96,7 @@ def list_attention(replay: Replay) -> list[Attention]:
                     is_backward[rows[place]],
                 )
             )
-    return found
+    return attentions
 
 
 def _reach(kinds: list[str], place: int, direction: int) -> int | None:

@@ -205,12 +205,14 @@ def _profiler_times(trace: Trace, where: pl.Expr, origin: int) -> pl.DataFrame:
     is_call = (pl.col("kind") == "python") & name.str.contains(_STEP_OF_PROFILER)
     columns = ("kind", "name", "start_ns", "duration_ns", "process_id", "thread_id")
     thread = ("process_id", "thread_id")
-    found = trace.select("spans", *columns, where=where & (is_mark | is_call)).sort("start_ns")
+    profiler_spans = trace.select("spans", *columns, where=where & (is_mark | is_call)).sort(
+        "start_ns"
+    )
     begin, end = pl.col("start_ns") - origin, _ENDS - origin
-    between = found.filter(is_mark).select(
+    between = profiler_spans.filter(is_mark).select(
         start=end, end=begin.shift(-1).over(thread), process_id="process_id", thread_id="thread_id"
     )
-    calls = found.filter(is_call).select(*thread, start=begin, end=end)
+    calls = profiler_spans.filter(is_call).select(*thread, start=begin, end=end)
     whole = pl.concat([between, calls.select(between.columns)])
     return whole.filter(pl.col("end") > pl.col("start")).sort("start")
 
@@ -278,11 +280,11 @@ def _work(trace: Trace, rank: int, edges: tuple[int, int], rows: pl.DataFrame) -
         launched = trace.select(table, "start_ns", where=where & of_window)
         last_ns = max(launched["start_ns"].to_list(), default=until)
         near = where & (pl.col("start_ns") <= max(last_ns, until))
-        found = trace.select(table, *_WORK, *columns, where=near)
-        if not found.height:
+        recorded = trace.select(table, *_WORK, *columns, where=near)
+        if not recorded.height:
             continue
-        found = found.with_columns(pl.col(pl.Categorical).cast(pl.String))
-        linked = found.join(
+        recorded = recorded.with_columns(pl.col(pl.Categorical).cast(pl.String))
+        linked = recorded.join(
             rows.select("api_call_id", "row", "call_start"),
             on="api_call_id",
             how="left",

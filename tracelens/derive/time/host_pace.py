@@ -85,10 +85,10 @@ def _in_steps(times: pl.DataFrame, steps: pl.DataFrame) -> pl.DataFrame:
     ends = {}
     for edge in ("start_ns", "end_ns"):
         moments = times.select("rank", edge).with_row_index("row").sort(edge)
-        found = moments.join_asof(
+        nearest = moments.join_asof(
             by_begin, left_on=edge, right_on="begin_ns", by="rank", check_sortedness=False
         )
-        ends[edge] = found.sort("row")["at"].cast(pl.Int64)
+        ends[edge] = nearest.sort("row")["at"].cast(pl.Int64)
     placed = times.with_columns(first=ends["start_ns"], last=ends["end_ns"]).drop_nulls("last")
     firsts = numbered.group_by("rank").agg(earliest=pl.col("at").min().cast(pl.Int64))
     placed = placed.join(firsts, on="rank").with_columns(pl.coalesce("first", "earliest"))
