@@ -100,7 +100,7 @@ def find_nsys(given: str | None = None) -> Nsys:
 def look_for_nsys(_: str) -> Found:
     """Return the nsys that a capture would use, for the list of tools.
 
-    Without its importer it leaves raw captures.
+    An nsys without its importer can be used, but leaves raw captures.
     """
     path = _best()
     if path is None:

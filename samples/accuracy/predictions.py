@@ -135,9 +135,9 @@ left of `alexnet_infer` is not explained.
 _CHANGES = """\
 ## What a change gives
 
-The same programs before and after a change that was really made, both timed without the profiler; predicted from the
-plain trace taken before. Times are in ms. *Sign right* counts a change as right either way where it is less than 5 %,
-or less than what the program before it differed from process to process (`conv_train` by a quarter).
+Each program was timed without the profiler before and after a change that was really made. The prediction is made
+from the plain trace before the change. Times are in ms. *Sign right* counts a change as right either way if it is
+less than 5 %, or less than the difference between processes of the unchanged program (`conv_train` by a quarter).
 
 What `channels_last` does to other kernels is a range: of what convolutions and normalizing were seen to take in that
 layout. A copy from pageable memory takes no fixed time per byte: 4.2 ms for 32 MiB and 0.5 ms for 8 MiB in

@@ -143,8 +143,8 @@ WAITING_FOR = Table(
 
 JOB = Table(
     "job",
-    "A culprit: a rank, or a set of ranks, whose delay the others wait for; one row where there is"
-    " none. The first row has the bound of the whole job, and its sentence.",
+    "A culprit: a rank, or a set of ranks, whose delay the others wait for. Without a culprit there"
+    " is one row. The first row has the bound of the whole job, and its sentence.",
     (
         Column(
             "bound",

@@ -16,7 +16,7 @@ from tracelens.trace import Trace
 
 WORST_RANKS = Table(
     "worst_ranks",
-    "A rank, with its times in a step on average; over all its time where it marks no steps.",
+    "A rank, with its times in an average step, or in all its time if it marks no steps.",
     (
         Column("rank", pl.Int32, "Rank."),
         Column(

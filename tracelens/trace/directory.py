@@ -116,7 +116,8 @@ def check_target(target: Path, *, force: bool) -> None:
 def is_stored_trace(folder: Path) -> bool:
     """Return whether the folder is a trace.
 
-    Other programs write a manifest.json too, and --force deletes.
+    The content of manifest.json is checked, because other programs write such files, too, and
+    --force deletes the folder.
     """
     try:
         data = json.loads((folder / "manifest.json").read_text())

@@ -19,13 +19,17 @@ _ROWS = 12
 def to_json(report: Report, rows: int | None = None) -> str:
     """Write each section's first rows under the result's column names, as JSON.
 
-    "n_rows" says how many there are; all are written unless `rows` limits them, and always those
-    of a query, which has a LIMIT of its own. With a limit, a report of everything has the columns
-    that text has, says under "n_columns" how many there are, and rounds fractions to four digits;
-    sections that are asked for, and those of `_ANSWER`, have all columns and digits, and these have
-    no fewer rows than a section that is asked for. Times are integer nanoseconds; NaN and infinity
-    are written as null. A section without an answer has no rows and says why under "missing";
-    "base" is there when two traces are compared, and "gate" with --fail-on.
+    `rows` limits the rows of each section; a query has a LIMIT of its own, so all its rows are
+    written. "n_rows" says how many rows the section has.
+
+    In a limited report of everything, sections have the columns that text has ("n_columns" says how
+    many there are), and fractions are rounded to four digits. Sections named by the user, and those
+    of `_ANSWER`, have all columns and digits. Those of `_ANSWER` also have at least as many rows as
+    a section named by the user.
+
+    Times are integer nanoseconds. NaN and infinity have no number in JSON and become its null
+    value. A section without an answer has no rows and says why under "missing". "base" is there if
+    two traces are compared, and "gate" with --fail-on.
     """
     document: dict[str, Any] = {"trace": _trace(report.trace)}
     if report.base is not None:
