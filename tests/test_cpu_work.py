@@ -7,7 +7,7 @@ import polars as pl
 import pytest
 
 from tests.test_cpu_only import OTHER, US, process, span, step
-from tracelens.analyses import idle_gaps, time_breakdown, verdict
+from tracelens.analyses import compare_time, idle_gaps, time_breakdown, verdict
 from tracelens.answers import make_answer
 from tracelens.derive.time.cpu_only import reads_of
 from tracelens.schemas import TABLES
@@ -220,3 +220,32 @@ def test_python_of_an_autograd_function_is_no_arithmetic() -> None:
     """It works for 2,900 µs; the add inside for 100."""
     found = parts(process(op(0, 3_000, "FBackward", None), op(0, 100, "aten::add", LARGE)))
     assert (found["compute"], found["idle_host"]) == (100, 2_900)
+
+
+def timed_apart(plain_us: int) -> Trace:
+    """Four steps of 1 ms, each 600 µs of arithmetic and 400 of Python, timed alone as well."""
+    made = process(
+        *(step(i, 1_000 * i, 1_000 * i + 1_000) for i in range(4)),
+        span(0, 4_000, "train.py(4): <module>", "python"),
+        *(op(1_000 * i, 1_000 * i + 600, "aten::mm", LARGE) for i in range(4)),
+    )
+    times = {
+        "unprofiled_step_ns": {"median": plain_us * US},
+        "profiled_step_ns": {"mean": 1_000 * US},
+    }
+    manifest = replace(made.manifest, sources=[{"rank": 0, "settings": times}])
+    return Trace(manifest, {name: made.frame(name).lazy() for name in TABLES})
+
+
+def test_a_comparison_leaves_out_what_the_profiler_adds() -> None:
+    """Python takes 200 and 100 µs without the profiler, but recorded steps of both are alike."""
+    base, other = timed_apart(800), timed_apart(700)
+    rows = {row["part"]: row for row in compare_time(base, other).iter_rows(named=True)}
+    times = {part: (rows[part]["base_ns"] / US, rows[part]["other_ns"] / US) for part in rows}
+    assert (times["window"], times["compute"]) == ((800, 700), (600, 600))
+    assert times["idle"] == times["idle_host"] == (200, 100)
+    assert (rows["window"]["outcome"], rows["idle"]["outcome"]) == ("unclear", "unclear")
+    answer = make_answer(other, base)
+    assert answer.sentence.startswith("The same within noise: 800 → 700 µs a step (")
+    assert [part.share for part in answer.bars[0].parts] == pytest.approx([3 / 4, 1 / 4])
+    assert answer.bars[1].parts == make_answer(other).bars[0].parts

@@ -111,7 +111,12 @@ COMPARE_TIME = Table(
         RANK,
         _DEVICE,
         Column("part", STR, "What the device did, or why it was idle."),
-        *_both("ns", "Time a step (median); of the whole capture where no step is marked", "ns"),
+        *_both(
+            "ns",
+            "Time a step (median), without what the profiler is known to add; of the whole capture"
+            " where no step is marked",
+            "ns",
+        ),
         Column("more_ns", F64, "Time in other less that in base.", "ns", nullable=True),
         Column(
             "more_low_ns",

@@ -4,15 +4,23 @@ import polars as pl
 
 from tracelens.analyses.analysis import Analysis, Chart, SplitBars
 from tracelens.derive.columns.ratios import over, speedup
-from tracelens.derive.comparing.per_step import CAUSE_PARTS, PARTS, time_values
+from tracelens.derive.comparing.per_step import (
+    CAUSE_PARTS,
+    PARTS,
+    recorded_time_values,
+    time_values,
+)
 from tracelens.derive.comparing.rows import Comparison, outcomes_in_words
-from tracelens.derive.comparing.significance import DEFAULT, Rules
+from tracelens.derive.comparing.significance import DEFAULT, REASON_SPREAD, Rules
 from tracelens.derive.layers.rank_pairs import pairs_ranks, says_ranks
+from tracelens.derive.time.model import time_model
 from tracelens.derive.time.step_table import require_time
 from tracelens.schemas.results.comparing import COMPARE_TIME
 from tracelens.trace import Trace
 
-_TIME = Comparison(("rank", "device", "part"), time_values)
+_KEY = ("rank", "device", "part")
+_TIME = Comparison(_KEY, time_values)
+_RECORDED = Comparison(_KEY, recorded_time_values)
 
 
 @pairs_ranks
@@ -20,6 +28,8 @@ def compare_time(base: Trace, other: Trace, *, rules: Rules = DEFAULT) -> pl.Dat
     """Compare time: one row per rank, device and part of a step, the whole step first.
 
     Raises MissingTableError as time_breakdown does.
+
+    Times are without what the profiler is known to add, as in the answer for one run.
 
     A part is judged by how much it changes the step: half of a copy that takes 0.2 % of a step is
     no effect. Causes of idle time are shown and not judged: a device that waits less for one thing
@@ -29,6 +39,10 @@ def compare_time(base: Trace, other: Trace, *, rules: Rules = DEFAULT) -> pl.Dat
         require_time(trace, "compare_time")
     step = pl.col("base_value").filter(pl.col("part") == "window").first().over("rank", "device")
     rows = _TIME.values(base, other, rules, whole=step)
+    every_run = (base, other, *rules.base_runs, *rules.other_runs)
+    if any(time_model(trace).kept_shares() for trace in every_run):
+        recorded = _RECORDED.values(base, other, rules, whole=step)
+        rows = _no_surer_than(recorded, rows)
     more, is_cause = pl.col("other_value") - pl.col("base_value"), pl.col("part").is_in(CAUSE_PARTS)
     rows = rows.with_columns(
         pl.when(~is_cause).then(name).alias(name) for name in ("outcome", "reason")
@@ -51,16 +65,47 @@ def compare_time(base: Trace, other: Trace, *, rules: Rules = DEFAULT) -> pl.Dat
     return COMPARE_TIME.conform(differences.sort("rank", "device", place))
 
 
+def _no_surer_than(recorded: pl.DataFrame, rows: pl.DataFrame) -> pl.DataFrame:
+    """Return rows that differ only where their recorded times differ, with no narrower intervals.
+
+    Where a run timed steps without the profiler, one ratio shortens all of its recorded steps. The
+    error of that ratio is the same in each step, so the spread of the steps does not show it. Two
+    equal runs are told from each other no more often than by their recorded steps.
+    """
+    columns = [*_KEY, "low", "high", "outcome", "reason"]
+    both = rows.join(
+        recorded.select(columns),
+        on=_KEY,
+        how="left",
+        nulls_equal=True,
+        maintain_order="left",
+        suffix="_recorded",
+    )
+    difference = pl.col("other_value") - pl.col("base_value")
+    widths = (pl.col("high") - pl.col("low"), pl.col("high_recorded") - pl.col("low_recorded"))
+    half_width = pl.max_horizontal(widths) / 2
+    is_sure = pl.col("outcome") == pl.col("outcome_recorded")
+    outcome = pl.when(is_sure).then("outcome").otherwise(pl.lit("unclear"))
+    outcome = pl.when(pl.col("outcome").is_not_null()).then(outcome)
+    reason = pl.coalesce("reason", "reason_recorded", pl.lit(REASON_SPREAD))
+    return both.with_columns(
+        low=difference - half_width,
+        high=difference + half_width,
+        outcome=outcome,
+        reason=pl.when(outcome == "unclear").then(reason),
+    ).select(rows.columns)
+
+
 @says_ranks
 def notes(base: Trace, other: Trace, frame: pl.DataFrame) -> list[str]:  # noqa: ARG001 - all pair notes take these
-    """Say how long steps take and how many parts were judged."""
+    """Say how long median steps take and how many parts were judged."""
     sentences = []
     for row in frame.filter(part="window").drop_nulls("more_ns").iter_rows(named=True):
         low, high = row["more_low_ns"], row["more_high_ns"]
         spread = "" if low is None else f" ({low / 1e6:+.3f} to {high / 1e6:+.3f} ms)"
         why = f": {row['reason']}" if row["reason"] else ""
         sentences.append(
-            f"Rank {row['rank']}: a step takes {row['base_ns'] / 1e6:.3f} ms in base and"
+            f"Rank {row['rank']}: a median step takes {row['base_ns'] / 1e6:.3f} ms in base and"
             f" {row['other_ns'] / 1e6:.3f} ms in other, {row['more_ns'] / 1e6:+.3f} ms{spread};"
             f" {row['outcome']}{why}."
         )

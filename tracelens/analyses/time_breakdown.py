@@ -37,19 +37,9 @@ def _with_shares(model: TimeModel) -> pl.DataFrame:
 
     Shares are of the time without the profiler's work.
     """
-    marked = model.device.drop_nulls("step")["rank"].unique()
-    is_marked = pl.col("rank").is_in(marked.implode())
-    kept = pl.DataFrame(
-        [*model.kept_shares().items()],
-        schema={"rank": pl.Int32, "kept": pl.Float64},
-        orient="row",
-    ).filter(is_marked)
-    windows = model.device.join(kept, on="rank", how="left", maintain_order="left")
+    added_ns = pl.sum_horizontal(f"added_{part}_ns" for part in SLOWED)
+    windows = model.with_added().with_columns(profiler_ns=added_ns)
     profiler_ns = pl.col("profiler_ns")
-    slowed = pl.sum_horizontal(f"idle_{part}_ns" for part in SLOWED) - profiler_ns
-    kept_frac = pl.col("kept").fill_null(1.0)
-    added = (slowed * (1 - kept_frac)).round().cast(pl.Int64)
-    windows = windows.with_columns(profiler_ns=profiler_ns + added)
     unprofiled = pl.col("window_ns") - profiler_ns
     measures = {name: pl.col(f"{name}_ns") for name in _SHARES}
     measures["idle"] -= profiler_ns

@@ -6,9 +6,10 @@ from typing import Any
 import polars as pl
 
 from tracelens.analyses import compare_layers, compare_time
-from tracelens.answers.answer import REST, WAIT, WORK, Answer, Bar, Part
+from tracelens.answers.answer import REST, WORK, Answer, Bar, Part
+from tracelens.answers.program import is_another_time
 from tracelens.answers.recorded import about, has_stacks
-from tracelens.answers.step_bar import label_of
+from tracelens.answers.step_bar import kind_of, label_of
 from tracelens.answers.words import duration, three_digits
 from tracelens.derive.comparing.comparability import unrelated
 from tracelens.derive.comparing.significance import DEFAULT, REASON_TOO_FEW, Rules
@@ -16,8 +17,9 @@ from tracelens.derive.layers.compilation import other_device, shows_compilation
 from tracelens.derive.layers.graph_replay import has_replays
 from tracelens.derive.time.model import time_model
 from tracelens.derive.time.step_table import steps_of
-from tracelens.derive.time.time_parts import rank_times
+from tracelens.derive.time.time_parts import RankTime, rank_times
 from tracelens.errors import MissingTableError
+from tracelens.schemas.results.time import PARTS
 from tracelens.trace import Trace
 
 _NAMES = {"exposed_communication": "communication", "exposed_copy": "copy"}
@@ -38,9 +40,10 @@ def answer_comparison(base: Trace, other: Trace, rules: Rules = DEFAULT) -> Answ
     whole = parts.pop("window")
     parts.pop("idle", None)
     by_layer = _changed_layers(base, other, rules)
+    ranks = _rank_time(base, whole["rank"]), _rank_time(other, whole["rank"])
     return Answer(
-        _sentence(whole, has_steps=_marks_steps(base, other)),
-        bars=_bars(parts, whole, is_process=not other.has("kernels")),
+        _sentence(whole, _step_words(ranks, whole) if _marks_steps(base, other) else ""),
+        bars=_bars(ranks, whole),
         details=(
             *_changed_parts(parts, whole["base_ns"], is_process=not other.has("kernels")),
             *by_layer,
@@ -85,10 +88,27 @@ def _marks_steps(base: Trace, other: Trace) -> bool:
     return steps_of(base).height > 0 and steps_of(other).height > 0
 
 
-def _sentence(whole: dict[str, Any], *, has_steps: bool) -> str:
+def _rank_time(trace: Trace, rank: int) -> RankTime:
+    """Return the time of a rank; of the only one, whatever its number."""
+    ranks = rank_times(time_model(trace))
+    return next((judged for judged in ranks if judged.rank == rank), ranks[0])
+
+
+def _step_words(ranks: tuple[RankTime, RankTime], whole: dict[str, Any]) -> str:
+    """Name the step whose time is given: the median one, where the mean of a run is another."""
+    medians = whole["base_ns"], whole["other_ns"]
+    means = (rank.judged_step_ns for rank in ranks)
+    is_uneven = any(
+        mean is not None and is_another_time(mean, median)
+        for mean, median in zip(means, medians, strict=True)
+    )
+    return " a step in the median" if is_uneven else " a step"
+
+
+def _sentence(whole: dict[str, Any], step: str) -> str:
     """Give the speed of the other run relative to base, with both times and the noise."""
     before, after = whole["base_ns"], whole["other_ns"]
-    times = f"{_pair(before, after)}{' a step' if has_steps else ''}"
+    times = f"{_pair(before, after)}{step}"
     low, high = whole["more_low_ns"], whole["more_high_ns"]
     noise = "" if low is None else f" (noise ±{duration((high - low) / 2)})"
     if whole["outcome"] == "unclear" and whole["reason"] != REASON_TOO_FEW:
@@ -105,34 +125,25 @@ def _pair(before: float, after: float) -> str:
     return f"{before_text.removesuffix(f' {unit}')} → {after_text}"
 
 
-def _bars(
-    parts: dict[str, dict[str, Any]], whole: dict[str, Any], *, is_process: bool
-) -> tuple[Bar, ...]:
-    """Draw the two steps on one scale, with the same parts."""
-    longest = max(whole["base_ns"], whole["other_ns"])
-    size = {name: max(row["base_ns"] or 0, row["other_ns"] or 0) for name, row in parts.items()}
+def _bars(ranks: tuple[RankTime, RankTime], whole: dict[str, Any]) -> tuple[Bar, ...]:
+    """Draw the two steps on one scale, with the same parts, whose shares are those of one run."""
+    totals = whole["base_ns"] or 1, whole["other_ns"] or 1
+    longest = max(totals)
+    sides = list(zip(("base", "new"), ranks, totals, strict=True))
+    size = {part: max(rank.shares[part] * total for _, rank, total in sides) for part in PARTS}
     named = sorted(size, key=lambda name: -size[name])[:_MOST_PARTS]
     named = [name for name in named if size[name] >= _LEAST_CHANGE * longest]
-    named.sort(key=_is_waiting)
+    named.sort(key=lambda part: kind_of(part) != WORK)
     bars = []
-    for label, side in (("base", "base_ns"), ("new", "other_ns")):
-        total = whole[side] or 1
+    for label, rank, total in sides:
         drawn = [
-            Part(
-                _label(name, is_process=is_process),
-                (parts[name][side] or 0) / total,
-                WAIT if _is_waiting(name) else WORK,
-            )
+            Part(label_of(name, is_process=rank.is_process), rank.shares[name], kind_of(name))
             for name in named
         ]
         rest = 1 - sum(part.share for part in drawn)
         drawn += [Part("other", rest, REST)] if rest >= _LEAST_CHANGE / 2 else []
         bars.append(Bar(label, tuple(drawn), total / longest, duration(total)))
     return tuple(bars)
-
-
-def _is_waiting(part: str) -> bool:
-    return part.startswith("idle_")
 
 
 def _label(part: str, *, is_process: bool) -> str:

@@ -377,14 +377,14 @@ def whole_of(rank: RankTime) -> str:
         return f"the program's {duration(sum(rank.parts.values()) / rank.n_devices)}"
     step = f"a step of {duration(step_ns)}"
     if rank.unprofiled_ns is not None:
-        return f"{step} on average" if _is_another_time(step_ns, rank.unprofiled_ns) else step
+        return f"{step} on average" if is_another_time(step_ns, rank.unprofiled_ns) else step
     mean_ns, median_ns = rank.recorded_step_ns, rank.step_ns
-    if mean_ns is None or median_ns is None or not _is_another_time(mean_ns, median_ns):
+    if mean_ns is None or median_ns is None or not is_another_time(mean_ns, median_ns):
         return step
     return f"{step} on average ({duration(median_ns)} in the median)"
 
 
-def _is_another_time(mean_ns: float, median_ns: float) -> bool:
+def is_another_time(mean_ns: float, median_ns: float) -> bool:
     """Return whether a mean and a median step differ so much that both have to be named."""
     return abs(mean_ns - median_ns) > _UNEVEN * median_ns
 
@@ -407,7 +407,7 @@ def _profiler_cost(trace: Trace, rank: RankTime) -> str | None:
 def _profiler_work(rank: RankTime) -> str | None:
     """Give the recorded step if the profiler's own work, which is left out, is much of it."""
     recorded_ns, judged_ns = rank.recorded_step_ns, rank.judged_step_ns
-    if recorded_ns is None or judged_ns is None or not _is_another_time(recorded_ns, judged_ns):
+    if recorded_ns is None or judged_ns is None or not is_another_time(recorded_ns, judged_ns):
         return None
     return f"a recorded step took {duration(recorded_ns)}, with what the profiler did itself"
 

@@ -17,7 +17,7 @@ from tracelens.derive.comparing.per_step import (
     memory_values,
     op_work,
     outermost_ops,
-    time_values,
+    recorded_time_values,
 )
 from tracelens.trace import Trace
 
@@ -85,7 +85,7 @@ def _values(trace: Trace, asked: Expression, names: Sequence[str]) -> pl.DataFra
         measured = memory_values(trace) if trace.has("allocations") else _no_memory()
         return _by_device(measured.filter(measure=MEMORY[asked.name]))
     if asked.kind == "metric" and part in PARTS:
-        return _by_device(time_values(trace).filter(part=part))
+        return _by_device(recorded_time_values(trace).filter(part=part))
     matches = [name for name in matching_names(asked, names) if not name.startswith("(")]
     if asked.kind == "layer":
         return _of_layers(trace, matches)

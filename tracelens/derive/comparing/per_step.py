@@ -13,6 +13,7 @@ from tracelens.derive.time.memory import allocator_events
 from tracelens.derive.time.model import time_model
 from tracelens.derive.time.program_phases import program
 from tracelens.derive.time.self_time import attribute
+from tracelens.derive.time.time_parts import SLOWED
 from tracelens.schemas.host import CAUSES
 from tracelens.schemas.results.time import PROGRAM
 from tracelens.trace import Trace
@@ -176,9 +177,24 @@ def outermost_ops(trace: Trace, ops: Sequence[str]) -> pl.DataFrame:
 
 
 def time_values(trace: Trace) -> pl.DataFrame:
-    """Return parts of the program's time by step: rank, device (counted from 0), part, value."""
+    """Return parts of the program's time by step: rank, device (counted from 0), part, value.
+
+    As in the answer for one run, the time that the profiler is known to add is left out.
+    """
+    windows = time_model(trace).with_added()
+    added = {f"idle_{part}_ns": pl.col(f"added_{part}_ns") for part in SLOWED}
+    added |= dict.fromkeys(("window_ns", "idle_ns"), pl.sum_horizontal(added.values()))
+    return _by_part(windows.with_columns(pl.col(name) - ns for name, ns in added.items()))
+
+
+def recorded_time_values(trace: Trace) -> pl.DataFrame:
+    """Return `time_values` as recorded, with all that the profiler adds."""
+    return _by_part(time_model(trace).device)
+
+
+def _by_part(windows: pl.DataFrame) -> pl.DataFrame:
     in_program = pl.col("phase") == PROGRAM
-    frame = time_model(trace).device.filter(in_program)
+    frame = windows.filter(in_program)
     number_of_device = pl.col("device_id").rank("dense").over("rank")
     device = (number_of_device - 1).cast(pl.Int64)
     parts = [pl.col(f"{part}_ns").cast(pl.Float64).alias(part) for part in PARTS]

@@ -26,7 +26,8 @@ def one_rank_each(base: Trace, other: Trace) -> bool:
 def _as_rank(trace: Trace, rank: int) -> Trace:
     """Return the trace of one rank under another number."""
     tables = {name: trace.scan(name).with_columns(rank=pl.lit(rank, pl.Int32)) for name in TABLES}
-    return Trace(replace(trace.manifest, ranks=[rank]), tables, trace.path)
+    sources = [source | {"rank": rank} for source in trace.manifest.sources]
+    return Trace(replace(trace.manifest, ranks=[rank], sources=sources), tables, trace.path)
 
 
 def pairs_ranks(

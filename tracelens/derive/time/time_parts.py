@@ -110,6 +110,28 @@ class TimeModel:
                 kept[row["rank"]] = max(1 - added / slowed, self._waiting_share(row, slowed))
         return kept
 
+    def with_added(self) -> pl.DataFrame:
+        """Return `device` with the time that the profiler is known to add to each window.
+
+        It is added_launch_ns of idle_launch_ns, and added_host_ns of idle_host_ns. The latter
+        includes profiler_ns. A rank without steps has no more than profiler_ns.
+        """
+        marked = self.device.drop_nulls("step")["rank"].unique()
+        kept = pl.DataFrame(
+            [*self.kept_shares().items()],
+            schema={"rank": pl.Int32, "kept": pl.Float64},
+            orient="row",
+        ).filter(pl.col("rank").is_in(marked.implode()))
+        windows = self.device.join(kept, on="rank", how="left", maintain_order="left")
+        taken = 1 - pl.col("kept").fill_null(1.0)
+        own_ns = pl.col("profiler_ns")
+        of_launch = pl.col("idle_launch_ns") * taken
+        of_host = own_ns + (pl.col("idle_host_ns") - own_ns) * taken
+        return windows.with_columns(
+            added_launch_ns=of_launch.round().cast(pl.Int64),
+            added_host_ns=of_host.round().cast(pl.Int64),
+        ).drop("kept")
+
     def _waiting_share(self, row: Mapping[str, int], slowed_ns: int) -> float:
         """Return the least share of a rank's slowed time that is the program's own.
 
