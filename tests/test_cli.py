@@ -18,10 +18,10 @@ import pytest
 import tracelens as tl
 from tests.command_line import Result, command_line
 from tests.sample_reports import SCRIPT
+from tracelens import collectors
 from tracelens.analyses import ANALYSES
 from tracelens.analyses.analysis import Scope
 from tracelens.cli import demo
-from tracelens.cli import io as cli_io
 from tracelens.cli.app import split_command
 from tracelens.cli.io import default_target, stem
 from tracelens.cli.next_step import suggest
@@ -472,7 +472,7 @@ def test_an_interrupt_exits_with_130(run: Run, monkeypatch: pytest.MonkeyPatch) 
     def interrupted(*_: object, **__: object) -> None:
         raise KeyboardInterrupt  # a real signal is sent in test_interrupted
 
-    monkeypatch.setattr(cli_io, "collect", interrupted)
+    monkeypatch.setattr(collectors, "collect", interrupted)
     result = run("report", "x")
     assert (result.code, result.out, result.err) == (130, "", "interrupted\n")
 
