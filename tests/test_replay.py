@@ -29,7 +29,9 @@ from tracelens.derive.replay.moment_graph import (
 )
 from tracelens.derive.replay.predict import predict
 from tracelens.derive.replay.replay import replay_error_frac, replay_of, replays, steady_step_ns
+from tracelens.derive.time.program_phases import program_steps
 from tracelens.native import LIBRARY
+from tracelens.trace import Trace
 
 STRETCH = ("kind", "what", "duration_ns")
 
@@ -176,6 +178,25 @@ def test_many_threads(n_threads: int, at_once: int, n_chains: list[int]) -> None
         made.span("aten::mm", start, start + 5, thread_id=thread + 1)
     found = replays(made.trace())
     assert [len(replay.chain_ends) for replay in found.values()] == n_chains
+
+
+def test_a_replay_filters_rows_of_its_own_rank_only(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Filtering all ranks' rows for each rank takes time with the square of their number."""
+    select = Trace.select
+    filtered_ranks = set()
+
+    def noted(
+        trace: Trace, *names: str, where: pl.Expr | None = None, rank: int | None = None
+    ) -> pl.DataFrame:
+        if where is not None:
+            filtered_ranks.add(rank)
+        return select(trace, *names, where=where, rank=rank)
+
+    trace = launch_bound().trace()
+    program_steps(trace)
+    monkeypatch.setattr(Trace, "select", noted)
+    assert replay_of(trace, 0) is not None
+    assert filtered_ranks == {0}
 
 
 def test_faster_kernels_move_the_wait() -> None:

@@ -180,11 +180,11 @@ class Tables:
             return dict(
                 self.select(name, "rank").group_by("rank", maintain_order=True).len().iter_rows()
             )
-        return {
-            part.rank: sum(p.n_rows for p in files if p.rank == part.rank)
-            for part in files
-            if part.n_rows
-        }
+        n_rows: dict[int, int] = {}
+        for part in files:
+            if part.n_rows:
+                n_rows[part.rank] = n_rows.get(part.rank, 0) + part.n_rows
+        return n_rows
 
     def n_names(self, name: str) -> int | None:
         """Return an upper bound of a table's number of names: the sum over its ranks' files.

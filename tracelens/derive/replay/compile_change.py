@@ -52,7 +52,7 @@ def compile_program(subject: Subject, _: str | None) -> Spread:
     names = excerpt.spans["name"].cast(pl.String)
     if excerpt.spans["is_generated"].any() or names.str.contains("Torch-Compiled Region").any():
         raise UsageError("compile: these steps are compiled already")
-    marks = subject.trace.select("spans", "name", where=pl.col("rank") == excerpt.rank)["name"]
+    marks = subject.trace.select("spans", "name", rank=excerpt.rank)["name"]
     is_training = any(texts.cast(pl.String).str.contains(_TRAINS).any() for texts in (names, marks))
     table = subject.replay.table
     causes = subject.labels.causes

@@ -70,9 +70,8 @@ def read_excerpt(trace: Trace, rank: int) -> Excerpt | None:
     until = marks[-1]
     start_ns = pl.col("start_ns")
     inside = (start_ns < until) & _ENDS.gt(origin)
-    of_rank = pl.col("rank") == rank
-    spans = _spans(trace, of_rank & inside, origin, until)
-    calls, rows = _calls(trace, of_rank & (start_ns >= origin) & inside, origin)
+    spans = _spans(trace, rank, inside, (origin, until))
+    calls, rows = _calls(trace, rank, (start_ns >= origin) & inside, origin)
     return Excerpt(
         rank,
         origin,
@@ -83,7 +82,7 @@ def read_excerpt(trace: Trace, rank: int) -> Excerpt | None:
         _outermost(spans.filter(pl.col("is_op")), "thread"),
         spans,
         _stream_waits(trace, rank, rows),
-        _profiler_times(trace, of_rank & inside, origin),
+        _profiler_times(trace, rank, inside, origin),
         is_marked,
     )
 
@@ -120,10 +119,8 @@ def _marks(trace: Trace, rank: int, steps: pl.DataFrame) -> list[int]:
         "name",
         "start_ns",
         "duration_ns",
-        where=(pl.col("rank") == rank)
-        & pl.col("name").is_in(names)
-        & (start_ns <= end)
-        & _ENDS.ge(begin - _LONGEST_LEAD_NS),
+        where=pl.col("name").is_in(names) & (start_ns <= end) & _ENDS.ge(begin - _LONGEST_LEAD_NS),
+        rank=rank,
     ).sort("start_ns", "duration_ns", descending=[False, True])
     marks: list[int] = []
     host_end = 0
@@ -140,9 +137,8 @@ def _whole(trace: Trace, rank: int) -> tuple[pl.DataFrame, list[int]]:
     """Return the whole trace of the rank as one step without a number, and its begin and end."""
     edges: dict[str, tuple[int, int]] = {}
     for table in ("api_calls", "spans", "kernels", "memcpys", "memsets"):
-        times = trace.select(table, "rank", "start_ns", "duration_ns")
-        rank_times = times.filter(pl.col("rank") == rank)
-        ends = rank_times.select(pl.col("start_ns").min(), end=_ENDS.max())
+        times = trace.select(table, "start_ns", "duration_ns", rank=rank)
+        ends = times.select(pl.col("start_ns").min(), end=_ENDS.max())
         if ends["start_ns"][0] is not None:
             edges[table] = ends.row(0)
     host = [edges[table] for table in ("api_calls", "spans") if table in edges]
@@ -156,11 +152,12 @@ def _whole(trace: Trace, rank: int) -> tuple[pl.DataFrame, list[int]]:
     return row, [begin, host_end]
 
 
-def _spans(trace: Trace, where: pl.Expr, origin: int, until: int) -> pl.DataFrame:
+def _spans(trace: Trace, rank: int, where: pl.Expr, edges: tuple[int, int]) -> pl.DataFrame:
     """Return recorded spans within the excerpt, cut at its end.
 
     Columns: start, end, thread, is_op, is_python, name, module_path.
     """
+    origin, until = edges
     kind = pl.col("kind")
     start_ns = pl.col("start_ns")
     wanted = where & ~kind.is_in(["overhead", "annotation"])
@@ -174,6 +171,7 @@ def _spans(trace: Trace, where: pl.Expr, origin: int, until: int) -> pl.DataFram
         "name",
         "module_path",
         where=wanted,
+        rank=rank,
     )
     return spans.select(
         start=(start_ns - origin).clip(lower_bound=0),
@@ -194,7 +192,7 @@ def _spans(trace: Trace, where: pl.Expr, origin: int, until: int) -> pl.DataFram
 _STEP_OF_PROFILER = r"torch[/.\\]profiler[/.\\]profiler\.py\(\d+\): step$"
 
 
-def _profiler_times(trace: Trace, where: pl.Expr, origin: int) -> pl.DataFrame:
+def _profiler_times(trace: Trace, rank: int, where: pl.Expr, origin: int) -> pl.DataFrame:
     """Return when the host was in `torch.profiler.profile.step`: start, end, process_id, thread_id.
 
     This call ends the mark of one step and begins that of the next (torch 2.11), so the time
@@ -205,9 +203,8 @@ def _profiler_times(trace: Trace, where: pl.Expr, origin: int) -> pl.DataFrame:
     is_call = (pl.col("kind") == "python") & name.str.contains(_STEP_OF_PROFILER)
     columns = ("kind", "name", "start_ns", "duration_ns", "process_id", "thread_id")
     thread = ("process_id", "thread_id")
-    profiler_spans = trace.select("spans", *columns, where=where & (is_mark | is_call)).sort(
-        "start_ns"
-    )
+    is_wanted = where & (is_mark | is_call)
+    profiler_spans = trace.select("spans", *columns, where=is_wanted, rank=rank).sort("start_ns")
     begin, end = pl.col("start_ns") - origin, _ENDS - origin
     between = profiler_spans.filter(is_mark).select(
         start=end, end=begin.shift(-1).over(thread), process_id="process_id", thread_id="thread_id"
@@ -217,7 +214,9 @@ def _profiler_times(trace: Trace, where: pl.Expr, origin: int) -> pl.DataFrame:
     return whole.filter(pl.col("end") > pl.col("start")).sort("start")
 
 
-def _calls(trace: Trace, where: pl.Expr, origin: int) -> tuple[pl.DataFrame, pl.DataFrame]:
+def _calls(
+    trace: Trace, rank: int, where: pl.Expr, origin: int
+) -> tuple[pl.DataFrame, pl.DataFrame]:
     """Return outermost API calls by start, and the row of each call's outermost call there."""
     recorded = trace.select(
         "api_calls",
@@ -232,6 +231,7 @@ def _calls(trace: Trace, where: pl.Expr, origin: int) -> tuple[pl.DataFrame, pl.
         "span_id",
         "site_id",
         where=where,
+        rank=rank,
     )
     api = pl.col("api")
     end = pl.col("end")
@@ -273,14 +273,14 @@ def _work(trace: Trace, rank: int, edges: tuple[int, int], rows: pl.DataFrame) -
         ),
         "memsets": ("size_bytes", "memset_id", "span_id"),
     }
-    where = (pl.col("rank") == rank) & _ENDS.gt(origin)
+    where = _ENDS.gt(origin)
     for table, columns in table_columns.items():
         # Nothing that begins after the last work of the excerpt's calls is of the excerpt.
         of_window = pl.col("api_call_id").is_in(rows["api_call_id"].implode())
-        launched = trace.select(table, "start_ns", where=where & of_window)
+        launched = trace.select(table, "start_ns", where=where & of_window, rank=rank)
         last_ns = max(launched["start_ns"].to_list(), default=until)
         near = where & (pl.col("start_ns") <= max(last_ns, until))
-        recorded = trace.select(table, *_WORK, *columns, where=near)
+        recorded = trace.select(table, *_WORK, *columns, where=near, rank=rank)
         if not recorded.height:
             continue
         recorded = recorded.with_columns(pl.col(pl.Categorical).cast(pl.String))
@@ -377,7 +377,7 @@ def _stream_waits(trace: Trace, rank: int, rows: pl.DataFrame) -> pl.DataFrame:
         "api_call_id",
         "waited_stream_id",
         "waited_correlation_id",
-        where=pl.col("rank") == rank,
+        rank=rank,
     )
     recorded = rows.drop_nulls("correlation_id").select("correlation_id", recorded_at="call_start")
     return (

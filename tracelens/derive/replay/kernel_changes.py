@@ -112,9 +112,7 @@ def fused_optimizer(subject: Subject, _: str | None) -> Change:
 def _optimizer_steps(subject: Subject, prefix: str) -> tuple[Ints, Ints]:
     """Return begins and ends of the optimizer steps whose marks begin with the prefix, in order."""
     excerpt = subject.replay.excerpt
-    spans = subject.trace.select(
-        "spans", "name", "start_ns", "duration_ns", where=pl.col("rank") == excerpt.rank
-    )
+    spans = subject.trace.select("spans", "name", "start_ns", "duration_ns", rank=excerpt.rank)
     is_step = pl.col("name").cast(pl.String).str.starts_with(prefix)
     steps = spans.filter(is_step).sort("start_ns")
     begins = steps["start_ns"].to_numpy() - excerpt.origin_ns
