@@ -21,7 +21,7 @@ from polars.testing import assert_frame_equal
 from tests.conftest import examples
 from tests.programs import Row, api, launch, mark, program, span, work
 from tracelens.analyses import idle_gaps, time_breakdown
-from tracelens.derive.time import idle
+from tracelens.derive.time import launch_causes
 from tracelens.derive.time.program_phases import EARLIER, LATER, phases
 from tracelens.derive.time.step_table import steps_of
 from tracelens.schemas.host import CAUSES
@@ -341,7 +341,7 @@ def edges_of(schedule: Schedule, found: dict[int, tuple[int, int]]) -> tuple[int
 def no_first_uses() -> Iterator[None]:
     """No launching is long enough to be loading."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(idle, "LOADING_NS", 2**62)
+        patch.setattr(launch_causes, "LOADING_NS", 2**62)
         yield
 
 

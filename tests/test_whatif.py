@@ -537,4 +537,4 @@ def test_a_second_file_is_no_change(tmp_path: Path, capsys: pytest.CaptureFixtur
         rank.touch()
     result = command_line(capsys, "whatif", *ranks, "straggler_fixed")
     assert result.code == 2
-    assert "is a file, not a change; of a job's ranks give the folder" in result.err
+    assert "is a file, not a change; for the ranks of a job, name the folder" in result.err
