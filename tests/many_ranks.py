@@ -29,4 +29,10 @@ def many_ranks(
         if name == "collectives":
             frame = frame.with_columns(group_size=pl.lit(n_ranks), group_ranks=pl.lit(listed))
         made[name] = table.conform(frame).lazy()
-    return Trace(replace(pair.manifest, ranks=[*range(n_ranks)]), made)
+    sources = [
+        source | {"rank": rank}
+        for rank in range(n_ranks)
+        for source in pair.manifest.sources
+        if source["rank"] == int(rank == slow)
+    ]
+    return Trace(replace(pair.manifest, ranks=[*range(n_ranks)], sources=sources), made)
