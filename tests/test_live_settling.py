@@ -2,7 +2,9 @@
 
 import importlib
 import re
+import sys
 import threading
+import time
 from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
@@ -12,7 +14,7 @@ import pytest
 
 from tests.never_compiled import NEVER_COMPILED, RANDOM_NUMBERS
 from tests.test_live_torch import LIGHT_TRAIN, run
-from tracelens.collectors.torch.live import settling
+from tracelens.collectors.torch.live import at_exit, settling
 
 pytest.importorskip("torch")
 step_times = importlib.import_module("tracelens.collectors.torch.live.step_times")
@@ -250,3 +252,20 @@ def test_a_rank_records_whole_turns_when_its_queue_is_empty(tmp_path: Path) -> N
     """
     done = run(tmp_path, LOADER, light=True)
     assert any("recorded steps 22 to 25 again" in note for note in done.notes), done.notes
+
+
+def test_a_timer_runs_no_python_code_while_it_waits() -> None:
+    """The profiler records each thread's Python code as the program's."""
+    before = set(sys._current_frames())
+    callers: list[threading.Thread] = []
+    forget = at_exit.later(0.02, lambda: callers.append(threading.current_thread()), lambda: False)
+    assert set(sys._current_frames()) <= before
+    until = time.monotonic() + 10
+    while not callers and time.monotonic() < until:
+        time.sleep(0.001)
+    assert callers == [threading.main_thread()]
+    forget()
+    forget()  # undoing is done once
+    at_exit.later(0.01, lambda: callers.append(threading.current_thread()), lambda: False)()
+    time.sleep(0.03)
+    assert len(callers) == 1

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import _thread
 import atexit
 import contextlib
 import ctypes
@@ -9,6 +10,7 @@ import os
 import signal
 import sys
 import threading
+from collections import deque
 from collections.abc import Callable, Iterator
 from multiprocessing import util
 from types import FrameType
@@ -98,11 +100,14 @@ def later(
     """Call the function in the main thread after some time, once that thread is idle.
 
     No signal is used. Returns a function that undoes this.
+
+    While the time passes, its thread runs no Python code: the profiler would record that as the
+    program's.
     """
-    timers: list[threading.Timer] = []
+    cancels: list[Callable[[], None]] = []
 
     def come() -> None:
-        if not timers:
+        if not cancels:
             return
         if is_busy():
             start(_AGAIN_S)
@@ -110,16 +115,20 @@ def later(
             call()
 
     def start(after: float) -> None:
-        timer = threading.Timer(after, lambda: in_main_thread(come))
-        timer.name = f"{OWN_THREADS}-timer"
-        timer.daemon = True
-        timers[:] = [timer]
-        timer.start()
+        released = threading.Lock()
+        released.acquire()
+        cancels[:] = [released.release]
+        waits = map(released.acquire, [True], [after])
+        _thread.start_new_thread(deque, (map(go_on, waits), 0))
+
+    def go_on(is_cancelled: bool) -> None:
+        if not is_cancelled:
+            in_main_thread(come)
 
     def forget() -> None:
-        for timer in timers:
-            timer.cancel()
-        timers.clear()
+        for cancel in cancels:
+            cancel()
+        cancels.clear()
 
     start(seconds)
     return forget
