@@ -8,6 +8,7 @@ import pytest
 
 from tests.test_cpu_only import OTHER, US, process, span, step
 from tracelens.analyses import compare_time, idle_gaps, time_breakdown, verdict
+from tracelens.analyses.idle_gaps import notes
 from tracelens.answers import make_answer
 from tracelens.derive.time.cpu_only import reads_of
 from tracelens.schemas import TABLES
@@ -249,3 +250,18 @@ def test_a_comparison_leaves_out_what_the_profiler_adds() -> None:
     assert answer.sentence.startswith("The same within noise: 800 → 700 µs a step (")
     assert [part.share for part in answer.bars[0].parts] == pytest.approx([3 / 4, 1 / 4])
     assert answer.bars[1].parts == make_answer(other).bars[0].parts
+
+
+def test_shares_of_idle_time_say_what_they_leave_out() -> None:
+    """Of 400 µs of Python a step, 100 are the profiler's: the recorded step has 1,000, not 900."""
+    trace = timed_apart(900)
+    gaps = idle_gaps(trace)
+    assert gaps.select(pl.col("idle_ns") // US, pl.col("share_frac").round(6)).rows() == [
+        (1_600, round(1 / 3, 6))
+    ]
+    assert notes(trace, gaps) == [
+        (
+            "Idle times are as recorded; shares leave out what the profiler adds: 25% of launching and"
+            " the host's other work."
+        )
+    ]

@@ -12,6 +12,7 @@ from tracelens.derive.time.time_parts import SLOWED
 from tracelens.schemas.results.time import IDLE_GAPS, PARTS
 from tracelens.trace import Trace
 
+_FIRST_RANKS = 4
 _MATTERS = 0.01
 """A kind of API calls is mentioned if it takes at least this share of step time."""
 _CALLS = {
@@ -59,11 +60,30 @@ def notes(trace: Trace, frame: pl.DataFrame) -> list[str]:
             " its call came before the capture, or API calls were not recorded."
         )
     if frame["what"].str.contains(DEFINED, literal=True).any():
+        # A live capture samples lines, and a sample misses short calls.
+        remedy = "" if _is_live(trace) else " tracelens run records lines."
         sentences.append(
             "After 'defined at' stands the line at which a function begins (or a generator goes"
-            " on): which of its lines ran was not recorded. tracelens run records lines."
+            f" on): which of its lines ran was not recorded.{remedy}"
         )
-    return sentences + _calls_that_matter(trace)
+    return sentences + _of_shares(trace) + _calls_that_matter(trace)
+
+
+def _is_live(trace: Trace) -> bool:
+    settings = [source.get("settings") for source in trace.manifest.sources]
+    return any(isinstance(setting, dict) and setting.get("live") for setting in settings)
+
+
+def _of_shares(trace: Trace) -> list[str]:
+    """Say how much of recorded idle time the shares count, where the profiler slows the host."""
+    kept = time_model(trace).kept_shares()
+    several = len(trace.manifest.ranks) > 1
+    return [
+        f"{f'Rank {rank}: idle' if several else 'Idle'} times are as recorded; shares leave out what"
+        f" the profiler adds: {1 - share:.0%} of launching and the host's other work."
+        for rank, share in sorted(kept.items())[:_FIRST_RANKS]
+        if share < 1
+    ]
 
 
 def _calls_that_matter(trace: Trace) -> list[str]:
