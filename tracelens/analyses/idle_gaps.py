@@ -79,8 +79,9 @@ def _of_shares(trace: Trace) -> list[str]:
     kept = time_model(trace).kept_shares()
     several = len(trace.manifest.ranks) > 1
     return [
-        f"{f'Rank {rank}: idle' if several else 'Idle'} times are as recorded; shares leave out what"
-        f" the profiler adds: {1 - share:.0%} of launching and the host's other work."
+        (f"Rank {rank}: idle" if several else "Idle")
+        + " times are as recorded; shares leave out what the profiler adds:"
+        f" {1 - share:.0%} of launching and the host's other work."
         for rank, share in sorted(kept.items())[:_FIRST_RANKS]
         if share < 1
     ]
