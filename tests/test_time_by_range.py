@@ -51,6 +51,25 @@ def rows(trace: Trace, *columns: str) -> list[tuple[Any, ...]]:
     return TIME_BY_RANGE.check(time_by_range(trace)).select(columns).rows()
 
 
+def test_a_range_that_is_open_at_the_end_counts_until_then() -> None:
+    """The optimizer's hook ends the step at 400, 100 after its range began; 900 is no end."""
+    whole = [("ProfilerStep#1", 0, 200), ("opt.step", 120, 202), ("ProfilerStep#2", 202, 400)]
+    others = [("load", 210, 290), ("opt.step", 300, 900), ("other thread", 300, 900)]
+    trace = make_trace(
+        spans=[
+            span(start, end, name, 1 + (name == "other thread"), kind="annotation", category=None)
+            for name, start, end in [*whole, *others]
+        ]
+    )
+    found = time_by_range(trace)
+    assert found.filter(name="opt.step")["n_calls"].to_list() == [2]
+    sums = dict(found.group_by("name").agg(pl.col("host_total_ns").sum()).iter_rows())
+    assert (sums["opt.step"], sums["load"], sums["other thread"]) == (82 + 101, 80, 600)
+    assert notes(trace, found) == [
+        "opt.step was open when the recording ended, and counts until then."
+    ]
+
+
 def test_a_tree_of_ranges() -> None:
     """On the host: a call, then train 0-100 with load 5-15, forward 20-60 and 70-90.
 

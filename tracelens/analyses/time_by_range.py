@@ -13,6 +13,7 @@ from tracelens.derive.time.ranges import (
     Ranges,
     by_start,
     one_after_another,
+    open_at_end,
     place_work,
     read_calls,
     read_ranges,
@@ -24,6 +25,7 @@ from tracelens.schemas import DEVICE_WORK
 from tracelens.schemas.results.calls import TIME_BY_RANGE
 from tracelens.trace import Trace
 
+_FIRST_NAMES = 3
 OUTSIDE = "(outside of ranges)"
 _KEY = [*THREAD, "domain", "path"]
 
@@ -127,7 +129,7 @@ def notes(trace: Trace, frame: pl.DataFrame) -> list[str]:
     sums = work.group_by("rank").agg(
         ns.sum(), unlinked=ns.filter(pl.col("api_call_id").is_null()).sum()
     )
-    sentences, by_rank = [], dict(by_value(frame, "rank"))
+    sentences, by_rank = _cut(trace), dict(by_value(frame, "rank"))
     for rank, total, unlinked in sums.filter(ns > 0).sort("rank").iter_rows():
         rank_rows = by_rank.get(rank, frame.clear())
         rows = rank_rows.filter(pl.col("path") != OUTSIDE)
@@ -158,6 +160,22 @@ def notes(trace: Trace, frame: pl.DataFrame) -> list[str]:
                 " backward pass on threads of its own."
             )
     return sentences
+
+
+def _cut(trace: Trace) -> list[str]:
+    """Say which ranges were open when the recording ended."""
+    columns = (*THREAD, "kind", "name", "start_ns", "duration_ns")
+    annotations = trace.select("spans", *columns, where=pl.col("kind") == "annotation")
+    names = annotations["name"].gather(open_at_end(annotations)["row"])
+    if not len(names):
+        return []
+    distinct = names.cast(pl.String).unique(maintain_order=True).head(_FIRST_NAMES)
+    return [
+        f"{len(names):,} ranges were open when the recording ended, and count until then:"
+        f" {', '.join(distinct)}."
+        if len(names) > 1
+        else f"{distinct[0]} was open when the recording ended, and counts until then."
+    ]
 
 
 def _charts(frame: pl.DataFrame) -> list[Chart]:

@@ -16,7 +16,7 @@ from tracelens.derive.columns.lookup import is_each_once, numbered, rows_of
 from tracelens.derive.columns.per_unique import each_once
 from tracelens.derive.events.call_tree import below, joined_paths
 from tracelens.derive.events.nesting import as_rows, nest
-from tracelens.derive.events.steps import STEP_NAME
+from tracelens.derive.events.steps import FAMILIES, STEP_NAME
 from tracelens.derive.time.self_time import attribute
 from tracelens.schemas import DEVICE_WORK
 from tracelens.trace import Trace
@@ -55,7 +55,8 @@ class Ranges:
 def read_ranges(trace: Trace) -> pl.DataFrame:
     """List every range: rank, process_id, thread_id, domain, name, start_ns and duration_ns.
 
-    `domain` is None for the default one. Marks, which have no duration, are left out.
+    `domain` is None for the default one. Marks, which have no duration, are left out. A range that
+    was open when the recording ended ends then, see `open_at_end`.
     """
     columns = [*THREAD, "name", "start_ns", "duration_ns"]
     kind = pl.col("kind")
@@ -65,11 +66,31 @@ def read_ranges(trace: Trace) -> pl.DataFrame:
     category = pl.when(kind == "nvtx").then(category_text).fill_null("")
     # A domain other than the default one stands behind the kind of range: push_pop NCCL.
     domain = category.str.extract(r"^\S+ (.+)$").alias("domain")
-    return (
-        spans.filter(~category.str.contains(r"^mark( |$)"))
-        .select(*columns, domain)
-        .cast({"name": pl.String})
+    ranges = spans.filter(~category.str.contains(r"^mark( |$)")).with_columns(domain)
+    cut = open_at_end(ranges)
+    durations = ranges["duration_ns"].scatter(cut["row"], cut["duration_ns"])
+    return ranges.with_columns(durations).select(*columns, "domain").cast({"name": pl.String})
+
+
+def open_at_end(ranges: pl.DataFrame) -> pl.DataFrame:
+    """List annotations that were open when torch's profiler stopped: row, duration_ns until then.
+
+    The profiler ends them when it has processed its events, up to seconds later. It stops at the
+    end of a thread's last step. Annotations of a thread are nested, so one that begins in that step
+    and ends after it was open. An optimizer's is, where a hook of the optimizer ends the step.
+    """
+    annotations = ranges.with_row_index("row").filter(pl.col("kind") == "annotation")
+    is_step = pl.col("name").cast(pl.String).str.contains(FAMILIES["profiler"])
+    steps = annotations.filter(is_step).sort("start_ns")
+    last_steps = steps.group_by(THREAD).agg(
+        step_start=pl.col("start_ns").last(), step_end=END.last()
     )
+    start = pl.col("start_ns")
+    is_open = (start > pl.col("step_start")) & (start < pl.col("step_end"))
+    within = annotations.join(last_steps, on=THREAD, nulls_equal=True).filter(is_open)
+    cut = within.filter(pl.col("step_end") < END)
+    # It outlasts the step by 1 ns, so that its path is that of the same range in earlier steps.
+    return cut.select("row", duration_ns=pl.col("step_end") + 1 - start)
 
 
 def read_calls(trace: Trace) -> pl.DataFrame:
