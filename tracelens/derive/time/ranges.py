@@ -89,8 +89,7 @@ def open_at_end(ranges: pl.DataFrame) -> pl.DataFrame:
     is_open = (start > pl.col("step_start")) & (start < pl.col("step_end"))
     within = annotations.join(last_steps, on=THREAD, nulls_equal=True).filter(is_open)
     cut = within.filter(pl.col("step_end") < END)
-    # It outlasts the step by 1 ns, so that its path is that of the same range in earlier steps.
-    return cut.select("row", duration_ns=pl.col("step_end") + 1 - start)
+    return cut.select("row", duration_ns=pl.col("step_end") - start)
 
 
 def read_calls(trace: Trace) -> pl.DataFrame:
