@@ -18,7 +18,4 @@ sys.modules["torch._inductor.config"] = inductor.config
 sys.modules["torch._meta_registrations"] = types.ModuleType("torch._meta_registrations")
 """
 RANDOM_NUMBERS = "import torch._prims.rng_prims\n"
-"""What such a program imports before it makes a generator of random numbers.
-
-A data loader with workers does.
-"""
+"""Import that such a program needs for random numbers, as data loaders with workers make them."""

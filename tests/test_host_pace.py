@@ -1,4 +1,4 @@
-"""What each host does in a step of its own clock, and how fast it goes without waiting."""
+"""Test how long each rank's host works in a step, by its own clock and without its waits."""
 
 import pytest
 

@@ -9,6 +9,7 @@ from typing import Any
 import msgspec
 import polars as pl
 
+from tracelens.collectors.torch.fields import OF_CALLS, TAKE
 from tracelens.collectors.torch.values import TIME_LIMIT_NS, integer, text
 from tracelens.derive.columns.per_unique import each_once
 from tracelens.schemas.ranks import PARALLEL
@@ -47,9 +48,8 @@ _DTYPE_BYTES = {
 _NO_DESCRIPTION = "undefined"
 """The text that torch writes for a group without a description."""
 _MOST_RANKS = 1 << 20
-OF_PAIRS = ("collective", "group_id", "group_ranks", "peer", "dtype", "in_elements")
+OF_PAIRS = tuple(column.name for column in OF_CALLS)
 """Columns of the spans of calls, which describe a kernel instead."""
-_NUMBERS = ("peer", "in_elements")
 _BATCH, _CALL = "nccl:coalesced", "record_param_comms"
 _THREAD = ["process_id", "thread_id"]
 
@@ -113,7 +113,7 @@ def describe_pairs(kernels: pl.DataFrame, raw: Mapping[str, pl.DataFrame]) -> pl
     ).filter(pl.col("at") < pl.col("end_ns"))
     every_row = kernels.select(pl.int_range(pl.len()).cast(rows.dtype).alias("row"))
     described = every_row.join(call_of_launch, on="row", how="left", maintain_order="left")
-    types = {name: pl.Int64 if name in _NUMBERS else pl.Categorical for name in OF_PAIRS}
+    types = {call.name: pl.Int64 if call.how == TAKE else pl.Categorical for call in OF_CALLS}
     return kernels.with_columns(
         pl.coalesce(pl.col(name).cast(dtype), described[name].cast(dtype)).alias(name)
         for name, dtype in types.items()

@@ -150,6 +150,18 @@ _SHAPE = tuple(
     for axis in range(3)
 )
 _SIZED = (*_WORK, Column("size_bytes", TAKE, "bytes"), *_TIMES)
+OF_CALLS = (
+    Column("collective", WORD, "Collective name"),
+    Column("group_id", WORD, "Process Group Name"),
+    Column("group_ranks", WORD, "Process Group Ranks"),
+    Column("peer", TAKE, "Dst Rank", "Src Rank"),
+    Column("dtype", WORD, "dtype"),
+    Column("in_elements", TAKE, "In msg nelems"),
+)
+"""Columns that describe a call of a communication library.
+
+A kernel has those of the call that it serves. Of a batch of calls, only their spans have them.
+"""
 
 TABLES: dict[str, tuple[Column, ...]] = {
     "spans": (
@@ -166,13 +178,7 @@ TABLES: dict[str, tuple[Column, ...]] = {
         Column("input_dtypes", SHAPE, "Input type"),
         Column("input_strides", SHAPE, "Input Strides"),
         Column("concrete_inputs", SHAPE, "Concrete Inputs"),
-        # Of record_param_comms: they tell what a kernel does that serves several calls at once.
-        Column("collective", WORD, "Collective name"),
-        Column("group_id", WORD, "Process Group Name"),
-        Column("group_ranks", WORD, "Process Group Ranks"),
-        Column("peer", TAKE, "Dst Rank", "Src Rank"),
-        Column("dtype", WORD, "dtype"),
-        Column("in_elements", TAKE, "In msg nelems"),
+        *OF_CALLS,
         *_TIMES,
     ),
     "api_calls": (
@@ -192,17 +198,12 @@ TABLES: dict[str, tuple[Column, ...]] = {
         Column("grid_blocks_per_sm", TAKE, "blocks per SM"),
         Column("grid_warps_per_sm", TAKE, "warps per SM"),
         Column("occupancy_percent", TAKE, "est. achieved occupancy %"),
-        Column("collective", WORD, "Collective name"),
+        *OF_CALLS,
         Column("group", WORD, "Process Group Description", "Process Group Name"),
-        Column("group_id", WORD, "Process Group Name"),
         Column("group_size", TAKE, "Group size"),
-        Column("group_ranks", WORD, "Process Group Ranks"),
         Column("sequence", TAKE, "Seq"),
         Column("in_split", WORD, "In split size"),
         Column("out_split", WORD, "Out split size"),
-        Column("peer", TAKE, "Dst Rank", "Src Rank"),
-        Column("dtype", WORD, "dtype"),
-        Column("in_elements", TAKE, "In msg nelems"),
         Column("out_elements", TAKE, "Out msg nelems"),
         *_TIMES,
     ),

@@ -105,15 +105,16 @@ def answer_program(trace: Trace) -> Answer:
     sentence = program_sentence(rank, row["bound"], share, special=special)
     if rank.n_devices > 1:
         sentence = sentence_of_gpus(model, rank, whole_of(rank)) or sentence
+    sentence, on_long_steps = _with_long_steps(trace, rank, sentence)
     answer = Answer(
-        _after_long_steps(trace, rank, sentence),
+        sentence,
         place=_place(trace, rank, where, row["bound"], reads=reads_at is not None),
         details=(
             *([row["caveat"]] if row["caveat"] else []),
             *([few_sms.sentence] if few_sms else []),
             *_kinds(trace, rank),
             *_of_another_thread(model, rank, row["bound"], where),
-            *_long_steps(trace, rank),
+            *([on_long_steps] if on_long_steps else []),
         ),
         bars=(bar,),
         unprofiled=_profiler_cost(trace, rank)
@@ -175,46 +176,27 @@ def _of_another_thread(
     return (f"meanwhile another thread runs Python in {place}{lock}",)
 
 
-def _long_steps(trace: Trace, rank: RankTime) -> tuple[str, ...]:
-    """Say how many of the steps without the profiler were much longer than the others.
+def _with_long_steps(trace: Trace, rank: RankTime, sentence: str) -> tuple[str, str | None]:
+    """Return the sentence and a detail on the few steps without the profiler that are much longer.
 
-    Where they take most of the time, the sentence says it: this says how to see what they do.
+    Where these take most of the time, the sentence begins with them, and the detail says how to see
+    what they do: a program that saves its state for 400 ms in every fifth step of 14 ms is limited
+    by that. The detail is None where there are no such steps.
     """
-    long = trace.manifest.long_steps(rank.rank)
-    if long is None:
-        return ()
-    n, n_all, ns = long
-    if _share_of_long_steps(trace, rank) > _MOST_TIME:
-        apart = -(-n_all // n)
-        advice = f"to see what a long one does, record {apart} in a row (--active {apart})"
-        return (f"the rest of this answer is about the usual steps; {advice}",)
-    takes = "takes" if n == 1 else "take"
-    return (f"{n} of {n_all} steps without the profiler {takes} {duration(ns)}",)
-
-
-def _share_of_long_steps(trace: Trace, rank: RankTime) -> float:
-    """Return the share of the time without the profiler that a few long steps take."""
     long, usual_ns = trace.manifest.long_steps(rank.rank), rank.judged_step_ns
-    if long is None or usual_ns is None:
-        return 0.0
+    if long is None:
+        return sentence, None
     n, n_all, ns = long
-    return n * ns / (n * ns + (n_all - n) * usual_ns)
-
-
-def _after_long_steps(trace: Trace, rank: RankTime, sentence: str) -> str:
-    """Put the long steps before the sentence on the usual ones, where they take most of the time.
-
-    A program that saves its state for 400 ms in every fifth step of 14 ms is limited by that.
-    """
-    long, share = trace.manifest.long_steps(rank.rank), _share_of_long_steps(trace, rank)
-    if long is None or share <= _MOST_TIME:
-        return sentence
-    n, n_all, ns = long
-    takes = "takes" if n == 1 else "take"
+    take = f"{'takes' if n == 1 else 'take'} {duration(ns)}"
+    share = n * ns / (n * ns + (n_all - n) * usual_ns) if usual_ns else 0.0
+    if share <= _MOST_TIME:
+        return sentence, f"{n} of {n_all} steps without the profiler {take}"
     others = sentence.replace("The ", "the ", 1) if sentence.startswith("The ") else sentence
+    apart = -(-n_all // n)
+    advice = f"to see what a long one does, record {apart} in a row (--active {apart})"
     return (
-        f"{n} of {n_all} steps {takes} {duration(ns)}, {share * 100:.0f} % of the time;"
-        f" in the others {others}"
+        f"{n} of {n_all} steps {take}, {share * 100:.0f} % of the time; in the others {others}",
+        f"the rest of this answer is about the usual steps; {advice}",
     )
 
 
