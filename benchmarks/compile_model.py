@@ -3,7 +3,7 @@
 Modes are plain and recorded. Prints the seconds from torch.compile to the end of the first call.
 For `recorded` it also prints those of starting and stopping the recorder of kernels' modules and of
 writing its sidecar. The model is the study's ResNet-50: up to its first stage, which takes half a
-minute on two cores; on a GPU, where there is one, the whole.
+minute on two cores; on a GPU, if there is one, the whole.
 """
 
 from __future__ import annotations

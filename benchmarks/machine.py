@@ -39,7 +39,7 @@ def describe() -> dict[str, str]:
 
 
 def memory_bytes(what: str) -> int:
-    """MemTotal or MemAvailable; 0 where /proc does not tell."""
+    """MemTotal or MemAvailable; 0 if /proc does not tell."""
     found = _first(rf"^{what}:\s*(\d+) kB", "/proc/meminfo")
     return int(found) * 1024 if found else 0
 

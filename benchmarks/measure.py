@@ -50,7 +50,7 @@ class ContenderError(Exception):
 def measure(command: Sequence[str], env: Mapping[str, str] | None = None) -> Measurement:
     """Run the command to its end. Raises ContenderError when it fails.
 
-    Peak memory is the largest resident set of one process (wait4), or, where there were several at
+    Peak memory is the largest resident set of one process (wait4), or, if there were several at
     once, the largest sum of their proportional shares seen, looked at fifty times a second.
     """
     with (
@@ -101,7 +101,7 @@ class _Watcher(threading.Thread):
 
 
 def _below(pid: int) -> list[int]:
-    """The descendants of a process; none where /proc does not tell."""
+    """The descendants of a process; none if /proc does not tell."""
     found = [pid]
     for member in found:
         try:

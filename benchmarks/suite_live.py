@@ -18,7 +18,7 @@ PLAIN, BARE, COLLECT = (
 )
 SAMPLER = "NVML sampler at 10 Hz"
 SAMPLES = Path(__file__).resolve().parents[1] / "samples"
-# Memory is looked at more closely, and at a cost, where there are two processes: so every contender
+# Memory is looked at more closely, and at a cost, if there are two processes: so every contender
 # is two.
 _AS_A_CHILD = ("sh", "-c", '"$@"; exit $?', "sh")
 
@@ -51,7 +51,7 @@ def live_capture(bench: Bench) -> None:
 def captured_shares(samples: Path = SAMPLES) -> list[float]:
     """Return what share of a core the sampler took in each shipped capture.
 
-    They were taken where there is a GPU.
+    They were taken if there is a GPU.
     """
     manifests = [
         json.loads(file.read_text()) for file in samples.glob("*/captures/*/manifest.json")

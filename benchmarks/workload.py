@@ -1,7 +1,7 @@
 """A training loop to capture: `python -m benchmarks.workload MODE`; bare has its own profiler.
 
 Prints the seconds from the first step's beginning to the end of the last, profiler, export and all;
-starting Python and importing torch are left out. On a GPU where there is one.
+starting Python and importing torch are left out. On a GPU if there is one.
 """
 
 from __future__ import annotations

@@ -70,7 +70,7 @@ class _Event(msgspec.Struct):
         return _number(str(self.args.get(name, "")))
 
     def text(self, name: str) -> str | None:
-        """Return an argument, None where it is absent or empty."""
+        """Return an argument, None if it is absent or empty."""
         return str(self.args[name]) if self.args.get(name) else None
 
     def times(self) -> dict[str, int]:
@@ -105,7 +105,7 @@ def _runs(folder: Path) -> list[Path]:
 
 
 def read(path: Path) -> list[Capture]:
-    """Read the trace of one process. Raises SourceError where it is damaged or holds no event."""
+    """Read the trace of one process. Raises SourceError if it is damaged or holds no event."""
     if path.name.endswith(_UNREAD):
         raise SourceError(
             f"{path}: XPlane is not read; take the {_ENDING} that jax.profiler writes beside it"
@@ -184,7 +184,7 @@ def _raw_tables(events: list[_Event], diagnostics: Diagnostics) -> dict[str, pl.
 
 
 class _Op(NamedTuple):
-    """An HLO op, its layer, and the module that XLA compiled; None where unknown."""
+    """An HLO op, its layer, and the module that XLA compiled; None if unknown."""
 
     name: str | None
     layer: str | None

@@ -21,7 +21,7 @@ class Join(NamedTuple):
 
 
 def key_of(table: str) -> list[str]:
-    """Return the columns that identify a row of the table; the list is empty where none do."""
+    """Return the columns that identify a row of the table; the list is empty if none do."""
     return ["rank", _KEYS[table]] if table in _KEYS else []
 
 

@@ -34,7 +34,7 @@ _DERIVED = {
 """The columns that `assemble` adds."""
 
 _OPTIONAL = ("process_id",)
-"""Columns of device work that `assemble` takes from the call where they are missing."""
+"""Columns of device work that `assemble` takes from the call if they are missing."""
 
 _ONLY_RAW = {
     "spans": (

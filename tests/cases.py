@@ -26,7 +26,7 @@ _DEFAULTS = {"link": "launched", "source_api": "runtime"}
 def make_trace(**tables: list[dict[str, Any]]) -> Trace:
     """Make a trace in memory of rows that leave out what does not matter.
 
-    A column that is left out is None where it may be; else `unknown` where it is an enum (a link is
+    A column that is left out is None if it may be; else `unknown` where it is an enum (a link is
     `launched`, an API `runtime`); a table's own id counts up from 0; anything else is 0, False or
     "x". Every table is there.
     """

@@ -1,6 +1,6 @@
 """The command line in this process, for tests of what it says and writes.
 
-Where the process is the point, it is not for them.
+If the process is the point, it is not for them.
 """
 
 from dataclasses import dataclass

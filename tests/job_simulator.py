@@ -74,7 +74,7 @@ class Plant:
     The cause `compute` makes kernels longer, `copy` is a copy that nothing hides, those of
     HOST_CAUSES are what the host does instead of launching: before the step's first kernel, or,
     with `ends_step`, after its last one. `link` and `network` make the transfers of `group`, of all
-    groups where it is None, take `ns` longer in sum.
+    groups if it is None, take `ns` longer in sum.
     """
 
     ranks: frozenset[int]

@@ -5,7 +5,7 @@ training; eager and compiled, TorchScript, cuDNN without PyTorch), one row per n
 GPU time taken there. The labels say what each kernel does. They were written before their author
 had read the rules or seen their results. Of Triton names that differ in the last number only, one
 stands for all. `first_label` is the label before a slip was put right, `reason` the reason of a
-doubtful one. Where labels and rules use the words differently, the labels stay and count as wrong.
+doubtful one. If labels and rules use the words differently, the labels stay and count as wrong.
 """
 
 import sys
@@ -31,7 +31,7 @@ class Accuracy(TypedDict):
 def labels() -> pl.DataFrame:
     """Return the labels.
 
-    `op` is None where no ATen op or collective launched the kernel, or none was recorded.
+    `op` is None if no ATen op or collective launched the kernel, or none was recorded.
     """
     return pl.read_csv(_DATA, schema_overrides={"duration_ns": pl.Int64})
 

@@ -84,7 +84,7 @@ def cuda_api_gpu_sum(tables: Tables) -> Rows:
 def cuda_kern_exec_sum(tables: Tables) -> Rows:
     """Launch, queue and execution times by thread, device, API function and kernel.
 
-    The queue time is the kernel's start less the call's end, where that is not negative.
+    The queue time is the kernel's start less the call's end, if that is not negative.
     """
     groups: dict[tuple[str, ...], list[tuple[int, int, int, int]]] = defaultdict(list)
     for k in _launched(tables["kernels"], tables).iter_rows(named=True):

@@ -44,14 +44,14 @@ ALL_TRACES = SAMPLE_TRACES + MORE_TRACES
 
 
 def torch_file(name: str) -> Path:
-    """The file of a torch trace; skips the test where it is not there."""
+    """The file of a torch trace; skips the test if it is not there."""
     if name in SAMPLE_TRACES:
         return SAMPLES / "torch" / f"{name}{_SUFFIX}"
     return _there(MORE / "torch" / f"{name}{_SUFFIX}")
 
 
 def torch_folder(name: str) -> Path:
-    """A folder of torch traces, one a rank; skips the test where it is not there."""
+    """A folder of torch traces, one a rank; skips the test if it is not there."""
     return _there(MORE / "torch" / name)
 
 

@@ -40,7 +40,7 @@ def samples() -> list[Trace]:
 
 
 def run(analysis: Analysis, trace: Trace) -> pl.DataFrame | None:
-    """The result on the trace (a pair: on it and itself); None where the trace lacks its tables."""
+    """The result on the trace (a pair: on it and itself); None if the trace lacks its tables."""
     try:
         return analysis.run(trace, trace) if analysis.is_pair else analysis.run(trace)
     except MissingTableError:

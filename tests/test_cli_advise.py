@@ -35,7 +35,7 @@ A rusage would mix these with the tests' own.
 def test_the_command_says_advice_and_writes_a_plan(
     tmp_path: Path,
 ) -> None:
-    """ResNet-50's whole search, with Z3 where it is installed: the process's own time and memory.
+    """ResNet-50's whole search, with Z3 if it is installed: the process's own time and memory.
 
     It takes 2 s of processor time on two busy cores, half of them imports, so that no plan needs a
     cache.

@@ -280,7 +280,7 @@ def test_planted_clocks_lie_within_their_bounds() -> None:
     """Each rank on another host than rank 0's counts once per job.
 
     Bounds are checked where the line begins, uncertainty at its end. A job counts as named or not
-    where it is not inconclusive. One host is one clock, always.
+    if it is not inconclusive. One host is one clock, always.
     """
     within: list[bool] = []
     named: list[bool] = []

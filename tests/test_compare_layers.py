@@ -159,7 +159,7 @@ def test_two_values_have_no_spread() -> None:
 @pytest.mark.parametrize(
     ("base", "other", "pairs"),
     [
-        # on the same device where there is one
+        # on the same device if there is one
         (["interpreted", "cuda"], ["cpp", "triton"], [("cuda", "triton"), ("interpreted", "cpp")]),
         (["interpreted"], ["cuda"], [("interpreted", "cuda")]),
         (["cuda"], ["triton", "custom"], [("cuda", "custom"), ("cuda", "triton")]),

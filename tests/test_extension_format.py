@@ -78,7 +78,7 @@ def test_help_and_errors_name_it(copy: Path) -> None:
 
 @pytest.mark.parametrize("name", FORMATS)
 def test_nothing_but_its_module_and_one_line_tells_of_a_format(name: str) -> None:
-    # Text and HTML have their parts of the command line: what is printed where nothing is asked
+    # Text and HTML have their parts of the command line: what is printed if nothing is asked
     # for, and `--html`.
     told = [
         line

@@ -124,7 +124,7 @@ def test_json_of_everything_has_four_digits_of_fractions() -> None:
 
 
 def test_json_of_everything_has_the_columns_of_text() -> None:
-    """The rank is left out as in text, where there is one; what is asked for has all columns."""
+    """The rank is left out as in text, if there is one; what is asked for has all columns."""
     made_of = section(TOP_KERNELS, ROWS), section(VERDICT, [{"rank": 0}])
     everything = report(*made_of)
     short = json.loads(to_json(everything, rows=2))["sections"]

@@ -116,7 +116,7 @@ def without_sites(trace: Trace) -> Trace:
 
 
 def same_without(trace: Trace) -> None:
-    """Every analysis that reads sites says the same where there are none."""
+    """Every analysis that reads sites says the same if there are none."""
     assert trace.has("sites")
     bare = without_sites(trace)
     for name in READERS:

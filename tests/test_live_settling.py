@@ -129,7 +129,7 @@ def test_whole_turns_of_workers_stand_for_all_steps(
 @pytest.mark.parametrize(
     ("n_before", "n_after", "is_slower", "expected"),
     [
-        (0, 8, True, 8),  # all, where there are few
+        (0, 8, True, 8),  # all, if there are few
         (0, 14, True, 10),
         (0, 40, True, 20),  # the first half warms up
         (9, 12, True, 10),

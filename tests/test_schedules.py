@@ -60,7 +60,7 @@ class Deed:
 
 @dataclass(frozen=True)
 class Work:
-    """A kernel or copy: launched by a deed (None where nothing tells), with times in ticks."""
+    """A kernel or copy: launched by a deed (None if nothing tells), with times in ticks."""
 
     deed: int | None
     device: int
@@ -219,7 +219,7 @@ def steps(schedule: Schedule) -> dict[int, tuple[int, int]]:
 
 
 def doing(schedule: Schedule, thread: int, tick: int) -> str | None:
-    """What a thread did in a tick, by cause; None where it did nothing that is known."""
+    """What a thread did in a tick, by cause; None if it did nothing that is known."""
     return next(
         (
             one.cause
@@ -283,7 +283,7 @@ def causes_of_gap(
 ) -> list[str]:
     """Return the cause of every tick of a gap before the work that ends it.
 
-    It is None where nothing is known.
+    It is None if nothing is known.
     """
     if following is None:
         found = [cause_on_host(schedule, main_thread(schedule), tick) for tick in range(first, end)]
@@ -349,7 +349,7 @@ def no_first_uses() -> Iterator[None]:
 def test_idle_causes_are_recovered_exactly(schedule: Schedule) -> None:
     """Each device idles for each cause, in every phase and step, as long as tick by tick.
 
-    Where the trace's edges cut work off, steps begin or end with it, which test_program_phases has.
+    If the trace's edges cut work off, steps begin or end with it, which test_program_phases has.
     """
     trace = trace_of(schedule)
     found = steps(schedule)

@@ -62,7 +62,7 @@ def test_without_a_cost_it_is_the_faster_one_layer_by_layer(
         ),  # staying compiled costs 3 more, leaving and returning 4
         ([(10, 1), (1, 6), (10, 1)], 2, [1, 0, 1]),  # 5 more against 4
         ([(3, 3), (3, 3)], 0, [0, 0]),
-        ([(3, 3), (9, 3), (3, 3), (9, 3)], 0, [0, 1, 0, 1]),  # eager where there is nothing to gain
+        ([(3, 3), (9, 3), (3, 3), (9, 3)], 0, [0, 1, 0, 1]),  # eager if there is nothing to gain
         ([(float("inf"), 9)], 100, [1]),
     ],
 )

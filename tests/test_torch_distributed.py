@@ -71,7 +71,7 @@ def test_what_a_kernel_tells_of_its_collective(
 ) -> None:
     """A cut list of ranks is completed from distributedInfo.
 
-    It is None where that has none of the group.
+    It is None if that has none of the group.
     """
     if not is_native:
         monkeypatch.setattr("tracelens.collectors.torch.reading.LIBRARY", None)

@@ -25,7 +25,7 @@ _NAMED = {
 REAL_TRACES = [pytest.param(file, id=name.split(".")[0]) for name, file in sorted(_NAMED.items())]
 """Real traces as parameters of a test.
 
-Where a sample of a run is bundled, it stands in for the capture.
+If a sample of a run is bundled, it stands in for the capture.
 """
 
 needs_captures = pytest.mark.skipif(

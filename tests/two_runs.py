@@ -19,7 +19,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """End a second run where there are no captures to read."""
+    """End a second run if there are no captures to read."""
     if config.getoption("--leave-out") and not MORE.is_dir():
         pytest.exit("no captures beside those of samples/", returncode=0)
 

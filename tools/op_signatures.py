@@ -106,7 +106,7 @@ _INDICES = re.compile(r"arg(max|min|sort)|searchsorted|bucketize|count_nonzero|n
 
 
 def family_of(op: str, tags: set[str], known: dict[str, str]) -> str | None:
-    """Return the family of an op; None where no rule gives one."""
+    """Return the family of an op; None if no rule gives one."""
     if (family := _by_name(op)) is not None:
         return family
     if "pointwise" in tags:

@@ -84,7 +84,7 @@ def linked(page: Path, link: str) -> Path | None:
 
 
 def _to_page(page: Path, match: re.Match[str]) -> str:
-    """Write a link to a folder as one to the page in it, or as its text where there is none."""
+    """Write a link to a folder as one to the page in it, or as its text if there is none."""
     text, link, place = match[1], match[2], match[3] or ""
     if "://" in link or not (page.parent / link).is_dir():
         return match[0]

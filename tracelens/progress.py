@@ -18,6 +18,6 @@ def log_share(log: logging.Logger, share: Share, text: str) -> None:
 
 
 def share_of(record: logging.LogRecord) -> Share | None:
-    """Return the share of work done that a log record holds; None where it holds none."""
+    """Return the share of work done that a log record holds; None if it holds none."""
     share = getattr(record, "share", None)
     return share if isinstance(share, Share) else None

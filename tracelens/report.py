@@ -203,7 +203,7 @@ def build_report(  # noqa: PLR0913 - one parameter an input
     """Run the named analyses over the trace; without names, all that apply.
 
     `peaks` are a device's own peaks, if given. Analyses whose `frames` are given are not run again.
-    Where a table has very many names, those with the most time are reported, see
+    If a table has very many names, those with the most time are reported, see
     `Trace.with_listed_names`. Raises UsageError as `check_sections` does.
     """
     check_sections(names, has_base=base is not None)

@@ -102,7 +102,7 @@ class Breakpoints:
     def insert(self, session: Session) -> None:
         """Set the breakpoints, pending where no library defines them.
 
-        Raises ToolError where gdb refuses a symbol.
+        Raises ToolError if gdb refuses a symbol.
         """
         for symbol in self.symbols:
             self._insert(session, Breakpoint(symbol), "-f")

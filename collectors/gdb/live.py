@@ -107,7 +107,7 @@ def run(
     `gdb` is the path of gdb or cuda-gdb; by default it is looked up. `implementation` labels the
     stacks; by default the script's name.
 
-    Raises ToolError where gdb or the program cannot be run, or no stack was captured: the message
+    Raises ToolError if gdb or the program cannot be run, or no stack was captured: the message
     says why.
     """
     limits = limits or Limits()

@@ -63,7 +63,7 @@ def read(path: Path, *, implementation: str | None = None) -> list[Capture]:
     """Return one Capture with the stacks of a log, in the order printed.
 
     `implementation` is the file's stem by default. Names keep parameter types, never argument
-    values; files and libraries are without folders. Where gdb skipped frames the levels skip
+    values; files and libraries are without folders. If gdb skipped frames the levels skip
     too, and the stack is marked truncated. Raises SourceError for a file without frames.
     """
     try:

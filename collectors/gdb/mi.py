@@ -58,7 +58,7 @@ class Session:
     ) -> None:
         """Run gdb in a process group of its own, which the terminal's Ctrl-C does not reach.
 
-        It inherits `streams`, for the program. Raises ToolError where pygdbmi is absent or gdb
+        It inherits `streams`, for the program. Raises ToolError if pygdbmi is absent or gdb
         cannot be run.
         """
         try:
@@ -194,7 +194,7 @@ class Session:
 
 
 def mi_frame(record: Mapping[str, str]) -> StackFrame | None:
-    """Return the frame of a `frame={…}` record, without folders; None where it has no level."""
+    """Return the frame of a `frame={…}` record, without folders; None if it has no level."""
     level, number = record.get("level", ""), record.get("line", "")
     if not (level.isascii() and level.isdigit() and len(level) < 8):
         return None

@@ -60,7 +60,7 @@ class PythonStacks:
     def read(self, process_id: int) -> dict[int, list[PythonFrame]] | None:
         """Return each thread's Python frames, innermost first, by the system's thread id.
 
-        Return None where they could not be read. Python before 3.11 does not know the system's id:
+        Return None if they could not be read. Python before 3.11 does not know the system's id:
         then the key is the address that pthread uses.
         """
         if self.program is None:
@@ -145,7 +145,7 @@ class Placing:
     """Python's frames, in one group per call of the interpreter's loop, with the place of each.
 
     The innermost group comes first. Several native frames may be the call that runs a group:
-    `least` is the innermost candidate, `most` the outermost. Where both are equal, the place is
+    `least` is the innermost candidate, `most` the outermost. If both are equal, the place is
     exact.
     """
 
@@ -214,7 +214,7 @@ def place(loops: Loops, python: Sequence[PythonFrame], *, truncated: bool) -> Pl
     """Return the native frames that may run each Python frame; None if the two do not fit.
 
     One call of the loop runs the Python frames up to the one that it was entered with. Each named
-    loop is one call. Where there are more groups of Python frames, their calls are among the frames
+    loop is one call. If there are more groups of Python frames, their calls are among the frames
     without a name. A stack that was cut lacks its outer frames: if every loop in it has a name, the
     outer Python frames are left out, too.
     """

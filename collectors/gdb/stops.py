@@ -45,7 +45,7 @@ class _Call:
 class Libraries:
     """The libraries of the program, kept up to date by gdb's notices.
 
-    `debug` has, by library and for the program itself, whether it has debug information; None where
+    `debug` has, by library and for the program itself, whether it has debug information; None if
     gdb does not list it.
     """
 

@@ -43,7 +43,7 @@ def find_gdb(asked: str | None = None) -> str:
 def find_cuda_gdb() -> str | None:
     """Return the path of cuda-gdb, on PATH or in the newest CUDA installation.
 
-    Return None where there is none.
+    Return None if there is none.
     """
     newest_first = sorted(glob.glob(CUDA_FOLDERS), reverse=True)  # noqa: PTH207 - which() takes text
     return shutil.which("cuda-gdb") or shutil.which("cuda-gdb", path=os.pathsep.join(newest_first))
@@ -83,7 +83,7 @@ def resolve(command: Sequence[str]) -> list[str]:
 
 
 def find_py_spy() -> str | None:
-    """Return the path of py-spy, beside this Python or on PATH; None where it is not installed."""
+    """Return the path of py-spy, beside this Python or on PATH; None if it is not installed."""
     return shutil.which("py-spy", path=str(Path(sys.executable).parent)) or shutil.which("py-spy")
 
 

@@ -232,7 +232,7 @@ def _work(
 ) -> pl.DataFrame:
     """Return device events with the columns that all kinds of work share.
 
-    process_id is None where the export has none.
+    process_id is None if the export has none.
     """
     frame = session.intervals(table, raw, [*needed, *(["deviceId"] if device else [])])
     return frame.with_columns(

@@ -365,7 +365,7 @@ def _inflated(body: memoryview, offset: int, length: int) -> int:
 
 
 def _field(head: memoryview, table: int, number: int) -> int:
-    """Return the position of a table's field; 0 where it is absent."""
+    """Return the position of a table's field; 0 if it is absent."""
     fields = table - struct.unpack_from("<i", head, table)[0]
     size = struct.unpack_from("<H", head, fields)[0]
     place = (

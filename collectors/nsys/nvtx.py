@@ -95,7 +95,7 @@ def _classified(ranges: pl.DataFrame) -> pl.DataFrame:
 
 
 def _names(session: Session, raw: pl.DataFrame) -> pl.Series:
-    """Return the text of each row, inline or by its id; None where it has none."""
+    """Return the text of each row, inline or by its id; None if it has none."""
     written = raw["text"].cast(pl.Categorical)
     return written.zip_with(written.is_not_null(), session.named(raw["textId"]))
 
@@ -182,7 +182,7 @@ def _find_layers(ranges: pl.DataFrame) -> pl.Series:
 def read_names(names: pl.Series) -> pl.DataFrame:
     """Return the kind of each range, its name, and other columns of spans.
 
-    A kind is op or annotation, and None where PyTorch did not name the range. An op has a qualified
+    A kind is op or annotation, and None if PyTorch did not name the range. An op has a qualified
     name, or an id and a sequence number or sizes. Only PyTorch's own ops may have a bare name, so
     ranges named `load, shard 3` or `Model::forward` remain ranges.
     """

@@ -126,12 +126,12 @@ def read_names(export: Export, diagnostics: Diagnostics) -> pl.DataFrame:
 
 
 def process_of(column: str) -> pl.Expr:
-    """Return the process in a packed id; 0 where the export has none."""
+    """Return the process in a packed id; 0 if the export has none."""
     return (pl.col(column) // 2**24 & 0xFFFFFF).fill_null(0).cast(pl.Int32)
 
 
 def thread_of(column: str) -> pl.Expr:
-    """Return the thread in a packed id; 0 where the export has none."""
+    """Return the thread in a packed id; 0 if the export has none."""
     return (pl.col(column) & 0xFFFFFF).fill_null(0).cast(pl.Int32)
 
 

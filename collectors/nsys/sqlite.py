@@ -30,7 +30,7 @@ _FAILURES = (sqlite3.Error, UnicodeError, ValueError, OverflowError, MemoryError
 
 
 class SqliteExport(Export):
-    """A SQLite export, read through ADBC where it is installed."""
+    """A SQLite export, read through ADBC if it is installed."""
 
     def __init__(self, path: Path) -> None:
         try:

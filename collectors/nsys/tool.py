@@ -110,7 +110,7 @@ def look_for_nsys(_: str) -> Found:
 
 
 def _best() -> Path | None:
-    """Return the first nsys with an importer, else the first at all; None where there is none."""
+    """Return the first nsys with an importer, else the first at all; None if there is none."""
     installed = list(candidates())
     return next(
         (path for path in installed if importer_of(path) is not None),
@@ -135,7 +135,7 @@ def candidates() -> Iterator[Path]:
 
 
 def importer_of(nsys: Path) -> Path | None:
-    """Return the QdstrmImporter that belongs to an nsys, None where there is none."""
+    """Return the QdstrmImporter that belongs to an nsys, None if there is none."""
     here = nsys.resolve().parent
     places = [(folder, pattern) for folder in (here, *here.parents[:2]) for pattern in _IMPORTERS]
     if here.parent.name == "nsight-systems":

@@ -36,7 +36,7 @@ def sniff(path: Path, head: bytes) -> bool:
 
 
 def read(path: Path) -> list[Capture]:
-    """Read a file's captures, one per process. Raises SourceError where it is damaged or empty."""
+    """Read a file's captures, one per process. Raises SourceError if it is damaged or empty."""
     with path.open("rb") as stream:
         is_database = stream.read(len(MAGIC)) == MAGIC
     captures = []

@@ -135,7 +135,7 @@ class _Results(msgspec.Struct):
 
 
 def read_results(path: Path) -> Iterator[Recorded]:
-    """Yield the records of each process. Raises SourceError where the file is damaged."""
+    """Yield the records of each process. Raises SourceError if the file is damaged."""
     try:
         results = msgspec.json.decode(path.read_bytes(), type=_Results)
     except (msgspec.DecodeError, UnicodeDecodeError) as error:

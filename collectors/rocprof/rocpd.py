@@ -44,7 +44,7 @@ def is_rocpd(path: Path) -> bool:
 
 
 def read_rocpd(path: Path) -> Iterator[Recorded]:
-    """Yield the records of each process. Raises SourceError where the file is damaged."""
+    """Yield the records of each process. Raises SourceError if the file is damaged."""
     try:
         with closing(_connected(path)) as database:
             kernels = _frame(database, _KERNELS, KERNELS)

@@ -305,7 +305,7 @@ def _light_window(
 ) -> Windows | None:
     """Merge the file of a live capture's second, light window into the tables.
 
-    Return None where its steps did other work, or the file is damaged.
+    Return None if its steps did other work, or the file is damaged.
     """
     notes = Diagnostics()
     try:

@@ -66,7 +66,7 @@ class RawEvents:
         self._n_without_phase = 0
 
     def refuse_other_objects(self, name: str) -> None:
-        """Raise NoTraceError where the first objects of the list called `name` are no events.
+        """Raise NoTraceError if the first objects of the list called `name` are no events.
 
         An event has a phase. A small file of gzip may hold millions of objects without one.
         """
@@ -264,7 +264,7 @@ def _column(of: fields.Column, values: dict[str, list[Any]]) -> pl.Series:
 
 
 def _read(key: str, axis: int, of_keys: dict[str, list[Any]]) -> pl.Series:
-    """Return the values of a key, None where one has the wrong type.
+    """Return the values of a key, None if one has the wrong type.
 
     For a triple, return those of one axis.
     """
@@ -286,7 +286,7 @@ def _read(key: str, axis: int, of_keys: dict[str, list[Any]]) -> pl.Series:
 
 
 def _part(written: str, axis: int) -> int | None:
-    """Return the size of a grid or block on an axis; None where it is not three integers."""
+    """Return the size of a grid or block on an axis; None if it is not three integers."""
     try:
         parts = msgspec.json.decode(written)
     except (msgspec.DecodeError, RecursionError):

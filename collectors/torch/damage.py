@@ -69,7 +69,7 @@ class Recovery:
         self._n_vain_bytes = 0
 
     def step(self) -> Event | None:
-        """Read one event or lose it, and move `Text.at`; None where nothing was read."""
+        """Read one event or lose it, and move `Text.at`; None if nothing was read."""
         text = self._text
         text.reach(_NEAR)
         size = self._json_end()

@@ -222,7 +222,7 @@ def host_facts_of(path: Path, facts: dict[str, Any]) -> HostFacts:
 def distributed(facts: dict[str, Any]) -> dict[str, Any]:
     """Return the trace's distributedInfo: backend, rank and world size.
 
-    It is empty where there is none.
+    It is empty if there is none.
     """
     info = facts.get("distributedInfo")
     return info if isinstance(info, dict) else {}

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 SKIPPED, WHOLE, NUMERAL, TRACK, TIME, TEXT, JSON, REAL, TRIPLE, ARGS = range(10)
 
 # How a column is filled. TAKE: the first field that is there. WORD: the same of texts, where an
-# empty one gives way. NAME: as WORD, but empty where there is none. SHAPE: the JSON text.
+# empty one gives way. NAME: as WORD, but empty if there is none. SHAPE: the JSON text.
 # UNLESS_ZERO: the first, unless the second is 0.
 TAKE, WORD, NAME, SHAPE, UNLESS_ZERO = range(5)
 STRINGS = {WORD, NAME, SHAPE}

@@ -136,7 +136,7 @@ def _callers(spans: pl.DataFrame) -> pl.Series:
 
 
 def _first_rows(numbers: pl.Series, rows: pl.Series, wanted: pl.Series) -> pl.Series:
-    """Return, for each wanted number, the first row that has it; None where none has."""
+    """Return, for each wanted number, the first row that has it; None if none has."""
     lowest, highest = numbers.min(), numbers.max()
     # The profiler counts calls up: a list by number is short, and takes a tenth of a join's time
     # and memory.

@@ -246,7 +246,7 @@ def _cut_where_lines_change(
 
 
 def _with_lines(what: str | None, lines: dict[Function, Line | None]) -> str | None:
-    """Return the place; each of its frames has its line, where that is known."""
+    """Return the place; each of its frames has its line, if that is known."""
 
     def line_of(frame: re.Match[str]) -> str:
         line = lines.get(_function(frame))

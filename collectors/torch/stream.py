@@ -72,7 +72,7 @@ class ByteSource:
     def _decompressed(self, stream: BinaryIO, block_bytes: int) -> Iterator[bytes]:
         """Yield the stream's content; of damaged or cut gzip, all content before the damage.
 
-        isal inflates where it is installed, in a third of zlib's time. Only zlib reports how much
+        isal inflates if it is installed, in a third of zlib's time. Only zlib reports how much
         of a damaged stream is good, so after damage zlib reads the file again.
         """
         raw = self._raw(stream, READ_BYTES)
@@ -170,7 +170,7 @@ def _inflated(module: Any, raw: Iterator[bytes], block_bytes: int) -> Iterator[b
 
 
 def _isal() -> Any:
-    """Return isal's module with zlib's interface where it is installed, else Python's own zlib."""
+    """Return isal's module with zlib's interface if it is installed, else Python's own zlib."""
     return importlib.import_module("isal.isal_zlib") if importlib.util.find_spec("isal") else zlib
 
 

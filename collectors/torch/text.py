@@ -89,7 +89,7 @@ class Finder:
     def next(self, text: Text, begin: int) -> int | None:
         """Return the position of the first match from `begin` on in `text.data`.
 
-        Return None where there is none yet.
+        Return None if there is none yet.
         """
         offset = text.start + begin
         if self._match_begin is None or self._match_begin < offset:

@@ -28,7 +28,7 @@ _LONGEST_NUMBER = 400
 
 
 def decoded(values: Sequence[bytes]) -> pl.Series:
-    """Return bytes as text; None where they are not UTF-8."""
+    """Return bytes as text; None if they are not UTF-8."""
     try:
         return pl.Series("text", values, pl.Binary).cast(pl.String)
     except pl.exceptions.PolarsError:  # also with strict=False, in Polars 2.1
@@ -51,7 +51,7 @@ def spaced_alike(json: pl.Expr) -> pl.Expr:
 def nanoseconds(texts: Sequence[bytes]) -> pl.Series:
     """Return microseconds in decimal digits as Int64 nanoseconds, exactly.
 
-    Return None where the text is no number. A float64 holds epoch microseconds to 250 ns only, so
+    Return None if the text is no number. A float64 holds epoch microseconds to 250 ns only, so
     the digits themselves are read.
     """
     raw = decoded(texts)
@@ -99,7 +99,7 @@ def integer(value: Any) -> int | None:
 
 
 def integers(values: Sequence[Any]) -> pl.Series:
-    """Return each value as an Int64, None where it is no integer."""
+    """Return each value as an Int64, None if it is no integer."""
     if set(map(type, values)) <= {int, NoneType}:
         try:
             column = pl.Series(values, dtype=pl.Int64)
@@ -111,7 +111,7 @@ def integers(values: Sequence[Any]) -> pl.Series:
 
 
 def numbers(values: Sequence[Any]) -> pl.Series:
-    """Return each value as a Float64, None where it is no finite number."""
+    """Return each value as a Float64, None if it is no finite number."""
     are_plain = set(map(type, values)) <= {float, NoneType}
     column = pl.Series(
         values if are_plain else [number(value) for value in values], dtype=pl.Float64
@@ -120,7 +120,7 @@ def numbers(values: Sequence[Any]) -> pl.Series:
 
 
 def texts(values: Sequence[Any]) -> pl.Series:
-    """Return each value as a string, None where it is no text."""
+    """Return each value as a string, None if it is no text."""
     are_plain = set(map(type, values)) <= {str, NoneType}
     return pl.Series(values if are_plain else [text(value) for value in values], dtype=pl.String)
 

@@ -49,7 +49,7 @@ def _step_error(row: dict[str, Any]) -> float:
 
 
 def _factor_error(row: dict[str, Any]) -> float | None:
-    """Return the error of the factor; None where the step before was not timed."""
+    """Return the error of the factor; None if the step before was not timed."""
     if row["before_measured"] is None:
         return None
     factor = row["after_measured"] / row["before_measured"]

@@ -320,7 +320,7 @@ class Operations:
 
 
 def recorded_flops(path: Path) -> int | None:
-    """Return the FLOPs of a capture's modelled calls; None where it has no kernels or sizes."""
+    """Return the FLOPs of a capture's modelled calls; None if it has no kernels or sizes."""
     base = base_of(path)
     trace = tl.open(path) if path.suffix == ".tracelens" else tl.collect(path)
     try:

@@ -303,7 +303,7 @@ def _fusing(advice: Advice) -> frozenset[str]:
 def turns(
     wall: Mapping[tuple[str, str, str], Range], later: Mapping[tuple[str, str], Applied]
 ) -> dict[str, list[float]]:
-    """Return the later turn's times divided by the first turn's, where both were measured.
+    """Return the later turn's times divided by the first turn's, if both were measured.
 
     One list holds calls from Python, the other replays of CUDA graphs.
     """
@@ -318,7 +318,7 @@ def turns(
 def _z3_over_enumeration() -> list[float]:
     """Return how many times the processor time Z3 takes, by model.
 
-    Raises ValueError where the plans differ.
+    Raises ValueError if the plans differ.
     """
     found = json.loads((CAPTURES / "solvers.json").read_text())
     for model, by in found.items():
@@ -360,7 +360,7 @@ def _beats_all(wall: Mapping[tuple[str, str, str], Range], subject: str, way: st
     """Return whether a way is faster than every way that is not the advisor's.
 
     A way that is called from Python is compared with ways that are called so, a replayed graph
-    with all. None where the quartiles do not tell.
+    with all. None if the quartiles do not tell.
     """
     own = wall[subject, way, "default"]
     answers = [

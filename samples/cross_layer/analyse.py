@@ -221,7 +221,7 @@ def _gain_row(run: Run) -> tuple[Any, ...]:
 def _both_above_half(sides: Sequence[Reuse]) -> bool | None:
     """Return whether both sides share more than half by library and primitive.
 
-    None where only one does.
+    None if only one does.
     """
     answers = {side.by_pair > 0.5 for side in sides}
     return answers.pop() if len(answers) == 1 else None

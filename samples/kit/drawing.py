@@ -41,7 +41,7 @@ def save(charts: Mapping[str, alt.TopLevelMixin], folder: Path) -> None:
 
 
 def even_line(axis: str = "x") -> alt.Chart:
-    """Draw a dashed line across the axis at 1, where nothing is gained or lost."""
+    """Draw a dashed line across the axis at 1, if nothing is gained or lost."""
     values = alt.InlineData(values=[{"even": 1}])
     where = {"x": alt.X("even:Q")} if axis == "x" else {"y": alt.Y("even:Q")}
     line: alt.Chart = alt.Chart(values).mark_rule(strokeDash=[4, 4]).encode(**where)

@@ -60,7 +60,7 @@ class Verdicts:
         return f"{counted} ({'; '.join(meant)})" if meant else counted
 
     def check(self) -> None:
-        """Raise PageError where a verdict is shown twice, or never."""
+        """Raise PageError if a verdict is shown twice, or never."""
         wrong = [key for key in self.by_key if self.shown[key] != 1]
         if wrong:
             raise PageError(f"to be shown once each: {', '.join(wrong)}")

@@ -58,7 +58,7 @@ compared."""
 class Point(NamedTuple):
     """A point of the scaling experiments: ms per image, memory in MB, utilisation in percent.
 
-    None where the authors published none.
+    None if the authors published none.
     """
 
     ms: float | None

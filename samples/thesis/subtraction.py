@@ -79,7 +79,7 @@ def prefixes(network: Any, layers: Sequence[str]) -> list[Any]:
 
     The last one runs the whole model.
     What a model does between two layers, such as flattening, belongs to the later one. Raises
-    ValueError where the layers are not called in order, once each: then a difference is no layer's
+    ValueError if the layers are not called in order, once each: then a difference is no layer's
     time.
     """
 

@@ -4,7 +4,7 @@ Runs on a GPU by default. Attacks are kills at every stage, programs that fail, 
 disks, hostile names and secrets. After a command that ends, one of two is right: a trace that
 passes `check` and holds no secret; or no trace, and one line that says why. Nothing may be half
 written or left running, and no traceback of tracelens shown. Prints one line per attack; the exit
-code is 1 where one breaks this.
+code is 1 if one breaks this.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Call every function of the C library with arguments by chance: python -m tools.fuzz.calls ROUNDS.
 
-The library is the one that `make sanitized` has built, where there is one: every access is checked.
+The library is the one that `make sanitized` has built, if there is one: every access is checked.
 A call may refuse its arguments, and nothing else.
 
 --threads has two threads do so, which also share what two threads may use, and what they may not:
@@ -338,7 +338,7 @@ def with_failing_memory(library: Any, rounds: int, seed: int) -> int:
         except MemoryError:  # of what lies between the calls
             pass
         except SystemError as error:
-            # CPython 3.11, where there is no memory for a frame of Python; of C it says more.
+            # CPython 3.11, if there is no memory for a frame of Python; of C it says more.
             if str(error) != "error return without exception set":
                 raise
         finally:

@@ -46,7 +46,7 @@ from tracelens.views.formats.json import to_json
 
 FAILED = "FAILED"
 KEEP = "TRACELENS_FUZZ_KEEP"
-"""Names a folder, where there is one, for copies of the inputs that failed."""
+"""Names a folder, if there is one, for copies of the inputs that failed."""
 _DETAIL = ": "
 _OWN = re.compile(re.escape(str(Path(__file__).resolve().parents[2])) + "/(?!.venv)")
 _BATCH = 250
@@ -113,7 +113,7 @@ def query(trace: Trace) -> None:
 def try_all(sources: dict[str, Source], module: str) -> int:
     """Run `python -m MODULE INPUTS [NAME [FIRST]]`: print how so many inputs per source ended.
 
-    The exit code is 1 where one failed. An input is its source's name and a number: the same one is
+    The exit code is 1 if one failed. An input is its source's name and a number: the same one is
     the same each time.
     """
     words = sys.argv[1:]
@@ -191,7 +191,7 @@ def _try_here(sources: dict[str, Source], asked: Sequence[tuple[str, int]]) -> N
 
 
 def broken(path: Path, holds: Callable[[Path], object] | None) -> str | None:
-    """How `holds` failed, in a few words; None where it did not."""
+    """How `holds` failed, in a few words; None if it did not."""
     try:
         if holds is not None:
             holds(path)

@@ -54,7 +54,7 @@ class Copy:
         assert code == 0, "the native library cannot be built"
 
     def test(self, tests: str) -> int:
-        """Pytest's exit code of the test files; of all where none is named."""
+        """Pytest's exit code of the test files; of all if none is named."""
         if tests == SANITIZED:
             return self.run("make", "-o", ".venv/installed-for-tests", "sanitized")
         files = [f"tests/test_{name}.py" for name in tests.split()]

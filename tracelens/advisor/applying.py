@@ -77,7 +77,7 @@ def _given(torch: Any, model: Any, plan: CallPlan) -> tuple[Any, ...]:
 def _check(
     torch: Any, both: tuple[Any, Any], given: Sequence[Any], tolerance: float | None
 ) -> None:
-    """Raise ToolError where the rewritten model's output differs from the model's."""
+    """Raise ToolError if the rewritten model's output differs from the model's."""
     try:
         expected, other = (module(*given) for module in both)
     except RuntimeError as error:

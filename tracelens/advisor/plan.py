@@ -133,7 +133,7 @@ def make_plan(
     certainly faster is neither compiled for its speed nor counted in the prediction. A layer with
     different choices for its operations goes as a whole with its faster run. Raises UsageError for
     an unknown oracle, and without evidence that base ran eager and other compiled. Raises
-    MissingTableError where the runs lack the oracle's path.
+    MissingTableError if the runs lack the oracle's path.
     """
     if oracle not in ORACLES:
         raise UsageError(f"no oracle is called {oracle}; the oracles are {', '.join(ORACLES)}")
@@ -198,7 +198,7 @@ def apply_plan(model: Any, plan: Plan | str | os.PathLike[str], **options: Any) 
     It changes in place: the submodules get a compiled `forward`; their names, parameters and hooks
     stay as they are. `options` go to torch.compile (mode, backend, dynamic, …). Apply it once, to
     the model that will run: a copy made afterwards shares the compiled code of the original. Raises
-    UsageError for a path that the model does not have, before anything is changed, ToolError where
+    UsageError for a path that the model does not have, before anything is changed, ToolError if
     torch is not installed.
     """
     torch = load_torch("apply_plan")
@@ -262,7 +262,7 @@ def _region(forward: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def load_torch(what: str) -> Any:
-    """Return the torch package, imported only now. Raises ToolError where it is not installed."""
+    """Return the torch package, imported only now. Raises ToolError if it is not installed."""
     try:
         import torch  # noqa: PLC0415 - analyses never need it
         import torch._dynamo  # noqa: PLC0415

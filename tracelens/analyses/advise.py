@@ -112,7 +112,7 @@ def advise(trace: Trace, costs: Sequence[Trace] = (), *, z3: bool | None = False
 
     A training run has no row. `costs` are further traces with times of the same calls: captures of
     the model in another layout, or from `tracelens collect calls`. With `z3` true, Z3 solves for
-    layouts; false, they are tried one by one; None uses Z3 where it is installed. The result is the
+    layouts; false, they are tried one by one; None uses Z3 if it is installed. The result is the
     same. Raises MissingTableError without kernels or ops.
     """
     return frame_of(advised_ranks(trace, costs, z3=z3))

@@ -86,7 +86,7 @@ Chart: TypeAlias = Bars | SplitBars | Points | Lines | Density
 
 
 def named(frame: pl.DataFrame, *names: str) -> list[str]:
-    """Return the columns of `names`, preceded by rank and device where there are several."""
+    """Return the columns of `names`, preceded by rank and device if there are several."""
     several = [c for c in ("rank", "device_id") if c in frame.columns and frame[c].n_unique() > 1]
     return [*several, *names]
 

@@ -92,7 +92,7 @@ def changes(trace: Trace) -> pl.DataFrame:
     """List the changes that would help, the largest saving first: one row per change.
 
     They are those of the answer and of the verdict's notes: none saves less than 2 % of a step, and
-    savings of several do not add up. The result is empty where no change would help. Raises
+    savings of several do not add up. The result is empty if no change would help. Raises
     MissingTableError without kernels and ops.
     """
     require_time(trace, "changes")

@@ -17,7 +17,7 @@ def compare_blocks(base: Trace, other: Trace, *, rules: Rules = DEFAULT) -> pl.D
     """Compare repeated layers: one row per rank, pattern and phase, and one per layer beneath it.
 
     The pattern with most time comes first.
-    Raises MissingTableError where a run has no kernels, or no path has a number.
+    Raises MissingTableError if a run has no kernels, or no path has a number.
     """
     for trace in (base, other):
         trace.require("compare_blocks", "kernels")

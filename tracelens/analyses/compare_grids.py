@@ -140,7 +140,7 @@ def _match_primitives(base: pl.DataFrame, other: pl.DataFrame) -> pl.DataFrame:
 
 
 def _means(side: str) -> tuple[pl.Expr, pl.Expr]:
-    """Return mean duration and mean blocks of a side's launches; None where it has none."""
+    """Return mean duration and mean blocks of a side's launches; None if it has none."""
     calls, blocks = pl.col(f"{side}_n_calls"), pl.col(f"{side}_total_blocks")
     duration = pl.col(f"{side}_duration_total_ns")
     return (

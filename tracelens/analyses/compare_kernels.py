@@ -17,7 +17,7 @@ def compare_kernels(base: Trace, other: Trace, *, rules: Rules = DEFAULT) -> pl.
     """Compare kernels: one row per rank and kernel name, most time first.
 
     Names that two profilers recorded are brought to one spelling, see `one_spelling`. Raises
-    MissingTableError where a run has no kernels.
+    MissingTableError if a run has no kernels.
     """
     for trace in (base, other):
         trace.require("compare_kernels", "kernels")

@@ -18,7 +18,7 @@ _WORDS = {"faster": "less", "slower": "more", "unclear": "unclear"}
 def compare_memory(base: Trace, other: Trace, *, rules: Rules = DEFAULT) -> pl.DataFrame:
     """Compare memory: one row per rank, device and measure.
 
-    Raises MissingTableError where a run records no allocations.
+    Raises MissingTableError if a run records no allocations.
     """
     for trace in (base, other):
         trace.require("compare_memory", "allocations")

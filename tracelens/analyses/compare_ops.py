@@ -18,7 +18,7 @@ from tracelens.trace import Trace
 def compare_ops(base: Trace, other: Trace, *, rules: Rules = DEFAULT) -> pl.DataFrame:
     """Compare ops: one row per rank and op name, most time first.
 
-    Raises MissingTableError where a run has no ops.
+    Raises MissingTableError if a run has no ops.
     """
     for trace in (base, other):
         trace.require("compare_ops", "spans")

@@ -14,7 +14,7 @@ _RAN = ("kernels", "spans", "timings", "stacks")
 def compare_setup(base: Trace, other: Trace) -> pl.DataFrame:
     """Compare the runs' properties, one row each, those that differ first.
 
-    Raises MissingTableError where one recorded nothing.
+    Raises MissingTableError if one recorded nothing.
     """
     if not all(any(trace.has(name) for name in _RAN) for trace in (base, other)):
         raise MissingTableError(

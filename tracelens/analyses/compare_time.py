@@ -68,7 +68,7 @@ def compare_time(base: Trace, other: Trace, *, rules: Rules = DEFAULT) -> pl.Dat
 def _no_surer_than(recorded: pl.DataFrame, rows: pl.DataFrame) -> pl.DataFrame:
     """Return rows that differ only where their recorded times differ, with no narrower intervals.
 
-    Where a run timed steps without the profiler, one ratio shortens all of its recorded steps. The
+    If a run timed steps without the profiler, one ratio shortens all of its recorded steps. The
     error of that ratio is the same in each step, so the spread of the steps does not show it. Two
     equal runs are told from each other no more often than by their recorded steps.
     """

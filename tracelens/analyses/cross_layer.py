@@ -59,14 +59,14 @@ def cross_layer(trace: Trace) -> pl.DataFrame:
     """Sum kernel time: one row per rank, framework op, library and primitive, most time first.
 
     Rows sum to the kernel total exactly. The op is the outermost operator around the launch
-    (aten::conv2d), else the outermost op. Where provenance was recorded, a fused kernel of a
+    (aten::conv2d), else the outermost op. If provenance was recorded, a fused kernel of a
     compiled graph is split among the operators that it was made of, in proportion to the bytes that
     they write. Other splits give low_ns and high_ns. Without provenance it stays `fused`. The
     columns what_if_twice and what_if_limit say what the whole would gain if the row's primitive
     were faster everywhere.
 
     A trace without kernels is answered from the ops' self time on the host; the ops' names then
-    tell the libraries. Raises MissingTableError where there are neither kernels nor ops.
+    tell the libraries. Raises MissingTableError if there are neither kernels nor ops.
     """
     parts = _of_kernels(trace) if trace.has("kernels") else _of_host(trace)
     total, of_primitive = (
@@ -100,7 +100,7 @@ def _op_parts(trace: Trace) -> pl.DataFrame:
 
     Columns: rank, op, op_id, library, primitive, duration_ns, low_ns and high_ns. `op` is the
     outermost operator around the launch (aten::conv2d, a node of autograd), else the outermost op
-    (a compiled region). `op_id` is its span. Both are None where no op is around. A fused kernel of
+    (a compiled region). `op_id` is its span. Both are None if no op is around. A fused kernel of
     a compiled graph with recorded provenance has one row per op that it was made of, without op_id.
     Its time is split by the bytes that the ops write, as `layer_attribution` splits it among
     modules.
@@ -225,7 +225,7 @@ def _of_host(trace: Trace) -> pl.DataFrame:
 
 
 def _blas(trace: Trace) -> str | None:
-    """Return the BLAS that torch was built with; None where the capture did not record it."""
+    """Return the BLAS that torch was built with; None if the capture did not record it."""
     libraries = [source.get("settings", {}).get("blas") for source in trace.manifest.sources]
     return next((_BLAS_NAMES.get(name, name) for name in libraries if name), None)
 

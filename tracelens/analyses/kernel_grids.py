@@ -199,7 +199,7 @@ def occupancy(launches: pl.DataFrame, devices: pl.DataFrame) -> pl.DataFrame:
 
 
 def _rules(devices: pl.DataFrame) -> pl.DataFrame:
-    """Return each device's resources and allocation units; None where CUDA documents none."""
+    """Return each device's resources and allocation units; None if CUDA documents none."""
     limits = LIMITS.select(
         "compute_capability",
         "shared_memory_per_block_bytes",
@@ -272,7 +272,7 @@ def _by_shared_memory() -> pl.Expr:
 
 
 def _reason(fitting: pl.Expr) -> pl.Expr:
-    """Return the reason why there is no occupancy, None where there is one."""
+    """Return the reason why there is no occupancy, None if there is one."""
     sizes = ("threads_per_block", "registers_per_thread", "shared_bytes")
     return (
         pl.when(pl.col("is_cluster_launch").fill_null(value=False))

@@ -25,7 +25,7 @@ def layer_attribution(
     `(pre-window)`, work launched before the trace began, always have a row.
 
     A kernel belongs to the innermost module around its launch; in the backward pass, to the module
-    of the forward op that made the autograd node. Where compile provenance was recorded, a kernel
+    of the forward op that made the autograd node. If compile provenance was recorded, a kernel
     of a compiled graph belongs to the modules that it was made from. Its time is split by the bytes
     that they write (estimate_ns). The range low_ns to high_ns covers an equal split, and all time
     for the module with most bytes. Work that only a model's root encloses counts as unattributed.

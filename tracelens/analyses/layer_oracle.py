@@ -26,7 +26,7 @@ from tracelens.schemas.results.layers import CHOICES, LAYER_ORACLE
 from tracelens.trace import Trace
 
 _METHODS = ("kernels", "cuda_event", "layer", "subtraction", "profiler")
-"""Ways of timing in order of preference, where several are available."""
+"""Ways of timing in order of preference, if several are available."""
 _WAY = ["method", "base_configuration", "other_configuration", "compile_mode"]
 
 
@@ -47,12 +47,12 @@ def layer_oracle(
 
     `switch_cost_ns` is the cost of each change between eager and compiled; the model's caller is
     eager. By default it is half of the measured cost of calling a compiled region (in timings).
-    Where that was not measured, it is 0, as in the thesis.
+    If that was not measured, it is 0, as in the thesis.
 
     A layer with a time in one run only keeps that run's choice and counts in no speedup. Rows of
     compare_layers in brackets are left out. With `beyond_spread`, a layer whose ranges in the two
     runs overlap counts with its time in base on both sides: it changes neither choice nor speedup.
-    Raises MissingTableError where no layer is matched, UsageError for an unknown method or an
+    Raises MissingTableError if no layer is matched, UsageError for an unknown method or an
     invalid cost.
     """
     if method is not None and method not in _METHODS:
@@ -157,7 +157,7 @@ def _ordered(pairs: pl.DataFrame, way: dict[str, Any], base: Trace, other: Trace
 
 
 def _summed(which: str) -> pl.Expr:
-    """Return the layer's time in all phases, at least 0; None where the run has no time for it."""
+    """Return the layer's time in all phases, at least 0; None if the run has no time for it."""
     time = pl.col(f"{which}_estimate_ns")
     return pl.when(time.count() > 0).then(time.sum().clip(0)).alias(f"{which}_ns")
 
@@ -165,14 +165,14 @@ def _summed(which: str) -> pl.Expr:
 def _is_clearly_faster(faster: str, slower: str) -> pl.Expr:
     """Return whether the highest time of one run is less than the lowest of the other.
 
-    It is None where a run has none.
+    It is None if a run has none.
     """
     most, least = pl.col(f"{faster}_high_ns"), pl.col(f"{slower}_low_ns")
     return pl.when((most.count() > 0) & (least.count() > 0)).then(most.sum() < least.sum())
 
 
 def _measured_region(base: Trace, other: Trace, configuration: str | None) -> float | None:
-    """Return the cost of calling a compiled region in ns; None where it was not measured."""
+    """Return the cost of calling a compiled region in ns; None if it was not measured."""
     cost = region_cost(other, configuration)
     return region_cost(base, configuration) if cost is None else cost
 

@@ -96,7 +96,7 @@ _SAID = 4
 def memory_timeline(trace: Trace) -> pl.DataFrame:
     """Find each device's peak, the blocks alive then by phase, and memory over time.
 
-    Device None is the host. Raises MissingTableError where no allocations were recorded, or none
+    Device None is the host. Raises MissingTableError if no allocations were recorded, or none
     with the allocator's totals.
     """
     trace.require("memory_timeline", "allocations")

@@ -32,7 +32,7 @@ def recomputation(trace: Trace) -> pl.DataFrame:
 
     Autograd numbers the ops that it records. Within the backward pass it records none, unless
     torch.utils.checkpoint runs a forward pass there again. With create_graph=True it records the
-    backward pass itself: then only ops count that ran outside of it, too. The result is empty where
+    backward pass itself: then only ops count that ran outside of it, too. The result is empty if
     nothing ran again. Raises MissingTableError without spans.
     """
     trace.require("recomputation", "spans")

@@ -29,7 +29,7 @@ _OWN = (*_WHERE, "name", *SHAPE, "registers_per_thread")
 def reconcile(base: Trace, other: Trace) -> pl.DataFrame:
     """Align two captures: one row per rank, layer, op, kernel name and grid.
 
-    Most time in other comes first. Raises MissingTableError where a capture has no kernels, or too
+    Most time in other comes first. Raises MissingTableError if a capture has no kernels, or too
     few of them are aligned; the error gives their share.
     """
     for trace in (base, other):
@@ -102,7 +102,7 @@ def _beside(mine: pl.DataFrame, theirs: pl.DataFrame, pairs: pl.DataFrame) -> pl
 
 
 def _recorded(trace: Trace) -> pl.DataFrame:
-    """List each kernel with its layer, op and shapes, None where they were not recorded."""
+    """List each kernel with its layer, op and shapes, None if they were not recorded."""
     layers = kernel_layers(trace).cast({"layer": pl.Categorical})
     spans = trace.select("spans", "rank", "span_id", "parent_id", "kind", "name", "input_shapes")
     kernels = trace.select("kernels", "rank", "kernel_id", "span_id", *_OWN[3:], "duration_ns")
@@ -165,7 +165,7 @@ def aligned_kernels(base: Trace, other: Trace) -> pl.DataFrame:
     Each kernel is in one pair at most. Kernels are matched within a rank and step, in launch order:
     grid, block, registers and name must be equal. For two profilers, names are compared without
     template arguments and parameters. The nth step is matched with the nth, whatever their numbers.
-    Where one capture marks no steps, each rank is one sequence. Equal sequences take time in
+    If one capture marks no steps, each rank is one sequence. Equal sequences take time in
     proportion to their length.
     """
     sides = [_sequence(trace, is_bare=tools(base) != tools(other)) for trace in (base, other)]

@@ -35,7 +35,7 @@ def roofline(
     graphs belong to the ops that were recorded while the graphs were captured, in the trace or in
     `base`; without such a record, to the ops of a base without graphs. Given peaks count for their
     own device, else the device's datasheet. Raises MissingTableError without kernels or without
-    shapes, SourceError where the given peaks are of no device of the trace.
+    shapes, SourceError if the given peaks are of no device of the trace.
     """
     work = modelled(trace, base)
     limits = device_peaks(trace, peaks)
@@ -175,7 +175,7 @@ def _steps(trace: Trace, calls: pl.DataFrame, rest: pl.DataFrame) -> pl.DataFram
 
 
 def _all(column: str) -> pl.Expr:
-    """Return the sum; None where any value is None."""
+    """Return the sum; None if any value is None."""
     return pl.when(pl.col(column).null_count() == 0).then(pl.col(column).sum()).alias(column)
 
 

@@ -83,7 +83,7 @@ def serving(trace: Trace, *, peaks: Peaks | None = None, base: Trace | None = No
     """Sum an inference server's steps by phase: one row per rank and phase.
 
     Bytes of replayed graphs are those of the graph's capture, in the trace or in `base`. Raises
-    MissingTableError where no step's mark gives its requests, as vLLM's and SGLang's marks do.
+    MissingTableError if no step's mark gives its requests, as vLLM's and SGLang's marks do.
     """
     trace.require("serving", "steps")
     steps = steps_of(trace).drop_nulls("phase")
@@ -121,7 +121,7 @@ def serving(trace: Trace, *, peaks: Peaks | None = None, base: Trace | None = No
 def _bytes_of_steps(trace: Trace, base: Trace | None) -> pl.DataFrame:
     """Return the least bytes of each rank's steps; no rows where no sizes were recorded.
 
-    A step has None where over a tenth of its kernels' time is not modelled.
+    A step has None if over a tenth of its kernels' time is not modelled.
     """
     try:
         work = modelled(trace, base)
@@ -150,7 +150,7 @@ def _bandwidths(trace: Trace, given: Peaks | None) -> pl.DataFrame:
 
 
 def _all(column: str) -> pl.Expr:
-    """Return the sum; None where any value is None."""
+    """Return the sum; None if any value is None."""
     return pl.when(pl.col(column).null_count() == 0).then(pl.col(column).sum()).alias(column)
 
 
@@ -250,7 +250,7 @@ def _places(trace: Trace, rank: int, gaps: pl.DataFrame) -> list[tuple[str, floa
 def _kind_of(name: pl.Expr) -> pl.Expr:
     """Return the purpose of a Python call in a server, by its file.
 
-    It is the file where the purpose is unknown, and `other` where there is no file.
+    It is the file where the purpose is unknown, and `other` if there is no file.
     """
     kinds = (pl.when(name.str.contains(words)).then(pl.lit(kind)) for words, kind in _KINDS)
     return pl.coalesce(*kinds, name.str.extract(r"([^/()\s]+\.py)\("), pl.lit("other"))

@@ -106,7 +106,7 @@ class _Path:
     via: int | None
 
     def ends(self, segment: str) -> tuple[int, int] | None:
-        """Return a segment's inner and outer level; None where the stack has none."""
+        """Return a segment's inner and outer level; None if the stack has none."""
         if segment == "entry_to_symbol":
             return 0, self.entry
         if self.via is None:

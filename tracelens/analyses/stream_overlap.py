@@ -29,7 +29,7 @@ _MOST_STREAMS = 32
 def stream_overlap(trace: Trace) -> pl.DataFrame:
     """Measure how long each pair of streams works at once: the overlap matrix, by rank and device.
 
-    The result is empty where each device has one stream. Raises MissingTableError without kernels.
+    The result is empty if each device has one stream. Raises MissingTableError without kernels.
     """
     trace.require("stream_overlap", "kernels")
     columns = ("rank", "device_id", "stream_id", "start_ns", "duration_ns")

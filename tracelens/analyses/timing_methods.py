@@ -129,7 +129,7 @@ def notes(trace: Trace, frame: pl.DataFrame) -> list[str]:
 def _cost(part: pl.DataFrame, variant: str, profiled: bool) -> dict[str, Any] | None:
     """Return the row of a way of timing, with pure_low_ns.
 
-    Return None where it or the pure run was not measured.
+    Return None if it or the pure run was not measured.
     """
     rows = part.filter(variant=variant, profiled=profiled, quantity="wall").drop_nulls("cost_ratio")
     pure = part.filter(variant="pure", profiled=False, quantity="wall")

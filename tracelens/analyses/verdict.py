@@ -156,7 +156,7 @@ def longest_kernel(trace: Trace, rank: int) -> str | None:
 
 
 def _counted(n: int, noun: str) -> str:
-    """Write a number and its noun in the plural where needed; a noun in -ch gets -es."""
+    """Write a number and its noun in the plural if needed; a noun in -ch gets -es."""
     ending = "es" if noun.endswith("ch") else "s"
     return f"one {noun}" if n == 1 else f"{n:,} {noun}{ending}"
 

@@ -96,7 +96,7 @@ def work_kinds(
 def _roofs(trace: Trace, peaks: Peaks | None, base: Trace | None) -> pl.DataFrame:
     """Return how near each kernel's call comes to its roof, as a share of at most 1.
 
-    It is unknown where contexts of unknown length are read.
+    It is unknown if contexts of unknown length are read.
     """
     try:
         work = modelled(trace, base)

@@ -63,7 +63,7 @@ def answer_comparison(base: Trace, other: Trace, rules: Rules = DEFAULT) -> Answ
 
 
 def _across_processors(base: Trace, other: Trace, times: pl.DataFrame) -> Answer:
-    """Answer where only one run used a GPU: the time of a step is all that both have."""
+    """Answer if only one run used a GPU: the time of a step is all that both have."""
     windows = times.filter(part="window").select(pl.median("base_ns", "other_ns"))
     before, after = map(duration, windows.row(0))
     step = "a step" if _marks_steps(base, other) else "the program"
@@ -172,7 +172,7 @@ def _signed(ns: float) -> str:
 
 
 def _changed_layers(base: Trace, other: Trace, rules: Rules) -> tuple[str, ...]:
-    """Name the layers whose time changed most beyond noise; empty where not both have layers."""
+    """Name the layers whose time changed most beyond noise; empty if not both have layers."""
     try:
         layers = compare_layers(base, other, rules=rules)
     except MissingTableError:

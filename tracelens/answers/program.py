@@ -179,9 +179,9 @@ def _of_another_thread(
 def _with_long_steps(trace: Trace, rank: RankTime, sentence: str) -> tuple[str, str | None]:
     """Return the sentence and a detail on the few steps without the profiler that are much longer.
 
-    Where these take most of the time, the sentence begins with them, and the detail says how to see
+    If these take most of the time, the sentence begins with them, and the detail says how to see
     what they do: a program that saves its state for 400 ms in every fifth step of 14 ms is limited
-    by that. The detail is None where there are no such steps.
+    by that. The detail is None if there are no such steps.
     """
     long, usual_ns = trace.manifest.long_steps(rank.rank), rank.judged_step_ns
     if long is None:

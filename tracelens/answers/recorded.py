@@ -38,7 +38,7 @@ def about(trace: Trace) -> str:
 
 
 def uneven_steps(model: TimeModel, rank: int) -> tuple[str, ...]:
-    """Say which steps of a rank take longer than its others; empty where they are alike."""
+    """Say which steps of a rank take longer than its others; empty if they are alike."""
     steps = model.program_steps.filter(rank=rank).sort("step")
     numbers, times = steps["step"].to_list(), steps["duration_ns"].to_list()
     if len(times) <= _SIDE:

@@ -157,7 +157,7 @@ def _by_role(path: CallPath) -> dict[str, list[_Frame]]:
 
 
 def _short_path(frames: Sequence[_Frame]) -> str:
-    """Write the first and the last frame that have a name, and the file where it is known."""
+    """Write the first and the last frame that have a name, and the file if it is known."""
     named = [frame for frame in frames if frame[1] != UNKNOWN_FUNCTION]
     with_file = [frame for frame in named if frame[2]]
     shown = [_frame_text(frame) for frame in with_file or named]

@@ -66,7 +66,7 @@ ELLIPSIS = "…"
 def frame_text(frame: str) -> str:
     """Write a frame `file.py(12): name` as `file.py:12 name`; other text stays as it is.
 
-    Where only the line of the definition is known, the text is `name (defined at file.py:12)`.
+    If only the line of the definition is known, the text is `name (defined at file.py:12)`.
     """
     if match := _FRAME.fullmatch(frame):
         return f"{match[1]}:{match[2]} {match[3]}".rstrip()
@@ -93,7 +93,7 @@ def duration(ns: float) -> str:
 
 
 def span_text(low_ns: int, high_ns: int) -> str:
-    """Write a range of times, with one unit where both have the same."""
+    """Write a range of times, with one unit if both have the same."""
     if not low_ns:
         return f"up to {duration(high_ns)}"
     low, high = duration(low_ns), duration(high_ns)
@@ -108,5 +108,5 @@ def three_digits(value: float) -> str:
 
 
 def counted(number: int, noun: str) -> str:
-    """Write a number and its noun, in the plural where it is not 1."""
+    """Write a number and its noun, in the plural if it is not 1."""
     return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"

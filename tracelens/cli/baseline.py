@@ -56,7 +56,7 @@ def add(
         list[Path], typer.Argument(metavar="TRACE...", help="Traces or sources, each one run.")
     ],
 ) -> None:
-    """Add runs to a baseline; make the baseline where there is none.
+    """Add runs to a baseline; make the baseline if there is none.
 
     A new run is judged by the spread of three or more runs, and by the latest ten at most. Runs of
     another program are refused, and then none is added.

@@ -117,7 +117,7 @@ def _kept(trace: Trace) -> dict[str, Any]:
 
 
 def _measured(python: str) -> dict[str, list[float]]:
-    """Measure the costs of each kind of profile. Raises ToolError where none can be found."""
+    """Measure the costs of each kind of profile. Raises ToolError if none can be found."""
     by_kind = {}
     for kind, settings in _PROFILES.items():
         with progress(f"measuring the profiler that records {kind}"):
@@ -140,7 +140,7 @@ def _measured(python: str) -> dict[str, list[float]]:
 def costs_of_capture(trace: Trace) -> Costs | None:
     """Return the costs that explain how much longer steps took with the profiler.
 
-    Return None where equal steps differed too much to judge, and where no costs explain the
+    Return None if equal steps differed too much to judge, and where no costs explain the
     difference.
     """
     settings = next((source.get("settings") or {} for source in trace.manifest.sources), {})

@@ -289,7 +289,7 @@ class _Said(logging.Handler):
 def progress(text: str, *, late: bool = False) -> Iterator[None]:
     """Show progress on standard error while the body runs.
 
-    Where the body logs shares, it is a bar with the share, the size and the time left. With `late`,
+    If the body logs shares, it is a bar with the share, the size and the time left. With `late`,
     it shows from the first log record on: until then, a program has the terminal. Without a
     terminal, only steps that take minutes are reported, one line each.
     """

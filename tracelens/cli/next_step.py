@@ -31,7 +31,7 @@ def _typed_name() -> str:
 
 
 def open_command(page: Path) -> str:
-    """Return the command that opens a page in the browser, or words where there is none."""
+    """Return the command that opens a page in the browser, or words if there is none."""
     path = shlex.quote(str(page))
     opener = "open" if sys.platform == "darwin" else "xdg-open"
     return f"{opener} {path}" if shutil.which(opener) else f"open {path} in a browser"

@@ -246,7 +246,7 @@ def report(  # noqa: PLR0913 - one parameter an option
 
 
 def _refused(trace: Trace, base: Trace | None, names: Sequence[str], rules: Rules) -> str | None:
-    """Return why a comparison of two programs is refused; None where it is shown.
+    """Return why a comparison of two programs is refused; None if it is shown.
 
     Named sections that may compare two programs are shown.
     """
@@ -344,7 +344,7 @@ def _conclude(
 ) -> None:
     """Report the gates' results, and exit as they demand.
 
-    Raises SourceError where the two were not compared, with the reason.
+    Raises SourceError if the two were not compared, with the reason.
     """
     if refused is not None:
         raise SourceError(refused)

@@ -272,7 +272,7 @@ def _filled(frame: pl.DataFrame, name: str, columns: tuple[str, ...]) -> pl.Data
 
 
 def _most_frequent(processes: pl.Series) -> int:
-    """Return the process that most rows have, 0 where unknown.
+    """Return the process that most rows have, 0 if unknown.
 
     A single process, which is the usual case, is returned without counting.
     """

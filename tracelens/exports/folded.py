@@ -20,7 +20,7 @@ def write(selection: Selection, stream: BinaryIO) -> str:
     """Write the kernels' time by stack, rank by rank; return how many stacks.
 
     Without kernels, the host's own time is written; for a debugger's log, the number of times that
-    each stack was met. Raises MissingTableError where there is none of these. Weights sum to the
+    each stack was met. Raises MissingTableError if there is none of these. Weights sum to the
     kernels' total time. A semicolon in a name becomes a colon.
     """
     trace = selection.trace

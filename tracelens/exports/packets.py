@@ -236,7 +236,7 @@ class PacketWriter:
         return wire.varint(4 << 3 | 2) + length + about
 
     def _flows(self, frame: pl.DataFrame, rank: int, *, is_host: bool) -> list[pa.Array]:
-        """Return each row's flow ids as bytes; none where no row has any."""
+        """Return each row's flow ids as bytes; none if no row has any."""
         if "n_flows" not in frame.columns or not frame["n_flows"].fill_null(0).sum():
             return []
         counts = frame["n_flows"].fill_null(0)

@@ -22,7 +22,7 @@ _MEMORY = {"allocated_bytes": "allocated", "reserved_bytes": "reserved"}
 def write(selection: Selection, stream: BinaryIO) -> str:
     """Write the selection; returns how many slices, flows and counter values it has.
 
-    Raises SourceError where there is nothing to draw.
+    Raises SourceError if there is nothing to draw.
     """
     writer = PacketWriter(stream)
     for rank in selection.ranks:

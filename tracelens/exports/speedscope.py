@@ -25,7 +25,7 @@ _EVENTS_AT_ONCE = 1 << 16
 def write(selection: Selection, stream: BinaryIO) -> str:
     """Write profiles of each rank's kernels, host self time and stops, and of each thread.
 
-    Kernels are in order of time. Returns how many profiles. Raises MissingTableError where there
+    Kernels are in order of time. Returns how many profiles. Raises MissingTableError if there
     are no kernels, spans or stacks.
     """
     if not any(selection.trace.has(table) for table in ("spans", "frames")):

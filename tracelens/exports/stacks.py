@@ -184,7 +184,7 @@ def stop_stacks(selection: Selection, rank: int) -> Stacks:
 
 
 def _gathered(path: pl.Series, span: pl.Series) -> pl.Series:
-    """Return the path of each span's row, None where it is unknown."""
+    """Return the path of each span's row, None if it is unknown."""
     is_unknown = (span < 0) | (span >= len(path))
     known = span.set(is_unknown, None)
     return path.gather(known) if len(path) else known.cast(path.dtype)

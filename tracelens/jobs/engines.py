@@ -37,7 +37,7 @@ def engine_of(
     """Return the engine of a name, by default processes.
 
     `address` is that of a running Ray cluster. `limit_bytes` is the memory that all processes of
-    this machine may take. Raises UsageError, and ToolError where Ray is not installed or nothing
+    this machine may take. Raises UsageError, and ToolError if Ray is not installed or nothing
     listens at the address.
     """
     if name not in (None, *ENGINES):
@@ -179,7 +179,7 @@ def _connected(ray: Any, address: str | None) -> Iterator[None]:
     """Connect to the cluster at the address while the body runs.
 
     Without an address, it is one of this machine that ends with the body. A program that is
-    connected to a cluster stays so. Raises ToolError where no cluster could be joined.
+    connected to a cluster stays so. Raises ToolError if no cluster could be joined.
     """
     if ray.is_initialized():
         yield
@@ -202,7 +202,7 @@ def _connected(ray: Any, address: str | None) -> Iterator[None]:
 
 
 def _check_address(address: str) -> None:
-    """Raise UsageError for an address not of the form HOST:PORT, ToolError where nothing listens.
+    """Raise UsageError for an address not of the form HOST:PORT, ToolError if nothing listens.
 
     Ray itself would wait for minutes.
     """

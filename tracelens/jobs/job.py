@@ -83,7 +83,7 @@ def collect_job(job: Job, engine: Engine | None, tell: Tell) -> tuple[Trace, dic
 
     Return the trace, and messages by the name of each source or task that could not be read.
     Without an engine all is done in this process, and nothing is kept until the trace is whole.
-    Raises SourceError where nothing, or fewer ranks than asked for, could be collected, and where
+    Raises SourceError if nothing, or fewer ranks than asked for, could be collected, and where
     the target cannot be written.
     """
     return _at_once(job, tell) if engine is None else _by_rank(job, engine, tell)

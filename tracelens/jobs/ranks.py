@@ -214,7 +214,7 @@ def _record(
 def _create(objects: Objects, record: RankRecord) -> RankRecord:
     """Write a rank's record.
 
-    Where there is one of the same sources and options, it stays, and our files are removed.
+    If there is one of the same sources and options, it stays, and our files are removed.
     """
     rank, key = record.rank, f"{RANKS}/{record.rank}.json"
     if objects.create(key, json_bytes(msgspec.to_builtins(record))):
@@ -257,7 +257,7 @@ BEGIN_ANEW = "another --out, or --force to begin anew"
 
 
 def read_record(objects: Objects, key: str) -> RankRecord | None:
-    """Return a rank's record; None where there is none. Raises TargetError where it is damaged."""
+    """Return a rank's record; None if there is none. Raises TargetError if it is damaged."""
     content = objects.read(key)
     if content is None:
         return None

@@ -29,7 +29,7 @@ def ask_ranks(trace: Trace, names: Sequence[str], engine: Engine) -> Mapping[str
 
     In such an analysis, a rank's rows depend on that rank only. The trace also gets its time model,
     merged from the ranks' breakdowns, for the other analyses. Raises UsageError for a trace that is
-    not in files, and SourceError where a rank's tables cannot be read.
+    not in files, and SourceError if a rank's tables cannot be read.
     """
     if trace.path is None or not trace.manifest.n_rows:
         raise UsageError(

@@ -28,7 +28,7 @@ def prepare(target: str, *, force: bool) -> None:
 
     With `force`, ranks that an earlier one finished are forgotten.
 
-    Raises SourceError where there is a trace, which `force` replaces when the job ends, or a folder
+    Raises SourceError if there is a trace, which `force` replaces when the job ends, or a folder
     of something else.
     """
     if url_of(target) is None and os.path.lexists(target) and not Path(target, RANKS).is_dir():

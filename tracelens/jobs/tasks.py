@@ -101,7 +101,7 @@ def _one(tasks: Sequence[Task]) -> Task:
 def _together(tasks: Sequence[Task]) -> list[Task]:
     """Join tasks whose sources have the same rank in their names.
 
-    Where not all names have a rank, all become one task.
+    If not all names have a rank, all become one task.
     """
     by_rank: dict[int | None, list[Task]] = {}
     for task in tasks:

@@ -2,7 +2,7 @@
 
 Each has a twin in Python that defines its result, and that is used where C was not compiled.
 
-The library is compiled while the package is installed, where there is a compiler.
+The library is compiled while the package is installed, if there is a compiler.
 TRACELENS_NATIVE=off makes the Python twins run instead, for tests.
 """
 

@@ -205,7 +205,7 @@ def program(name: str) -> Found:
 def program_at(path: str | None) -> Found:
     """Return the program in the file, with the version that it prints first.
 
-    Return None where the path is None.
+    Return None if the path is None.
     """
     if path is None:
         return Found(False)
@@ -228,7 +228,7 @@ def package(name: str) -> Found:
 def driver_version() -> str | None:
     """Return the NVIDIA driver's version as the kernel module states it.
 
-    Return None where it states none.
+    Return None if it states none.
     """
     try:
         match = VERSION.search(_DRIVER.read_text())

@@ -76,7 +76,7 @@ def _clear_abandoned(where: Path, prefix: str) -> None:
 def _lock(folder: Path, *, wait: bool) -> int | None:
     """Return a descriptor that locks the folder until closed.
 
-    Return None where another process has it or there are no locks.
+    Return None if another process has it or there are no locks.
     """
     if fcntl is None:
         return None

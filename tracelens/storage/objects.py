@@ -87,7 +87,7 @@ class Objects:
             )
 
     def read(self, key: str) -> bytes | None:
-        """Return an object's content; None where there is none."""
+        """Return an object's content; None if there is none."""
         with self._plain("read"):
             try:
                 return bytes(self._obstore.get(self._store, key).bytes())
@@ -100,7 +100,7 @@ class Objects:
             return bytes(self._obstore.get_range(self._store, key, start=0, length=n_bytes))
 
     def about(self, key: str) -> Listed | None:
-        """Return size and ETag of an object; None where there is none."""
+        """Return size and ETag of an object; None if there is none."""
         with self._plain("read"):
             try:
                 return self._listed(self._obstore.head(self._store, key))
@@ -148,7 +148,7 @@ class Objects:
     def download(self, key: str, file: Path, etag: str | None = None) -> None:
         """Write an object's content into a file, piece by piece.
 
-        Raises SourceError where its ETag has changed: the object was written again after it was
+        Raises SourceError if its ETag has changed: the object was written again after it was
         listed.
         """
         with self._plain("read", key):
@@ -217,7 +217,7 @@ def is_of_store(error: BaseException) -> bool:
 def _credentials(url: str) -> dict[str, Any]:
     """Return the setting by which S3's credentials are read as boto3 reads a profile's file.
 
-    The result is empty where the credentials are elsewhere.
+    The result is empty if the credentials are elsewhere.
     """
     has_profile = "AWS_PROFILE" in os.environ or Path("~/.aws/credentials").expanduser().exists()
     if (

@@ -26,7 +26,7 @@ _GROUPS, _CHUNKS, _ABOUT, _PATH, _LENGTH, _FIRST_PAGE, _DICTIONARY = 4, 1, 3, 3,
 def page_bytes(file: Path, columns: Collection[str] | None = None) -> int:
     """Return how many bytes the pages of these columns, or of all, inflate to; 0 for a large file.
 
-    Raises ValueError where a footer or a page's header is missing.
+    Raises ValueError if a footer or a page's header is missing.
     """
     if file.stat().st_size > _LARGEST_BYTES:
         return 0

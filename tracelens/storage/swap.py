@@ -41,7 +41,7 @@ def exchange(first: Path, second: Path) -> bool:
 def replace_folder(new: Path, target: Path) -> None:
     """Put the new folder in the place of the target, which is removed.
 
-    Where the two cannot be exchanged in one step, the target is moved aside first. Signals are
+    If the two cannot be exchanged in one step, the target is moved aside first. Signals are
     deferred meanwhile, and `restore` moves it back after a kill. The caller holds the parent
     folder's lock.
     """

@@ -172,7 +172,7 @@ class Table:
             self.check_column(column, frame[column.name])
 
     def check_column(self, column: Column, values: pl.Series) -> None:
-        """Raise SchemaError where a column has values that its declaration does not allow.
+        """Raise SchemaError if a column has values that its declaration does not allow.
 
         Those are None values and undeclared words.
         """

@@ -29,7 +29,7 @@ def add_run(baseline: str, trace: Trace) -> Path:
     """Store a run in a baseline, which is made if it does not exist; return the run's path.
 
     A run's name is the time at which it was added (UTC), so that runs sort by it. Raises UsageError
-    for an invalid name, and SourceError where it cannot be written.
+    for an invalid name, and SourceError if it cannot be written.
     """
     added = datetime.now(UTC).strftime(_TIME)
     place = folder_of(baseline) / f"{added}-{secrets.token_hex(2)}.tracelens"
@@ -40,7 +40,7 @@ def add_run(baseline: str, trace: Trace) -> Path:
 def runs_of(baseline: str) -> list[Path]:
     """Return all runs of a baseline, the oldest first.
 
-    Raises UsageError for an invalid name, and SourceError where there is no run.
+    Raises UsageError for an invalid name, and SourceError if there is no run.
     """
     folder = folder_of(baseline)
     names = run_names(folder)

@@ -127,7 +127,7 @@ class Capture:
     def table(self, name: str) -> pl.DataFrame | Stored | None:
         """Return the table's rows, in a file or in memory.
 
-        Return None where the source did not fill it.
+        Return None if the source did not fill it.
         """
         return self.stored.get(name, self.tables.get(name))
 
@@ -139,7 +139,7 @@ class Manifest:
     It never names environment, host or user. `n_rows` counts the rows written, by table and rank,
     so that a missing file is noticed. `n_names` counts the distinct names of a table that has
     names. `attempts` has the word in the names of files, `part-WORD.parquet`, by TABLE/RANK, else
-    by rank; it is 0 where neither is listed. `clocks` says how the ranks' clocks differ: `basis` as
+    by rank; it is 0 if neither is listed. `clocks` says how the ranks' clocks differ: `basis` as
     in `derive.ranks.clocks`, and where they were estimated, `origin_ns`, and offset, drift and
     bounds by rank.
     """
@@ -306,7 +306,7 @@ def is_rank(value: object) -> bool:
 def rank_of(digits: str) -> int | None:
     """Return the rank in a folder's name or a key of the manifest.
 
-    Return None where it is not written as a rank.
+    Return None if it is not written as a rank.
     """
     is_number = digits.isascii() and digits.isdecimal() and len(digits) <= len(str(2**31))
     return (

@@ -97,7 +97,7 @@ COLLECTORS: dict[str, Collector] = {}
 """Collectors by kind, in the order in which they sniff a file; the package `tracelens.collectors`
 fills it.
 
-Where several profilers captured a rank, the first one's events are kept unless another is asked
+If several profilers captured a rank, the first one's events are kept unless another is asked
 for."""
 
 

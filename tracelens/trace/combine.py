@@ -157,7 +157,7 @@ def _tables(
 ) -> dict[str, pl.DataFrame | Stored]:
     """Return the capture's tables that have rows.
 
-    Where another profiler's events are kept, this capture's events are left out.
+    If another profiler's events are kept, this capture's events are left out.
     """
     tables = capture.tables | capture.stored | {"diagnostics": capture.diagnostics.frame()}
     left_out = (

@@ -280,7 +280,7 @@ def parts_of(folder: Path, table: Table, manifest: Manifest) -> list[Part]:
 def _part(rank: int, file: Path, table: Table) -> Part:
     """Return a file's row count, columns and size, from its footer.
 
-    Raises SourceError where a column's type is wrong.
+    Raises SourceError if a column's type is wrong.
     """
     import pyarrow.parquet as pq  # noqa: PLC0415 - takes 0.02 s, which only files need
 

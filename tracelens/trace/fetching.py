@@ -53,7 +53,7 @@ def beside(source: Path) -> list[Path]:
 def fetch(one: Listed, folder: Path) -> Path:
     """Copy an object into the folder, under its name; return the file.
 
-    Raises SourceError where it has changed since it was listed.
+    Raises SourceError if it has changed since it was listed.
     """
     above, _, key = one.address.rpartition("/")
     folder.mkdir(parents=True, exist_ok=True)

@@ -33,7 +33,7 @@ class Source(Protocol):
         """Return the number of rows of a table."""
 
     def n_names(self, name: str) -> int | None:
-        """Return an upper bound of a table's names; None where that requires reading them."""
+        """Return an upper bound of a table's names; None if that requires reading them."""
 
     def batches(self, name: str, *columns: str) -> Iterator[tuple[int, list[pa.RecordBatch]]]:
         """Yield rows of some columns."""

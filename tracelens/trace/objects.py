@@ -1,6 +1,6 @@
 """Scan a trace's tables in an object store, and write a trace there.
 
-A store cannot rename, so no file's name comes twice. The manifest is written last, and only where
+A store cannot rename, so no file's name comes twice. The manifest is written last, and only if
 there is none. It names the files that count: `TABLE/rank=R/part-ATTEMPT.parquet` for each rank and
 table that has rows.
 """
@@ -36,7 +36,7 @@ def keys_of(manifest: Manifest) -> list[str]:
 def manifest_at(url: str) -> Manifest:
     """Return the manifest of a trace in an object store.
 
-    Raises SourceError where there is none, SchemaError where a newer version wrote it.
+    Raises SourceError if there is none, SchemaError if a newer version wrote it.
     """
     content = Objects(url).read(MANIFEST)
     if content is None:
@@ -131,7 +131,7 @@ def upload(objects: Objects, folder: Path, attempt: str) -> dict[str, dict[str, 
 def commit(objects: Objects, manifest: dict[str, object], *, force: bool = False) -> None:
     """Write the manifest, which makes the files a trace.
 
-    Raises SourceError where there is one; `force` removes it.
+    Raises SourceError if there is one; `force` removes it.
     """
     if force:
         objects.remove([MANIFEST])

@@ -44,7 +44,7 @@ class RankPlace:
 def rank_rows(known: Sequence[RankPlace]) -> list[tuple[int, pl.DataFrame]]:
     """Return one row of the table `ranks` per rank, in their order.
 
-    Where a rank has several places, the first one counts. Clocks are added later, by
+    If a rank has several places, the first one counts. Clocks are added later, by
     `validate_ranks`.
     """
     places: dict[int, RankPlace] = {}
@@ -81,7 +81,7 @@ def _nodes(places: Mapping[int, RankPlace]) -> dict[int, int]:
 
     Hosts are distinguished by their names, else by how launchers place ranks: they fill one host
     after another, so rank r runs on device r modulo the devices of a host. The result is empty
-    where neither is known, and for one rank alone.
+    if neither is known, and for one rank alone.
     """
     if len(places) == 1:
         return {}

@@ -58,7 +58,7 @@ class RankFacts:
 
 
 def refuse_unrelated(ranks: Sequence[RankFacts], *, force_mix: bool = False) -> None:
-    """Raise SourceError where sources of one profiler cannot be ranks of one program.
+    """Raise SourceError if sources of one profiler cannot be ranks of one program.
 
     With `force_mix`, each of these cases is a warning:
 
@@ -66,7 +66,7 @@ def refuse_unrelated(ranks: Sequence[RankFacts], *, force_mix: bool = False) -> 
     - They have groups of one name with only some ranks in common.
     - They lie hours apart, state no number of ranks, and issue different collectives.
 
-    Where they did not run at the same time, a warning is added. Device models may differ. Several
+    If they did not run at the same time, a warning is added. Device models may differ. Several
     traces in one file are taken as its ranks.
     """
     for one, other, why in (*_sizes(ranks), *_groups(ranks), *_far(ranks)):
@@ -186,7 +186,7 @@ def _kinds(rank: RankFacts) -> frozenset[tuple[object, ...]]:
 def extent_of(capture: Capture) -> tuple[int, int] | None:
     """Return the start of the capture's first event and the end of its last.
 
-    Return None where its times count from an origin of its own.
+    Return None if its times count from an origin of its own.
     """
     if capture.time_base != "unix_epoch":
         return None

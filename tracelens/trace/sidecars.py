@@ -88,7 +88,7 @@ def sidecar_collector(sidecar: type[Sidecar], beside: str) -> Collector:
 def unzipped(head: bytes) -> bytes:
     """Return the beginning of a file's content, unpacked if it is gzip.
 
-    It is empty where the file is damaged.
+    It is empty if the file is damaged.
     """
     if not head.startswith(_GZIP_MAGIC):
         return head
@@ -101,7 +101,7 @@ def unzipped(head: bytes) -> bytes:
 def _decoded(path: Path, kind: type[Sidecar]) -> Sidecar:
     """Return the file's content.
 
-    Raises SourceError where it cannot be read, is damaged or huge, or is of another format.
+    Raises SourceError if it cannot be read, is damaged or huge, or is of another format.
     """
     name, how = f"tracelens-{kind.kind}", f"capture again with {kind.option}"
     try:

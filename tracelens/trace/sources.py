@@ -178,7 +178,7 @@ def _members(path: Path, kind: str | None) -> list[Path]:
 def _is_there(path: Path) -> bool:
     """Return whether there is a file or folder.
 
-    Raises PermissionError where the folder around it may not be read; from Python 3.14 on,
+    Raises PermissionError if the folder around it may not be read; from Python 3.14 on,
     `Path.exists` returns False there.
     """
     try:

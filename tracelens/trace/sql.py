@@ -179,7 +179,7 @@ def _collect(query: pl.LazyFrame) -> pl.DataFrame:
 
 
 def _held_bytes() -> int:
-    """Return how many bytes of memory this process uses; 0 where the system has no /proc."""
+    """Return how many bytes of memory this process uses; 0 if the system has no /proc."""
     try:
         n_pages = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[1])
     except OSError:

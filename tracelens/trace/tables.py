@@ -189,7 +189,7 @@ class Tables:
     def n_names(self, name: str) -> int | None:
         """Return an upper bound of a table's number of names: the sum over its ranks' files.
 
-        Nothing is read. It is None where the manifest does not have it.
+        Nothing is read. It is None if the manifest does not have it.
         """
         counts = self.manifest.n_names.get(name, {})
         is_known = counts.keys() == self.manifest.n_rows.get(name, {}).keys()
@@ -263,7 +263,7 @@ class Tables:
             ) from error
 
     def _refuse_another(self) -> None:
-        """Raise ReplacedError where the files that were opened have been replaced."""
+        """Raise ReplacedError if the files that were opened have been replaced."""
         if self._witness is not None and version_of(self._witness[0]) != self._witness[1]:
             raise ReplacedError(
                 f"{shown(self.path or '')}: another trace took its place while it was read; open"

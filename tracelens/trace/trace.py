@@ -267,7 +267,7 @@ class Trace(Tables):
 
 
 def _listing(trace: Trace) -> Trace | None:
-    """Return the trace with listed names; None where each name is listed."""
+    """Return the trace with listed names; None if each name is listed."""
     listed = listed_names(trace)
     return trace.uncached(listed) if listed else None
 
@@ -275,7 +275,7 @@ def _listing(trace: Trace) -> Trace | None:
 def _opened_whole(folder: Path, opened: Callable[[], Trace]) -> Trace:
     """Return an opened trace whose manifest and files belong together.
 
-    Another trace may replace it meanwhile. Where the manifest changed, it is opened again, so a
+    Another trace may replace it meanwhile. If the manifest changed, it is opened again, so a
     reader sees one of the two.
     """
     for _ in range(_MOST_TURNS):

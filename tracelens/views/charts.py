@@ -316,7 +316,7 @@ def _axis(result: Table, frame: pl.DataFrame, measures: Sequence[str]) -> tuple[
 
 
 def _scaled(value: float | None, scale: Scale) -> float | None:
-    """Return the value on the scale; None where JSON has no number for it."""
+    """Return the value on the scale; None if JSON has no number for it."""
     shown = None if value is None else value / scale.divisor
     return shown if shown is not None and abs(shown) < float("inf") else None
 

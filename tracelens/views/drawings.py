@@ -124,7 +124,7 @@ def list_stacks(report: Report) -> list[dict[str, Any]]:
 def _beside(title: str, stacks: list[tuple[Trace, dict[str, Any]]]) -> dict[str, Any]:
     """Put stacks side by side, from the innermost frame.
 
-    A frame is None where only the other stack has one. `shared` frames have the same function in
+    A frame is None if only the other stack has one. `shared` frames have the same function in
     both stacks, and stand in one row.
     """
     both = [stack["frames"] for _, stack in stacks]

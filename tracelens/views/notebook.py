@@ -38,7 +38,7 @@ class ReportView:
         return cls(build_report(trace, against, sections))
 
     def __getitem__(self, name: str) -> pl.DataFrame:
-        """Return a section's rows. Raises UsageError where the report has no such section."""
+        """Return a section's rows. Raises UsageError if the report has no such section."""
         frames = self.report.frames
         if name not in frames:
             raise UsageError(f"this report has no section {name}; {near(name, frames)}")
@@ -47,7 +47,7 @@ class ReportView:
     def to_html(self, path: str | os.PathLike[str] | None = None) -> str:
         """Write the page, also to the path where one is given.
 
-        Raises SourceError where it cannot be written.
+        Raises SourceError if it cannot be written.
         """
         form = FORMATS["html"]
         page = str(form.write(self.report, Screen(rows=form.rows)))

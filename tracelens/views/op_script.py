@@ -93,7 +93,7 @@ print(f"{{op}} on {{DEVICE}}: {{sorted(times)[3] * 1e6:.1f}} us (best {{min(time
 def op_script(trace: Trace, op: str) -> str:
     """Write the script for those of the op's inputs that took the most time.
 
-    Raises UsageError for an op that is not recorded, MissingTableError where no shapes are.
+    Raises UsageError for an op that is not recorded, MissingTableError if no shapes are.
     """
     spans = trace.select(
         "spans",

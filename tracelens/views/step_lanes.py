@@ -70,7 +70,7 @@ def _unprofiled(report: Report) -> dict[str, int] | None:
 def _lane(label: str, text: str, edges: Sequence[float | None], longest: float) -> Lane:
     """Draw one lane from three times: the end of its work, and its least and its longest duration.
 
-    The end of its work is None where it is unknown.
+    The end of its work is None if it is unknown.
     """
     working, low, high = (
         None if edge is None else round(100 * edge / longest, 3) for edge in edges

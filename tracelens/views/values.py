@@ -111,7 +111,7 @@ def shorten(text: str, width: int) -> str:
 def shorten_apart(texts: Iterable[str], width: int) -> dict[str, str]:
     """Shorten each text that is longer than the width, so that different texts stay different.
 
-    Where two texts would become the same, the shortened text keeps, in its middle, the piece in
+    If two texts would become the same, the shortened text keeps, in its middle, the piece in
     which it differs from its neighbours in the alphabet. Texts that are still the same get a
     number.
     """
@@ -134,7 +134,7 @@ def shorten_apart(texts: Iterable[str], width: int) -> dict[str, str]:
 
 
 def unit_of(column: Column) -> str | None:
-    """Return the key of SCALES for the column's unit; None where values are shown unscaled."""
+    """Return the key of SCALES for the column's unit; None if values are shown unscaled."""
     if column.name.endswith("_frac"):
         return "frac"
     return column.unit if column.unit in SCALES else None
@@ -168,7 +168,7 @@ def scale_of(column: Column, largest: float | None) -> Scale:
 
 
 def largest_of(values: pl.Series) -> float:
-    """Return the largest finite magnitude of the column, 0 where there is none."""
+    """Return the largest finite magnitude of the column, 0 if there is none."""
     if not values.dtype.is_numeric():
         return 0.0
     numbers = values.drop_nulls().cast(pl.Float64).abs()

@@ -48,7 +48,7 @@ def _kept_script() -> Path | None:
 def _read_own(kept: Path) -> str | None:
     """Return the stored script.
 
-    Return None where there is none, or where another user could have written it.
+    Return None if there is none, or where another user could have written it.
     """
     try:
         with kept.open(encoding="utf-8") as file:

@@ -15,7 +15,7 @@ _LAYERS, _WIDTH, _BATCH = 12, 32, 8
 
 
 def main() -> None:
-    """Train a network of small layers, on the GPU where there is one."""
+    """Train a network of small layers, on the GPU if there is one."""
     device = "cuda" if torch.cuda.is_available() else "cpu"
     torch.set_num_threads(1)  # what several do at once would hide what one waits for
     torch.manual_seed(0)

@@ -129,7 +129,7 @@ class Recorder:
         """Write the graphs compiled so far to the sidecar beside the trace, as gzip JSON.
 
         Without any graph there is no file.
-        Where torch could not be watched, the sidecar says so.
+        If torch could not be watched, the sidecar says so.
         """
         if self.graphs or not self._undo:
             write_whole(

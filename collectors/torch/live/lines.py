@@ -163,7 +163,7 @@ def _calls(profiler: Any) -> list[tuple[int, int, _Place]]:
 
     The profiler records the line from which each function was called, but exports only the line at
     which the function begins. Of a frame's many short calls some are left out: those that begin
-    soon after another one. Where no thread marks steps, calls of all threads are returned.
+    soon after another one. If no thread marks steps, calls of all threads are returned.
     """
     roots = profiler.profiler.kineto_results.experimental_event_tree()
     if not roots:
@@ -198,7 +198,7 @@ def _calls(profiler: Any) -> list[tuple[int, int, _Place]]:
 
 
 def _caller(called: Any) -> _Place | None:
-    """Return the place of a call; None where it is unknown.
+    """Return the place of a call; None if it is unknown.
 
     A thread's outermost frame has itself as its caller. Some of the profiler's names are no UTF-8.
     """

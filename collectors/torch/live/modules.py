@@ -25,7 +25,7 @@ def describe_modules(seen: dict[str, int], main: Any = None) -> dict[str, Any]:
 
     `seen` maps each module's name in the trace to its address. The result maps that name to its
     path in `module_paths`, and paths to facts in `layers`. A path is an attribute path below the
-    outermost module (`layer1.0.conv1`); the outermost module is named by its class. Where a program
+    outermost module (`layer1.0.conv1`); the outermost module is named by its class. If a program
     has several models, paths of all but the main one begin with the class.
     """
     alive = _alive()

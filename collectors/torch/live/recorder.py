@@ -206,7 +206,7 @@ class Recorder:
     def _begin_anew(self) -> bool:
         """Count the steps to leave out and to record from the next one on.
 
-        Those so far prepared the program, for example captured a graph. Returns False where they
+        Those so far prepared the program, for example captured a graph. Returns False if they
         are recorded already.
         """
         if self._is_done or self._is_finished or self.settings.window_s is not None:
@@ -254,7 +254,7 @@ class Recorder:
     def _owner_ends(self) -> None:
         """End the window with the thread that started it: only that thread can stop the profiler.
 
-        Where the profiler was still warming up, the window begins again with the next thread's
+        If the profiler was still warming up, the window begins again with the next thread's
         steps.
         """
         window, self._window = self._window, None
@@ -350,7 +350,7 @@ class Recorder:
     def _part_steps(self, profiler: Any) -> set[int]:
         """Return the marked steps that are incomplete.
 
-        Such a step comes after the last whole one, or a window of time cuts it. Where no step is
+        Such a step comes after the last whole one, or a window of time cuts it. If no step is
         whole, as in a program without steps, the mark of the whole recording stays.
         """
         whole = self.times.whole()

@@ -42,7 +42,7 @@ class Settings:
 
     @classmethod
     def from_environment(cls) -> Settings | None:
-        """Read the settings in the environment; None where there are none."""
+        """Read the settings in the environment; None if there are none."""
         text = os.environ.get(VARIABLE)
         if not text:
             return None

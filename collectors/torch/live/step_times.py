@@ -71,7 +71,7 @@ class StepTimes:
         self.turn = 1
         self.n_in_a_row = 0
         self.is_slower_after = False
-        """True where CUPTI stays in the process, which makes steps after the recording longer."""
+        """True if CUPTI stays in the process, which makes steps after the recording longer."""
 
     def begin(self, state: str) -> None:
         """Note that a step begins."""
@@ -155,7 +155,7 @@ class StepTimes:
 
         The first half warms up, but for `TIMED` steps. Less than a turn says nothing of its mean:
         it may hold a wait of the turn, or none. Of several such runs it is the last one, which is
-        farthest from the program's start. Where CUPTI makes later steps longer, a run of `TIMED`
+        farthest from the program's start. If CUPTI makes later steps longer, a run of `TIMED`
         steps before the recording goes first: it is as in a process that never profiled.
         """
         before = _longest_run(self._before)
@@ -172,7 +172,7 @@ class StepTimes:
 
 
 def _longest_run(steps: Sequence[_Timed]) -> list[_Timed]:
-    """Return the most steps that follow each other, the last ones where several are as many."""
+    """Return the most steps that follow each other, the last ones if several are as many."""
     runs: list[list[_Timed]] = [[]]
     for step in steps:
         if runs[-1] and step.number == runs[-1][-1].number + 1:

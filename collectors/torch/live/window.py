@@ -98,7 +98,7 @@ class Moment:
     def until(self, end: Moment) -> int | None:
         """Return nanoseconds to a later moment, after waiting for the device.
 
-        Return None where they cannot be measured. With a device, it is the device's time between
+        Return None if they cannot be measured. With a device, it is the device's time between
         the two events, right to about a microsecond. An event happens at the host's moment, or
         where the work launched before it ends, if that is later. Without a device, it is the host's
         time.
@@ -165,7 +165,7 @@ class Window(QuietProfile):
     def start_trace(self) -> None:
         """Begin to record.
 
-        Torch calls this after the warm-up steps, at once where there are none.
+        Torch calls this after the warm-up steps, at once if there are none.
         """
         drain()
         super().start_trace()

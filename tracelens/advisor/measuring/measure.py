@@ -163,7 +163,7 @@ def _rounds(
 def _round(subject: Subject, variant: Variant, n: int) -> list[Found]:
     """Return the times of a round.
 
-    Raises ToolError where a compiled configuration fails; eager, the model has run before.
+    Raises ToolError if a compiled configuration fails; eager, the model has run before.
     """
     try:
         return variant.round(n)

@@ -66,7 +66,7 @@ def compiled_prefixes(
     """Return modules that compute only the first n layers, and the path of each nth layer.
 
     Each is compiled as one region. Every value that the rest of the model would need is an output,
-    so that nothing is optimised away. Raises ToolError where torch.fx cannot trace the model
+    so that nothing is optimised away. Raises ToolError if torch.fx cannot trace the model
     symbolically.
     """
 

@@ -188,7 +188,7 @@ def capture_program(
     """Run the command under a collector and write the trace; `step` marks its steps anew.
 
     Raises SourceError before the program is started where the trace cannot be written, ToolError
-    where nothing was captured; then nothing is written.
+    if nothing was captured; then nothing is written.
     """
     check_target(target, force=force)
     with progress(f"reading what {kind} recorded", late=True):
@@ -260,9 +260,9 @@ def write_files(paths: list[Path], kind: str | None, request: Request) -> None:
 
 
 def _engine(target: Path, request: Request, limit_bytes: int | None) -> Engine | None:
-    """Return the engine that collects rank by rank; None where all is collected at once.
+    """Return the engine that collects rank by rank; None if all is collected at once.
 
-    Raises UsageError, and ToolError where the engine is not available.
+    Raises UsageError, and ToolError if the engine is not available.
     """
     if request.engine is None and request.address is None:
         is_by_rank = url_of(target) is not None or request.min_ranks

@@ -100,7 +100,7 @@ def collect_timings(  # noqa: PLR0913 - one parameter an option
 def _function(subject: str) -> Callable[[], Any]:
     """Import the named function.
 
-    Raises UsageError for a malformed name, SourceError where there is no such function.
+    Raises UsageError for a malformed name, SourceError if there is no such function.
     """
     place, _, name = subject.rpartition(":")
     if not place or not name.isidentifier():
@@ -136,7 +136,7 @@ def _loaded(file: Path) -> Any:
 def _made(make: Callable[[], Any], subject: str) -> tuple[Any, Any]:
     """Call the function for the model and its inputs.
 
-    Raises SourceError where the function fails or returns something else.
+    Raises SourceError if the function fails or returns something else.
     """
     with _users_code(f"{subject}: fails"):
         result = make()
@@ -194,7 +194,7 @@ def _leave(
 def _descendants(process_id: int) -> list[int]:
     """Return the processes that a process started, in order of their start.
 
-    The list is empty where /proc cannot be read.
+    The list is empty if /proc cannot be read.
     """
     descendants = []
     for task in Path(f"/proc/{process_id}/task").glob("*/children"):

@@ -85,7 +85,7 @@ def advise_rank(
     """Return the cheapest legal calls for the graph that a rank ran.
 
     `others` are further traces with times of the same calls. With `z3` true, Z3 solves for layouts;
-    false, each is tried; None uses Z3 where it is installed.
+    false, each is tried; None uses Z3 if it is installed.
     """
     calls, costs = _calls_and_costs(trace, rank, others)
     uses_z3 = has_z3() if z3 is None else z3

@@ -45,7 +45,7 @@ class Facts:
 def strides_of(shape: Sequence[int], layout: str) -> tuple[int, ...]:
     """Return strides of a dense tensor.
 
-    Channels can be last only where there are four dimensions.
+    Channels can be last only if there are four dimensions.
     """
     order = [0, 2, 3, 1] if layout == NHWC and len(shape) == 4 else range(len(shape))
     strides = [0] * len(shape)
@@ -87,7 +87,7 @@ def enumerate_layouts(constraint: Term, places: Places) -> list[str]:
 def _outs(places: Places) -> dict[str, Facts]:
     """Return the tensors that a call may return, by layout.
 
-    Where its strides are unknown, there is one dense tensor for each layout.
+    If its strides are unknown, there is one dense tensor for each layout.
     """
     out = places["out"]
     if out.strides is not None:

@@ -60,7 +60,7 @@ class Costs:
             self._in_other_layout(node)
 
     def of(self, function: Function, nodes: Sequence[Node], layout: str) -> Cost | None:
-        """Return the cost of a call that covers the nodes; None where nothing is known."""
+        """Return the cost of a call that covers the nodes; None if nothing is known."""
         first = nodes[0]
         if function is OTHER or first.op in VIEWS:
             ns = first.device_ns
@@ -113,7 +113,7 @@ class Costs:
     def _in_other_layout(self, node: Node) -> None:
         """Store the cost in NHWC of a convolution that was measured in NCHW.
 
-        The cost is the time of its kernels without the transposes around them. Where channels are
+        The cost is the time of its kernels without the transposes around them. If channels are
         no multiple of 4, the transposes count, because cuDNN pads such channels (to 16 bytes of
         float32). Other operators move the same bytes in either layout, so they keep their time
         until it is measured.
@@ -140,7 +140,7 @@ class Costs:
     ) -> dict[str, str] | None:
         """Return the call in the form that `tracelens collect calls` times.
 
-        Return None where it was measured already.
+        Return None if it was measured already.
         """
         key = (_key(function, nodes[0]), bench_call(function, nodes), nodes[0].dtype, layout)
         if key in self._known and key not in self._derived:
@@ -182,7 +182,7 @@ def _function_of(node: Node) -> str:
 def _bandwidth(nodes: Iterable[Node]) -> float:
     """Return the highest bandwidth of element-wise calls and normalisations, in bytes per ns.
 
-    Return 1,000 where there was no such call.
+    Return 1,000 if there was no such call.
     """
     seen = [
         2 * math.prod(node.shape) * _BYTES.get(node.dtype, 4) / node.device_ns

@@ -133,7 +133,7 @@ class Search:
     def best(self, part: Part, given: Have, wanted: str) -> _Found:
         """Return the cheapest calls that compute the part from tensors in the given layouts.
 
-        Tensors that other parts read get the layout `wanted`. Returns None where no calls do this,
+        Tensors that other parts read get the layout `wanted`. Returns None if no calls do this,
         and also after MOST_STATES states (`statistics.is_bound`).
         """
         names = [node.name for node in (*part.given, *part.nodes)]
@@ -324,7 +324,7 @@ def _facts(shape: tuple[int, ...], layout: str | None) -> Facts:
 def _window(node: Node) -> tuple[int, ...]:
     """Return strides and padding of a convolution, two numbers for each.
 
-    They are zeros where the arguments were not recorded.
+    They are zeros if the arguments were not recorded.
     """
     lists = [value for value in json.loads(node.call)[2][:2] if isinstance(value, list)]
     both = [value * 2 if len(value) == 1 else value for value in lists]
@@ -369,7 +369,7 @@ def _are_there(names: Sequence[str], nodes: dict[str, Node], have: Have, layout:
 def _fit(
     function: Function, node: Node, readers: dict[str, list[Node]], wanted: Collection[str]
 ) -> _Match | None:
-    """Match a function with operators that begin at the node; None where it does not fit.
+    """Match a function with operators that begin at the node; None if it does not fit.
 
     The operators that follow must be those that the function covers.
     """

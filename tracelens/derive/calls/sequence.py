@@ -17,7 +17,7 @@ from tracelens.derive.calls.search import MOST_NODES, Call, Have, Part, Search
 class Advised:
     """A part of the graph with the calls that are advised for it.
 
-    `is_judged` is false where the part has a node that was not measured.
+    `is_judged` is false if the part has a node that was not measured.
     """
 
     part: Part
@@ -28,7 +28,7 @@ class Advised:
 def advise_calls(calls: Calls, search: Search) -> list[Advised]:
     """Return the cheapest sequence for the whole graph, part by part.
 
-    It is empty where there is no graph. Each part is searched for each pair of layouts of its input
+    It is empty if there is no graph. Each part is searched for each pair of layouts of its input
     and its result, and dynamic programming joins the pairs: cutting there costs nothing. Two cases
     make the result an upper bound (`search.statistics.is_bound`): a part of more than 24 nodes is
     cut elsewhere, too, and a part without a sequence within MOST_STATES states stays as recorded.

@@ -30,7 +30,7 @@ def by_value(frame: pl.DataFrame, column: str) -> Iterator[tuple[int, pl.DataFra
 
 
 def rows_of(rank: pl.Series, ids: pl.Series, wanted: pl.DataFrame) -> pl.Series:
-    """Return the row number of each wanted (rank, id); None where the table has no such row.
+    """Return the row number of each wanted (rank, id); None if the table has no such row.
 
     `rank` and `ids` are the table's columns. Collected tables number their rows from 0 in each
     rank; then this is arithmetic, which takes a tenth of a join's time.

@@ -1,4 +1,4 @@
-"""Divide without infinities: None where the divisor is 0. Also name the run that has a row."""
+"""Divide without infinities: None if the divisor is 0. Also name the run that has a row."""
 
 import polars as pl
 
@@ -12,7 +12,7 @@ def over(part: pl.Expr, whole: pl.Expr, otherwise: float | None = None) -> pl.Ex
 def speedup(base: pl.Expr, other: pl.Expr) -> pl.Expr:
     """Divide base by other.
 
-    The result is None where either is missing or not above 0; differences of noisy times can be
+    The result is None if either is missing or not above 0; differences of noisy times can be
     negative.
     """
     are_positive = (base > 0) & (other > 0)

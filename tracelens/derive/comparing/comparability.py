@@ -156,7 +156,7 @@ def _unlike_captures(base: Trace, other: Trace) -> str | None:
 def facts(base: Trace, other: Trace) -> list[tuple[str, str | None, str | None]]:
     """Return the properties in INVALIDATES of both runs, as text.
 
-    A property is None where a capture does not record it. Versions are listed if both captures
+    A property is None if a capture does not record it. Versions are listed if both captures
     record them.
     """
     alike = shares(base, other)
@@ -180,7 +180,7 @@ def facts(base: Trace, other: Trace) -> list[tuple[str, str | None, str | None]]
 
 
 def _versions(base: Trace, other: Trace, *, of_driver: bool) -> tuple[str | None, str | None]:
-    """List the versions that both captures record, for each run; None where there are none."""
+    """List the versions that both captures record, for each run; None if there are none."""
     sides = [_known_versions(trace, of_driver=of_driver) for trace in (base, other)]
     in_both = sides[0].keys() & sides[1].keys()
     base_words, other_words = (

@@ -65,7 +65,7 @@ def evaluate(
     """Judge each expression: it fails where a row that it names exceeds the limit.
 
     The rows of all expressions are judged together. Runs that did different work are unclear,
-    unless `rules.any_work`. Raises SourceError where the two cannot be compared. Raises
+    unless `rules.any_work`. Raises SourceError if the two cannot be compared. Raises
     ExpressionError for what a run lacks: a pattern that matches nothing, or ops that launch
     nothing.
     """
@@ -97,7 +97,7 @@ def evaluate(
 
 
 def _check(base: Trace, other: Trace, expressions: Sequence[Expression], rules: Rules) -> None:
-    """Raise SourceError where nothing can be compared, as that must not pass a gate."""
+    """Raise SourceError if nothing can be compared, as that must not pass a gate."""
     with_kernels = [trace.has("kernels") for trace in (base, other)]
     for trace, has_kernels in zip((base, other), with_kernels, strict=True):
         why = trace.manifest.empty_tables.get("kernels", "the capture holds none")

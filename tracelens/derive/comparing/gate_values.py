@@ -60,7 +60,7 @@ def matching_names(asked: Expression, names: Iterable[str]) -> list[str]:
 
 
 def launching_ops(traces: Iterable[Trace]) -> set[str]:
-    """Name the ops below which any kernel was launched; empty where no trace has kernels."""
+    """Name the ops below which any kernel was launched; empty if no trace has kernels."""
     names: set[str] = set()
     for trace in traces:
         if trace.has("kernels"):
@@ -73,7 +73,7 @@ def asked_values(trace: Trace, asked: Expression, names: Sequence[str]) -> pl.Da
     """Return the values that an expression is about, one row per rank, step and `what`.
 
     Columns: rank, what, value. `what` is the layer with its phase, the device, or a name that is
-    judged by itself. It is None where there is one row per rank and step. `names` are those of all
+    judged by itself. It is None if there is one row per rank and step. `names` are those of all
     runs.
     """
     return _values(trace, asked, names).select(list(_VALUES)).cast(_VALUES)
@@ -149,7 +149,7 @@ def _work(trace: Trace, asked: Expression, names: Sequence[str]) -> pl.DataFrame
     """Return the kernels, ops or copies that the expression names: rank, name, step, value, n.
 
     An op's value is the time of the kernels that it and its descendants launched; without kernels
-    it is the op's time on the host. Where ops are nested, kernels and time count once, unless each
+    it is the op's time on the host. If ops are nested, kernels and time count once, unless each
     name is judged by itself.
     """
     if asked.kind == "metric":

@@ -50,7 +50,7 @@ def other_work(base: Trace, other: Trace) -> str | None:
 def inputs_of_ops(base: Trace, other: Trace, column: str) -> tuple[str | None, str | None]:
     """Say whether the ops of both runs had the same inputs, with an example of a difference.
 
-    Where the runs call different ops, as a compiled run does, most calls have to differ. Shapes are
+    If the runs call different ops, as a compiled run does, most calls have to differ. Shapes are
     compared for ops with weights or with inputs of the model. Dtypes are compared for all ops that
     do any work, and so are shapes in runs without such ops. A compiled run and an eager one are
     compared by the sizes of their products.

@@ -88,7 +88,7 @@ def _beside(name: str, base: pl.DataFrame, plan: pl.DataFrame, predicted: float 
 
 
 def _outcome_text(outcome: str, reason: str | None) -> str:
-    """Return the outcome as the end of a sentence, with the reason where there is none."""
+    """Return the outcome as the end of a sentence, with the reason if there is none."""
     meaning = {
         "faster": "it helps",
         "slower": "it does harm",
@@ -100,7 +100,7 @@ def _outcome_text(outcome: str, reason: str | None) -> str:
 def planned_steps(base: Trace, planned: Trace) -> str:
     """Return a sentence on whether steps with the plan applied are faster than those of base.
 
-    Raises SourceError where the two are not runs of one program, or have no kernels.
+    Raises SourceError if the two are not runs of one program, or have no kernels.
     """
     (verdict,) = evaluate(base, planned, [parse("step_time > +100%")])
     if verdict.value is None:

@@ -72,10 +72,10 @@ def judge(  # noqa: PLR0913 - both sides, what tells rows apart, and the rules
 
     Columns: the key, base_value, other_value, n_base_values, n_other_values, low, high, outcome.
     Both sides have the key, `run` and `value`, one row per step. A value is the median over the
-    steps. Where base has three runs, it is the median over the runs' medians, and a new run is
+    steps. If base has three runs, it is the median over the runs' medians, and a new run is
     judged by how much runs of base differ, as the steps of one run say nothing about that. `low`
     and `high` bound other minus base, for all rows together at 95 %. The outcome is faster (less),
-    slower, or unclear, with a `reason`. It is None where one side lacks the row.
+    slower, or unclear, with a `reason`. It is None if one side lacks the row.
 
     The spread of a median is that of its bootstrap distribution, which for a median needs no
     resampling (Maritz and Jarrett, JASA 73, 1978). Few steps give a poor estimate of the spread, so
@@ -159,7 +159,7 @@ def _samples(side: pl.DataFrame, key: list[str], *, by_run: bool) -> pl.DataFram
 def _median_variance(side: pl.DataFrame, rows: pl.DataFrame, key: list[str]) -> pl.Series:
     """Return the bootstrap variance of each row's median.
 
-    Return None where the row has fewer than MIN_SAMPLES values.
+    Return None if the row has fewer than MIN_SAMPLES values.
     """
     known = rows.filter(pl.col("n") >= MIN_SAMPLES).select(key)
     samples = side.join(known, on=key, how="semi", nulls_equal=True).sort("value")

@@ -36,7 +36,7 @@ def makers_of_nodes(numbered: pl.DataFrame, about: str) -> pl.DataFrame:
     column `about`. The maker is the last op with the node's number to start; the last backward op
     with it ran the node. Numbers are per thread, and a backward op names its forward thread by a
     number of torch's own. The thread is taken whose ops match most of that number's sequence
-    numbers. Where two threads match equally many, the node has a row for each and is ambiguous.
+    numbers. If two threads match equally many, the node has a row for each and is ambiguous.
 
     Columns: NODE, run_ns (when it ran), thread_id and `about` of the maker, is_ambiguous.
     """

@@ -116,7 +116,7 @@ class _Process:
         self._first_ns = calls["start_ns"].min()
 
     def rows_of(self, ids: pl.Series) -> pl.Series:
-        """Return the row of the call with each id, None where no call has it."""
+        """Return the row of the call with each id, None if no call has it."""
         wanted = ids.cast(pl.Int64).fill_null(0)
         place = self._ids.search_sorted(wanted)
         is_beyond = place >= len(self._ids)
@@ -146,7 +146,7 @@ class _Processes:
         )
 
     def rows_of(self, work: pl.DataFrame) -> pl.Series:
-        """Return the row of the call that started each work, None where it is not recorded."""
+        """Return the row of the call that started each work, None if it is not recorded."""
         wanted = work.select(pl.col(_CALL).cast(pl.Int64))
         return wanted.join(self._calls, on=_CALL, how="left", maintain_order="left")["row"]
 
@@ -221,7 +221,7 @@ def spans_of_nodes(nodes: pl.DataFrame, spans: pl.DataFrame) -> pl.DataFrame:
 
 
 def mark_nodes(work: pl.DataFrame, node_spans: pl.DataFrame) -> pl.DataFrame:
-    """Return the work with node_span_id, None where its node is not in `node_spans`."""
+    """Return the work with node_span_id, None if its node is not in `node_spans`."""
     node = pl.col(_NODE).cast(pl.Int64)
     keys = work.select(node)
     marked = keys.join(node_spans, on=_NODE, how="left", maintain_order="left")

@@ -1,7 +1,7 @@
 """Nest spans: find the span that encloses each span and each API call.
 
 `nest_in_python` walks each thread's spans and calls in time order, and defines which span encloses
-which. `nest_fast` returns the same from C, and is used where there are many.
+which. `nest_fast` returns the same from C, and is used if there are many.
 """
 
 from collections.abc import Sequence
@@ -240,7 +240,7 @@ def nest_fast(spans: pl.DataFrame, calls: pl.DataFrame) -> Nesting:
 
 
 def _time_order(frame: pl.DataFrame) -> pl.Series | None:
-    """Return the order of the rows by start, longest first; None where they are in it."""
+    """Return the order of the rows by start, longest first; None if they are in it."""
     later = pl.col("start_ns").diff()
     shorter = pl.col("duration_ns").diff()
     is_shorter = (later == 0) & (shorter <= 0)

@@ -111,7 +111,7 @@ def around_batches(marks: pl.DataFrame, spans: pl.DataFrame) -> pl.DataFrame:
 
     Both have process_id, thread_id, name and start_ns; marks have end_ns, spans duration_ns. With
     speculative decoding, each forward pass of the draft model has a mark like the target's, or none
-    where a graph is replayed; requests and tokens of a batch are those of the target model's pass,
+    if a graph is replayed; requests and tokens of a batch are those of the target model's pass,
     which is the first one of a prompt.
     """
     key = ["process_id", "thread_id"]

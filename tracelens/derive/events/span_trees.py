@@ -14,7 +14,7 @@ _ROWS_AT_ONCE = 1 << 19
 def span_trees(spans: pl.DataFrame) -> Iterator[pl.DataFrame]:
     """Yield each rank's spans in order of span_id.
 
-    Every span_id, and so parent_id, is then a row number of the frame. Raises SourceError where a
+    Every span_id, and so parent_id, is then a row number of the frame. Raises SourceError if a
     parent is no earlier row, so that a walk from child to parent ends.
     """
     for _, part in by_value(spans, "rank"):
@@ -26,7 +26,7 @@ def span_trees(spans: pl.DataFrame) -> Iterator[pl.DataFrame]:
 def spans_by_id(trace: Trace, rank: int, *columns: str) -> Iterator[pl.DataFrame]:
     """Yield columns of a rank's spans in order of span_id, half a million rows at a time.
 
-    Strings are Categorical. With parent_id among the columns, it raises SourceError where a parent
+    Strings are Categorical. With parent_id among the columns, it raises SourceError if a parent
     is no earlier row.
     """
     if _are_by_id(trace, rank):

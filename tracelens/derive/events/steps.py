@@ -48,7 +48,7 @@ def find_marks(spans: pl.DataFrame, pattern: str | None = None) -> pl.DataFrame:
 
     The first family of FAMILIES with at least two marks is used. Of marks within each other,
     the outer ones are used, and of SGLang's forward passes the batch around them. A step has
-    the number in its mark's name. Where no name has one, or a process uses one twice, marks are
+    the number in its mark's name. If no name has one, or a process uses one twice, marks are
     counted from 0. `pattern` replaces the known marks, for spans of any kind; its first group,
     if any, is the number.
     """
@@ -63,7 +63,7 @@ def find_marks(spans: pl.DataFrame, pattern: str | None = None) -> pl.DataFrame:
 def mark_steps(frame: pl.DataFrame, marks: pl.DataFrame) -> pl.DataFrame:
     """Return the frame with `step`: the step of the process's last mark to begin before start_ns.
 
-    It is None before the first mark, and after the end of a window's last mark. Where marks of
+    It is None before the first mark, and after the end of a window's last mark. If marks of
     several threads overlap, the later one counts.
     """
     until_next_mark = marks.with_columns(end_ns="until_ns")
@@ -212,7 +212,7 @@ def _until(steps: pl.DataFrame, moment: int | None) -> pl.DataFrame:
 def _done_by(work: pl.DataFrame, moments: pl.Series) -> pl.Series:
     """Return the latest end of work (launch_ns, end_ns) that was launched before each moment.
 
-    Return None where there is no such work.
+    Return None if there is no such work.
     """
     ordered = work.sort("launch_ns", nulls_last=False)
     reached = ordered["end_ns"].cum_max()

@@ -76,12 +76,12 @@ class Bound:
         return inputs[n]
 
     def value(self, role: str) -> Any:
-        """Return the value of the argument in a role; None where there is none."""
+        """Return the value of the argument in a role; None if there is none."""
         place = self.arguments.find(role)
         return None if place < 0 else self.call.value(place)
 
     def sizes(self, role: str, n: int) -> list[int] | None:
-        """Return the n numbers of the argument in a role; None where it is empty or absent."""
+        """Return the n numbers of the argument in a role; None if it is empty or absent."""
         place = self.arguments.find(role)
         if place < 0 or self.call.value(place) in (None, []):
             return None

@@ -31,7 +31,7 @@ def casts_after_copies(trace: Trace) -> pl.DataFrame:
     cast is the first fitting kernel among the next few pieces of work on the copy's stream. It must
     be one of ATen's casting copies, and its grid must cover size_bytes / 8 or / 4 elements, with
     less than one block to spare. The element type that it writes is in its functor's name. Size and
-    count give the bytes of a read element, not whether it was an integer or a float. Where the op
+    count give the bytes of a read element, not whether it was an integer or a float. If the op
     around the copy or the cast recorded types and sizes of its tensors, one of them has to match,
     as counts of other tensors may be equal by chance. The result is cached, as several analyses
     need it.

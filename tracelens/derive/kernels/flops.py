@@ -21,11 +21,11 @@ class Work:
     attention, and all but one nth of the weights' gradient of a convolution of n groups. For ops
     that only move memory, it counts each addition, multiplication and function. `least_bytes` reads
     each input once and writes each output once, also where the caller hands the output in (`out=`);
-    None where an element type is unknown. `dtype` is the type that is computed in.
+    None if an element type is unknown. `dtype` is the type that is computed in.
 
     Attention to a cache of keys and values adds `pair_flops` for each query with each key, and
     `key_bytes` for each token of the cache; neither number is among its inputs. `assumed` says what
-    the numbers take for granted, None where nothing.
+    the numbers take for granted, None if nothing.
     """
 
     flops: int
@@ -221,7 +221,7 @@ MODELLED = tuple(_FORMULAS)
 
 
 def counted_work(name: str, call: RecordedCall) -> Work:
-    """Return the work of an op in `MODELLED`. Raises UnknownWorkError where it is unknown."""
+    """Return the work of an op in `MODELLED`. Raises UnknownWorkError if it is unknown."""
     first, formula = _FORMULAS[name]
     flops, needed, outputs, unread = formula(call)
     kind = call.tensor_type(first)

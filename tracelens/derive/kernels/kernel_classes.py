@@ -115,7 +115,7 @@ def classify(names: pl.Series, contexts: pl.Series | None = None) -> pl.DataFram
     """Return library, primitive, primitive_source and is_communication of each kernel.
 
     There is one row per name, in order. `contexts` holds, for each kernel, the name of the
-    innermost op that launched it, None where unknown. The word `triton` stands for an op that the
+    innermost op that launched it, None if unknown. The word `triton` stands for an op that the
     profiler marks as a Triton launch. The op is better evidence than the kernel's name: one GEMM
     kernel is a convolution below `aten::cudnn_convolution` and a product below `aten::addmm`.
     `primitive_source` (Categorical) is `context` where the op decided, else `name`.
@@ -206,7 +206,7 @@ def _op(name: pl.Expr) -> pl.Expr:
 def _first(rules: Iterable[tuple[str, str, str]], text: pl.Expr | None = None) -> pl.Expr:
     """Return the word of the first rule whose pattern matches, in its column or in `text`.
 
-    Return None where none does.
+    Return None if none does.
     """
     where = pl.col if text is None else lambda _: text
     return pl.coalesce(

@@ -347,7 +347,7 @@ def backward_factor(op: str) -> float | None:
 def traffic_of(family: Family, known: Sequence[str], call: RecordedCall) -> Traffic:
     """Return the least bytes that a call moves: inputs are read once, results written once.
 
-    Raises UnknownWorkError where its inputs fit no signature or have no recorded sizes.
+    Raises UnknownWorkError if its inputs fit no signature or have no recorded sizes.
     """
     bound = bind(known, call)
     kind, width = computed_in(bound, by_first=family.flops is not None)

@@ -71,7 +71,7 @@ def work_of(
     list_dtype: str | None = None,
     experts: tuple[int, float] | None = None,
 ) -> Work | None:
-    """Return the operations and bytes of an op's call; None where its inputs do not show them.
+    """Return the operations and bytes of an op's call; None if its inputs do not show them.
 
     `texts` are the recorded sizes, element types, strides and values, in JSON. `list_dtype` is the
     element type of tensors in lists. For `experts` see `RecordedCall`.
@@ -110,7 +110,7 @@ def _triton_work(name: str, call: RecordedCall) -> Work:
 
     Inductor records the launch as an op of the kernel's name. Its inputs are the kernel's
     arguments: the tensors that it reads and writes, then its sizes. Results between the fused ops
-    never reach memory. Raises UnknownWorkError where no tensor was recorded, or a template's
+    never reach memory. Raises UnknownWorkError if no tensor was recorded, or a template's
     product does not fit.
     """
     tensors = [t for place in range(len(call.words)) for t in _tensors(call, place)]

@@ -46,7 +46,7 @@ class _File(msgspec.Struct):
 def read_peaks(path: Path) -> Peaks:
     """Return the peaks in a file of `tracelens measure-peaks`.
 
-    Raises SourceError where it holds none.
+    Raises SourceError if it holds none.
     """
     again = f"write it with tracelens measure-peaks --out {path.name}"
     try:

@@ -18,7 +18,7 @@ Assumed from the device's link.
 def pinned_bytes_per_s(trace: Trace, direction: str) -> float | None:
     """Return the bytes per second of the trace's large pinned copies in a direction, h2d or d2h.
 
-    Where it has none, return what the device's link gives; None where that is not known.
+    If it has none, return what the device's link gives; None if that is not known.
     """
     memory = "source_memory" if direction == "h2d" else "destination_memory"
     copies = trace.select("memcpys", "direction", memory, "size_bytes", "duration_ns")

@@ -69,7 +69,7 @@ class RecordedCall:
     def shape(self, position: int, n_least: int = 2) -> list[int]:
         """Return the sizes of a tensor that has at least `n_least` dimensions.
 
-        Raises UnknownWorkError where there is no such tensor.
+        Raises UnknownWorkError if there is no such tensor.
         """
         sizes = self.shapes[position] if position < len(self.shapes) else None
         if not are_sizes(sizes) or len(sizes) < n_least:
@@ -77,13 +77,13 @@ class RecordedCall:
         return sizes
 
     def value(self, position: int) -> Any:
-        """Return an input that is no tensor; None where it was not recorded."""
+        """Return an input that is no tensor; None if it was not recorded."""
         return self.values[position] if position < len(self.values) else None
 
     def sizes(self, position: int, n: int) -> list[int]:
         """Return a list of n numbers, where one number may stand for all.
 
-        Raises UnknownWorkError where there is no such list.
+        Raises UnknownWorkError if there is no such list.
         """
         numbers = self.value(position)
         if not are_sizes(numbers) or len(numbers) not in {1, n}:
@@ -91,7 +91,7 @@ class RecordedCall:
         return numbers if len(numbers) == n else numbers * n
 
     def word(self, position: int) -> str:
-        """Return the text recorded as an input's type; it is empty where none was."""
+        """Return the text recorded as an input's type; it is empty if none was."""
         word = self.words[position] if position < len(self.words) else None
         return word if isinstance(word, str) else ""
 
@@ -107,7 +107,7 @@ class RecordedCall:
     def tensors(self, position: int) -> list[Tensor]:
         """Return the tensor at a position, or the tensors of the list there.
 
-        The list is empty where no tensor is there. Raises UnknownWorkError where sizes or the
+        The list is empty if no tensor is there. Raises UnknownWorkError if sizes or the
         element type of a tensor are not known.
         """
         word = self.word(position)

@@ -85,7 +85,7 @@ def _inputs(shapes: str | None, dtypes: str) -> list[dict[str, Any]]:
 
 
 def listed(text: str | None) -> list[Any]:
-    """Return the list that a recorded column holds as JSON; empty where it holds no list."""
+    """Return the list that a recorded column holds as JSON; empty if it holds no list."""
     try:
         values = json.loads(text or "[]")
     except (ValueError, RecursionError):

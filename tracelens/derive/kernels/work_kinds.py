@@ -50,7 +50,7 @@ _OF_LANGUAGE = ("attention", "MoE")
 def kinds_of(kernels: pl.DataFrame) -> pl.Series:
     """Return the kind of each kernel.
 
-    `kernels` has name, op, layer, phase (None where unknown), primitive and is_communication.
+    `kernels` has name, op, layer, phase (None if unknown), primitive and is_communication.
     """
     texts = [
         pl.col(name).cast(pl.String).fill_null("") for name in ("name", "op", "layer", "phase")

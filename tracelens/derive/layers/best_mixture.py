@@ -75,7 +75,7 @@ def change_costs(path: Sequence[int], change_cost: float) -> list[float]:
 
 
 def best_of_two(layers: Sequence[Row]) -> list[Row]:
-    """Return the faster run for each layer; eager where both are equally fast."""
+    """Return the faster run for each layer; eager if both are equally fast."""
     return _walk(layers, [_faster(layer["base_ns"], layer["other_ns"]) for layer in layers], 0.0)
 
 

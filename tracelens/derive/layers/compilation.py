@@ -59,7 +59,7 @@ def compiled_sides(base: Trace, other: Trace, way: dict[str, Any]) -> tuple[bool
 def other_device(base: Trace, other: Trace) -> str | None:
     """Return a sentence on the devices of two runs if these differ.
 
-    Return None where they are the same or unknown.
+    Return None if they are the same or unknown.
     """
     names = [
         sorted(set(trace.devices.filter(pl.col("name") != "unknown")["name"].drop_nulls()))

@@ -102,7 +102,7 @@ class Captured:
         """Return, for each replayed kernel, the kernel_id of its launch in `work`.
 
         The captures of that rank and batch size are tried first, then all others: servers also
-        replay larger graphs, as other ranks need them. It is None where no capture is of this
+        replay larger graphs, as other ranks need them. It is None if no capture is of this
         graph.
         """
         captures = self._captures(rank, size)
@@ -160,7 +160,7 @@ def _best(
 def captured_graphs(trace: Trace) -> Captured | None:
     """Return the launches of graphs that were captured while the trace was recorded.
 
-    Return None where none were.
+    Return None if none were.
     """
     columns = (
         "rank",
@@ -236,7 +236,7 @@ def _with_batch_sizes(launches: pl.DataFrame, trace: Trace) -> pl.DataFrame:
 def _compared(kernels: pl.DataFrame, launches: pl.DataFrame) -> tuple[float, pl.Series | None]:
     """Pair a replay's kernels with a capture's launches; return the contradicting share, and pairs.
 
-    Where all launches name their kernels, the two sequences are aligned, and elements that are not
+    If all launches name their kernels, the two sequences are aligned, and elements that are not
     aligned contradict. Otherwise they are paired in order if there are equally many. Without pairs
     the share is 1.
     """
@@ -262,7 +262,7 @@ def _compared(kernels: pl.DataFrame, launches: pl.DataFrame) -> tuple[float, pl.
 
 
 def _fits(row: dict[str, Any]) -> bool | None:
-    """Return whether a kernel may be the launched one; None where no property shows it."""
+    """Return whether a kernel may be the launched one; None if no property shows it."""
     if row["kernel_id"] is None or row["launched"] not in ("", row["name"].removesuffix(".kd")):
         return False
     primitives = runs_as(row["op"] or "")

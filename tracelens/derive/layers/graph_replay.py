@@ -208,7 +208,7 @@ def _sequences(trace: Trace) -> pl.DataFrame:
 def _run(kernels: pl.DataFrame) -> pl.DataFrame:
     """Return one run of the program: a step with the most common sequence of kernels.
 
-    Where no step is marked, return the first kernels.
+    If no step is marked, return the first kernels.
     """
     by_step = kernels.drop_nulls("step").group_by("step", maintain_order=True)
     steps = by_step.agg("code")

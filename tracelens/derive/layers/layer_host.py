@@ -22,7 +22,7 @@ def layer_host_times(trace: Trace, by: Sequence[str] = ()) -> pl.DataFrame:
     """Time each layer's ops on the host; the rows sum to the ops' self time.
 
     There is one row per rank, layer, class_name, phase and evidence, and per value of `by`, which
-    names columns of spans such as the step. Columns are n_ops and op_self_ns. Where the modules of
+    names columns of spans such as the step. Columns are n_ops and op_self_ns. If the modules of
     a compiled graph's calls were recorded, an op of the graph belongs to the modules of its call;
     it is counted once in each. Without any op the frame has no columns.
     """

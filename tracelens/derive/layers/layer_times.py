@@ -29,8 +29,8 @@ _KEY = ("rank", "layer", "phase")
 def kernel_times(trace: Trace) -> pl.DataFrame:
     """Return each layer's and phase's GPU time per step.
 
-    Columns: rank, layer, class_name, phase, evidence, n, bounds, primitive_*_ns. Where steps are
-    marked, work outside of them is left out. Where none is marked, the whole trace counts as one
+    Columns: rank, layer, class_name, phase, evidence, n, bounds, primitive_*_ns. If steps are
+    marked, work outside of them is left out. If none is marked, the whole trace counts as one
     step.
     """
     launching = trace.select("kernels", "rank", "step")

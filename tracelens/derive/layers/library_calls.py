@@ -122,7 +122,7 @@ def _score(primitive: str, call: str, before: _State, n_begun: int) -> float:
 def _fit(call: str, primitive: str) -> float:
     """Return how likely a kernel of a primitive does the work of a call.
 
-    It is 0 where the kernel prepares or finishes the call.
+    It is 0 if the kernel prepares or finishes the call.
     """
     if primitive == "unknown":
         return _UNKNOWN_KERNEL
@@ -135,6 +135,6 @@ def _fit(call: str, primitive: str) -> float:
 def runs_as(call: str) -> tuple[str, ...] | None:
     """Return the primitives of the kernel that does the work of a library call or op.
 
-    Return None where its name implies none.
+    Return None if its name implies none.
     """
     return next((of for word, of in _RUNS if word in call), None)

@@ -91,7 +91,7 @@ def modelled(trace: Trace, base: Trace | None = None, only: pl.Expr | None = Non
     known is the call. Kernels that a graph replayed belong to the calls that the graph's capture
     recorded, in the trace itself or in `base`, or to those of a base that ran the same kernels one
     by one. `only` is a condition on rank and step of kernels and ops, for a part of the trace.
-    Raises MissingTableError where the trace has no kernels, or no shapes are known.
+    Raises MissingTableError if the trace has no kernels, or no shapes are known.
     """
     if base is None and only is None:  # roofline, work_kinds and serving ask for the same
         return trace.derived(_modelled)
@@ -155,7 +155,7 @@ def _modelled(trace: Trace, base: Trace | None = None, only: pl.Expr | None = No
 def _with_contexts(calls: pl.DataFrame, trace: Trace) -> pl.DataFrame:
     """Return the calls; those of attention to a cache get the work that the step's mark shows.
 
-    The marks of a server's steps give the number of keys that all queries together attend to. Where
+    The marks of a server's steps give the number of keys that all queries together attend to. If
     they do not, each token is taken to attend to itself only, and `assumed` says so.
     """
     calls = calls.with_columns(cache_bytes=pl.lit(0.0))
@@ -205,7 +205,7 @@ def _has_shapes(trace: Trace) -> bool:
 
 
 def _with_replays(called: pl.DataFrame, trace: Trace, base: Trace | None) -> pl.DataFrame:
-    """Return the kernels, with a call also for those that graphs replayed, where it is known.
+    """Return the kernels, with a call also for those that graphs replayed, if it is known.
 
     `run` is the replay's API call.
     """
@@ -320,7 +320,7 @@ def _row(
     of_lists: tuple[str | None, str | None],
     experts: tuple[int, float] | None,
 ) -> tuple[object, ...]:
-    """Return the columns that _WORK declares for a call; all None where its work is unknown."""
+    """Return the columns that _WORK declares for a call; all None if its work is unknown."""
     list_dtype, assumed = of_lists
     work = work_of(name, texts, list_dtype, experts)
     if work is None:

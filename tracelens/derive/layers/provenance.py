@@ -57,7 +57,7 @@ def recorded_calls(
 ) -> pl.DataFrame:
     """Return the kernels that a recorded call explains, with graph_key and call_order.
 
-    `kernels` has the form that `split_kernels` takes. Where there is nothing to align, the frame is
+    `kernels` has the form that `split_kernels` takes. If there is nothing to align, the frame is
     empty and has no columns.
     """
     if not provenance.height or not kernels.height:

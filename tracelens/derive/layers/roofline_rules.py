@@ -26,7 +26,7 @@ _STREAM = (*DEVICE_KEY, "stream_id")
 def roofline_rules(program: JudgedProgram) -> Iterator[Rule]:
     """List advice on the precision of kernels, and on the bytes that they read and write.
 
-    There is none where the device idles half of the time: shorter kernels leave it idle longer.
+    There is none if the device idles half of the time: shorter kernels leave it idle longer.
     """
     if 2 * program.parts["compute"] < program.total_ns:
         return
@@ -64,7 +64,7 @@ def roofline_rules(program: JudgedProgram) -> Iterator[Rule]:
 def _sample(program: JudgedProgram) -> pl.Expr | None:
     """Return a condition for one step of each rank, the one with the median kernel time.
 
-    Where no step is marked, it holds for all rows; None where these are too many.
+    If no step is marked, it holds for all rows; None if these are too many.
     """
     kernels = program.trace.select("kernels", "rank", "step", "duration_ns")
     kernels = kernels.filter(program.is_judged)

@@ -8,7 +8,7 @@ _MOST_EDITS = 300
 def align(mine: tuple[int, ...], theirs: tuple[int, ...]) -> list[int | None]:
     """Return, for each of `mine`, the index of its match in `theirs`, in increasing order.
 
-    It is None where there is no match. The common beginning and end are paired first, so that only
+    It is None if there is no match. The common beginning and end are paired first, so that only
     the rest is searched.
     """
     shorter = min(len(mine), len(theirs))

@@ -184,7 +184,7 @@ def _kinds_of_work(spans: pl.DataFrame, ops: pl.DataFrame) -> pl.Series:
 
 
 def input_bytes(shapes: pl.Series, dtypes: pl.Series) -> pl.Series:
-    """Sum the bytes of all tensors that each op read; None where no shape is known.
+    """Sum the bytes of all tensors that each op read; None if no shape is known.
 
     Shapes and element types are given as JSON.
     """

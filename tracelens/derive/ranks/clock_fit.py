@@ -134,7 +134,7 @@ def _last(function: Callable[[float], float], good: float, end: float) -> float:
 def _through(points: Points) -> tuple[float, float]:
     """Return offset and drift of the line through the points.
 
-    The drift is 0 where the points scatter too much to show one.
+    The drift is 0 if the points scatter too much to show one.
     """
     times, offsets = zip(*points, strict=True)
     level = median(offsets)

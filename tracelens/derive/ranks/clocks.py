@@ -74,7 +74,7 @@ def clocks_of(trace: Trace, calls: pl.DataFrame) -> pl.DataFrame:
 
 
 def estimate_clocks(calls: pl.DataFrame, nodes: Mapping[int, int | None]) -> pl.DataFrame:
-    """Estimate the clocks of ranks; `nodes` has the node of each, None where it is unknown.
+    """Estimate the clocks of ranks; `nodes` has the node of each, None if it is unknown.
 
     Columns are CLOCKS. `calls` are matched collectives, one row per rank and call: rank, group_key,
     call, issued (its name), start_ns and end_ns as recorded, and in_split and out_split, lists of
@@ -124,7 +124,7 @@ def on_job_clock(
 def with_uncertainty(calls: pl.DataFrame, clocks: pl.DataFrame) -> pl.DataFrame:
     """Add uncertainty_ns: how precisely the clocks of rank and awaited_rank are known to agree.
 
-    It is 0 for one shared clock, and None where nothing is known.
+    It is 0 for one shared clock, and None if nothing is known.
     """
     certainty = clocks.select("rank", "clock", "uncertainty_ns")
     awaited = certainty.rename(
@@ -139,7 +139,7 @@ def with_uncertainty(calls: pl.DataFrame, clocks: pl.DataFrame) -> pl.DataFrame:
 
 
 def doubt_of(calls: pl.DataFrame, awaited: Collection[int] | None = None) -> str | None:
-    """Say why the clocks do not show which rank was waited for; None where they do.
+    """Say why the clocks do not show which rank was waited for; None if they do.
 
     They do if most of the time from each start to the last one is longer than their uncertainty.
     With `awaited`, only calls in which one of these ranks is waited for count.

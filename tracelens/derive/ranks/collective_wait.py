@@ -205,7 +205,7 @@ def _until(waits: Waits, windows: pl.DataFrame, edge: str) -> pl.DataFrame:
 def _covered(intervals: pl.DataFrame, moments: pl.DataFrame, column: str) -> pl.Series:
     """Return the length of a rank's disjoint intervals before each of its moments.
 
-    It is None where the moment is None.
+    It is None if the moment is None.
     """
     last = _last_begun(intervals, moments, column)
     inside = pl.min_horizontal("end_ns", "moment") - pl.col("start_ns")

@@ -65,8 +65,8 @@ class Matched:
     `group` describes it; `call` counts the group's calls from 0. Times are on the job's clock; only
     own_start_ns is on the rank's own. first_start_ns and last_start_ns are the first and last start
     of any rank, awaited_rank is the one that began last, least_ns is the least duration. n_ranks
-    counts the captured ranks of the group, group_size all of them where known. uncertainty_ns is
-    how well the starts of rank and awaited_rank can be compared, None where nothing tells.
+    counts the captured ranks of the group, group_size all of them if known. uncertainty_ns is
+    how well the starts of rank and awaited_rank can be compared, None if nothing tells.
 
     `stops` has one row per group with a call that does not pair: the call's index, and a sentence.
     No later call of the group is in `calls`. `clocks` is from `clocks_of`. `remarks` are sentences
@@ -117,7 +117,7 @@ def _without_contradictions(
 ) -> tuple[pl.DataFrame, pl.DataFrame, str | None]:
     """Leave out groups of host calls that contradict each other; return the clocks and a remark.
 
-    Host calls do not tell their process group. Where several groups make the same calls, some are
+    Host calls do not tell their process group. If several groups make the same calls, some are
     paired wrongly: then one call has an end before another rank begins it.
     """
     clocks = clocks_of(trace, paired)
@@ -359,7 +359,7 @@ def _describe_stops(stopped: pl.DataFrame) -> Iterator[tuple[str, int, str]]:
 
 
 def _call_in_words() -> pl.Expr:
-    """Return an expression that describes a call: its name, and type and sizes where known."""
+    """Return an expression that describes a call: its name, and type and sizes if known."""
     sizes = pl.format("of {} to {} bytes", "size_in_bytes", "size_out_bytes")
     return pl.concat_str("issued", "dtype", sizes, separator=" ", ignore_nulls=True)
 
@@ -380,7 +380,7 @@ def _with_starts(paired: pl.DataFrame) -> pl.DataFrame:
 
 
 def require_ranks(trace: Trace, analysis: str) -> None:
-    """Raise MissingTableError where the trace is of one rank."""
+    """Raise MissingTableError if the trace is of one rank."""
     if len(trace.manifest.ranks) < 2:
         raise MissingTableError(
             f"{analysis} needs several ranks, and this trace is of one; name the files of all"
@@ -391,7 +391,7 @@ def require_ranks(trace: Trace, analysis: str) -> None:
 def require_matched(trace: Trace, analysis: str) -> Matched:
     """Return the matched collectives.
 
-    Raises MissingTableError where the trace is of one rank, or none match.
+    Raises MissingTableError if the trace is of one rank, or none match.
     """
     require_ranks(trace, analysis)
     matched = match_collectives(trace)

@@ -37,7 +37,7 @@ class MissingStraggler:
 
 
 def missing_ranks(trace: Trace) -> list[int]:
-    """Return the job's ranks that were not given, empty where its size is not known."""
+    """Return the job's ranks that were not given, empty if its size is not known."""
     sizes = {*trace.ranks["world_size"].drop_nulls()}
     if len(sizes) != 1 or max(sizes) > MOST_RANKS:
         return []
@@ -45,7 +45,7 @@ def missing_ranks(trace: Trace) -> list[int]:
 
 
 def describe_missing(trace: Trace) -> str | None:
-    """Say which ranks were not given and what that leaves open, None where all were."""
+    """Say which ranks were not given and what that leaves open, None if all were."""
     missing = missing_ranks(trace)
     if not missing:
         return None
@@ -56,7 +56,7 @@ def describe_missing(trace: Trace) -> str | None:
 
 
 def find_missing_straggler(trace: Trace) -> MissingStraggler | None:
-    """Return the missing ranks that others seem to wait for, None where transfers are even.
+    """Return the missing ranks that others seem to wait for, None if transfers are even.
 
     In a group with a missing rank, the least duration of a call includes waiting for that rank. It
     is compared with complete groups' transfers of the same data, else with the group's fastest.

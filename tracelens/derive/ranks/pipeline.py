@@ -39,7 +39,7 @@ class Pipeline:
 
 
 def find_pipeline(trace: Trace) -> Pipeline | None:
-    """Return the pipeline of a job, None where it has less than two stages.
+    """Return the pipeline of a job, None if it has less than two stages.
 
     Stages are those of the table `ranks`; without them, they follow from who first sent to whom.
     """
@@ -67,7 +67,7 @@ def _sends(trace: Trace) -> pl.DataFrame:
 
 
 def order_stages(sends: Iterable[tuple[int, int]]) -> dict[int, int]:
-    """Return each rank's distance from the first stage; empty where ranks send in a ring.
+    """Return each rank's distance from the first stage; empty if ranks send in a ring.
 
     `sends` are (sender, receiver), the earliest first: activations flow before gradients return.
     """

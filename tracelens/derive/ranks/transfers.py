@@ -89,7 +89,7 @@ def _with_peers(groups: pl.DataFrame) -> pl.DataFrame:
     """Add peers_ns and slowdown.
 
     peers_ns is the lower median time of the same transfer in all groups with as many ranks. Both
-    are None where there is only one such group, and where a rank of the group was not given, as
+    are None if there is only one such group, and where a rank of the group was not given, as
     waiting for that rank would count as transfer.
     """
     is_whole = (pl.col("group_size") <= pl.col("n_ranks")).fill_null(value=True)

@@ -29,7 +29,7 @@ def validate_ranks(trace: Trace, *, force_mix: bool = False) -> None:
     """Add the ranks' clocks to a trace of several ranks, and warnings of missing ranks.
 
     The clocks go into `ranks` and the manifest.
-    Raises SourceError where collectives show that ranks are not of one program, unless `force_mix`
+    Raises SourceError if collectives show that ranks are not of one program, unless `force_mix`
     makes a warning of it.
     """
     if len(trace.manifest.ranks) < 2:
@@ -65,7 +65,7 @@ def validate_ranks(trace: Trace, *, force_mix: bool = False) -> None:
 
 
 def _foreign(trace: Trace, matched: Matched) -> str | None:
-    """Say why the ranks cannot be of one program, None where they can.
+    """Say why the ranks cannot be of one program, None if they can.
 
     A collective that does not pair may be the very mistake that the user looks for. But a rank is
     of another program in two cases. None of its collectives pairs, and none is of a kind that
@@ -110,7 +110,7 @@ def _missing_ranks(trace: Trace, matched: Matched) -> Iterator[_Row]:
 
 
 def _clock_remarks(matched: Matched) -> Iterator[_Row]:
-    """Say, for each clock but the job's, how it is known, where that is not certain."""
+    """Say, for each clock but the job's, how it is known, if that is not certain."""
     for row in matched.clocks.iter_rows(named=True) if matched.calls.height else ():
         rank_and_severity = (row["rank"], "warning")
         if row["basis"] == "assumed":

@@ -29,7 +29,7 @@ class Advised:
 
     @property
     def saved_frac(self) -> float | None:
-        """The share of a step that the change saves, None where that is not known."""
+        """The share of a step that the change saves, None if that is not known."""
         if self.prediction is None:
             return self.change.share
         return 1 - self.prediction.after_ns / max(self.prediction.before_ns, 1)
@@ -86,7 +86,7 @@ def _predictions(trace: Trace) -> dict[str, Prediction]:
     """Predict the step with each advised change that a replay can make, by its expression.
 
     The dict is empty for several ranks, as they are replayed one by one and would not wait for each
-    other. It is also empty where the step without the profiler is not known.
+    other. It is also empty if the step without the profiler is not known.
     """
     steps = unprofiled_steps(trace) if len(trace.manifest.ranks) == 1 else {}
     if not any(step.unprofiled_ns for step in steps.values()):

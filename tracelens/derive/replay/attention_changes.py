@@ -102,7 +102,7 @@ def list_attention(replay: Replay) -> list[Attention]:
 def _reach(kinds: list[str], place: int, direction: int) -> int | None:
     """Return the position of the nearest matrix product in a direction.
 
-    Return None where other work comes before it.
+    Return None if other work comes before it.
     """
     place += direction
     while 0 <= place < len(kinds) and kinds[place] in _BETWEEN - {"softmax"}:

@@ -46,7 +46,7 @@ judges the others.
 def compile_program(subject: Subject, _: str | None) -> Spread:
     """Shorten the host's time of issuing, and the kernels, by measured shares; input stays.
 
-    Raises UsageError where steps train and wait for the host: it may take less or more.
+    Raises UsageError if steps train and wait for the host: it may take less or more.
     """
     excerpt = subject.replay.excerpt
     names = excerpt.spans["name"].cast(pl.String)

@@ -244,7 +244,7 @@ def _within_reason(slowness: float) -> float:
 
 
 def _launch_ns(replay: Replay) -> float | None:
-    """Return the median time of a launch; None where there are few."""
+    """Return the median time of a launch; None if there are few."""
     calls = replay.excerpt.calls.filter(pl.col("api").str.contains("^cu.*LaunchKernel"))
     took_ns = (calls["end"] - calls["start"]).to_numpy()
     took_ns = took_ns[took_ns < _LONG_LAUNCH_NS]

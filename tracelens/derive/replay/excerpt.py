@@ -35,7 +35,7 @@ class Excerpt:
     `marks` are the times at which the host began each step, and the time at which it ended the
     last. `calls` holds outermost API calls by start: start, end, thread, api, kind, waits.
     `call_rows` is the row there of every call's id. `work` holds device work by start: start, end,
-    queue, call (row of calls, None where it came before), kind, name and other columns. `ops` holds
+    queue, call (row of calls, None if it came before), kind, name and other columns. `ops` holds
     outermost ops. `spans` has every recorded span: begin, end, thread, whether it is Python's, and
     whether it launches a kernel that torch.compile generated. `profiler` has the times in which the
     host worked for the profiler itself: start, end, thread.
@@ -368,7 +368,7 @@ def _stream_waits(trace: Trace, rank: int, rows: pl.DataFrame) -> pl.DataFrame:
     """Return recorded waits of streams whose call is in the excerpt.
 
     Columns: row of the call, kind, stream_id, waited_stream_id, recorded_at. recorded_at is the
-    begin of the call that recorded the event, None where unknown.
+    begin of the call that recorded the event, None if unknown.
     """
     waits = trace.select(
         "synchronizations",

@@ -58,7 +58,7 @@ def host_chains(excerpt: Excerpt) -> list[Chain]:
 def _teams(excerpt: Excerpt) -> list[pl.DataFrame]:
     """Group the threads (process_id, thread_id) that take turns.
 
-    The team of the thread that launches most is first. The list is empty where there are more than
+    The team of the thread that launches most is first. The list is empty if there are more than
     _MOST_TEAMS.
     """
     key = ["process_id", "thread_id"]

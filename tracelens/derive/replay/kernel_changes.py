@@ -39,7 +39,7 @@ def channels_last(subject: Subject, _: str | None) -> Spread:
 
     Convolutions take the share of their time that they usually took in that layout. The limits of
     the range are the least and the most that they and normalisations were measured to take.
-    Raises UsageError where another op turns images back.
+    Raises UsageError if another op turns images back.
     """
     table = subject.replay.table
     work = subject.replay.excerpt.work
@@ -124,7 +124,7 @@ def capturable_ns(subject: Subject, gap_ns: int) -> Ints:
 
     The step count is then on the device. Bias corrections, which the host computes by default,
     take a few small kernels per parameter, or per group of parameters. Their time is added to the
-    edge of the last kernel of each: `addcdiv`. It is 0 where the trace shows such kernels already.
+    edge of the last kernel of each: `addcdiv`. It is 0 if the trace shows such kernels already.
     """
     replay = subject.replay
     table = subject.replay.table

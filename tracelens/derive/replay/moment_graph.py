@@ -44,7 +44,7 @@ def earliest_times(graph: MomentGraph) -> tuple[Ints, Ints]:
     """Return the time of each moment, and the edge that decides it: the critical path method.
 
     Times are longest paths in an acyclic graph, found in topological order (Kelley and Walker,
-    1959). The deciding edge is the first of several, and -1 where there is none.
+    1959). The deciding edge is the first of several, and -1 if there is none.
     """
     if LIBRARY is not None:
         times = np.empty(graph.n_moments, np.int64)

@@ -121,7 +121,7 @@ def predict(
 
     `other` is a trace of the program with another batch size, of the same ranks or of one. Raises
     UsageError for an unknown change, and for one that the trace cannot answer. Raises
-    MissingTableError where no step is replayed.
+    MissingTableError if no step is replayed.
     """
     if rank is not None and rank not in trace.manifest.ranks:
         raise UsageError(f"whatif: the trace has no rank {rank}")
@@ -252,7 +252,7 @@ def scale_and_costs(
 ) -> tuple[float, Costs]:
     """Return a factor from replayed to real time, and the profiler's costs to subtract.
 
-    Where the step without the profiler was measured, the costs are fitted to it.
+    If the step without the profiler was measured, the costs are fitted to it.
     """
     if step is None or step.evidence == "unknown" or step.unprofiled_ns is None:
         return 1.0, NO_COSTS

@@ -121,7 +121,7 @@ def replay_of(trace: Trace, rank: int) -> Replay | None:
 
 
 def build(excerpt: Excerpt) -> Replay | None:
-    """Return the graph of an excerpt; None where `host_chains` finds no chain."""
+    """Return the graph of an excerpt; None if `host_chains` finds no chain."""
     edges = Edges()
     chains = host_chains(excerpt)
     if not chains:

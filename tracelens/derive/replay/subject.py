@@ -65,6 +65,6 @@ class Spread:
 
 
 def require(chosen: Flags, why: str) -> None:
-    """Raise UsageError where no edge is chosen."""
+    """Raise UsageError if no edge is chosen."""
     if not chosen.any():
         raise UsageError(why)

@@ -39,7 +39,7 @@ The last value is used for all further degrees, whose t is a little smaller.
 
 @dataclass(frozen=True, slots=True)
 class UnprofiledStep:
-    """A rank's step as recorded and without the profiler, with a range; None where unknown.
+    """A rank's step as recorded and without the profiler, with a range; None if unknown.
 
     As recorded it is the median step, or the mean one where steps are of several kinds.
     `evidence` is the source of these times: measured (the capture timed steps without the

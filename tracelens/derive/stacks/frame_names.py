@@ -165,7 +165,7 @@ def _without_suffixes(name: str) -> str:
 def _arguments_start(text: str) -> int:
     """Return the position at which gdb's own argument list opens, outside all brackets.
 
-    Return -1 where there is none. The list follows a space or holds `name=value`: logs joined by
+    Return -1 if there is none. The list follows a space or holds `name=value`: logs joined by
     hand lose spaces, and values must not become part of a name.
     """
     for match, before, _ in _brackets(text):

@@ -42,7 +42,7 @@ class StackFrame:
 
     @property
     def is_debug(self) -> bool:
-        """True where the frame has debug information."""
+        """True if the frame has debug information."""
         return self.printed.line is not None if self.has_debug_info is None else self.has_debug_info
 
 
@@ -203,7 +203,7 @@ def _kinds(frames: Sequence[StackFrame], functions: Sequence[str]) -> list[str]:
     """Return the kind of each frame: inline, native, python or unknown.
 
     gdb prints no address for a frame that another was inlined into (it would be the inlined one's),
-    and MI repeats the address. Where no address was printed at all, the kind is unknown. A repeated
+    and MI repeats the address. If no address was printed at all, the kind is unknown. A repeated
     address in one function is recursion.
     """
     if len(frames) > 1 and all(frame.address is None for frame in frames[1:]):

@@ -1,1 +1,1 @@
-"""Breaking time down: steps, idle time and its causes, ops, ranges, threads."""
+"""Break time down: steps, idle time and its causes, ops, ranges, threads."""

@@ -1,4 +1,4 @@
-"""Find what threads did by class: calls that wait or load, input, communication, computing."""
+"""Classify what host threads do: wait, load, read input, communicate or compute."""
 
 import polars as pl
 
@@ -20,16 +20,16 @@ _LOADERS = (
     r"DataLoader|_next_data|(?:^|/)(?:torch/utils/data|webdataset|ffcv|nvidia/dali|petastorm)/"
     r"|datasets/iterable_dataset"
 )
-"""Torch's and other loaders by their own names."""
+"""Names of spans of data loaders: torch's own, and those of other packages."""
 _DATA = (
     r"(?i)^\W*(?:data|dataset|loader|input|batch)s?"
     r"(?:[ _-]?(?:load(?:ing|er)?|fetch(?:ing)?|time|wait|next|prep\w*))?\W*$"
     r"|(?i)^\W*(?:load|fetch|get|next|read|prepare|wait[ _-]for)[ _-]?(?:the[ _-])?(?:next[ _-])?"
     r"(?:data|batch|input|sample)(?:es|s)?\W*$|(?i)^\W*(?:load|fetch)(?:ing)?\W*$"
 )
-"""Annotations for loading data, unless they stand around the work of steps."""
+"""Names of annotations for loading data. Those that surround the work of steps do not count."""
 _LOADING = (
-    # dynamo_timed's regions, and the Python of compilers and of imports.
+    # Regions of torch's dynamo_timed, and Python code of compilers and of imports.
     r"\(dynamo_timed\)|(?:^|/)torch/_dynamo/(?:convert_frame|output_graph)\.py"
     r"|(?:^|/)torch/_inductor/(?:compile_fx|graph|codecache|async_compile)\.py"
     r"|(?:^|/)triton/(?:compiler|runtime/(?:build|autotuner))|(?:^|/)torch/utils/cpp_extension\.py|^<frozen"
@@ -43,15 +43,16 @@ Names such as `autograd::engine::evaluate_function: …` do not match.
 _HOOK_AROUND_CALL = (
     r"/(?:steps|calls|repeated_calls)\.py\(\d+\): (?:call|following|init|tracing|repeated)$"
 )
-"""Hooks of a live capture around the program's own calls, such as those of modules and loaders."""
+"""Names of a live capture's hooks that wrap the program's own calls, such as those of modules."""
 
 
 def interval_classes(
     axis: ThreadAxis, all_spans: pl.DataFrame, causing: pl.DataFrame
 ) -> list[pl.DataFrame]:
-    """List the intervals of each of CLASSES, disjoint and by start: start_ns, end_ns, row, cause.
+    """List the intervals of each of CLASSES: start_ns, end_ns, row, cause.
 
-    `row` is the row of a call in `causing`, None for other intervals.
+    The intervals of a class are disjoint and sorted by start. `row` is the row of a call in
+    `causing`, None for other intervals.
     """
     spans = axis.spans
     calls = axis.calls
@@ -99,10 +100,10 @@ def interval_classes(
 
 
 def _python_of_nodes(axis: ThreadAxis) -> pl.DataFrame:
-    """Return when Python works for long inside autograd functions of a program.
+    """Return the times in which Python works long inside the program's own autograd functions.
 
-    A framework's own functions, as those of torch.compile, call ops and launch in shorter pauses,
-    which recording Python makes longer.
+    A framework's autograd functions, as those of torch.compile, pause only briefly between ops and
+    launches. Recording Python calls makes these pauses longer.
     """
     edges = ["start_ns", "end_ns"]
     (is_node,) = matching(axis.spans["name"], PYTHON_NODE)
@@ -118,7 +119,7 @@ def _python_of_nodes(axis: ThreadAxis) -> pl.DataFrame:
 
 
 def _issuing(axis: ThreadAxis) -> pl.DataFrame:
-    """Return the times of ops and calls, and of the short pauses between them."""
+    """Return the times of ops and calls, and the short pauses between them."""
     edges = ["start_ns", "end_ns"]
     spans = axis.spans
     is_op = pl.col("kind") == "op"
@@ -135,9 +136,9 @@ def _issuing(axis: ThreadAxis) -> pl.DataFrame:
 
 
 def _by_name(name: pl.Expr) -> pl.Expr:
-    """Return a span's class by its name: `profiler`, `input`, `data` or `loading`; else None.
+    """Classify a span by its name: `profiler`, `input`, `data`, `loading` or None.
 
-    `profiler` is the work of a live capture itself, `data` an annotation that says input.
+    `profiler` is the live capture's own work. `data` is an annotation whose name speaks of input.
     """
     is_hook = name.str.contains(OWN_HOOKS)
     is_own = is_hook & ~name.str.contains(_HOOK_AROUND_CALL)
@@ -153,8 +154,8 @@ def _by_name(name: pl.Expr) -> pl.Expr:
 def _input(axis: ThreadAxis, marked: pl.Series) -> pl.DataFrame:
     """Return the times of spans in which a thread waits for input or makes it.
 
-    A span that is only called so does not count where the spans of its name hold most of the
-    thread's launches of kernels: it stands around the work of steps.
+    Spans that are only named like input do not count if most of the thread's kernel launches lie in
+    spans of that name: such spans surround the work of steps.
     """
     times = axis.spans.select("start_ns", "end_ns")
     called = axis.spans.filter(marked == "data").select("name", "start_ns", "end_ns")
@@ -179,7 +180,8 @@ def _input(axis: ThreadAxis, marked: pl.Series) -> pl.DataFrame:
 def causing_calls(calls: pl.DataFrame, blocked: pl.DataFrame) -> pl.DataFrame:
     """Return the outermost calls that wait for the device, allocate or load, with their cause.
 
-    A launch that another thread's allocation blocks has that function and cause.
+    If another thread's allocation blocks a launch, the launch gets that function's name and the
+    cause allocation.
     """
     causes = each_pair_once(calls["kind"], calls["api"], _by_function)
     with_cause = calls.with_columns(causes)
@@ -192,7 +194,7 @@ def causing_calls(calls: pl.DataFrame, blocked: pl.DataFrame) -> pl.DataFrame:
 
 
 def _with_causes_of_others(calls: pl.DataFrame, blocked: pl.DataFrame) -> pl.DataFrame:
-    """Give launches that another thread's allocation blocks its function and cause."""
+    """Give blocked launches the name and the cause of the other thread's call that blocks them."""
     by_others = blocked.select("row", "by", by_cause=pl.lit("allocation"))
     with_others = calls.join(by_others, on="row", how="left", maintain_order="left")
     api = pl.coalesce("by", pl.col("api").cast(pl.String))
@@ -203,7 +205,7 @@ def _with_causes_of_others(calls: pl.DataFrame, blocked: pl.DataFrame) -> pl.Dat
 
 
 def _by_function(calls: pl.DataFrame) -> pl.DataFrame:
-    """Return the cause of calls by kind and api; None for calls that have none."""
+    """Return the cause of each pair of kind and api; None for calls without a cause."""
     api = pl.col("api")
     return calls.select(
         cause=pl.when(api.str.contains(_LOADS))
@@ -218,9 +220,9 @@ def _by_function(calls: pl.DataFrame) -> pl.DataFrame:
 def _waiting(spans: pl.DataFrame, causing: pl.DataFrame) -> pl.DataFrame:
     """Return the operators that wait for the device, such as aten::item.
 
-    `row` is the waiting call's. Of nested operators, the innermost one is returned. A framework's
-    own regions are left out, and so are autograd's around a whole backward function: they may do
-    much else.
+    `row` is the row of the call that waits. Of nested operators, only the innermost is returned.
+    Regions of a framework do not count, nor do autograd's regions around a whole backward function,
+    because they may also do other work.
     """
     is_wait = pl.col("cause") == "sync"
     waits = causing.filter(is_wait).with_columns(span="span_id")
@@ -239,7 +241,7 @@ def _waiting(spans: pl.DataFrame, causing: pl.DataFrame) -> pl.DataFrame:
 
 
 def _outer(intervals: pl.DataFrame) -> pl.DataFrame:
-    """Drop the intervals that lie within another one.
+    """Drop intervals that lie within another interval.
 
     Intervals have start_ns and end_ns and are sorted by start.
     """
@@ -252,9 +254,9 @@ def _outer(intervals: pl.DataFrame) -> pl.DataFrame:
 def _computing(spans: pl.DataFrame, calls: pl.DataFrame) -> pl.DataFrame:
     """Return ops that compute on the host: long ones that call no API function.
 
-    Operators have a library in their name, as aten::add. A framework's own regions have none, and
-    may do much else in the ops inside: of them, only very long ones without any count, as a check
-    of guards.
+    Names of operators begin with a library, as in aten::add. Other ops are regions of a framework,
+    which may do much besides computing. They count only if they are very long and contain no other
+    op, as a check of guards does.
     """
     text = pl.col("name").cast(pl.String)
     ops = spans.filter(pl.col("kind") == "op")

@@ -8,10 +8,7 @@ from tracelens.derive.time.outside_spans import name_by_neighbours
 from tracelens.derive.time.thread_axis import ThreadAxis
 
 PROFILER = "the profiler's own work"
-"""The path of time that the profiler takes in a thread for itself.
-
-For example, it allocates a buffer.
-"""
+"""The call path of time that the live capture itself takes, for example to allocate a buffer."""
 CLASSES = (
     "profiler",
     "loading",
@@ -29,7 +26,7 @@ CLASSES = (
 An API call during compilation therefore counts as compilation.
 """
 _LEAST = 0.01
-"""A place with less than this share of a stretch is charged to the place around it."""
+"""A place with a smaller share of an interval is merged into the place around it."""
 _MOST_ROUNDS = 8
 _LENGTH = pl.col("end_ns") - pl.col("start_ns")
 
@@ -37,13 +34,12 @@ _LENGTH = pl.col("end_ns") - pl.col("start_ns")
 def with_places(
     segments: pl.DataFrame, axis: ThreadAxis, spans: pl.DataFrame, causing: pl.DataFrame
 ) -> pl.DataFrame:
-    """Turn segments of a thread axis into activities with a call path (`what`, `span_id`).
+    """Give the segments of a thread axis a call path (`what`, `span_id`), and split them by it.
 
     A segment has start_ns, end_ns, class, cause and `at`. If `at` is a row of `causing`, the
     segment is that API call, and its path is the call's path followed by the API function. Any
-    other segment is split wherever the path changes, so that each path gets its own time only;
-    segments of launching are not split. `span_id` is the span around a call, else the innermost
-    span of the path.
+    other segment is split where the path changes; only segments of launching are not split.
+    `span_id` is the span around a call, else the innermost span of the path.
     """
     is_call = pl.col("at").is_not_null()
     without_api = pl.col("class").is_in([_number("launch"), _number("profiler")])
@@ -115,7 +111,7 @@ def _overlapping(spans: pl.DataFrame, segments: pl.DataFrame) -> pl.Series:
 def _cut(
     stretches: pl.DataFrame, axis: ThreadAxis, spans: pl.DataFrame, paths: CallPaths
 ) -> pl.DataFrame:
-    """Cut the stretches where the place changes; add `place` and `what`.
+    """Cut the intervals where the place changes; add `place` and `what`.
 
     Both are None outside of any span.
     """
@@ -147,10 +143,10 @@ def _cut(
 
 
 def _without_small(pieces: pl.DataFrame, texts: pl.DataFrame, paths: CallPaths) -> pl.DataFrame:
-    """Charge a place that takes too little of a stretch to the place around it.
+    """Merge a place that takes too little of an interval into the place around it.
 
-    Where no place is around it, the time goes to the place before. The column `what`, the text of
-    each place, is added.
+    If no place is around it, its time goes to the place before. Adds the column `what`, the text of
+    each place.
     """
     length_of_text = _LENGTH.sum().over("stretch", "what")
     is_small = length_of_text < _LEAST * pl.col("whole_ns")

@@ -10,7 +10,7 @@ from tracelens.derive.time.time_parts import WORTH_IT
 _MOST_CHANGES = 5
 _MOST_PLACES = 3
 _LEAST_PLACE = 0.01
-"""A place with less than this share of the time of all places is not named."""
+"""Places with a smaller share of the time of all places are not named."""
 _SAME = 0.95
 """The two ends of a range are written as one number if they differ by less than this share."""
 
@@ -19,9 +19,9 @@ _SAME = 0.95
 class Rule:
     """Advice for one program: what to change, which time shrinks, and by how much at most.
 
-    `ns` is the most of all judged time that it can save. `is_of_host` marks time of the host, which
+    `ns` is the largest saving, summed over all judged time. `is_of_host` marks host time, which
     recording makes longer. `places` says where the time lies, the largest first. `expression` is
-    the change as `whatif` takes it, None where a replay cannot make it.
+    the change as `whatif` takes it; None if a replay cannot make the change.
     """
 
     ns: int
@@ -37,13 +37,13 @@ class Rule:
 class Change:
     """A change that would help, and what it saves by itself.
 
-    Times are those of a mean step, without what the profiler is known to add; without steps, those
-    of all judged time. `saving_ns` is the most that the change can save, `share` the same as a
-    share of `step_ns`. If the profiler slowed this time by a roughly known amount, `low_ns` and
-    `high_ns` hold a range; if the amount is unknown, all four are None. `cause` is the part of the
-    time that the change reduces. `places` says where it lies, with the time of each, the largest
-    first. `section` names the analyses that show it. `expression` is the change as `whatif` takes
-    it, None where a replay cannot make it.
+    Times are for a mean step, without what the profiler is known to add; without steps, for all
+    judged time. `saving_ns` is the largest saving; `share` is the same as a share of `step_ns`. If
+    the profiler slowed this time by a roughly known amount, `low_ns` and `high_ns` hold a range; if
+    the amount is unknown, all four are None. `cause` is the part of the time that shrinks. `places`
+    says where it lies, with the time of each place, the largest first. `section` names the analyses
+    that show it. `expression` is the change as `whatif` takes it; None if a replay cannot make the
+    change.
     """
 
     text: str
@@ -64,7 +64,7 @@ class Change:
         return f"{self.text}{self._where_all}: {self._saving}{self._where}."
 
     def predicted_sentence(self, step: str) -> str:
-        """Write the change, how long a step takes with it (`step`, in words), and its places."""
+        """Write the change, `step` (how long a step takes with it, in words), and its places."""
         return f"{self.text}{self._where_all}: {step}{self._where_without_times}."
 
     @property
@@ -83,7 +83,7 @@ class Change:
 
     @property
     def _where_all(self) -> str:
-        """Name the place of a change that has a single place; empty for any other."""
+        """Name the place if the change has exactly one; return an empty text otherwise."""
         return f", {place_phrase(self.places[0][0])}" if len(self.places) == 1 else ""
 
     @property
@@ -112,7 +112,7 @@ class Change:
 def largest_changes(program: JudgedProgram, rules: Iterable[Rule]) -> list[Change]:
     """Return the changes that save at least 2 % of the judged time, the largest first.
 
-    A change with an unknown saving is ordered by the recorded time of its cause.
+    If a saving is unknown, the recorded time of its cause decides the order.
     """
     worth = [rule for rule in rules if rule.ns >= WORTH_IT * program.total_ns]
     worth.sort(key=lambda rule: -rule.ns)
@@ -120,7 +120,7 @@ def largest_changes(program: JudgedProgram, rules: Iterable[Rule]) -> list[Chang
 
 
 def _change(program: JudgedProgram, rule: Rule) -> Change:
-    """Scale a rule's times to a step."""
+    """Convert a rule's saving to one per step."""
     scale = program.step_ns / program.total_ns
     most, low, high = _savings(program, rule)
     kept = 1.0 if most is None else most / min(rule.ns, program.parts[rule.cause])
@@ -144,11 +144,11 @@ def _change(program: JudgedProgram, rule: Rule) -> Change:
 def _savings(
     program: JudgedProgram, rule: Rule
 ) -> tuple[float, float | None, float | None] | tuple[None, None, None]:
-    """Return the most that a rule can save of all judged time, and a low and a high bound.
+    """Return the largest saving of a rule over all judged time, with a low and a high bound.
 
-    A saving is never more than the part of the time that the rule is about. The bounds are None
-    where all of that time is the program's own. All three are None where more than half of it may
-    be the profiler's.
+    No saving exceeds the part of the time that the rule is about. The bounds are None if none of
+    that time is the profiler's. All three values are None if more than half of it may be the
+    profiler's.
     """
     most = min(rule.ns, program.parts[rule.cause])
     slowdown = program.slowdown(rule.cause) if rule.is_of_host else None

@@ -1,4 +1,4 @@
-"""The rules of advice: each names a sign in the trace, what to change, and the time at stake."""
+"""The rules of advice: each has a sign to look for, what to change, and the time it can save."""
 
 from collections.abc import Iterator
 
@@ -24,16 +24,16 @@ _UNFUSED_LAUNCHES = 20
 None of these kernels works on many tensors at once.
 """
 CONTIGUOUS_NORMS = r"^aten::(native_)?(group|instance)_norm$"
-"""Ops that, on a GPU, take images only as they are by default (torch 2.13, `group_norm.cpp`).
+"""Ops that, on a GPU, convert channels_last images to the default layout.
 
-They turn those in channels_last back, so that the next convolution turns them round again.
+See `group_norm.cpp` of torch 2.13. The next convolution then has to convert them back.
 """
 
 
 def _optimizer(program: JudgedProgram) -> Iterator[Rule]:
-    """Advise a fused optimizer instead of one that takes tensors one by one.
+    """Advise a fused optimizer instead of one that updates tensors one by one.
 
-    It saves the idle time of launching the optimizer's kernels.
+    It saves the idle time in which the optimizer's kernels are launched.
     """
     of_optimizer = program.kernels.filter(pl.col("phase") == "optimizer")
     n_kernels = int(of_optimizer["n"].sum())
@@ -66,7 +66,7 @@ def _optimizer(program: JudgedProgram) -> Iterator[Rule]:
 
 
 def _layout(program: JudgedProgram) -> Iterator[Rule]:
-    """Advise on layout transforms around convolutions, where no other op would turn images back."""
+    """Advise against layout transforms around convolutions if no other op would undo it."""
     ops = program.kernels["op"].drop_nulls()
     if ops.cast(pl.String).str.contains(CONTIGUOUS_NORMS).any():
         return
@@ -78,7 +78,7 @@ def _layout(program: JudgedProgram) -> Iterator[Rule]:
 
 
 def _attention(program: JudgedProgram) -> Iterator[Rule]:
-    """Advise one fused attention kernel in place of products with a softmax over large scores."""
+    """Advise one fused attention kernel instead of products with a softmax over large scores."""
     is_softmax = pl.col("primitive") == "softmax"
     softmax = program.kernels.filter(is_softmax & pl.col("op").str.contains(r"^aten::_?softmax"))
     saved = int(softmax["ns"].sum())
@@ -94,7 +94,7 @@ def _attention(program: JudgedProgram) -> Iterator[Rule]:
 
 
 def _communication(program: JudgedProgram) -> Iterator[Rule]:
-    """Advise on communication that no computation hides, and on waiting for other ranks."""
+    """Advise on communication that no computation hides, and on waits for other ranks."""
     if program.parts["communication"] and is_mostly_receiving(program.trace):
         words = (
             "A receive waits until the other rank sends: in a pipeline, split the stages evenly, or"

@@ -1,4 +1,4 @@
-"""Find when other ranks first wait for a rank."""
+"""Find when another rank first waits long for a rank."""
 
 from collections.abc import Mapping
 
@@ -10,16 +10,16 @@ from tracelens.trace import Trace
 
 
 def awaited_from(trace: Trace) -> dict[int, int]:
-    """Return, by rank, the moment from which another rank waits long for it.
+    """Return, by rank, the first moment at which another rank waits long for it.
 
-    The moment is on the rank's own clock. A task that reads only one rank cannot know it: see
-    `give_awaited`.
+    Moments are on the rank's own clock. A task that reads one rank cannot compute this, so
+    `give_awaited` hands it over.
     """
     return trace.derived(_awaited_from)
 
 
 def give_awaited(trace: Trace, awaited: Mapping[int, int]) -> None:
-    """Store the result of `awaited_from` for the whole job in the trace of one of its ranks."""
+    """Store the result of `awaited_from` for the whole job in a trace of only one of its ranks."""
     trace.set_derived(_awaited_from, dict(awaited))
 
 

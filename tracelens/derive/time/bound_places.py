@@ -11,7 +11,7 @@ from tracelens.schemas.results.time import PROGRAM
 from tracelens.trace import Trace
 
 Places = dict[tuple[int, str], str]
-"""The place of a part of time, by rank and part."""
+"""The place of each part of time, by rank and part."""
 
 _LONGEST_NAME = 60
 _WAYS = {
@@ -22,11 +22,11 @@ _WAYS = {
     "h2h": "within the host",
     "unknown": "of an unknown direction",
 }
-"""Directions of copies in words, for copies of which the kind of memory is not recorded."""
+"""Directions of copies in words, for copies whose kinds of memory are not recorded."""
 
 
 def bound_places(model: TimeModel) -> Places:
-    """Return, by rank and part, the place that takes most of that part of the rank's time."""
+    """Return, by rank and part of the time, the place that takes most of it."""
     trace = model.trace
     busy = _kernels(model) | _copies(model)
     if model.processes:
@@ -40,7 +40,7 @@ def bound_places(model: TimeModel) -> Places:
 
 
 def short_kernel(name: str) -> str:
-    """Shorten a kernel's name: no template arguments, no parameters, cut where it is long."""
+    """Shorten a kernel's name: drop template arguments and parameters, and cut it if it is long."""
     bare = re.sub(r"^void ", "", name).replace("(anonymous namespace)::", "")
     bare = re.sub(r"[<(].*", "", bare) or name
     return bare if len(bare) <= _LONGEST_NAME else bare[: _LONGEST_NAME - 1] + "…"
@@ -86,7 +86,7 @@ def _copies(model: TimeModel) -> Places:
 def _in_program(model: TimeModel, table: str, *columns: str) -> pl.DataFrame:
     """Return the work that begins in the program, with rank, these columns and duration_ns.
 
-    What runs before it or after it, such as start-up, is no part of what is judged.
+    Work before or after the program, such as start-up, is not judged.
     """
     work = model.trace.select(table, "rank", "start_ns", *columns, "duration_ns")
     windows = model.phases.filter(phase=PROGRAM).group_by("rank")

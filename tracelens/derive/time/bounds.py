@@ -14,9 +14,9 @@ PART_WORDS = {
     "dependency": "stream wait",
     "unknown": "unknown idle time",
 }
-"""Each part of the time as a noun, as sentences, cards and pages print it."""
+"""Words for each part of the time, used in sentences, cards and pages."""
 UNRECORDED = ("between ", "before ", "after ")
-"""Beginnings of places at which nothing was recorded; they name the events before and after."""
+"""Beginnings of places where nothing was recorded; they name the events before and after."""
 INSIDE_OP = r"(?:^|> )\w+::\w+(?:\.\w+)?$"
 """Places inside an operator, such as aten::add or aten::add.out."""
 PROCESS_WORDS = PART_WORDS | {
@@ -24,7 +24,7 @@ PROCESS_WORDS = PART_WORDS | {
     "launch": "calling ops",
     "host": "outside of ops",
 }
-"""Each part of the time as a noun, for a process without a device."""
+"""Words for each part of the time of a process without a device."""
 
 
 def bound_words(
@@ -37,7 +37,7 @@ def bound_words(
 ) -> str:
     """Write both parts with their shares: "compute 66 %, then launches 19 %".
 
-    A bound without a share is written without one, and so is a bound that is no part of the time.
+    The share is left out if it is not known, or if the bound is not one of the parts.
     """
     nouns = PROCESS_WORDS if is_process else PART_WORDS
     words = nouns.get(bound)
@@ -50,5 +50,5 @@ def bound_words(
 
 
 def place_phrase(place: str) -> str:
-    """Write a place as part of a sentence: "in aten::mm"; "between a and b" stays as it is."""
+    """Turn a place into part of a sentence: "in aten::mm"; "between a and b" stays as it is."""
     return place if place.startswith(UNRECORDED) else f"in {place}"

@@ -123,7 +123,7 @@ def _device_key(rank: int, device_id: int | None) -> tuple[pl.Expr, pl.Expr]:
 
 
 def _number_devices(devices: Mapping[Device, DeviceWork]) -> pl.DataFrame:
-    """Number the devices from 0: a frame with device (the number), rank and device_id."""
+    """Number the devices from 0; return a frame with device (the number), rank and device_id."""
     return pl.DataFrame(
         [(number, *key) for number, key in enumerate(devices)],
         schema={name: _WINDOWS[name] for name in ("device", "rank", "device_id")},
@@ -132,7 +132,7 @@ def _number_devices(devices: Mapping[Device, DeviceWork]) -> pl.DataFrame:
 
 
 def _number_windows(devices: Mapping[Device, DeviceWork], phases: pl.DataFrame) -> pl.DataFrame:
-    """List the windows of each device with their numbers.
+    """Number the windows of each device.
 
     The number is None for a step of length 0, which is no window.
     """
@@ -158,7 +158,7 @@ def _whole(
 
 
 def _busy_times(trace: Trace, windows: pl.DataFrame, busy: pl.DataFrame) -> pl.DataFrame:
-    """Return the lengths of UNIONS in each window, with window_ns and last_collective_ns."""
+    """Return, per window, window_ns, last_collective_ns and the time that each of UNIONS covers."""
     with_busy = windows.join(busy, on=["device", "window"], how="left")
     measures = with_busy.sort("end_ns")
     # The last communication kernel that starts in each window.

@@ -1,4 +1,4 @@
-"""Find the time that ops take on the host without launching anything: they compute or plan."""
+"""Find the time that ops work on the host without launching anything: they compute or plan."""
 
 import polars as pl
 
@@ -6,22 +6,24 @@ from tracelens.derive.columns.intervals import END, covered_ns
 from tracelens.trace import Trace
 
 LOADING_NS = 1_000_000
-"""An op that launches takes microseconds.
+"""A launching op that takes this long does more than launch; usual ones take microseconds.
 
-One that takes this long before a kernel's first use loads the kernel; before any other use it does
-something else, such as planning for sizes that it has not seen.
+Before a kernel's first use it loads the kernel. Otherwise it does something else, such as planning
+for sizes that it has not seen.
 """
 OPERATOR = r"^\w+::\w+$|^\w+::\w+\.\w+$"
-"""An operator of a library, such as aten::add or aten::add.out;
-autograd::engine::evaluate_function: … is none."""
+"""An operator of a library, such as aten::add or aten::add.out.
+
+Names such as `autograd::engine::evaluate_function: …` do not match.
+"""
 _THREAD = ["rank", "process_id", "thread_id"]
 _TIMES = ["start_ns", "duration_ns"]
 
 
 def busy_ops(trace: Trace, ranks: pl.Series) -> pl.DataFrame:
-    """List long stretches of operators of these ranks in which no call or other op begins or ends.
+    """List long intervals of operators of these ranks in which no call or other op begins or ends.
 
-    One row per stretch: rank, process_id, thread_id, start_ns and duration_ns.
+    One row per interval: rank, process_id, thread_id, start_ns and duration_ns.
     """
     of_ranks = pl.col("rank").is_in(ranks.implode())
     is_op = pl.col("kind") == "op"

@@ -1,4 +1,4 @@
-"""Name call paths as people know them: by Python lines, annotations and ops."""
+"""Name call paths in terms that users know: Python lines, annotations and ops."""
 
 from dataclasses import dataclass
 
@@ -28,26 +28,26 @@ _PATH = ("annotation", "caller", "loader", "own", "leaf")
 class CallPaths:
     """The call paths of some spans, which are given by row number.
 
-    A path leads from the outside in. Its parts are the innermost annotation; the function that asks
-    a data loader for data, and the loader; the innermost function of the program's own code; and
-    one leaf below it. The leaf is the outermost op, else the function called by the program's
-    function. If no code is the program's, the outermost installed package takes its part. `place`
-    is the row of the innermost span that the path names, None if it names none. Spans with the same
-    place have the same path.
+    A path names spans from the outside in: the innermost annotation; the function that asks a data
+    loader for data, and the loader; the innermost function of the program's own code; and one leaf
+    below it. The leaf is the outermost op, else the function that the program's function calls. If
+    no code is the program's, the outermost installed package takes its part. `place` is the row of
+    the innermost span that the path names, None if it names none. Spans with the same place have
+    the same path.
     """
 
     rows: pl.Series
     frame: pl.DataFrame
 
     def places(self, rows: pl.Series) -> pl.Series:
-        """Return the place of each span.
+        """Return each span's place.
 
-        It is None for a span without one, and for one that is not in `rows`.
+        It is None for a span that has none, or that is not in `rows`.
         """
         return self._gather("place", rows)
 
     def enclosing(self, places: pl.Series) -> pl.Series:
-        """Return the place that encloses each place; None for an outermost one."""
+        """Return the next place outwards from each place; None for an outermost one."""
         return self._gather("place", self._gather("parent", places))
 
     def depths(self, rows: pl.Series) -> pl.Series:
@@ -63,7 +63,7 @@ class CallPaths:
         return self.frame[column].gather(positions.set(~is_known, None))
 
     def texts(self, spans: pl.DataFrame, places: pl.Series) -> pl.Series:
-        """Write the path of each place, its parts joined by ` > `; None without a place."""
+        """Write the path of each place, its parts joined by ` > `; None if there is no place."""
         wanted = places.drop_nulls().unique().sort()
         parts = pl.DataFrame({"place": wanted}).with_columns(
             self._gather(name, wanted).alias(name) for name in _PATH
@@ -106,13 +106,13 @@ def find_paths(spans: pl.DataFrame, rows: pl.Series) -> CallPaths:
 
 
 def _parts(facts: pl.DataFrame, parent: pl.Series) -> dict[str, pl.Series]:
-    """Return the parts of each row's path and its place, as row numbers of `facts`."""
+    """Return each part of the rows' paths, and their places, as row numbers of `facts`."""
     is_loader, is_note = facts["is_loader"], facts["is_note"]
     is_program, is_library = facts["is_program"], facts["is_library"]
     is_python, package = facts["is_python"], facts["package"]
     loader = outermost_row(parent, is_loader)
     starts_loader = (loader == pl.int_range(len(loader), eager=True)).fill_null(value=False)
-    # Where no code is the program's, the outermost package stands for it.
+    # If no code is the program's, the outermost package takes its part.
     is_of_outermost = package == outermost(parent, package.set(~is_library, None))
     is_in_program = outermost_row(parent, is_program).is_not_null()
     stands_for_program = is_library & ~is_in_program & is_of_outermost.fill_null(value=False)
@@ -140,7 +140,7 @@ def _parts(facts: pl.DataFrame, parent: pl.Series) -> dict[str, pl.Series]:
 
 
 def _facts(spans: pl.DataFrame, rows: pl.Series) -> pl.DataFrame:
-    """Return what each span is, by its name and kind, and the package of a Python frame."""
+    """Classify each span by its name and kind; for a Python frame, add its package."""
     name = spans["name"].gather(rows)
     facts = pl.DataFrame(
         [
@@ -166,7 +166,7 @@ def _facts(spans: pl.DataFrame, rows: pl.Series) -> pl.DataFrame:
 
 
 def shortened(name: pl.Expr) -> pl.Expr:
-    """Shorten a span's name: a Python frame's file without folders, a builtin's own name."""
+    """Shorten a span's name: a Python frame's file loses its folders, a builtin its module."""
     bare = _without_folders(
         name.str.replace(_BUILTIN, "${1}").str.replace(_LOADER, "DataLoader.__next__ (${1})")
     ).str.replace(_BETWEEN_HASHES, "${1}")
@@ -177,7 +177,7 @@ def shortened(name: pl.Expr) -> pl.Expr:
 def _without_folders(name: pl.Expr) -> pl.Expr:
     """Drop the folders of a Python frame's file.
 
-    An __init__.py or __main__.py keeps its own folder, as every package has one.
+    `__init__.py` and `__main__.py` keep their folder, because every package has such files.
     """
     of_package = name.str.replace(r"^.*/([^/()]+/__(?:init|main)__\.py\(\d+\): )", "${1}")
     is_of_package = of_package.str.contains(r"^[^/()]+/__(?:init|main)__\.py\(")

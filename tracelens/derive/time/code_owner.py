@@ -8,23 +8,23 @@ import sys
 import polars as pl
 
 PROGRAM, LIBRARY, RUNTIME = 2, 1, 0
-"""Owners of code. RUNTIME is the standard library, torch, builtins and generated code."""
+"""Owners of code. RUNTIME means the standard library, torch, builtins and generated code."""
 
 OWN_HOOKS = r"(?:^|/)collectors/torch/live/\w+\.py\("
-"""Python frames of a live capture's hooks in the program."""
+"""Python frames of the hooks that a live capture puts into the program."""
 
-# A package `test` belongs to Python, but who names a file test.py names his own.
+# Python has a package `test`, but a file test.py is usually the program's own.
 _STDLIB = "|".join(sorted({*sys.stdlib_module_names, "distutils", "imp", "asyncore"} - {"test"}))
 _INSTALLED = r"(?:^|/)(?:dist|site)-packages/"
 _STDLIB_FOLDERS = r"(?:^|/)lib(?:32|64)?/python\d[\d.]*t?/|(?i)/python[\d.]+/lib/|/python\d+\.zip/"
-# Where a trace names no folders, a file that Inductor wrote is told by its name: a "c" and a hash
-# of 51 digits in base 32 (code_hash in torch/_inductor/codecache.py).
+# If a trace has no folders, a file written by Inductor shows by its name: a "c" and a hash of 51
+# digits in base 32 (code_hash in torch/_inductor/codecache.py).
 _OF_INDUCTOR = r"(?:^|/)c[a-z2-7]{51}\.py\("
 _RUNTIME = (
     rf"^(?:{_STDLIB})(?:\.py\(|/)|{_STDLIB_FOLDERS}|(?:^|/)(?:torch|functorch|torchgen)/"
     rf"|(?:^|/)tracelens/|{OWN_HOOKS}|(?:^|/)torchinductor_|{_OF_INDUCTOR}|^<"
 )
-"""Names in brackets are frozen modules, builtins, and code compiled from a string."""
+"""Names in angle brackets: frozen modules, builtins, and code compiled from a string."""
 _TYPED_IN = r"^<(?:ipython-input|stdin>|cell )"
 _LIBRARIES = (
     "numpy scipy pandas polars pyarrow h5py zarr xarray dask ray joblib numba cupy jax"
@@ -50,12 +50,12 @@ _LIBRARIES = (
 )
 """Packages that programs install.
 
-For torch's own profiler, which leaves out the folders that Python imports from: only the package is
+torch's own profiler leaves out the folders that Python imports from, so only the package's name is
 left of a path.
 """
 _LIBRARY = (
     rf"^(?:{'|'.join(_LIBRARIES.split())})(?:\.py\(|/)"
-    # Programs have a folder `datasets` of their own.
+    # Programs often have a folder `datasets` of their own.
     r"|^datasets/(?:arrow_dataset|iterable_dataset|formatting|features|builder|load|table|utils)\b"
 )
 

@@ -34,7 +34,8 @@ def process_copy_rules(program: JudgedProgram) -> Iterator[Rule]:
 def upload_rules(program: JudgedProgram) -> Iterator[Rule]:
     """Advise on copies to the device that run alone, and on needlessly wide ones.
 
-    Copies from pageable memory stop the host; others wait only because nothing runs beside them.
+    Copies from pageable memory block the host; any other copy matters only if no kernel runs beside
+    it.
     """
     columns = ("memcpy_id", "direction", "source_memory")
     is_upload = (pl.col("direction") == "h2d") & (pl.col("duration_ns") > 0)
@@ -60,7 +61,7 @@ def upload_rules(program: JudgedProgram) -> Iterator[Rule]:
 
 
 def _needless_ns(trace: Trace, exposed: pl.DataFrame) -> int:
-    """Return how much shorter copies were if a cast after them were done before."""
+    """Return how much shorter copies would be if the cast after them came before them."""
     casts = casts_after_copies(trace).join(exposed, on=["rank", "memcpy_id"])
     narrowing = casts.filter(pl.col("read_bytes") > pl.col("written_bytes"))
     needless_share = 1 - pl.col("written_bytes") / pl.col("read_bytes")
@@ -68,9 +69,9 @@ def _needless_ns(trace: Trace, exposed: pl.DataFrame) -> int:
 
 
 def download_rules(program: JudgedProgram) -> Iterator[Rule]:
-    """Advise pinned memory for large copies to the host, as far as no kernel runs beside them.
+    """Advise pinned memory for large copies to the host that no kernel runs beside.
 
-    The host still has to wait for what it reads: only the copy itself gets shorter.
+    The host still has to wait for the data; only the copy itself gets shorter.
     """
     columns = ("direction", "destination_memory", "size_bytes")
     is_slow = (pl.col("direction") == "d2h") & (pl.col("destination_memory") == "pageable")
@@ -89,7 +90,7 @@ def download_rules(program: JudgedProgram) -> Iterator[Rule]:
 def other_copy_rules(program: JudgedProgram) -> Iterator[Rule]:
     """Advise on copies within the device, and on large ones from pinned memory to the host.
 
-    They count as far as no kernel runs beside them.
+    Only the time when no kernel runs beside them counts.
     """
     columns = ("direction", "destination_memory", "size_bytes")
     copies = program.trace.select("memcpys", *_PLACE, *_TIMES, *columns)
@@ -111,14 +112,14 @@ def other_copy_rules(program: JudgedProgram) -> Iterator[Rule]:
 
 
 def _with_exposed(trace: Trace, copies: pl.DataFrame) -> pl.DataFrame:
-    """Add exposed_ns to copies: the time in which no kernel runs beside them on their device."""
+    """Add exposed_ns to copies: their time when no kernel runs on their device."""
     kernels = trace.select("kernels", "rank", "device_id", *_TIMES)
     exposed_ns = pl.col("duration_ns") - covered_ns(copies, kernels, ["rank", "device_id"])
     return copies.with_columns(exposed_ns=exposed_ns)
 
 
 def page_rules(program: JudgedProgram) -> Iterator[Rule]:
-    """Advise to move pages of managed memory before kernels touch them."""
+    """Advise to move pages of managed memory before kernels use them."""
     moves = migrations(program.trace)
     if not moves.height:
         return

@@ -21,7 +21,7 @@ _EDGES = ["start_ns", "end_ns"]
 COMPUTES = ("launch", "host", "communication")
 """Causes of activities during which ops count as computing.
 
-Any other cause says already what the process does.
+Any other cause already explains what the process does.
 """
 
 
@@ -33,9 +33,9 @@ def with_op_time(
 ) -> pl.DataFrame:
     """Add `op_ns` to the activities of processes without device calls.
 
-    It is None on all but main threads; `mains` has each main thread's (process, thread). A main
-    thread's activities are cut where marks of steps begin and end, so that none lies in two steps.
-    They extend from the process's first op to its last.
+    It is None except on main threads; `mains` has each main thread's (process, thread). A main
+    thread's activities are cut where step marks begin and end, so that none lies in two steps. They
+    extend from the process's first op to its last.
     """
     columns = activities.columns
     ops = outermost_ops(spans)
@@ -66,9 +66,9 @@ def with_op_time(
 
 
 def outermost_ops(spans: pl.DataFrame) -> pl.DataFrame:
-    """Return process_id, start_ns and duration_ns of the ops directly inside no other op.
+    """Return process_id, start_ns and duration_ns of ops that lie directly in no other op.
 
-    Communication is left out, and so is the Python of autograd functions.
+    Ops that communicate are left out, and so are Python's autograd functions.
     """
     names = spans["name"].cast(pl.Categorical)
     communicates, is_python_node = matching(names, COMMUNICATION, PYTHON_NODE)
@@ -78,7 +78,7 @@ def outermost_ops(spans: pl.DataFrame) -> pl.DataFrame:
 
 
 def _reaching(activities: pl.DataFrame, ops: pl.DataFrame) -> pl.DataFrame:
-    """Extend a main thread's activities over the ops of other threads.
+    """Extend a main thread's activities to cover the ops of other threads.
 
     These may start before its own activities and end after them. The added time has the cause host.
     """
@@ -139,7 +139,7 @@ def _without_launches(ops: pl.DataFrame, calls: pl.DataFrame) -> pl.DataFrame:
 
 
 def _on_axis(spans: pl.DataFrame, axis: ThreadAxis) -> pl.DataFrame:
-    """Return the times of spans on the axis, once for each thread that they count for."""
+    """Return the times of spans on the axis, once for each thread to which they belong."""
     thread_id = pl.col("thread_id")
     process_id = pl.col("process_id").cast(pl.Int64)
     threads = axis.threads.select(process_id, "is_main", "shift_ns", counted_thread=thread_id)

@@ -35,7 +35,7 @@ _IS_PROFILER = pl.col("what").cast(pl.String).eq_missing(pl.lit(PROFILER))
 
 
 def process_sentences(trace: Trace, processes: Sequence[int]) -> list[str]:
-    """Explain the rows that have no device, if any of these ranks has such rows."""
+    """Explain the rows without a device, if any of these ranks has such rows."""
     if not processes:
         return []
     are_some = len(processes) < len(trace.manifest.ranks)
@@ -51,7 +51,7 @@ def process_sentences(trace: Trace, processes: Sequence[int]) -> list[str]:
 
 
 def unseen_device(trace: Trace, processes: Sequence[int]) -> list[str]:
-    """Warn if a machine has a device on which one of these ranks has no work."""
+    """Warn if the machine has a device but one of these ranks runs nothing on it."""
     is_of_process = pl.col("rank").is_in(processes)
     devices = trace.frame("devices").filter(is_of_process)
     names = devices["name"].unique().sort()
@@ -64,14 +64,14 @@ def unseen_device(trace: Trace, processes: Sequence[int]) -> list[str]:
 
 
 def count_ops(trace: Trace) -> dict[int, int]:
-    """Count the ops on each rank whose process's time is judged."""
+    """Count the ops of each rank whose process's time is judged."""
     return {rank: int(ops["n_calls"].sum()) for rank, ops in trace.derived(_ops).items()}
 
 
 def reads_of(places: Sequence[tuple[str, int]]) -> list[tuple[str, int]]:
     """Return the places that read single values of tensors, with their times.
 
-    `places` are those where ops are called.
+    `places` are the places of all ops.
     """
     return [(what, ns) for what, ns in places if what.rpartition(_WITHIN)[2] == READS]
 
@@ -79,7 +79,7 @@ def reads_of(places: Sequence[tuple[str, int]]) -> list[tuple[str, int]]:
 def count_reads(trace: Trace, rank: int) -> int:
     """Count the single values of tensors that the rank's program reads.
 
-    Where the rank marks steps, only reads in steps count.
+    If the rank marks steps, only reads in steps count.
     """
     is_read = (pl.col("name") == READS) & in_program(trace)
     return trace.select("spans", "rank", "step", where=is_read, rank=rank).height
@@ -100,20 +100,20 @@ def longest_communication(trace: Trace) -> dict[int, str]:
 
 
 def _ops(trace: Trace) -> dict[int, pl.DataFrame]:
-    """Return `op_times` by rank, for the ranks whose process's time is judged."""
+    """Return `op_times` by rank, for ranks whose process is judged."""
     ranks = process_ranks(trace)
     by_rank = {int(ops["rank"][0]): ops for ops in op_times(trace)} if ranks else {}
     return {rank: by_rank[rank] for rank in ranks}
 
 
 def break_down_processes(trace: Trace) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """Return the `windows` and `idle` of a Breakdown for the `process_ranks`; the device is None.
+    """Break down the time of `process_ranks`: `windows` and `idle` as in a Breakdown, device None.
 
-    Other threads count while the main thread does not load data, compile, allocate or wait for a
-    device. Then the first of these rules that applies decides. If an op of any thread does
-    arithmetic, the process computes. If one copies memory, it copies. If one communicates, it
-    communicates. Time in ops that only call other ops has the cause launch. All other time has the
-    cause of what the main thread does.
+    While the main thread loads data, compiles, allocates or waits for a device, that is the cause.
+    Otherwise the first of these rules that applies decides. If an op of any thread does arithmetic,
+    the process computes. If one copies memory, it copies. If one communicates, it communicates.
+    Time in ops that only call other ops has the cause launch. All other time has the cause of what
+    the main thread does.
     """
     parts = []
     for rank, tiles in trace.derived(_tiles_by_rank).items():
@@ -168,9 +168,9 @@ def _tiles_by_rank(trace: Trace) -> dict[int, pl.DataFrame]:
 def _with_work(tiles: pl.DataFrame, work: pl.DataFrame) -> pl.DataFrame:
     """Cut tiles where the work changes: start_ns, end_ns, step, phase, cause, what, work and op.
 
-    `work` is None where the process does none, or where the activity of the main thread counts
-    before work. Ops that only call other ops have the cause launch, and their place ends with the
-    outermost op. A pause between two ops belongs to the one before.
+    `work` is None if the process does none, or if the main thread's activity takes precedence over
+    work. Ops that only call other ops have the cause launch, and their place ends with the
+    outermost op. A pause between two ops counts towards the first.
     """
     pieces = cut_rows(tiles, work)
     work_rows = pieces["at"]
@@ -216,7 +216,7 @@ def _main_thread_and_steps(trace: Trace, rank: int) -> tuple[pl.DataFrame, pl.Da
 
 
 def _places(tiles: pl.DataFrame) -> pl.DataFrame:
-    """Sum the idle time of tiles, which are sorted by start, by cause and place."""
+    """Sum idle time by cause and place. Tiles must be sorted by start."""
     return tiles.group_by("cause", "what").agg(
         idle_ns=_LENGTH.sum(),
         n_gaps=pl.len().cast(pl.Int64),
@@ -226,9 +226,9 @@ def _places(tiles: pl.DataFrame) -> pl.DataFrame:
 
 
 def _main_thread(activities: pl.DataFrame) -> pl.DataFrame:
-    """Return the activities, sorted by start, of the process's main thread with most known time.
+    """Return the activities of the process's main thread with most known time, sorted by start.
 
-    The column end_ns is added.
+    Adds the column end_ns.
     """
     key = ["process_id", "thread_id"]
     duration_ns = pl.col("duration_ns")

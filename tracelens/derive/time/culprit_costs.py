@@ -23,11 +23,11 @@ from tracelens.derive.time.time_parts import TimeModel
 from tracelens.schemas.results.time import IDLE_PARTS
 
 _FELT = 0.5
-"""Nobody is blamed for a delay that costs the job less than this share of BLAMED."""
+"""A delay that costs the job less than this share of BLAMED is nobody's fault."""
 _MOSTLY = 0.5
-"""Idle time of all causes together explains a delay if it makes at least this share of it."""
+"""Idle time explains a delay if all its causes together make at least this share of it."""
 LINK, NETWORK = "link", "network"
-"""Causes for sets of ranks with slow transfers."""
+"""Names of the cause if the transfers of a set of ranks, or of all ranks, are slow."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,8 +37,8 @@ class Culprit:
     `steps` are those in which they are late, None for all; `when` describes these steps. Times are
     means over these steps: excess_ns is the ranks' delay, part_ns their time for `measure`,
     usual_ns the median rank's time for it, step_ns the whole step. `connected` are the late ranks
-    and all ranks that wait for them; it is empty if the network is late. `cost_ns` is what the job
-    would gain in such a step without this delay alone.
+    and all ranks that wait for them; it is empty if the network is late. `cost_ns` is the time that
+    the job would gain in such a step without this delay.
     """
 
     members: RankSet
@@ -63,7 +63,7 @@ class Culprit:
 
     @property
     def part(self) -> str | None:
-        """The part of a step on which these ranks spend longer than others."""
+        """The part of a step in which these ranks take longer than others."""
         return "communication" if self.cause in (LINK, NETWORK) else self.cause
 
 
@@ -77,9 +77,9 @@ class Culprits:
 
 
 def removals_of(culprit: Culprit, excess_frac: float = 0.0) -> list[Removal]:
-    """Return the delays that a replay removes to learn the culprit's cost.
+    """Return the delays that a replay removes to find the culprit's cost.
 
-    Ranks that are late in turn have one each, for their own steps.
+    If ranks are late in turn, each has a delay of its own, in its own steps.
     """
     of_device = culprit.cause in DEVICE_PARTS
     if culprit.rotates:
@@ -91,7 +91,7 @@ def removals_of(culprit: Culprit, excess_frac: float = 0.0) -> list[Removal]:
 
 
 def delays_of(culprit: Culprit, delays: pl.DataFrame) -> list[Removal]:
-    """Return the culprit's delays, each as a removal with its share of the ranks' time."""
+    """Return the culprit's delays, each as a removal with its share of the ranks' own time."""
     rows = delays.filter(_late_rows(culprit))
     excess = rows[COMMUNICATION if culprit.part == "communication" else OWN].sum()
     own_times = rows["step_ns"] - rows["waiting_ns"]
@@ -100,10 +100,10 @@ def delays_of(culprit: Culprit, delays: pl.DataFrame) -> list[Removal]:
 
 
 def with_part(culprit: Culprit, delays: pl.DataFrame) -> Culprit:
-    """Add the part of a step that makes the culprit late: its time, and the median rank's.
+    """Add the part of a step that makes the culprit late, with its time and the median rank's.
 
-    Where no part on the device explains the delay, it is idle time of all causes if that makes most
-    of the delay; else the step without waiting and communicating.
+    If no part on the device explains the delay, the part is idle time of all causes if that makes
+    most of the delay, else the step without waiting and communicating.
     """
     rows = delays.filter(_late_rows(culprit))
 
@@ -120,7 +120,10 @@ def with_part(culprit: Culprit, delays: pl.DataFrame) -> Culprit:
 
 
 def with_costs(model: TimeModel, delays: pl.DataFrame, culprits: list[Culprit]) -> Culprits:
-    """Return the culprits with their costs, without those whose delays the job hardly feels."""
+    """Return the culprits with their costs.
+
+    Those whose delay costs the job almost nothing are left out.
+    """
     replay = prepare_replay(model, delays["rank"].unique()) if culprits else None
     if replay is None:
         return Culprits((), 0.0, 0.0)
@@ -130,10 +133,10 @@ def with_costs(model: TimeModel, delays: pl.DataFrame, culprits: list[Culprit]) 
         connected = replay.connected_ranks(culprit.members.ranks)
         others = [delay for other, part in enumerate(removals) if other != place for delay in part]
         alone = _gain(replay, [], removal, connected)
-        # A slow host that costs nothing beside others as slow is one of many.
+        # A slow host that costs nothing is only one of several that are as slow.
         is_behind_others = others and culprit.cause not in BY_SPEED
         last = _gain(replay, others, removal, connected) if is_behind_others else alone
-        # A delay after a step's last collective makes the others' next step long, not this one.
+        # A delay after a step's last collective makes the next step of the other ranks long.
         is_felt = pl.col("rank").is_in([*connected])
         is_counted = is_felt if culprit.steps is None else _late_rows(culprit)
         step_ns = float(delays.filter(is_counted)["step_ns"].mean() or 1)  # type: ignore[arg-type]
@@ -154,7 +157,7 @@ def with_costs(model: TimeModel, delays: pl.DataFrame, culprits: list[Culprit]) 
 def _gain(
     replay: Replay, others: list[Removal], removal: list[Removal], of: Collection[int]
 ) -> float:
-    """Return what the job gains by a removal made after all others."""
+    """Return what the job gains by a removal in addition to the others."""
     return replay.duration_ns(others, of=of) - replay.duration_ns([*others, *removal], of=of)
 
 

@@ -34,22 +34,22 @@ _GAP = 1.5
 _SAME_STEPS = 0.6
 """Ranks are late in the same steps if they share this part of all steps in which any is late."""
 _ROTATES, _MOST_OF_ONE = 0.6, 0.6
-"""Limits for lateness in turn, on another rank each step.
+"""Limits for ranks that are late in turn, another one each step.
 
-Ranks are late in at least the first share of the steps, and none in more than the second share of
-the late ones.
+Some rank must be late in at least the first share of all steps. No rank may be late in more than
+the second share of these late steps.
 """
 _MANY = 4
-"""Ranks that are each late in one or two steps are late in turn if there are at least this many."""
+"""Ranks that are late in one or two steps each are late in turn if there are at least this many."""
 _MOST = 8
-"""The number of culprits that are examined, those with the greatest delays."""
+"""At most this many culprits are examined, those with the greatest delays."""
 _HOST_CAUSES = ("input", "host", "launch", "loading", "sync", "allocation")
 
 
 def find_culprits(model: TimeModel) -> Culprits:
     """Return who makes the others wait.
 
-    There are no culprits where every delay is below BLAMED of a step.
+    The result is empty if every delay is below BLAMED of a step.
     """
     trace = model.trace
     delays = own_delays(model)
@@ -99,7 +99,7 @@ def _group_late_ranks(trace: Trace, late: Sequence[LateRank], steps: list[int]) 
 
 
 def _rotating(late: list[LateRank], n_steps: int) -> list[LateRank]:
-    """Return the ranks that are late in turn; an empty list where they are not."""
+    """Return the ranks that are late in turn; an empty list if they are not."""
     by_step: dict[int, set[int]] = {}
     for late_rank in late:
         for step in late_rank.steps or ():
@@ -117,7 +117,7 @@ def _rotating(late: list[LateRank], n_steps: int) -> list[LateRank]:
 
 
 def _pools(late: Iterable[LateRank]) -> list[list[LateRank]]:
-    """Group late ranks that share the cause and about the same late steps."""
+    """Group late ranks that have the same cause and about the same late steps."""
     pools: list[list[LateRank]] = []
     for rank in sorted(late, key=lambda rank: (-len(rank.steps or ()), rank.rank)):
         for pool in pools:
@@ -136,14 +136,14 @@ def _same_steps(steps: frozenset[int] | None, other: frozenset[int] | None) -> b
 
 
 def _slow_groups(trace: Trace, late: Sequence[LateRank], steps: list[int]) -> list[Culprit]:
-    """Return the groups on slow links, each with the late ranks that are its members.
+    """Return the groups on slow links, each with its late ranks.
 
-    A rank that communicates longer without a slow group just takes part in more collectives.
+    If a rank communicates longer without a slow group, it just takes part in more collectives.
     """
     culprits = []
     for pool in _pools(late):
         left = {rank.rank: rank for rank in pool}
-        # That stages on two hosts send more slowly than those on one is nobody's delay.
+        # Stages on two hosts always send more slowly than stages on one, so that is no delay.
         is_exchange = pl.col("name") == "send/recv"
         is_network = pl.col("slow") == "network"
         leads_out = is_exchange & is_network
@@ -168,8 +168,8 @@ def _slow_groups(trace: Trace, late: Sequence[LateRank], steps: list[int]) -> li
 def _sets(late: dict[int, LateRank], sets: Sequence[RankSet]) -> list[RankSet]:
     """Split late ranks with one cause and the same steps into sets with similar delays.
 
-    A set is named after the node, stage or group, or several of them, that have exactly its ranks;
-    else its ranks are listed.
+    A set is named after the node, stage or group, or several of them, that have exactly its ranks.
+    Otherwise its ranks are listed.
     """
     causes = {rank.cause for rank in late.values()}
     first = "node" if causes & {*_HOST_CAUSES} else "stage"
@@ -181,7 +181,7 @@ def _sets(late: dict[int, LateRank], sets: Sequence[RankSet]) -> list[RankSet]:
 
 
 def _name_set(ranks: frozenset[int], sets: Sequence[RankSet]) -> RankSet:
-    """Return the ranks as one named set, else as several sets of one kind, else as a list."""
+    """Name the ranks: as one named set, else as several sets of one kind, else as a list."""
     inside = [members for members in sets if ranks.issuperset(members.ranks)]
     for members in inside:
         if len(members.ranks) == len(ranks):
@@ -194,7 +194,10 @@ def _name_set(ranks: frozenset[int], sets: Sequence[RankSet]) -> RankSet:
 
 
 def _kind_of(members: RankSet) -> tuple[str, str]:
-    """Return the kind of a set and, for a group, its name, which tells the kind of parallelism."""
+    """Return the kind of a set.
+
+    For a group, also return its name, which tells the kind of parallelism.
+    """
     return members.kind, members.name if members.kind == "group" else ""
 
 
@@ -235,9 +238,9 @@ def _merge(late: Sequence[LateRank], members: RankSet, steps: list[int]) -> Culp
 
 
 def _slow_network(trace: Trace, delays: pl.DataFrame) -> Culprit | None:
-    """Return the network as the culprit in steps where all ranks' same transfers take longer.
+    """Return the network as the culprit in steps in which the same transfers take all ranks longer.
 
-    Return None with less than three steps, and where half of the steps or more are like that.
+    Return None with fewer than three steps, and if half of the steps or more are like that.
     """
     communication_ns = pl.col("communication_ns")
     transfer_ns = pl.col("transfer_ns")

@@ -24,12 +24,12 @@ UNIONS = {
     "kernels_ns": (COMPUTE, COMMUNICATION),
     "all_ns": (COMPUTE, COMMUNICATION, COPY),
 }
-"""Names for the lengths of unions of work, with the kinds of work that each covers."""
+"""Kinds of work whose union has a length, by the name of that length."""
 TOUCH = "pages of managed memory that the host touches"
-"""Place of idle time before the host takes a page from the device."""
+"""Place of idle time before the host touches a page that lies on the device."""
 _WORK = ("rank", "device_id", "start_ns", "duration_ns", "api_call_id")
 _KERNEL_KIND = pl.col("is_communication").fill_null(value=False).cast(pl.UInt8)
-"""The work's kind by column is_communication: COMMUNICATION, else COMPUTE."""
+"""Find a kernel's kind of work in its column is_communication."""
 _COLUMNS: dict[str, type[pl.DataType]] = {
     "start_ns": pl.Int64,
     "duration_ns": pl.Int64,
@@ -45,7 +45,7 @@ class DeviceWork:
     `work` holds two frames, kernels and all other work, each sorted by start: start_ns,
     duration_ns, call (a row of the host's calls; any other number means unknown) and kind.
     `windows` are disjoint and sorted by start: start_ns, end_ns, and `counted`, which says whether
-    the sums by place count the time in it.
+    time in the window counts in the sums by place.
     """
 
     host: HostTime
@@ -117,10 +117,11 @@ def works_of_devices(
 def _with_touches(
     hosts: Mapping[int, HostTime], copies: pl.DataFrame
 ) -> tuple[Mapping[int, HostTime], pl.DataFrame]:
-    """Give moves of managed pages a call, which none asked for, and add these to the hosts' calls.
+    """Give moves of managed pages calls that seem to have started them; add these to the hosts.
 
-    What touches a page is no call. Between kernels it is the host, and its main thread is taken:
-    the call returns when the move begins, so that the thread explains the idle time before.
+    No call moves a page: what touches it does. Between kernels that is the host, and its main
+    thread is blamed. The added call returns when the move begins, so that the thread explains the
+    idle time before.
     """
     known = [rank for rank, host in hosts.items() if host.mains]
     is_touch = IS_MOVE.fill_null(value=False) & pl.col("rank").is_in(known)
@@ -145,7 +146,7 @@ def _with_touches(
 def call_rows(hosts: Mapping[int, HostTime], wanted: pl.DataFrame) -> pl.Series:
     """Return the row of each wanted (rank, api_call_id) among its host's calls.
 
-    An unknown call gets a number that is no row, such as -1.
+    If a call is unknown, the number is no row, such as -1.
     """
     ids = wanted["api_call_id"]
     known = [

@@ -10,17 +10,17 @@ from tracelens.trace import Trace
 DETAILS = {"op": pl.String, "layer": pl.String, "shapes": pl.String, "size": pl.String}
 """Columns that `with_details` adds.
 
-`op` is the innermost one around a launch. `size` is a kernel's grid and block, or the bytes that
-are copied or filled.
+`op` is the innermost op around a launch. `size` is a kernel's grid and block, or the number of
+bytes that are copied or filled.
 """
 _FIRST_WIDTH = 1 / 4_000
-"""Bars shorter than this share of the step are the first to be merged."""
+"""If bars must be merged, those shorter than this share of the step come first."""
 _BARS_OF_LEVEL = 4
 """Bars that fit on each level of each lane."""
 _AS_TEXT: dict[Any, Any] = {pl.Categorical: pl.String}
-"""Casts that turn the texts of bars from codes into strings.
+"""Casts that turn the texts of bars from categorical codes into strings.
 
-Millions of bars are kept as codes; only the bars that are drawn become strings.
+Millions of bars keep codes; only the bars that are drawn get strings.
 """
 _OF_SPAN = ["name", "kind", "module_path", "input_shapes"]
 _SIZES = {"kernels": "kernel_id", "memcpys": "memcpy_id", "memsets": "memset_id"}
@@ -30,8 +30,8 @@ _AXES = ("grid_x", "grid_y", "grid_z", "block_x", "block_y", "block_z")
 def without_deepest(bars: pl.DataFrame, most: int) -> pl.DataFrame:
     """Leave out the deepest levels if there are more lanes and levels than can be drawn.
 
-    A level of a lane needs one bar if all its events can be merged, and two if they lie in two
-    intervals of time.
+    A level of a lane needs at least one bar if all its events can be merged, and two if they lie in
+    two intervals of time.
     """
     rows = bars.select("lane", "level").unique(maintain_order=True)
     if rows.height <= most // _BARS_OF_LEVEL:
@@ -43,7 +43,7 @@ def without_deepest(bars: pl.DataFrame, most: int) -> pl.DataFrame:
 def merge_short(bars: pl.DataFrame, length: int, most: int) -> tuple[pl.DataFrame, int | None]:
     """Merge short bars that begin in the same interval of a lane and level.
 
-    Long bars stay. This happens only if there are too many bars.
+    Long bars stay. Nothing is merged unless there are too many bars.
     """
     width = max(round(length * _FIRST_WIDTH), 1)
     kept = bars
@@ -77,7 +77,7 @@ def merge_short(bars: pl.DataFrame, length: int, most: int) -> tuple[pl.DataFram
 
 
 def with_details(trace: Trace, bars: pl.DataFrame) -> pl.DataFrame:
-    """Add the columns of DETAILS to the bars of a timeline; None where nothing is recorded.
+    """Add the columns of DETAILS to the bars of a timeline; None if nothing is recorded.
 
     `bars` have rank, source and event_id. The rows stay in their order.
     """
@@ -95,7 +95,7 @@ def _nothing() -> list[pl.Expr]:
 
 
 def _of_rank(trace: Trace, bars: pl.DataFrame, rank: int | None) -> pl.DataFrame:
-    """Return the bars of one rank with the columns of DETAILS; for rank None, these are None."""
+    """Return the bars of one rank with the columns of DETAILS; all None if the rank is None."""
     if rank is None:
         return bars.with_columns(_nothing())
     spans = [bars.filter(source="spans").select("source", "event_id", span_id="event_id")]

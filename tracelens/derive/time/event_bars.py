@@ -14,7 +14,10 @@ from tracelens.derive.time.time_parts import TimeModel
 from tracelens.trace import Trace
 
 _HOST_KINDS = ("op", "module", "annotation", "nvtx")
-"""Kinds of spans that are drawn. Python calls would hide them, and have their own lanes."""
+"""Kinds of spans that are drawn.
+
+Python calls have lanes of their own, as they would hide the rest.
+"""
 PYTHON_LANE = ", Python calls"
 """Suffix of the name of a lane with a thread's Python calls."""
 _IDS = {"kernels": "kernel_id", "memcpys": "memcpy_id", "memsets": "memset_id"}
@@ -44,7 +47,7 @@ QUEUES = (
     (10, "queue: 10 to 99"),
     (100, "queue: 100 or more"),
 )
-"""Kinds of bars of a device's queue, by the least number of launches that wait in it."""
+"""Kinds of bars that show a device's queue: each with the least number of waiting launches."""
 CODED: dict[Any, Any] = {pl.String: pl.Categorical}
 _TIMES = ("start_ns", "duration_ns")
 END = pl.col("start_ns") + pl.col("duration_ns")
@@ -68,7 +71,7 @@ def bars_between(model: TimeModel, rank: int, begin: int, length: int) -> pl.Dat
 
 
 def python_calls(trace: Trace, rank: int, begin: int, length: int) -> pl.DataFrame:
-    """Draw a bar for each Python call in the time, nested by thread."""
+    """Draw one bar per Python call in the interval, nested by thread."""
     is_python = pl.col("kind") == "python"
     within = _within(begin, begin + length) & is_python
     columns = ("process_id", "thread_id", *_TIMES, "name", "kind", "span_id")
@@ -122,9 +125,9 @@ def _recorded_work(trace: Trace, rank: int, condition: pl.Expr) -> Iterator[pl.D
 
 
 def _idle(model: TimeModel, rank: int, work: pl.DataFrame, window: tuple[int, int]) -> pl.DataFrame:
-    """Draw a bar for each piece of idle time of the devices that ran anything.
+    """Draw one bar per piece of idle time of each device that ran anything.
 
-    A bar's name is its place.
+    A bar's name is the call path to blame.
     """
     parts = [pl.DataFrame(schema=BARS).cast(CODED)]
     edges = {"start_ns": [window[0]], "end_ns": [window[1]], "counted": [True]}
@@ -156,9 +159,9 @@ def _idle(model: TimeModel, rank: int, work: pl.DataFrame, window: tuple[int, in
 
 
 def _queues(trace: Trace, rank: int, begin: int, end: int) -> pl.DataFrame:
-    """Draw how much work of each device was launched and had not begun.
+    """Draw how much work each device has in its queue: launched, but not begun.
 
-    A bar is an interval of time during which the amount stays within one of QUEUES.
+    A bar is an interval of time in which that amount stays within one of QUEUES.
     """
     lengths = _queue_lengths(trace, rank, begin, end)
     least_of_classes = pl.Series([least for least, _ in QUEUES[1:]])
@@ -205,7 +208,7 @@ def _queue_lengths(trace: Trace, rank: int, begin: int, end: int) -> pl.DataFram
 
 
 def _host(trace: Trace, rank: int, begin: int, end: int) -> pl.DataFrame:
-    """Draw a bar for each op, module call, annotation and API call, nested by thread.
+    """Draw one bar per op, module call, annotation and API call, nested by thread.
 
     Threads with most time come first.
     """
@@ -270,7 +273,7 @@ def _as_bars(rows: pl.DataFrame, **columns: pl.Expr | str) -> pl.DataFrame:
 
 
 def _clipped(bars: pl.DataFrame, begin: int, length: int) -> pl.DataFrame:
-    """Return the parts of bars within a stretch of time, with times since `begin`."""
+    """Cut bars to an interval of time, and give their times relative to `begin`."""
     start_ns = pl.col("start_ns")
     last_ns = begin + length
     return bars.filter(begin < END, start_ns < last_ns).with_columns(
@@ -280,5 +283,5 @@ def _clipped(bars: pl.DataFrame, begin: int, length: int) -> pl.DataFrame:
 
 
 def _within(begin: int, end: int) -> pl.Expr:
-    """Return a condition for events that overlap a stretch of time."""
+    """Return a condition for events that overlap an interval of time."""
     return (pl.col("start_ns") < end) & (begin < END)

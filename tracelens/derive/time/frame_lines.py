@@ -1,8 +1,8 @@
-"""Tell what the line in a Python frame's name means, as torch's profiler records it.
+"""Find out what the line number in a Python frame's name means.
 
-A frame that was entered before recording began has the line that ran at that moment. Any other
-frame has the line where its function begins (torch 2.13, torch/csrc/autograd/profiler_python.cpp).
-A generator that is resumed has the line where it was left.
+torch's profiler records two kinds (torch 2.13, torch/csrc/autograd/profiler_python.cpp). A frame
+that was entered before recording began has the line that ran at that moment. Any other frame has
+the line where its function begins, or where a resumed generator was left.
 """
 
 from __future__ import annotations
@@ -19,17 +19,17 @@ from tracelens.trace import Trace
 FRAME = re.compile(r"([^\s()>]+\.py)(?:\((defined at )?(\d+)\))?: (.+?)(?= > |$)")
 """Pattern of a Python frame in a path: file, kind of line, line and function.
 
-The kind tells whether the line is that of the definition.
+The kind says whether the line is that of the definition.
 """
 DEFINED = ".py(defined at "
 _AT_ONCE_NS = 1_000_000
-"""Longest time that the start of recording takes to write the stacks of all threads."""
+"""At the start of recording, the stacks of all threads are written within this time."""
 _THREAD = ["process_id", "thread_id"]
 _IS_PYTHON = pl.col("kind") == "python"
 
 
 def read_entered_earlier(trace: Trace, rank: int) -> frozenset[str]:
-    """Return `frames_entered_earlier` of a rank, reading only the few spans needed."""
+    """Return `frames_entered_earlier` of a rank by reading only the few spans that it needs."""
     starts = trace.select("spans", "start_ns", where=_IS_PYTHON, rank=rank)
     first_ns = starts["start_ns"].min()
     assert isinstance(first_ns, int)
@@ -41,7 +41,7 @@ def read_entered_earlier(trace: Trace, rank: int) -> frozenset[str]:
 
 
 def frames_entered_earlier(spans: pl.DataFrame) -> frozenset[str]:
-    """Return the names, as in places, of Python frames entered before recording began.
+    """Return the names, as in call paths, of Python frames entered before recording began.
 
     These are a thread's outermost frames when recording begins: each lies inside the one before,
     and no other Python call of the thread has ended yet.
@@ -61,9 +61,10 @@ def frames_entered_earlier(spans: pl.DataFrame) -> frozenset[str]:
 
 
 def mark_lines(places: pl.Series, earlier: Collection[str]) -> pl.Series:
-    """Write into places what each line number is.
+    """Write into call paths what each line number means.
 
-    Lines of definitions become `a.py(defined at 3): f`; frames without a line become `a.py: g`.
+    Lines of definitions become `a.py(defined at 3): f`. A frame entered before recording loses its
+    number: `a.py: g`.
     """
 
     def marked(match: re.Match[str]) -> str:

@@ -1,4 +1,4 @@
-"""Tell whether a program replays, captures or leaves out device graphs, or is of changing sizes."""
+"""Find out how a program uses CUDA graphs, and if the shapes of its ops change."""
 
 from enum import Enum
 
@@ -10,12 +10,12 @@ from tracelens.trace import Trace
 
 _CAPTURES = r"^(cuda|hip)Stream(Begin|End)Capture|^cuStream(Begin|End)Capture"
 _LEAST_CAPTURED = 0.2
-"""Least ratio of captured launches to kernels that ran for these to be the capture's warm-up."""
+"""Least ratio of captured launches to kernels that ran. Above it, these kernels are the warm-up."""
 _COMPILED = r"^Torch-Compiled Region|^## Call CompiledFxGraph|^CompiledFunction$|^CompiledFxGraph$"
 
 
 class GraphUse(Enum):
-    """Ways in which a program uses device graphs."""
+    """Ways in which a program may use device graphs."""
 
     NONE = "none"
     COMPILED = "compiled"
@@ -28,21 +28,21 @@ class GraphUse(Enum):
 def graph_use(trace: Trace) -> GraphUse:
     """Return how the program uses device graphs.
 
-    Replay counts before capture, and capture before code from torch.compile.
+    Replay takes precedence over capture, and capture over compiled code.
     """
     return trace.derived(_graph_use)
 
 
 def is_capture_alone(trace: Trace) -> bool:
-    """Return whether all launches were captured into a graph, so that nothing ran."""
+    """Return whether all launches were captured into a graph, so that no kernel ran."""
     return not trace.has("kernels") and graph_use(trace) == GraphUse.CAPTURED
 
 
 def is_capture(trace: Trace) -> bool:
-    """Return whether the trace records the capture of graphs, and besides that only a warm-up.
+    """Return whether the trace records nothing but the capture of graphs and its warm-up.
 
-    No replay is recorded and no step is marked. A server's warm-up before each capture runs about
-    as many kernels as it captures.
+    It then has no replay and no marked step. A server's warm-up before each capture runs about as
+    many kernels as the capture records.
     """
     if is_capture_alone(trace):
         return True
@@ -76,12 +76,12 @@ def _graph_use(trace: Trace) -> GraphUse:
 
 
 def op_of_changing_sizes(trace: Trace) -> str | None:
-    """Name the op that launches most of what is launched with other sizes in most steps.
+    """Name the op whose input shapes change from step to step and which launches most.
 
-    An op's sizes are the shapes of its inputs. They change where the most frequent ones are those
-    of less than half of the steps: a first or last step of its own leaves the others one graph.
-    Steps in which the op launches another number of times are not compared. None without steps or
-    shapes, and where no sizes change.
+    The shapes of an op change if even the most frequent ones occur in less than half of the steps.
+    One odd first or last step does not count, as the others can share a graph. Only steps in which
+    the op launches equally often are compared. The result is None without steps or shapes, and if
+    no shapes change.
     """
     return trace.derived(_op_of_changing_sizes)
 
@@ -93,7 +93,7 @@ def _op_of_changing_sizes(trace: Trace) -> str | None:
     rows = rows_of(spans["rank"], spans["span_id"], calls.select("rank", "span_id"))
     of_span = spans.select(pl.col("name", "input_shapes").gather(rows))
     launches = calls.lazy().select("rank", "step").with_columns(of_span).drop_nulls("input_shapes")
-    # Codes say as well as texts which sizes are alike.
+    # Comparing the codes of strings is enough to see which sizes are equal.
     code = pl.col("input_shapes").to_physical()
     by_op = launches.group_by("rank", "step", "name")
     sizes = by_op.agg(n=pl.len(), sizes=code.sort().cast(pl.String).str.join(";")).collect()

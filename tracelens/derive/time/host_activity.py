@@ -19,10 +19,10 @@ def list_activities(spans: pl.DataFrame, calls: pl.DataFrame, marks: pl.DataFram
 
     The columns are those of the table, without the rank. `spans` has parent_id (row number), kind,
     name, process_id, thread_id, start_ns, duration_ns; `calls` likewise kind, api, and span_id as
-    row number. Activities of a thread do not overlap. Time that no span covers is an activity only
-    on a process's main thread: the thread that marks steps, else the one that launches most. Any
-    other thread without spans waits for others to give it work. Where nothing launches device work,
-    `with_op_time` adds what ops compute.
+    row number. Activities of a thread do not overlap. A process's main thread is the one that marks
+    steps, else the one that launches most. Only on it is time outside of all spans an activity: any
+    other thread then waits for work from others. If nothing launches device work, `with_op_time`
+    adds what ops compute.
     """
     columns = (
         "process_id",
@@ -55,7 +55,7 @@ def list_activities(spans: pl.DataFrame, calls: pl.DataFrame, marks: pl.DataFram
 def _of_axis(axis: ThreadAxis, spans: pl.DataFrame, blocked: pl.DataFrame) -> pl.DataFrame:
     """List the activities of some threads, thread by thread.
 
-    `blocked` are launches that wait for other threads, see `launches_behind_allocation`.
+    `blocked` are launches that wait for another thread, see `launches_behind_allocation`.
     """
     causing = causing_calls(axis.calls, blocked)
     classes = interval_classes(axis, spans, causing)

@@ -1,7 +1,7 @@
-"""Measure what each rank's host does in a step, and how fast it would go without any waiting.
+"""Measure what each rank's host does in a step, and how fast it would be without any waiting.
 
-A rank that waits for others lets its host run ahead. Its device then shows no trace of what the
-host does meanwhile, so the host's own clock is read instead: from a step's mark to the next one.
+While a rank waits for others, its host runs ahead, so its device does not show what the host does.
+The host's own clock is read instead: from a step's mark to the next one.
 """
 
 from __future__ import annotations
@@ -13,19 +13,19 @@ from tracelens.derive.time.activity_places import PROFILER
 from tracelens.derive.time.time_parts import TimeModel
 
 _BLOCKED_NS = 1_000_000
-"""A launch of this length or longer waits for the device, whose queue is full."""
+"""A launch this long or longer waits because the device's queue is full."""
 _QUEUED = ("kernel_launch", "graph_launch", "memcpy", "memset")
 _BLOCKED = ("sync", "communication", "allocation")
-"""Causes of activities in which a host may wait for its device, and so for other ranks."""
+"""Causes of activities in which a host may wait for its device, and thus for other ranks."""
 _START, _END = pl.col("start_ns"), pl.col("start_ns") + pl.col("duration_ns")
 
 
 def host_paces(model: TimeModel) -> pl.DataFrame:
     """Return how long each rank's host works in a step: rank, step, pace_ns, launching_ns.
 
-    pace_ns is the time from the step's mark to the next one, less the time in which a thread waits
-    for the device or for other ranks. launching_ns is the part in which it calls ops and launches
-    work. Ranks without steps, or without a device, have no rows.
+    pace_ns is the time from the step's mark to the next one, without the time in which a thread
+    waits for the device or for other ranks. launching_ns is the part of pace_ns in which it calls
+    ops and launches work. Ranks without steps, or without a device, have no rows.
     """
     steps = _host_steps(model)
     calls = model.trace.select("api_calls", "rank", "kind", "start_ns", "duration_ns")
@@ -49,7 +49,7 @@ def host_paces(model: TimeModel) -> pl.DataFrame:
 def host_causes(model: TimeModel) -> pl.DataFrame:
     """Return one row per rank, step and cause: spent_ns, without the profiler's work.
 
-    Steps are those of the host's own clock. On a rank without steps, step is None.
+    Steps begin and end by the host's own clock. On a rank without steps, step is None.
     """
     is_program = pl.col("what").ne_missing(PROFILER)
     did = model.host.filter(is_program).select("rank", "cause", "start_ns", end_ns=_END)
@@ -62,10 +62,10 @@ def host_causes(model: TimeModel) -> pl.DataFrame:
 
 
 def _host_steps(model: TimeModel) -> pl.DataFrame:
-    """Return when each rank's host begins each step, and the next one: begin_ns, until_ns.
+    """Return when each rank's host begins a step, and the next one: begin_ns, until_ns.
 
-    A step's mark is the first of its spans to begin. Where a trace has no spans, the steps' own
-    times are taken, and is_marked is False.
+    A step's mark is the first of its spans to begin. If a trace has no spans, the steps' own times
+    are taken, and is_marked is False.
     """
     marks = model.trace.select("spans", "rank", "step", "start_ns").drop_nulls("step")
     marks = marks.group_by("rank", "step").agg(marked_ns=_START.min())
@@ -79,7 +79,10 @@ def _host_steps(model: TimeModel) -> pl.DataFrame:
 
 
 def _in_steps(times: pl.DataFrame, steps: pl.DataFrame) -> pl.DataFrame:
-    """Return the times of each step, those that cross a mark once per step: step and spent_ns."""
+    """Return the time spent in each step: step and spent_ns.
+
+    Times that cross a mark are split there.
+    """
     numbered = steps.sort("rank", "begin_ns").with_row_index("at")
     by_begin = numbered.select("rank", "at", "begin_ns").sort("begin_ns")
     ends = {}

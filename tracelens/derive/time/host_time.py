@@ -1,4 +1,4 @@
-"""Read what each rank's host did: its activities, and each API call's thread, place and return."""
+"""Read what each rank's host did: its activities, and when and where each API call was made."""
 
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass
@@ -47,10 +47,10 @@ class HostTime:
 
     Causes, places and threads are indices into IDLE_KINDS, `places` and `threads`. `calls` has one
     row per API call: when it `returned`, its thread, and its place. The place of a launch below
-    Python code is its call path. Any other call has the outermost op around it as its place, else
-    its function. `ids` are the calls' ids where these are not their row numbers. `mains` has the
-    main thread of each process; the process with most known time is first. `tracks` say what held
-    each thread up: its own activities or those of other threads.
+    Python code is its call path. The place of any other call is the outermost op around it, else
+    the called function. `ids` are the calls' ids if these are not their row numbers. `mains` has
+    the main thread of each process; the process with most known time is first. `tracks` say what
+    held each thread up: its own activities or those of other threads.
     """
 
     calls: pl.DataFrame
@@ -62,7 +62,7 @@ class HostTime:
 
     @property
     def unrecorded(self) -> int:
-        """The cause of time without any known activity."""
+        """The cause given to time in which no activity is known."""
         return HOST if self.mains else UNKNOWN
 
 
@@ -86,7 +86,10 @@ def host_times(
 
 
 def host_of_calls(trace: Trace, activities: pl.DataFrame, rank: int, ids: pl.Series) -> HostTime:
-    """Return what a rank's host did; with `ids`, only these calls are kept, as for one step."""
+    """Return what a rank's host did.
+
+    With `ids`, only these calls are kept, as for a single step.
+    """
     sites = trace.select("sites", "rank", "site_id", "op", rank=rank)
     reading = _Reading([rank], sites, launch_places(trace))
     api_call_id = pl.col("api_call_id")
@@ -116,7 +119,7 @@ class _Reading:
         self.of_launches = self.numbers(self.launches["rank"], self.launches["what"])
 
     def known(self, frame: pl.DataFrame) -> pl.DataFrame:
-        """Return the frame's rows of the ranks that are read, sorted by rank."""
+        """Return the rows of the ranks that are read, sorted by rank."""
         if not frame["rank"].unique().is_in([*self.places]).all():
             is_of_ranks = pl.col("rank").is_in([*self.places])
             frame = frame.filter(is_of_ranks)
@@ -178,7 +181,7 @@ class _Reading:
     def finished(self, activities: pl.DataFrame, ids: pl.DataFrame | None) -> dict[int, HostTime]:
         """Return the hosts with their activities, once all calls were read.
 
-        `ids` names the calls, if only some were read.
+        `ids` names the calls if only some were read.
         """
         activities = self.known(activities)
         cause_code = pl.col("cause").cast(pl.Enum(CAUSES)).to_physical()
@@ -227,7 +230,8 @@ class _Reading:
 def launch_places(trace: Trace) -> pl.DataFrame:
     """Name the place of each call that launches below Python code: rank, api_call_id and what.
 
-    A call without such code, as on a thread of autograd, has no row: its place is its op.
+    A call without Python code around it, as on a thread of autograd, has no row: its place is its
+    op.
     """
     return trace.derived(_launch_places)
 
@@ -256,8 +260,9 @@ def _place(
 ) -> pl.DataFrame:
     """Name the places of a rank's calls, from its spans.
 
-    Lines are marked where the frames entered earlier are known. Calls below the same chain of spans
-    share a place, so each chain is looked at once: a million calls have some thousand.
+    Line numbers are marked if the frames entered before recording are known. Calls below the same
+    chain of spans share a place, so each chain is looked at once: a million calls have some
+    thousand chains.
     """
     parent = tree["parent_id"]
     python = outermost_row(parent, tree["kind"] == "python")

@@ -1,10 +1,10 @@
 """Lay what host threads did on tracks: one per thread, and one per process with many threads.
 
-A track is disjoint segments of time, sorted by start. What delays a thread need not be its own
-work, as it may wait for another thread of its process. So four tracks explain each moment of a
-thread, and the first one with anything in it counts: the thread's own work, the work of all threads
-of the process, the thread's own Python, and the Python of the process's main thread. All threads of
-a process share the second track. So there are at most twice as many segments as activities.
+A track is disjoint segments of time, sorted by start. A thread may be delayed by another thread of
+its process, not only by its own work. So four tracks explain each moment of a thread, and the first
+one that has anything there counts: the thread's own work, the work of all threads of the process,
+the thread's own Python, and the Python of the process's main thread. All threads of a process share
+the second track, so there are at most twice as many segments as activities.
 """
 
 from collections.abc import Iterable, Mapping
@@ -22,9 +22,9 @@ Thread: TypeAlias = tuple[int | None, int | None]
 """A process id and a thread id."""
 
 PROFILER_KIND = "profiler"
-"""Code of idle time that the profiler takes for itself, which results count as `host`."""
+"""Code of idle time that the profiler takes for itself. Results count it as `host`."""
 IDLE_KINDS = (*CAUSES, PROFILER_KIND)
-"""Kinds of idle time by their codes: the causes, and one more for the profiler's own work.
+"""Kinds of idle time by their codes: the causes, then the profiler's own work.
 
 Results count the latter as `host`.
 """
@@ -45,7 +45,7 @@ _THREAD = ["rank", "process_id", "thread_id"]
 
 @dataclass(frozen=True, slots=True)
 class Tracks:
-    """The tracks that the threads of one rank look at.
+    """The tracks that explain the threads of one rank.
 
     `segments` has SEGMENTS, track after track; ranks that were read together share it. `bounds` are
     the first row of each track and the row after its last. `of_threads` has TRACKS_OF_THREAD, one
@@ -60,10 +60,10 @@ class Tracks:
 
 @dataclass(frozen=True, slots=True)
 class Axis:
-    """An axis of whole numbers on which the tracks follow one another, so that they cannot overlap.
+    """A common axis of whole numbers on which the tracks lie one after another, without overlap.
 
-    A time has the number of its position in the sorted `times`, shifted by the numbers of all
-    tracks before.
+    Each time becomes its position in the sorted `times`, plus an offset that puts its track after
+    all tracks before.
     """
 
     times: pl.Series
@@ -87,7 +87,7 @@ class Axis:
         ).sort("start_ns")
 
     def read_back(self, frame: pl.DataFrame) -> pl.DataFrame:
-        """Return the intervals with times instead of numbers."""
+        """Return the intervals with their times again instead of numbers."""
         return frame.with_columns(
             self.times.gather(frame[edge] % len(self.times)).alias(edge)
             for edge in ("start_ns", "end_ns")
@@ -159,7 +159,7 @@ def first_of_threads(segments: pl.DataFrame) -> pl.DataFrame:
 
 
 def _bounds(numbers: pl.Series, n: int, offset: int) -> list[tuple[int, int]]:
-    """Return, for each of n numbers, its first row and the row after its last one.
+    """Return, for each of the numbers below n, its first row and the row after its last one.
 
     Rows are sorted by number.
     """
@@ -177,8 +177,8 @@ def _of_rank(
 ) -> Tracks:
     """Return a rank's tracks.
 
-    `thread_bounds` and `processes` bound its threads' segments and those of processes with several
-    threads.
+    `thread_bounds` are the row bounds of each thread's segments, `processes` those of processes
+    with several threads.
     """
     track_numbers = {thread: number for number, thread in enumerate(thread_bounds)}
     numbers = {process: len(thread_bounds) + position for position, process in enumerate(processes)}

@@ -1,4 +1,4 @@
-"""List call paths on which the host only waits; no profiler makes that time longer."""
+"""List call paths on which the host only waits. No profiler makes such time longer."""
 
 import re
 
@@ -10,7 +10,7 @@ WAITS = (
     r"|(?:^|> )(?:sleep|select\.\w+|lock\.acquire|_thread\.lock\.acquire"
     r"|<method 'acquire' of '_thread\.(?:lock|RLock)' objects>)$"
 )
-"""Pattern of call paths on which the host only waits: for a message, a lock or a point in time."""
+"""Pattern of call paths on which the host only waits: for a message, a lock or a deadline."""
 
 
 def is_wait(place: str) -> bool:

@@ -1,6 +1,6 @@
 """Find the idle time of a device, and a cause for each nanosecond of it.
 
-The cause is what the thread that launches the next work did meanwhile.
+The cause is what the thread that launches the next work did in that time.
 """
 
 from collections.abc import Iterator
@@ -14,7 +14,7 @@ from tracelens.derive.time.host_tracks import IS_WORK, UNKNOWN, Axis, Tracks
 from tracelens.schemas.host import CAUSES
 
 LATENCY_NS = 10_000
-"""Longest time from a launch's return to its work that does not count as waiting for other work."""
+"""Longest time from a launch's return to its work's start, unless that waits for other work."""
 
 PLACES = ("cause", "place", "idle_ns", "n_gaps", "longest_ns", "example_ns")
 _SYNC, LAUNCH, _DEPENDENCY = (CAUSES.index(name) for name in ("sync", "launch", "dependency"))
@@ -30,11 +30,11 @@ _GAPS = {
     "call_place": pl.Int32,
 }
 _WORK_AT_ONCE = 1 << 18
-"""Work whose gaps are cut at a time: cutting takes 0.5 kB of memory for each."""
+"""The number of gaps that are cut at a time; cutting takes 0.5 kB of memory for each."""
 
 
 def idle_pieces(device: DeviceWork, causes: pl.Series | None) -> Iterator[pl.DataFrame]:
-    """Yield the idle time of windows that count: start_ns, end_ns, cause and place, by start.
+    """Yield the idle time in windows that count: start_ns, end_ns, cause and place, by start.
 
     Cause and place are indices.
     """
@@ -45,7 +45,7 @@ def idle_pieces(device: DeviceWork, causes: pl.Series | None) -> Iterator[pl.Dat
 
 
 def is_counted(device: DeviceWork) -> pl.Expr:
-    """Return a condition for pieces in windows whose places count."""
+    """Return a condition for pieces in windows that count in the sums by place."""
     rows = device.windows["counted"].arg_true().cast(pl.Int64)
     return pl.col("window").is_in(rows.implode())
 
@@ -59,7 +59,7 @@ def in_time_order(device: DeviceWork) -> pl.DataFrame:
 
 
 def cut_gaps(work: pl.DataFrame, device: DeviceWork) -> Iterator[pl.DataFrame]:
-    """Yield the gaps between work, cut where windows, causes and places change, by start."""
+    """Yield the gaps between work, cut where windows, causes or places change, by start."""
     for gaps in _gaps(work, device):
         cut = cut_rows(gaps, device.windows)
         pieces = cut.rename({"at": "window"})
@@ -68,10 +68,9 @@ def cut_gaps(work: pl.DataFrame, device: DeviceWork) -> Iterator[pl.DataFrame]:
 
 
 def with_true_causes(pieces: pl.DataFrame, causes: pl.Series | None) -> pl.DataFrame:
-    """Give a piece of launching the cause in `causes` of the work after it.
+    """Replace the cause of each piece of launching by the cause in `causes` of the work after it.
 
-    `causes` is as `causes_of_launching` returns it for a device; it is None where all of it is
-    launching.
+    `causes` comes from `causes_of_launching`; None means that all of it is launching.
     """
     if causes is None:
         return pieces
@@ -90,9 +89,9 @@ def place_of_piece(n_places: int) -> pl.Expr:
 def _gaps(work: pl.DataFrame, device: DeviceWork) -> Iterator[pl.DataFrame]:
     """Yield the times at which the device does nothing, sorted by start, in parts.
 
-    They begin with the first window and end with the last. Columns: `gap` (index of the work that
-    ends it), start_ns, end_ns, `within` (False before the first work and after the last), and
-    `returned`, thread and place of the call that launched that work.
+    The first gap begins with the first window, and the last gap ends with the last window. Columns:
+    `gap` (index of the work that ends it), start_ns, end_ns, `within` (False before the first work
+    and after the last), and `returned`, thread and place of the call that launched that work.
     """
     reached = low = device.from_ns
     call_before: int | None = None
@@ -113,7 +112,7 @@ def _gaps(work: pl.DataFrame, device: DeviceWork) -> Iterator[pl.DataFrame]:
     every = (work["end_ns"], device.windows["end_ns"])
     high = max(int(ends.max()) for ends in every if len(ends))  # type: ignore[arg-type]
     if high > reached:
-        # What comes after all work is judged by a main thread.
+        # A main thread explains the time after all work.
         thread = device.last_thread
         end = {
             "gap": work.height,
@@ -128,13 +127,13 @@ def _gaps(work: pl.DataFrame, device: DeviceWork) -> Iterator[pl.DataFrame]:
 
 
 def _with_calls(gaps: pl.DataFrame, device: DeviceWork) -> pl.DataFrame:
-    """Add returned, thread and place of the calls that launched the work after gaps."""
+    """Add returned, thread and place of the call that launched the work after each gap."""
     calls = device.host.calls
     call = gaps["call"]
     is_row = call.is_between(0, calls.height - 1)
     rows = call.set(~is_row, None)
     returned, thread, place = (calls[name].gather(rows) for name in _CALL)
-    # A replayed graph's later kernels wait for its earlier ones, whether or not the call has
+    # Later kernels of a replayed graph wait for its earlier kernels, even before the call has
     # returned.
     is_same = (pl.col("call") == pl.col("before")) & pl.col("returned").is_not_null()
     at_once = pl.when(is_same.fill_null(value=False)).then(device.from_ns - LATENCY_NS)
@@ -143,7 +142,7 @@ def _with_calls(gaps: pl.DataFrame, device: DeviceWork) -> pl.DataFrame:
 
 
 def _caused(gaps: pl.DataFrame, host: HostTime) -> pl.DataFrame:
-    """Cut the gaps, each within one window, into pieces of one cause and place.
+    """Cut the gaps, each of which lies in one window, into pieces of one cause and place.
 
     Place -1 stands for the place of the call.
     """
@@ -157,7 +156,7 @@ def _caused(gaps: pl.DataFrame, host: HostTime) -> pl.DataFrame:
         launch_end=launch_end,
     )
     on_host = _on_host(gaps, host)
-    # Launching that lasts until the call returned goes on for as long as work takes to start.
+    # If launching lasts until the call returns, it also covers the latency until the work starts.
     goes_on = (pl.col("cause") == LAUNCH) & (end_ns == host_end)
     on_host = on_host.with_columns(
         end_ns=pl.when(goes_on).then("launch_end").otherwise("end_ns"), goes_on=goes_on
@@ -178,12 +177,12 @@ def _caused(gaps: pl.DataFrame, host: HostTime) -> pl.DataFrame:
 
 
 def _cause(cause: int) -> list[pl.Expr]:
-    """Return the columns of a cause that no activity gives."""
+    """Return the columns of a cause that comes from no activity."""
     return [pl.lit(cause, pl.UInt8).alias("cause"), pl.lit(-1, pl.Int32).alias("place")]
 
 
 def _on_host(gaps: pl.DataFrame, host: HostTime) -> pl.DataFrame:
-    """Cut gaps, up to the return of their calls, by the activity that delays the thread."""
+    """Cut gaps, up to the return of the launching call, by the activity that delays its thread."""
     goes_past = pl.col("host_end") > pl.col("start_ns")
     gaps = gaps.filter(goes_past).with_columns(end_ns="host_end")
     return _cut_by_tracks(gaps, host.tracks).with_columns(
@@ -192,10 +191,10 @@ def _on_host(gaps: pl.DataFrame, host: HostTime) -> pl.DataFrame:
 
 
 def _cut_by_tracks(intervals: pl.DataFrame, tracks: Tracks) -> pl.DataFrame:
-    """Cut disjoint intervals wherever something else begins to hold their thread up.
+    """Cut disjoint intervals wherever something else begins to delay their thread.
 
-    `intervals` has start_ns, end_ns, `thread` and further columns, in any order. The result has
-    `cause` and `place` as well, both None where nothing is known.
+    `intervals` has start_ns, end_ns, `thread` and further columns, in any order. The result also
+    has `cause` and `place`, both None if nothing is known.
     """
     no_cause = pl.lit(None, pl.UInt8)
     no_place = pl.lit(None, pl.Int32)
@@ -230,13 +229,13 @@ def _numbered_segments(tracks: Tracks) -> pl.DataFrame:
 
 
 def _refilled(pieces: pl.DataFrame) -> pl.DataFrame:
-    """Count launching as waiting for the device where it follows a wait in the same gap."""
+    """Count launching that follows a wait in the same gap as waiting for the device."""
     gap = pl.col("gap")
     cause = pl.col("cause")
     is_new = (gap != gap.shift(1)).fill_null(value=True)
     is_launch = cause == LAUNCH
     is_wait = cause == _SYNC
-    # For each piece, the place of the wait that it follows; null after none.
+    # For each piece, the place of the wait that it follows; None after no wait.
     run = (is_new | ~is_launch).cum_sum()
     first_is_wait = is_wait.first().over(run)
     pieces = pieces.with_columns(waits=first_is_wait, waited=pl.col("place").first().over(run))

@@ -16,7 +16,7 @@ from tracelens.derive.time.time_parts import WORTH_IT
 from tracelens.trace import Trace
 
 _REPEATED = 10
-"""In a trace without steps: memory allocated and released this often counts as not cached."""
+"""In a trace without steps, memory allocated and freed this often counts as not cached."""
 _DEVICE_ALLOCATES = r"^(cuda|hip)Malloc$|^hipExtMallocWithFlags$|^cuMem(Alloc|Create)(_v2)?$"
 _DEVICE_RELEASES = r"^(cuda|hip)Free$|^cuMem(Free|Release)(_v2)?$"
 
@@ -48,7 +48,7 @@ _INSIDE_TORCH = (
     r"(?:^|> )(?:backward|Optimizer\.\w+#\S+|(?:_tensor|optim/\w+|autograd/\w+|nn/modules/\w+)\.py"
     r"(?:\((?:defined at )?\d+\))?: \S+)$"
 )
-"""Places of the host's time that are torch's own code, which a program cannot shorten itself."""
+"""Places of host time in torch's own code, which a program cannot speed up."""
 _IN_OPTIMIZER = r"(?:^|> )Optimizer\.\w+#"
 _BY_HOST_OPTIMIZER = (
     "The optimizer runs on the CPU: keep it on the device, or run it while the device works"
@@ -80,9 +80,9 @@ _BY_WAIT = {
         "Leave out torch.cuda.synchronize(), or wait once at the end"
     ),
 }
-"""Advice on a wait for the device, by a pattern that its call path matches."""
+"""Advice on waiting for the device, by a pattern of the call path that waits."""
 _GUARDS = "TorchDynamo Cache Lookup"
-"""Name of the op in which torch.compile checks whether it has code for these inputs."""
+"""Name of the op in which torch.compile checks whether it has compiled code for these inputs."""
 _OF_GUARDS = (
     "Check guards less often: {:,.0f} compiled regions a step check theirs; fewer graph breaks join"
     " them (TORCH_LOGS=graph_breaks lists these)"
@@ -100,7 +100,7 @@ _LAUNCHES = {
 
 
 def idle_rules(program: JudgedProgram) -> Iterator[Rule]:
-    """Advise on each cause of idle time but launching, with all its places."""
+    """Advise on each cause of idle time except launching, with all its places."""
     for cause, words in _BY_CAUSE.items():
         places = program.places_of(cause)
         text = _advice_on(program, cause, places) or words
@@ -117,7 +117,7 @@ def idle_rules(program: JudgedProgram) -> Iterator[Rule]:
 
 
 def _advice_on(program: JudgedProgram, cause: str, places: list[tuple[str, int]]) -> str | None:
-    """Return advice on idle time of a cause that lies mostly in places of one kind, else None."""
+    """Return advice on idle time of a cause if most of it lies in places of one kind, else None."""
     if cause == "input":
         return _by_loader(places)
     if cause == "allocation":
@@ -133,7 +133,7 @@ def _advice_on(program: JudgedProgram, cause: str, places: list[tuple[str, int]]
 def _advice_by_host_place(
     program: JudgedProgram, places: list[tuple[str, int]]
 ) -> Mapping[str, str]:
-    """Return advice on other work of the host by a pattern of its places, the first rule first."""
+    """Return advice on the host's other work by a pattern of its places; the first match counts."""
     in_optimizer = {_IN_OPTIMIZER: _BY_HOST_OPTIMIZER} if _has_host_optimizer(program) else {}
     is_in_ops = _is_mostly(places, INSIDE_OP)
     in_ops = {_in_launching_ops(program.trace): _BY_OP} if is_in_ops else {}
@@ -141,12 +141,12 @@ def _advice_by_host_place(
 
 
 def _by_kind(advice: Mapping[str, str], places: list[tuple[str, int]]) -> str | None:
-    """Return the first advice whose pattern most of the time of all places matches."""
+    """Return the first advice whose pattern matches most of the time of all places."""
     return next((text for kind, text in advice.items() if _is_mostly(places, kind)), None)
 
 
 def _has_host_optimizer(program: JudgedProgram) -> bool:
-    """Return whether the optimizer's ops run, beside a device, without launching any kernel."""
+    """Return whether the optimizer's ops run on the host and launch no kernel, beside a device."""
     if not program.trace.has("kernels") or program.kernels["phase"].is_in(["optimizer"]).any():
         return False
     is_of_optimizer = (pl.col("kind") == "op") & (pl.col("phase") == "optimizer")
@@ -154,14 +154,14 @@ def _has_host_optimizer(program: JudgedProgram) -> bool:
 
 
 def _in_launching_ops(trace: Trace) -> str:
-    """Return a pattern of the places inside operators that launch."""
+    """Return a pattern of places inside operators that launch."""
     ops = trace.select("sites", "op")["op"].drop_nulls().unique().sort()
     names = [re.escape(op) for op in ops if re.search(INSIDE_OP, op)]
     return rf"(?:^|> )(?:{'|'.join(names) or '(?!)'})$"
 
 
 def _by_loader(places: list[tuple[str, int]]) -> str | None:
-    """Return the advice on torch's loader if most input time is in one, else None."""
+    """Return advice on torch's loader if most input time lies in one, else None."""
     times = {loader: sum(ns for what, ns in places if loader in what) for loader in _BY_LOADER}
     loader = max(times, key=lambda name: times[name])
     return _BY_LOADER[loader] if times[loader] and _is_mostly(places, _IN_LOADER) else None
@@ -174,9 +174,9 @@ def _is_mostly(places: list[tuple[str, int]], kind: str) -> bool:
 
 
 def _uncached(program: JudgedProgram) -> str | None:
-    """Say that the caching allocator seems off: each step allocates and frees device memory.
+    """Say that the caching allocator seems to be off, if steps allocate and free device memory.
 
-    Return None where it does not.
+    Return None otherwise.
     """
     is_memory = pl.col("kind") == "memory"
     calls = program.trace.select("api_calls", "rank", "step", "api", where=is_memory)
@@ -203,9 +203,9 @@ def _uncached(program: JudgedProgram) -> str | None:
 
 
 def launch_rules(program: JudgedProgram) -> Iterator[Rule]:
-    """Advise fewer launches, in a way that the program does not use yet.
+    """Advise fewer launches, by a means that the program does not use yet.
 
-    There is no advice where a graph is captured.
+    Nothing is advised if the program captures a graph.
     """
     use = graph_use(program.trace)
     of_process = not program.trace.has("kernels")
@@ -238,7 +238,7 @@ def launch_rules(program: JudgedProgram) -> Iterator[Rule]:
 
 
 def _guards(program: JudgedProgram) -> str | None:
-    """Advise fewer compiled regions if several of a step check their guards most of the time."""
+    """Advise fewer compiled regions if a step has several and most of their time checks guards."""
     is_check = pl.col("name") == _GUARDS
     checks = program.trace.select("spans", "rank", "step", "duration_ns", where=is_check)
     checks = checks.filter(program.is_judged)

@@ -1,6 +1,6 @@
 """Sum idle time of devices by window, cause and place, in C or in Polars.
 
-`by_columns` defines the result. `by_pass` returns the same from one pass over sorted columns, see
+`by_columns` defines the result. `by_pass` computes the same in one pass over sorted columns, see
 `struct idle` in native.h.
 """
 
@@ -38,18 +38,18 @@ _WORK = {"start_ns": _I64, "duration_ns": _I64, "call": _I64, "kind": _U8}
 _SEGMENTS = {"start_ns": _I64, "end_ns": _I64, "cause": _U8, "place": _I32}
 _MEASURES = 7
 _AT_ONCE = 64
-"""The number of devices whose sums by place and cause are in memory at a time."""
+"""The sums by place and cause of this many devices are in memory at a time."""
 
 
 @dataclass(frozen=True, slots=True)
 class DeviceTimes:
-    """The sums for several devices, by number.
+    """Sums for several devices, by number.
 
     Windows, causes and places are indices; the index after the last one means none. `busy` has the
     lengths of UNIONS: one row for each device and window, and a last one for all work. `idle` is
     idle_ns by device, window, cause, and `within`, which says whether it lies between the first and
     the last work. `places` has device and PLACES: longest_ns is the most that a cause and place
-    have of one gap, example_ns its start. `launching` is the time that the host was launching in
+    have of one gap, example_ns that gap's start. `launching` is how long the host was launching in
     the gap before each work, one device after another, kernels first. `ends` is the end of each
     device's last work.
     """
@@ -62,9 +62,9 @@ class DeviceTimes:
 
 
 def times_of_devices(trace: Trace, devices: Mapping[Device, DeviceWork]) -> DeviceTimes:
-    """Return the breakdown of the devices, numbered from 0.
+    """Sum the time of the devices, which are numbered from 0.
 
-    Long stretches of launching count under the cause that `causes_of_launching` finds for them.
+    Long launching counts under the cause that `causes_of_launching` finds for it.
     """
     as_recorded, causes = _launched(trace, devices)
     if not causes:
@@ -81,7 +81,10 @@ def times_of_devices(trace: Trace, devices: Mapping[Device, DeviceWork]) -> Devi
 def idle_of_devices(
     trace: Trace, devices: Mapping[Device, DeviceWork]
 ) -> Iterator[tuple[Device, pl.DataFrame]]:
-    """Yield the idle time that `times_of_devices` sums, in pieces, some of a device at a time."""
+    """Yield the idle time that `times_of_devices` sums, in pieces.
+
+    A yielded frame has a part of one device's pieces.
+    """
     _, causes = _launched(trace, devices)
     for number, (key, device) in enumerate(devices.items()):
         for pieces in idle_pieces(device, causes.get(number)):
@@ -93,8 +96,8 @@ def _launched(
 ) -> tuple[DeviceTimes, dict[int, pl.Series]]:
     """Sum the devices' times with all launching counted as the cause "launch".
 
-    Also return, by the number of a device, the cause of the launching before each of its work, as
-    `causes_of_launching` finds it; devices for which it is always "launch" are left out.
+    Also return, by device number, the cause of the launching before each of its work, as
+    `causes_of_launching` finds it. Devices for which it is always "launch" are left out.
     """
     times = _times(dict(enumerate(devices.values())), {})
     if not (times.launching >= LOADING_NS).any():
@@ -125,11 +128,11 @@ def joined(parts: Sequence[DeviceTimes]) -> DeviceTimes:
     )
 
 
-# By whole columns.
+# Whole columns in Polars.
 
 
 def by_columns(devices: Mapping[int, DeviceWork], causes: Mapping[int, pl.Series]) -> DeviceTimes:
-    """Return the breakdown in Polars, the reference for the C code.
+    """Sum in Polars. This defines the result of the C code.
 
     Launching before work counts as the cause in `causes`.
     """
@@ -201,7 +204,7 @@ def _busy(work: pl.DataFrame, windows: pl.DataFrame) -> pl.DataFrame:
 
 
 def by_pass(devices: Mapping[int, DeviceWork], causes: Mapping[int, pl.Series]) -> DeviceTimes:
-    """Sum in one pass in C; the result is that of `by_columns`."""
+    """Sum in one pass in C. The result is the same as that of `by_columns`."""
     numbers = [*devices]
     parts = []
     for first in range(0, len(numbers), _AT_ONCE):

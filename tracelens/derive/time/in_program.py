@@ -1,4 +1,4 @@
-"""Tell the rows that are in the program from those of start-up, tear-down and other work."""
+"""Find the rows that are in the program, not in start-up, tear-down or other work."""
 
 import polars as pl
 
@@ -11,8 +11,8 @@ from tracelens.trace import Trace
 def in_program(trace: Trace) -> pl.Expr:
     """Return a condition on rows with rank and step: they are in the program.
 
-    On a rank with steps, their step must be in the program. On a rank without steps, all rows are.
-    A rank with kernels counts as one without steps if none of its kernels is in a step.
+    On a rank with steps, a row's step must be one of the program. On a rank without steps, all rows
+    are in it. A rank whose kernels all lie outside of steps counts as one without steps.
     """
     kernels = trace.select("kernels", "rank", "step")
     in_steps = {*kernels.drop_nulls("step")["rank"].unique()}

@@ -1,9 +1,9 @@
 """Compute what a job would gain without some ranks' delays, by a replay of its collectives.
 
-Between two collectives, each rank has a time of its own, known from the trace. A collective lets
-its ranks go on when the last one has begun it. The replay takes a rank's own times from its peers
-instead. The result is the job's time without that rank's delay, however delays of several ranks
-overlap.
+Between two collectives, each rank takes some time of its own, known from the trace. No rank leaves
+a collective before the last one has entered it. The replay gives a rank the times of its peers
+instead of its own. The result is the job's time without that rank's delay, even if delays of
+several ranks overlap.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ from tracelens.derive.time.time_parts import TimeModel
 from tracelens.trace import Trace
 
 _MOST_ROWS = 1_000_000
-"""The most calls of ranks that are replayed; of a longer trace, the first ones are."""
+"""The most rows that are replayed, one per rank and call. Of a longer trace, the first ones are."""
 _CALL = ["group_key", "call"]
 
 
 @dataclass(frozen=True, slots=True)
 class Removal:
-    """A delay to remove: the ranks, the steps (None: all), and its share of their time.
+    """A delay to remove: its ranks, its steps (None: all), and its share of the ranks' time.
 
     With `of_device`, it is a delay of device work.
     """
@@ -45,12 +45,11 @@ class Replay:
 
     Columns of `rows`: rank, step, since_step, role (stage), own_ns, transfer_ns and hidden_ns.
     own_ns is the rank's own time since the call before, which was in since_step. transfer_ns is the
-    part of it in which that call transferred and the rank did not compute. hidden_ns is waiting
-    that the rank's computing hides.
-    `bounds` are the first rows of calls, and the number of rows. `begins` has each rank's start on
-    the job's clock, `tails` its own time after the last call, and `last_transfers` the part of that
-    in which the last call transferred. `paces` has how long each rank's host works in each step:
-    less than their sum, the steps cannot take.
+    part of own_ns in which that call transferred and the rank did not compute. hidden_ns is waiting
+    that the rank's computing hides. `bounds` are the first rows of calls, and the number of rows.
+    `begins` has each rank's start on the job's clock, `tails` its own time after the last call, and
+    `last_transfers` the part of that in which the last call transferred. `paces` says how long each
+    rank's host works in each step; the steps cannot take less than their sum.
     """
 
     rows: pl.DataFrame
@@ -61,9 +60,9 @@ class Replay:
     paces: pl.DataFrame
 
     def connected_ranks(self, ranks: Collection[int]) -> frozenset[int]:
-        """Return these ranks and all that wait for them: in a collective, or through other ranks.
+        """Return these ranks and all ranks that wait for them, directly or through other ranks.
 
-        Replicas that call no collective together do not wait for each other.
+        Replicas that have no collective in common do not wait for each other.
         """
         of_rows = self.rows["rank"].to_list()
         groups = {frozenset(of_rows[first:end]) for first, end in pairwise(self.bounds)}
@@ -81,9 +80,9 @@ class Replay:
     ) -> float:
         """Return the job's duration without the removed delays: the median of its ranks.
 
-        Transfers are shorter by the factor `network`. With `of`, it is the median of these ranks.
-        While a rank waits, its host runs ahead, so the waiting hides how long the host works. With
-        removals the job takes at least as long as the hosts work then.
+        Transfers are multiplied by `network`. With `of`, it is the median of these ranks. While a
+        rank waits, its host runs ahead, so the host's own work does not show. With removals the job
+        therefore takes at least as long as the hosts work.
         """
         owns = self._owns(removals)
         less = 1 - 1 / network
@@ -109,11 +108,11 @@ class Replay:
         return max(replayed_ns, self._hosts_ns(removals, of))
 
     def _hosts_ns(self, removals: Collection[Removal], of: Collection[int] | None) -> float:
-        """Return how long the slowest host works in all steps, 0 without removals.
+        """Return how long the slowest host works in all steps; 0 without removals.
 
         In a removed step, a rank's host takes as long as the median host that keeps its delays. A
-        profiler makes hosts slower, but no device: beside a delay of device work, the hosts' calls
-        count, and not what they do between them.
+        profiler slows hosts but not devices. So if a delay of device work is removed, the hosts'
+        calls count, and not what they do between them.
         """
         if not removals or self.paces.is_empty():
             return 0
@@ -132,11 +131,11 @@ class Replay:
         return max((ns for rank, ns in sums.iter_rows() if of is None or rank in of), default=0)
 
     def _owns(self, removals: Collection[Removal]) -> list[float]:
-        """Return each row's own time; removed ranks take their peers' time at the same call.
+        """Return each row's own time; removed ranks take the time of their peers at the same call.
 
-        The time before a step's first call begins in the step before, so it is removed with either.
-        Peers are other ranks of the same role with as many calls in the step. A rank without peers
-        has its own times shortened evenly.
+        The time before a step's first call begins in the step before, so it is removed with either
+        step. Peers are other ranks of the same role with as many calls in the step. A rank without
+        peers has its own times shortened evenly.
         """
         if not removals:
             return self.rows["own_ns"].to_list()
@@ -170,7 +169,7 @@ def _with_removals(rows: pl.DataFrame, removals: Collection[Removal]) -> pl.Data
 
 
 def prepare_replay(model: TimeModel, ranks: Iterable[int]) -> Replay | None:
-    """Return the replay of a job's matched collectives, None where there are none."""
+    """Return the replay of a job's matched collectives; None if there are none."""
     trace = model.trace
     rank = pl.col("rank")
     end_ns = pl.col("end_ns")
@@ -186,7 +185,7 @@ def prepare_replay(model: TimeModel, ranks: Iterable[int]) -> Replay | None:
     timed = _with_times(trace, calls)
     edges = _edges(model, timed)
     begins = edges.select("rank", "begin_ns")
-    # What was launched before the first step is no part of the steps.
+    # Work launched before the first step belongs to no step.
     is_inside = last_start_ns >= begin_ns
     inside = timed.join(begins, on="rank", maintain_order="left").with_columns(
         transfer_ns=transfer_ns * is_inside
@@ -220,7 +219,7 @@ def prepare_replay(model: TimeModel, ranks: Iterable[int]) -> Replay | None:
             *key, "since_step", "role", "n_calls", "place", "own_ns", "transfer_ns", "hidden_ns"
         ),
         [*bounds, rows.height],
-        # Counted from the job's begin: a float holds times since 1970 to 256 ns only.
+        # Times are relative to the job's begin: a float holds times since 1970 only to 256 ns.
         dict(edges.select("rank", since_first).iter_rows()),
         dict(edges.select("rank", "tail_ns").iter_rows()),
         dict(rows.select("rank", "last_ns").iter_rows()),
@@ -241,7 +240,10 @@ def _with_times(trace: Trace, calls: pl.DataFrame) -> pl.DataFrame:
 
 
 def _edges(model: TimeModel, rows: pl.DataFrame) -> pl.DataFrame:
-    """Return when each rank's steps, or device work, begin and end on the job's clock."""
+    """Return when each rank's steps begin and end, on the job's clock.
+
+    For a rank without steps, return when its device work begins and ends.
+    """
     start_ns = pl.col("start_ns")
     end = start_ns + pl.col("duration_ns")
     both = {"begin_ns": start_ns.min(), "end_ns": end.max()}
@@ -250,7 +252,7 @@ def _edges(model: TimeModel, rows: pl.DataFrame) -> pl.DataFrame:
     unmarked_kernels = kernels.join(steps, on="rank", how="anti")
     unmarked = unmarked_kernels.group_by("rank").agg(**both)
     edges = pl.concat([steps.select(unmarked.columns), unmarked])
-    # A clock's drift within a trace moves its edges less than what a replay is good for.
+    # A clock drifts less within a trace than the accuracy of a replay.
     shift = (start_ns - pl.col("own_start_ns")).first()
     shifts = rows.group_by("rank", maintain_order=True).agg(shift=shift)
     return edges.join(shifts, on="rank").select(

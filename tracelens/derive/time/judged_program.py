@@ -17,13 +17,13 @@ from tracelens.trace import Trace
 PYTHON_NS = (200, 2_000)
 """The least and the most time that recording one Python call takes.
 
-torch 2.11 takes 0.3 µs for one that does nothing on a processor of 2023, and several times as long
-where the call has arguments to format, or the machine is slow.
+torch 2.11 takes 0.3 µs for a call without arguments on a processor of 2023. It takes several times
+as long if there are arguments to format, or on a slow machine.
 """
 TORCH_NS = (1_000, 3_500)
 """The least and the most time that torch.profiler takes for one op or one API call.
 
-samples/whatif measured 1.2 to 2.7 µs on one host, and other hosts are faster or slower.
+samples/whatif measured 1.2 to 2.7 µs on one host. Other hosts are faster or slower.
 """
 _THREAD = ["rank", "process_id", "thread_id"]
 _PLACE = ["cause", "what"]
@@ -35,12 +35,12 @@ _SLOWED = {"cause": pl.String, "what": pl.String, "least": pl.Float64, "most": p
 class JudgedProgram:
     """The judged time of all ranks together by part, its idle places, and its kernels.
 
-    Kernels are by site and primitive. Idle times are without what the profiler is known to add.
-    `n_steps` and `step_ns` are over all ranks: the number of steps, and their mean time on one
-    device; without steps, the mean judged time of a device. `is_judged` is a condition for device
-    work, see `in_program`. `is_measured`: the time of a step without the profiler is known for each
-    rank. `hideable_ns` is the most of communication and of copies that can run beside computing
-    instead: no more than there is computing beside which none of them runs yet.
+    Kernels are summed by site and primitive. Idle times are without what the profiler is known to
+    add. `n_steps` is the number of steps of all ranks, and `step_ns` their mean time on one device;
+    without steps, the mean judged time of a device. `is_judged` is a condition for device work, see
+    `in_program`. `is_measured`: the time of a step without the profiler is known for each rank.
+    `hideable_ns` is how much of communication and of copies could at most run beside computing. It
+    is no more than the computing beside which none of them runs yet.
     """
 
     trace: Trace
@@ -55,7 +55,7 @@ class JudgedProgram:
 
     @property
     def total_ns(self) -> int:
-        """The sum of all judged time, at least 1 because it is a divisor."""
+        """All judged time; at least 1 because it is a divisor."""
         return max(sum(self.parts.values()), 1)
 
     def places_of(self, cause: str) -> list[tuple[str, int]]:
@@ -69,13 +69,13 @@ class JudgedProgram:
     def slowdown(self, cause: str) -> tuple[float, float] | None:
         """Return the least and the most of a cause's recorded time that is the program's own.
 
-        Return None if all of it is the program's own. If the time of a step without the profiler
-        was measured, the profiler's time has been subtracted already.
+        Return None if all of it is the program's own. It also is if the step was measured without
+        the profiler, because the profiler's time has then been subtracted already.
         """
         slowed = slowed_parts(self.trace)
         if self.is_measured or slowed.is_empty():
             return None
-        # The places of launching are those of calls; its activities have none.
+        # Idle time has the launching call's place; activities of launching have none.
         key = ["cause"] if cause == "launch" else ["cause", "what"]
         idle = self.places.filter(pl.col("cause") == cause)
         bounds = slowed.select(*key, "least", "most")
@@ -138,11 +138,11 @@ def _kernels(trace: Trace, is_judged: pl.Expr) -> pl.DataFrame:
 
 
 def slowed_parts(trace: Trace) -> pl.DataFrame:
-    """Bound how much of the host's time recording added: one row per cause and place.
+    """Bound how much of the host's time recording added: one row per cause and place (`what`).
 
-    The place is `what`. `least` and `most` are the shares of the recorded time that are the
-    program's own. Each Python call recorded in it took PYTHON_NS, each op and API call of
-    torch.profiler TORCH_NS. The result is empty where none of these was recorded.
+    `least` and `most` are the shares of the recorded time that are the program's own. Each recorded
+    Python call took PYTHON_NS, and each op and API call of torch.profiler TORCH_NS. The result is
+    empty if none of these was recorded.
     """
     return trace.derived(_slowed_parts)
 
@@ -150,7 +150,7 @@ def slowed_parts(trace: Trace) -> pl.DataFrame:
 def _slowed_parts(trace: Trace) -> pl.DataFrame:
     is_program = pl.col("what").ne_missing(PROFILER)
     did = activities_of(trace).filter(is_program)
-    # Only a process without a device has call paths of launching; they are judged as one.
+    # Only a process without a device has call paths of launching. They are judged as one path.
     what = pl.when(pl.col("cause") != "launch").then(pl.col("what").cast(pl.String))
     did = did.select(
         *_THREAD, "start_ns", "duration_ns", pl.col("cause").cast(pl.String), what=what
@@ -189,7 +189,10 @@ def _records(trace: Trace, did: pl.DataFrame) -> Iterator[pl.DataFrame]:
 
 
 def _by_thread(frame: pl.DataFrame) -> Iterator[tuple[tuple[int, int, int], pl.DataFrame]]:
-    """Yield each thread, as rank, process_id and thread_id, with its rows; None is no thread."""
+    """Yield each thread (rank, process_id, thread_id) with its rows.
+
+    The thread is None for rows without one.
+    """
     for rank, of_rank in by_value(frame.drop_nulls(_THREAD), "rank"):
         for process, of_process in by_value(of_rank, "process_id"):
             for thread, of_thread in by_value(of_process, "thread_id"):

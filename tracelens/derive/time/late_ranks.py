@@ -1,7 +1,7 @@
 """Find ranks that are late by themselves: by how much, in which steps, for which cause.
 
-A rank's own time in a step is the step without waiting for other ranks and without communicating.
-Its own delay is what exceeds the median of all ranks, so a rank that only waited has none.
+A rank's own time in a step is the step without waiting for other ranks and without communication.
+Its own delay is its excess over the median of all ranks, so a rank that only waited has no delay.
 """
 
 from __future__ import annotations
@@ -20,45 +20,45 @@ from tracelens.schemas.results.time import IDLE_PARTS, PARTS
 BLAMED = 0.05
 """Smallest delay for which a rank is blamed, as a share of a step."""
 _SIGMAS, _SIGMAS_ONCE = 4.0, 6.0
-"""A delay counts beyond this many standard deviations of the ranks' differences.
+"""A delay counts if it exceeds this many standard deviations of the ranks' differences.
 
 The first number is for the median of all steps, the second for one step.
 """
 EXPLAINS = 0.25
 """A cause explains a rank's delay if it makes at least this share of it."""
 DEVICE_PARTS = ("compute", "copy")
-"""Parts of a step that only a device's work makes longer."""
+"""Parts of a step that only device work makes longer."""
 BY_SPEED = ("launch", None)
-"""Causes of delays for which a host may just be slow."""
+"""Causes of delays whose reason may just be a slow host."""
 _HOSTS_DIFFER = 0.25
-"""A host that takes up to this share longer to launch the same work is slower, and not late.
+"""A host that takes up to this share longer to launch the same work is slow, not late.
 
 In nine jobs of equal ranks on one machine, hosts differed by 5 to 22 % under the profiler.
 """
 _MOSTLY = 0.5
 """Device work that makes at least this share of a delay is its cause."""
 _IS_OF_HOST = pl.col("pace_ns").fill_null(0) > pl.col("device_own_ns")
-"""Condition: the host determines the rank's own time; its device waits, or has work left."""
+"""Condition: the host works longer than the device, so the host decides the rank's own time."""
 _ALWAYS = 0.8
 """A rank late in at least this share of the steps counts as late in every step."""
 _SCALE = 1.4826
 """A normal distribution's standard deviation over its median absolute deviation."""
 _OWN_PARTS = tuple(part for part in PARTS if part not in ("waiting", "communication"))
 OWN, COMMUNICATION = "excess_ns", "communication_excess_ns"
-"""Columns of delays: the excess of a rank's own time, and of its transfers' time."""
+"""Columns of delays: the excess of a rank's own time, and of the time of its transfers."""
 _USUAL_PACE, _BY_SPEED = "usual_pace_ns", "by_speed_ns"
 OWN_TIME, IDLE = "own", "idle"
-"""Names for the cause where no single part of a step explains a delay.
+"""Names for the cause if no single part of a step explains a delay.
 
-It is idle time of all causes if that explains it, else the rank's own time.
+The cause is idle time of all causes if that explains it, else the rank's own time.
 """
 
 
 @dataclass(frozen=True, slots=True)
 class LateRank:
-    """A rank with its mean delay in the steps in which it is late, and the cause of most of it.
+    """A rank with its mean delay in the steps in which it is late, and the main cause of the delay.
 
-    `steps` is None where it is late in every step, or none are marked. `cause` is None where no
+    `steps` is None if it is late in every step, or if no steps are marked. `cause` is None if no
     part of its time explains the delay.
     """
 
@@ -71,8 +71,8 @@ class LateRank:
 def own_delays(model: TimeModel) -> pl.DataFrame:
     """Return the rows of `rank_steps` with own_ns, excess_ns and `PART_excess_ns`.
 
-    own_ns is the rank's own time on its device, or that of its host where it is longer: a rank that
-    waits for others lets its host run ahead. The excess is over the lower median of all ranks in
+    own_ns is the rank's own time on its device, or on its host if that is longer, because the host
+    of a rank that waits for others runs ahead. The excess is over the lower median of all ranks in
     that step, so at least half of the ranks take no longer than that median. If some ranks mark no
     steps, all are compared over the whole program, and step is None.
     """
@@ -93,7 +93,7 @@ def own_delays(model: TimeModel) -> pl.DataFrame:
     steps = steps.with_columns(
         (pl.col(column) - _usual(column)).alias(name) for name, column in excess.items()
     )
-    # A profiler makes hosts slower: beside theirs, a longer time of device work is not seen.
+    # A profiler slows hosts, so the hosts' times would hide a longer time of device work.
     of_device = pl.sum_horizontal(f"{part}_excess_ns" for part in DEVICE_PARTS)
     on_device = pl.min_horizontal(pl.col("device_own_ns") - _usual("device_own_ns"), of_device)
     is_seen = on_device >= BLAMED * pl.col("step_ns")
@@ -110,7 +110,7 @@ def _usual(column: str) -> pl.Expr:
 def find_late_ranks(model: TimeModel, delays: pl.DataFrame) -> list[LateRank]:
     """Return ranks whose own time exceeds the others' by BLAMED of a step, beyond noise.
 
-    What a slower host explains is no delay, but a longer time of device work is.
+    Time that a slower host explains is no delay; longer device work is.
     """
     late = _late_steps(delays, OWN)
     if late.is_empty():
@@ -134,7 +134,8 @@ def find_late_ranks(model: TimeModel, delays: pl.DataFrame) -> list[LateRank]:
 def _most_of(excess: Mapping[str, float], delay: float) -> tuple[float, str]:
     """Return the excess of the part that makes most of a delay, and the part.
 
-    Device work that makes half of it goes first: the hosts' parts hold the profiler's cost, too.
+    Device work that makes half of the delay takes precedence, because the hosts' parts include the
+    profiler's cost.
     """
     by_device = max(DEVICE_PARTS, key=excess.__getitem__)
     if excess[by_device] >= _MOSTLY * delay:
@@ -144,7 +145,7 @@ def _most_of(excess: Mapping[str, float], delay: float) -> tuple[float, str]:
 
 
 def find_late_transfers(delays: pl.DataFrame) -> list[LateRank]:
-    """Return the ranks that communicate longer than others, by the thresholds of late ranks."""
+    """Return the ranks that communicate longer than others, with the thresholds of late ranks."""
     means = (
         _late_steps(delays, COMMUNICATION)
         .group_by("rank")
@@ -165,7 +166,7 @@ def _late_steps(delays: pl.DataFrame, column: str) -> pl.DataFrame:
 
 
 def _often(steps: Sequence[int | None], n_steps: int) -> frozenset[int] | None:
-    """Return the late steps; None where they are nearly all steps, or no steps are marked."""
+    """Return the late steps; None if these are nearly all steps, or no steps are marked."""
     if None in steps or len(steps) >= _ALWAYS * n_steps:
         return None
     return frozenset(step for step in steps if step is not None)
@@ -175,7 +176,7 @@ def _thresholds(delays: pl.DataFrame, column: str) -> pl.DataFrame:
     """Return the delay above which each rank counts as late in a step: rank, threshold_ns.
 
     A rank with a large median delay is late in steps with more than half of that delay. Any other
-    rank is late only where its delay stands out from the usual differences between ranks.
+    rank is late only if its delay stands out from the usual differences between ranks.
     """
     least = BLAMED * float(delays["step_ns"].median() or 0)  # type: ignore[arg-type]
     median_delay = pl.col(column).quantile(0.5, "lower")
@@ -201,10 +202,10 @@ def _thresholds(delays: pl.DataFrame, column: str) -> pl.DataFrame:
 def _with_host_excess(model: TimeModel, late: pl.DataFrame, delays: pl.DataFrame) -> pl.DataFrame:
     """Limit delays by an idle cause to the extra time that the rank's host spent on the cause.
 
-    Extra is the time above that of the median rank's host, which a slower host takes longer for. A
-    rank that waits for others hides its own host's work in that waiting, so idle time by itself
-    would make the others look late. Where its host alone is late, its device has no idle time, and
-    the host's extra time is taken. Adds the time that the host's speed explains (by_speed_ns).
+    Extra time is above that of the median rank's host; a slow host may take the same share longer.
+    A rank that waits for others hides its own host's work in that waiting, so idle time by itself
+    would make the others look late. If only the host is late, the device has no idle time, and the
+    host's extra time is taken. Adds the time that the host's speed explains (by_speed_ns).
     Processes without a device hide nothing: their time is that of the host.
     """
     late = late.with_columns(pl.lit(0.0).alias(_BY_SPEED))
@@ -238,7 +239,7 @@ def _with_host_excess(model: TimeModel, late: pl.DataFrame, delays: pl.DataFrame
 def _host_causes(model: TimeModel, delays: pl.DataFrame) -> pl.DataFrame:
     """Return `host_causes` by rank, step and cause, with usual_ns, the lower median of all ranks.
 
-    Where the delays are over the whole program, so are these times.
+    If the delays are over the whole program, so are these times.
     """
     hosts = host_causes(model)
     if not delays["step"].count():

@@ -1,4 +1,4 @@
-"""Find why the host launched for long before work: it loaded a kernel, or worked in an op."""
+"""Find why the host took long to launch work: it loaded a kernel, or worked in an op."""
 
 from collections.abc import Mapping
 
@@ -14,7 +14,7 @@ from tracelens.trace import Trace
 
 _LOADING = CAUSES.index("loading")
 _MUCH_LONGER = 3
-"""A kernel's first launch loads it if it takes this many times as long as its longest repeat."""
+"""A kernel's first launch loads it if it takes this many times as long as any later launch."""
 _IDS = {"process_id": pl.Int64, "thread_id": pl.Int64}
 
 
@@ -24,9 +24,9 @@ def causes_of_launching(
     """Return the code of the cause of the launching before each work of all devices.
 
     The cause is loading before a kernel's first use if that launch is by far its longest: libraries
-    and kernels are loaded on first use, inside an op or a launch, and no profiler records that. It
-    is the host's other work if an op that launches nothing for long takes most of the time. In all
-    other cases it is launching. `launching` is the time of launching before each work.
+    and kernels are loaded on first use, inside an op or a launch, and no profiler records that. The
+    cause is the host's other work if most of the time is in an op that works for long without
+    launching. Otherwise it is launching. `launching` is the time of launching before each work.
     """
     gaps = _launching_gaps(devices, launching)
     ns = pl.col("ns")
@@ -94,12 +94,12 @@ def _launching_gaps(devices: Mapping[Device, DeviceWork], launching: pl.Series) 
 def _kernel_launches(
     trace: Trace, devices: Mapping[Device, DeviceWork], suspects: pl.DataFrame
 ) -> pl.DataFrame:
-    """List all launches of the kernels that suspected calls launch: rank, name, call; by start."""
+    """List all launches of kernels that a suspected call launches: rank, name, call; by start."""
     kernels = trace.select("kernels", "rank", "name", "start_ns", "api_call_id")
     ranks = suspects["rank"].unique()
     is_of_ranks = pl.col("rank").is_in(ranks.implode())
     kernels = kernels.filter(is_of_ranks).sort("rank", "start_ns")
-    # The first launch of a graph is long, as it runs whole, but its kernels were loaded before.
+    # A graph's first launch is long for another reason; its kernels were loaded before.
     is_graph = pl.col("kind") == "graph_launch"
     graphs = trace.select("api_calls", "rank", "api_call_id", where=is_graph)
     kernels = kernels.join(graphs, on=["rank", "api_call_id"], how="anti", maintain_order="left")

@@ -1,4 +1,4 @@
-"""Match the allocator's events: each allocation with the event that frees it, and their steps."""
+"""Match the allocator's events: find what frees each allocation, and their steps."""
 
 import polars as pl
 
@@ -10,7 +10,7 @@ _BLOCK = (*DEVICE, "address")
 
 
 def allocator_events(trace: Trace, *more: str) -> pl.DataFrame:
-    """List the allocator's events in order of time, with their step: None outside of steps."""
+    """List the allocator's events in order of time, with their step (None outside of steps)."""
     columns = dict.fromkeys(
         (*DEVICE, "time_ns", "size_bytes", "allocated_bytes", "reserved_bytes", *more)
     )
@@ -38,8 +38,8 @@ def matched(events: pl.DataFrame) -> pl.DataFrame:
     `at` is an event's position in time. `previous` and `following` are the positions of the events
     before and after it at the same address of the same device. An allocation and its following
     event are a pair if the latter frees as many bytes. Then `other`, in each of the two rows, is
-    the position of the other row. It is None for memory that nothing frees, and for a free of no
-    recorded allocation: nothing is guessed.
+    the position of the other row. `other` is None if nothing frees the memory, or if a free has no
+    recorded allocation.
     """
     at = pl.col("at")
     numbered = events.with_row_index("at")

@@ -1,7 +1,8 @@
-"""Find pages of managed memory that move to where they are touched, and kernels that wait.
+"""Find moves of managed memory's pages, and kernels that wait for them.
 
-Nsight Systems records moves; torch.profiler does not. No call makes a move: it happens where a
-kernel or the host touches a page that lies elsewhere, or where cudaMemPrefetchAsync moves it ahead.
+Nsight Systems records moves; torch.profiler does not. A page moves when a kernel or the host
+touches it while it lies elsewhere, or ahead of that by cudaMemPrefetchAsync. No recorded call
+stands for the move.
 """
 
 import polars as pl
@@ -12,7 +13,7 @@ from tracelens.trace import Trace
 _BARE = r"^(?:void )?([^<(]+)"
 """A kernel's name without template arguments and parameters."""
 WAITS_DOMINATE = 0.5
-"""Share of kernel time from which it is said that kernels wait for pages."""
+"""From this share of kernel time on, kernels are said to wait for pages."""
 _DEVICE = ("rank", "device_id")
 _END = pl.col("start_ns") + pl.col("duration_ns")
 _MOVED = ("rank", "device_id", "direction", "process_id", "start_ns", "duration_ns", "size_bytes")
@@ -21,13 +22,13 @@ IS_MOVE = (
     & (pl.col("destination_memory") == "managed")
     & pl.col("api_call_id").is_null()
 )
-"""Condition for copies that move pages; no call asked for them."""
+"""Condition for copies that move pages. No call asked for them."""
 
 
 def migrations(trace: Trace) -> pl.DataFrame:
     """Return the moves of pages: rank, device_id, direction, process_id, times and size_bytes.
 
-    Copies that a call asks for are no moves, whatever memory they copy.
+    Copies that a call asks for are left out, whatever memory they copy.
     """
     return trace.select("memcpys", *_MOVED, where=IS_MOVE)
 
@@ -36,7 +37,8 @@ def waiting_kernels(trace: Trace, moves: pl.DataFrame) -> pl.DataFrame:
     """Return the kernels during which pages moved to their device: one row per kernel.
 
     Columns: rank, device_id, kernel_id, span_id, name, step, n_moves, size_bytes and stalled_ns.
-    The last is the time from the first page's move to the end of the last one's, within the kernel.
+    stalled_ns is the time from the first page's move to the end of the last one's, within the
+    kernel.
     """
     columns = ("kernel_id", "span_id", "name", "step", "start_ns", "duration_ns")
     kernels = trace.select("kernels", *_DEVICE, *columns)
@@ -66,9 +68,10 @@ def waiting_kernels(trace: Trace, moves: pl.DataFrame) -> pl.DataFrame:
 
 
 def page_waits(trace: Trace) -> dict[int, float]:
-    """Return the share of each rank's kernel time that waits for pages, if any moved.
+    """Return, by rank, the share of kernel time that waits for pages, 0 to 1.
 
-    It is 0 to 1: from the first page's move to the end of the last one's, within each kernel.
+    A kernel waits from its first page's move to the end of its last one's. Ranks without moves are
+    left out.
     """
     return trace.derived(_page_waits)
 
@@ -99,7 +102,7 @@ def stalls_by_place(trace: Trace, kernels: pl.DataFrame) -> list[tuple[str, int]
 
 
 def touched_by_host(trace: Trace, moves: pl.DataFrame) -> list[tuple[str, int]]:
-    """Return the marked ranges in which pages moved back to the host, with their bytes."""
+    """Return the annotated ranges in which pages moved back to the host, with their bytes."""
     is_range = pl.col("kind").is_in(["annotation", "nvtx", "op"])
     to_host = pl.col("direction") == "d2h"
     name = pl.col("name").cast(pl.String)
@@ -111,7 +114,7 @@ def touched_by_host(trace: Trace, moves: pl.DataFrame) -> list[tuple[str, int]]:
 
 
 def _largest(amounts: pl.DataFrame) -> list[tuple[str, int]]:
-    """Sum amounts, the first column, by place; return places with sums, the largest first."""
+    """Sum the first column by place; return places with their sums, the largest first."""
     amount = amounts.columns[0]
     sums = amounts.group_by("place").agg(pl.col(amount).sum())
     return sums.sort(amount, "place", descending=[True, False]).rows()

@@ -1,7 +1,7 @@
 """Model the time of a trace: what hosts and devices did when, and why devices were idle.
 
-The model is computed once. Analyses of time reduce it: they take the model, and read only names
-from the trace.
+The model is computed once. Analyses of time take it and reduce it; of the trace they read only
+names.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ def list_idle(trace: Trace) -> pl.DataFrame:
     """
     devices = {}
     if trace.has("kernels"):
-        # What phases are found by is more than what is needed after them.
+        # Finding phases reads more than is needed afterwards, so it does not fill the cache.
         windows = phases(trace.uncached())
         hosts = host_times(trace, activities_of(trace))
         devices = works_of_devices(trace, hosts, windows)
@@ -51,9 +51,10 @@ def list_idle(trace: Trace) -> pl.DataFrame:
 def time_model(trace: Trace) -> TimeModel:
     """Compute the model of a trace, once.
 
-    Lengths are of interval unions, so overlapping work counts once; exposed time is what no other
-    work hides. Work counts in the step during which it runs. Compute and idle are defined as in
-    HTA's temporal breakdown. Ranks without device work are broken down by `break_down_processes`.
+    Lengths are of unions of intervals, so overlapping work counts once; exposed time is time that
+    no other work hides. Work counts in the step during which it runs. Compute and idle are defined
+    as in HTA's temporal breakdown. Ranks without device work are broken down by
+    `break_down_processes`.
     """
     return trace.derived(_model_of)
 
@@ -64,7 +65,7 @@ def merge_models(trace: Trace, parts: Sequence[Breakdown]) -> None:
 
 
 def _model_of(trace: Trace, breakdown: Breakdown | None = None) -> TimeModel:
-    """Compute the model; a `breakdown` that is given is not computed again."""
+    """Compute the model from `breakdown`, which is computed if it is None."""
     steps = steps_of(trace)
     host = activities_of(trace)
     processes = process_ranks(trace)
@@ -76,7 +77,8 @@ def _model_of(trace: Trace, breakdown: Breakdown | None = None) -> TimeModel:
             devices = works_of_devices(trace, host_times(trace, host), windows)
             times = times_of_devices(trace, devices)
             parts.append(break_down_devices(trace, devices, times, steps, windows))
-            del devices, times  # of all events: not needed while collectives are matched
+            # They hold data of all events, which the matching of collectives does not need.
+            del devices, times
         if processes:
             parts.append(Breakdown(*break_down_processes(trace)))
         breakdown = merge(parts)

@@ -1,7 +1,7 @@
-"""Sum time of ops on the host and on the device, by name: in C for many spans, else in Polars.
+"""Sum time of ops on host and device by name: in C if there are many spans, else in Polars.
 
-`by_columns` defines the result. `in_batches` returns the same from C, and keeps only 12 bytes per
-span in memory, as touching fresh memory costs more than reading and adding up. See `struct ops` in
+`by_columns` defines the result. `in_batches` returns the same from C and keeps only 12 bytes per
+span, because touching fresh memory costs more than reading and adding up. See `struct ops` in
 native.h.
 """
 
@@ -23,7 +23,7 @@ from tracelens.schemas import DEVICE_WORK
 from tracelens.trace import Trace
 
 _MANY_SPANS = 1 << 10
-"""Below this number of spans whole columns are faster."""
+"""With fewer spans, whole columns in Polars are faster."""
 
 
 def op_times(trace: Trace) -> list[pl.DataFrame]:
@@ -36,7 +36,7 @@ def op_times(trace: Trace) -> list[pl.DataFrame]:
 
 
 def by_columns(trace: Trace) -> list[pl.DataFrame]:
-    """Sum by whole columns in Polars: the reference for the C code."""
+    """Sum whole columns in Polars. This defines the result of the C code."""
     spans = trace.select(
         "spans", "rank", "span_id", "parent_id", "kind", "name", "duration_ns", "self_ns"
     )
@@ -93,9 +93,9 @@ def by_name(tree: pl.DataFrame, work: pl.DataFrame, calls: pl.DataFrame) -> pl.D
 
 
 def _owners(tree: pl.DataFrame, chosen: pl.Series) -> pl.Series:
-    """Return the names of the ops directly around the chosen Python calls.
+    """Return the name of the op directly around each chosen Python call.
 
-    Return None where an annotation stands between.
+    Return None if an annotation stands between.
     """
     if not chosen.any():
         return tree["name"].clear()
@@ -131,13 +131,13 @@ class _Ops:
         self.words: dict[str, int] = {}
 
     def place(self, spans: pa.RecordBatch) -> bool:
-        """Assign each span to its chain of enclosing ops; return False where that fails."""
+        """Assign each span to its chain of enclosing ops; return False if that fails."""
         names = spans.column("name")
         kinds = spans.column("kind")
         try:
             texts = names.dictionary.to_pylist()
             words = kinds.dictionary.to_pylist()
-        except UnicodeDecodeError:  # of a damaged file
+        except UnicodeDecodeError:  # the strings of a damaged file
             return False
         codes = array("I", [self.words.setdefault(name, len(self.words)) for name in texts])
         flags = array("I", [_FLAGS.get(word, 0) for word in words])
@@ -154,7 +154,7 @@ class _Ops:
         )
 
     def charge_calls(self, calls: pa.RecordBatch) -> bool:
-        """Subtract the time of calls from the spans around them; return False where that fails."""
+        """Subtract the time of calls from the spans around them; return False if that fails."""
         columns = (
             values(calls.column(name))
             for name in ("start_ns", "duration_ns", "process_id", "thread_id")
@@ -163,19 +163,19 @@ class _Ops:
         return bool(self.library.ops_charge_calls(self.ops, *span_rows, *columns))
 
     def launch(self, work: pa.RecordBatch) -> bool:
-        """Add device work to the chains of its spans; return False where that fails."""
+        """Add device work to the chains of its spans; return False if that fails."""
         span_rows = _rows(work.column("span_id"))
         durations = values(work.column("duration_ns"))
         return bool(self.library.ops_launch(self.ops, *span_rows, durations))
 
     def time(self, spans: pa.RecordBatch) -> bool:
-        """Add the spans' own times to their chains; return False where spans have no chain yet."""
+        """Add the spans' own times to their chains; return False if a span has no chain yet."""
         return bool(self.library.ops_time(self.ops, values(spans.column("self_ns"))))
 
     def expect(self) -> bool:
-        """Sum the chains by name and make room for the durations of each name's ops.
+        """Sum the chains by name, and make room for the durations of each name's ops.
 
-        Call it once all times are added.
+        Call it after all times were added.
         """
         n_codes = len(self.words)
         totals = bytearray(8 * len(_SUMS) * n_codes)
@@ -191,14 +191,14 @@ class _Ops:
         return True
 
     def order(self, spans: pa.RecordBatch) -> bool:
-        """Sort the durations of ops by name; return False where that fails."""
+        """Sort the durations of ops by name; return False if that fails."""
         span_durations = values(spans.column("duration_ns"))
         return bool(self.library.ops_order(self.ops, span_durations, self.ends, self.durations))
 
     def measures(self) -> Iterator[pl.Series]:
-        """Yield the durations of the ops of each name; names without ops are left out.
+        """Yield the sorted durations of the ops of each name that has ops.
 
-        Call it after all durations were sorted.
+        Call it after `order`.
         """
         durations = series(self.durations, pl.Int64())
         begin = 0
@@ -209,7 +209,10 @@ class _Ops:
 
 
 def in_batches(trace: Trace) -> list[pl.DataFrame] | None:
-    """Sum in C, batch by batch; None without the library, or where ids are not row numbers."""
+    """Sum in C, batch by batch.
+
+    Return None without the library, or if ids are not row numbers.
+    """
     if LIBRARY is None:
         return None
     ranks = {rank: _Ops(n) for rank, n in trace.heights("spans").items()}
@@ -217,7 +220,7 @@ def in_batches(trace: Trace) -> list[pl.DataFrame] | None:
         timed = [pool.submit(all, _each(trace, ranks, _Ops.charge_calls, "api_calls", *_CALLS))]
         times = _each(
             trace, ranks, _Ops.time, "spans", "self_ns"
-        )  # threads of the pool sum each group once its spans are placed
+        )  # threads of the pool sum each rank as soon as its spans have chains
         for is_placed in _each(trace, ranks, _Ops.place, "spans", *_PLACING):
             if not is_placed:
                 return None
@@ -243,7 +246,7 @@ def _names(rank: int, ops: _Ops) -> pl.DataFrame:
         measures = pl.DataFrame(list(of_each), _MEASURES, orient="row")
     words = pl.DataFrame({"name": [*ops.words]}, {"name": pl.String})
     names = words.hstack(ops.sums)
-    # The other names are of spans that are no ops: of Python functions alone there are 60,000.
+    # All other names belong to spans that are no ops: Python functions alone may have 60,000 names.
     names = names.filter(pl.col("n_calls") > 0)
     return names.hstack(measures).with_columns(rank=pl.lit(rank, pl.Int32))
 
@@ -265,7 +268,7 @@ def _each(
 
 
 def _can_be_read(batch: pa.RecordBatch) -> bool:
-    """Return whether the columns have the expected types.
+    """Return whether the columns have the types that the C code takes.
 
     Only span_id and parent_id may hold None.
     """
@@ -285,6 +288,6 @@ def _is_coded(kind: pa.DataType) -> bool:
 def _rows(column: pa.Array) -> tuple[pa.Buffer, pa.Buffer | None, int]:
     """Return a column of row numbers as values, validity bits and offset.
 
-    The validity bits are None where every row is valid.
+    The validity bits are None if every row is valid.
     """
     return values(column), column.buffers()[0] if column.null_count else None, column.offset

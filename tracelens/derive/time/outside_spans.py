@@ -1,4 +1,4 @@
-"""Name time of a host thread outside of any span by what ran just before and just after it."""
+"""Name host time outside of any span by what its thread ran just before and just after it."""
 
 import polars as pl
 
@@ -10,8 +10,8 @@ from tracelens.derive.time.thread_axis import ThreadAxis
 def name_by_neighbours(spans: pl.DataFrame, axis: ThreadAxis, moments: pl.Series) -> pl.Series:
     """Describe each moment outside of any span by the spans just before and just after it.
 
-    If one side has only the mark of a step, an API call is named instead: before the replay of a
-    graph there is nothing else.
+    If one of these is only the mark of a step, an API call takes its place, because the replay of a
+    graph has no other span before it.
     """
     previous, following = _nearest(axis.spans, axis, moments)
     calls = _bare_calls(axis.calls, spans)
@@ -50,7 +50,7 @@ def name_by_neighbours(spans: pl.DataFrame, axis: ThreadAxis, moments: pl.Series
 
 
 def _outermost_ended(spans: pl.DataFrame, row: pl.Series, moments: pl.Series) -> pl.Series:
-    """Return, for each row, its outermost ancestor that has ended by the moment, or the row."""
+    """Return, for each row, its outermost ancestor that has ended by the moment, else the row."""
     while row.count():
         parent = spans["parent_id"].gather(row).cast(pl.Int64)
         has_ended = (_ends(spans, parent) <= moments).fill_null(value=False)
@@ -65,7 +65,7 @@ def _nearest(
 ) -> tuple[pl.Series, pl.Series]:
     """Return, per moment, the rows of its thread's last event before and first event after.
 
-    The last event began no later than the moment. A row is None where there is no such event.
+    The last event began no later than the moment. A row is None if there is no such event.
     """
     thread = axis.thread_of(moments)
     after = events["start_ns"].search_sorted(moments, "right")
@@ -86,7 +86,7 @@ def _ends(spans: pl.DataFrame, rows: pl.Series) -> pl.Series:
 
 
 def _bare_calls(calls: pl.DataFrame, spans: pl.DataFrame) -> pl.DataFrame:
-    """Return the calls that lie outside of all spans but marks of steps."""
+    """Return the calls that lie in no span, or only in the mark of a step."""
     around = spans["name"].gather(calls["span_id"])
     return calls.filter(each_once(around, _is_step).fill_null(value=True))
 
@@ -94,7 +94,7 @@ def _bare_calls(calls: pl.DataFrame, spans: pl.DataFrame) -> pl.DataFrame:
 def _text_between(before: pl.Expr, after: pl.Expr, is_outside: pl.Expr) -> pl.Expr:
     """Describe time in which nothing is recorded by the names before and after it.
 
-    With `is_outside`, all that came before has ended, even the mark of the step.
+    `is_outside` says that everything before it has ended, even the mark of the step.
     """
     before, after = (
         pl.when(name.str.contains(UNINFORMATIVE))
@@ -112,5 +112,5 @@ def _text_between(before: pl.Expr, after: pl.Expr, is_outside: pl.Expr) -> pl.Ex
 
 
 def _is_step(name: pl.Expr) -> pl.Expr:
-    """Return whether a name is that of a step's mark, which names no place."""
+    """Return whether a name is that of a step's mark, which says nothing of the place."""
     return name.str.contains(UNINFORMATIVE)

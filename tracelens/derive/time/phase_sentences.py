@@ -22,8 +22,8 @@ _NS = (pl.col("end_ns") - pl.col("start_ns")).sum()
 def phase_sentences(model: TimeModel) -> list[str]:
     """Say what is judged on ranks without steps, and which time is left out.
 
-    Time is left out if it belongs to no step and counts in no share. It is reported for all ranks.
-    Where a sentence is about several ranks, times are medians.
+    Time that belongs to no step is left out and counts in no share. If a sentence is about several
+    ranks, its times are medians.
     """
     phases = model.phases
     trace = model.trace
@@ -36,7 +36,7 @@ def phase_sentences(model: TimeModel) -> list[str]:
 
 
 def _on_program(bare: pl.DataFrame, trace: Trace) -> Iterator[str]:
-    """Say what is judged where no steps are marked."""
+    """Say what is judged on ranks that mark no steps."""
     sums = bare.group_by("rank", "phase").agg(ns=_NS)
     times = {phase: _median(sums.filter(phase=phase)) for phase in (START_UP, TEAR_DOWN)}
     left_out = [
@@ -61,7 +61,7 @@ def _on_program(bare: pl.DataFrame, trace: Trace) -> Iterator[str]:
 
 
 def _on_edges(phases: pl.DataFrame, trace: Trace) -> Iterator[str]:
-    """Say where the trace begins or ends while the device works."""
+    """Say for how long the device works at an end of the trace on work from beyond it."""
     kernels = trace.select("kernels", "rank", "link", "duration_ns")
     kernels = kernels.filter(pl.col("link") == "pre_window")
     for phase in (EARLIER, LATER):
@@ -93,7 +93,7 @@ def _on_edges(phases: pl.DataFrame, trace: Trace) -> Iterator[str]:
 
 
 def _on_steps(steps: pl.DataFrame, trace: Trace) -> Iterator[str]:
-    """Say which steps are left out of the program, or of its medians."""
+    """Say which steps are not part of the program, or do not count in its medians."""
     in_program = pl.col("phase") == PROGRAM
     is_cut = in_program & ~pl.col("is_whole")
     for left_out, why in (
@@ -125,7 +125,7 @@ def _median(sums: pl.DataFrame) -> float:
 
 
 def _ranks(rows: pl.DataFrame, trace: Trace) -> str:
-    """Name the ranks of the rows; return an empty text for a trace of one rank."""
+    """Name the ranks of the rows; return an empty text if the trace has only one rank."""
     if len(trace.manifest.ranks) == 1:
         return ""
     names = list_ranks(sorted({int(rank) for rank in rows["rank"]}))

@@ -36,21 +36,20 @@ EARLIER, START_UP, _, TEAR_DOWN, LATER = PHASES
 _MUCH_LONGER = 2
 """A first step this many times as long as the others' median may hold start-up.
 
-A shorter one can be counted: it moves no median, and more than half of it is a usual step.
+A shorter first step can count: it moves no median, and more than half of it is a usual step.
 """
 _SEVERAL = 3
 """A first step this many times as long as the others' median may hold trials of kernels.
 
-What the others do is told from this number of steps or more.
+Kernels are trials if no later step launches them, which takes at least this many later steps.
 """
 _MOST = 0.5
-"""Share of a first step's extra time that start-up must exceed.
-
-Start-up is then more than all other reasons together.
-"""
+"""A first step is start-up if start-up makes more than this share of its extra time."""
 _TAIL = 0.1
-"""A last step that takes less than this share of the others' median, and launches less, is a tail.
-Steps of a program differ by less than ten times, unless one was not run to its end."""
+"""A last step is a tail if it takes less than this share of the others' median and launches less.
+
+Other steps of a program differ by less than ten times.
+"""
 _WAITS = ("kind", "device_id", "stream_id", "start_ns", "duration_ns")
 _WORK = ("device_id", "stream_id", "start_ns", "duration_ns", "api_call_id", "link")
 
@@ -59,15 +58,16 @@ def phases(trace: Trace) -> pl.DataFrame:
     """Return the phases of each rank, with the columns of WINDOWS: disjoint, by rank and start.
 
     All analyses divide time by these. On a rank that marks steps there is one row per step, and the
-    program is its steps. A first step that is mostly start-up, or trials of kernels, is no part of
-    it, nor is a last one in which only a tail of the others' work ran. On any other rank,
-    the phases tile all that was recorded:
+    program is its steps. A first step is no part of the program if it is mostly start-up or trials
+    of kernels, nor is a last step in which only a tail of the others' work ran. On any other rank,
+    the phases cover all that was recorded:
 
     - earlier_work: the device runs work that was launched before the trace began;
-    - start_up: a context is created, libraries are loaded, until the device first works steadily;
+    - start_up: a context is created and libraries are loaded, until the device first works
+    steadily;
     - program: until the device has done its last work;
     - tear_down: what the host does afterwards;
-    - later_work: the end of the trace cut off work that was launched (steps end there, too).
+    - later_work: work was launched that the end of the trace cut off (steps end there, too).
 
     `is_whole` is False for a step that later work cuts off.
     """
@@ -85,7 +85,7 @@ def program(trace: Trace) -> pl.DataFrame:
 def program_steps(trace: Trace) -> pl.DataFrame:
     """Return the steps over which medians are taken.
 
-    They are the program's whole steps, or all if none is whole.
+    They are the program's whole steps, or all of its steps if none is whole.
     """
     in_program = program(trace).drop_nulls("step")
     is_whole = pl.col("is_whole")
@@ -107,7 +107,7 @@ class _Rank:
 
     @cached_property
     def edges(self) -> CaptureEdges:
-        """The edges at which the capture begins or ends while the device works."""
+        """The ends of the capture at which the device works on work from beyond it."""
         edges = CaptureEdges(self.calls)
         for table in self.work.values():
             edges.take(table)
@@ -116,7 +116,10 @@ class _Rank:
 
     @cached_property
     def later(self) -> int | None:
-        """Start of work that the trace's end cut off, if before the last record; else None."""
+        """The start of work that the trace's end cut off.
+
+        It is None if no such work begins before the last record.
+        """
         moment = self.edges.later_start() if self.work else None
         return moment if moment is not None and self.end - moment >= LATE_NS else None
 
@@ -135,7 +138,7 @@ class _Rank:
         return [part for part in (self.activities, *self.work.values()) if part.height]
 
     def of_cause(self, *causes: str) -> pl.DataFrame:
-        """List the time (start_ns, end_ns) in which a thread's activity has one of these causes.
+        """List the times (start_ns, end_ns) in which a thread's activity has one of these causes.
 
         The profiler's own work is left out.
         """
@@ -146,7 +149,7 @@ class _Rank:
         return union(self.activities.filter(wanted).select("start_ns", end_ns=END))
 
     def gaps(self, begin: int, end: int) -> Gaps:
-        """Return the gaps between the work of all devices, from begin to end."""
+        """Return the gaps between the work of all devices, from the beginning to the end."""
         start_ns = pl.col("start_ns")
         times = pl.concat(
             part.select(start_ns.cast(pl.Int64), end_ns=END.cast(pl.Int64))
@@ -215,7 +218,7 @@ _Row = tuple[int | None, str, int, int, bool]
 
 
 def _of_recorded(known: _Rank, awaited: int | None) -> Iterable[_Row]:
-    """Return the phases that tile all that was recorded of a rank without steps.
+    """Divide all that was recorded of a rank without steps into phases.
 
     `awaited` is when another rank first waits for this one in a collective, on this rank's clock.
     """
@@ -290,7 +293,7 @@ def _phases_of_steps(known: _Rank) -> list[str]:
 def _launched(known: _Rank) -> pl.Series:
     """Count the kernels that each step launched.
 
-    Where no launch is known, count those that started in the step.
+    If no launch is known, count those that started in the step.
     """
     steps = known.steps
     kernels = known.work.get("kernels")
@@ -319,7 +322,7 @@ def _is_start_up(known: _Rank, place: int) -> bool:
 
 
 def _trials_ns(known: _Rank, place: int) -> int:
-    """Return for how long a step tries kernels that no later step uses."""
+    """Return how long a step runs kernels that are only trials, as no later step launches them."""
     steps, kernels = known.steps, known.work.get("kernels")
     later = steps.slice(place + 1)
     if kernels is None or later.height < _SEVERAL:

@@ -1,4 +1,7 @@
-"""Find Python that another thread ran while the host worked: the two share Python's lock."""
+"""Find Python code that another thread ran while the host worked.
+
+Threads of a process share Python's lock, so only one runs Python at a time.
+"""
 
 import polars as pl
 
@@ -12,19 +15,19 @@ _RELEASES = (
     rf"{WAITS}|^<(?:built-in )?method '?(?:poll|select|wait\w*|acquire|recv\w*|accept|read\w*|write"
     r"|sleep|join|fsync)\b"
 )
-"""Functions that release the lock while they wait: for others, a file or a time."""
+"""Functions that release the lock while they wait for a thread, a process, a file or a time."""
 _MOST = 0.5
-"""Least share of the host's time in which another thread has to run Python to be named."""
+"""Another thread is named if it runs Python for at least this share of the host's time."""
 _FRAMES = 100
-"""Most functions that are looked at, those that take longest."""
+"""At most this many functions are examined, those that take longest."""
 _EDGES = ["start_ns", "end_ns"]
 
 
 def python_of_another_thread(model: TimeModel, rank: int, place: str) -> str | None:
     """Name the Python function that another thread ran for most of the host's time at a place.
 
-    Only one thread of a process runs Python at a time, so the two took turns. Ops, and functions
-    that wait, release the lock. Return None where no other thread ran Python for long.
+    Only one thread of a process runs Python at a time, so the two took turns. Ops and functions
+    that wait release the lock and do not count. Return None if no other thread ran Python for long.
     """
     is_there = (pl.col("cause") == "host") & (pl.col("what") == place)
     at_place = model.host.filter(pl.col("rank") == rank, is_there).select(
@@ -54,17 +57,17 @@ def python_of_another_thread(model: TimeModel, rank: int, place: str) -> str | N
 
 
 def _without(pieces: pl.DataFrame, others: pl.DataFrame) -> pl.DataFrame:
-    """Return the parts of disjoint pieces that other disjoint pieces do not cover."""
+    """Return the parts of disjoint intervals that other disjoint intervals do not cover."""
     return overlay([others, pieces]).filter(pl.col("layer") == 1).select(_EDGES)
 
 
 def _both(pieces: pl.DataFrame, others: pl.DataFrame) -> pl.DataFrame:
-    """Return the time that lies in both of two sets of disjoint pieces."""
+    """Return the time that lies in both of two sets of disjoint intervals."""
     return _without(pieces, _without(pieces, others))
 
 
 def _innermost(frames: pl.DataFrame, running: pl.DataFrame, ran_ns: int) -> str | None:
-    """Return the function with the shortest calls of those that were open for most of the time."""
+    """Return the function with the shortest calls of all that were open for most of the time."""
     length = pl.col("duration_ns")
     by_name = frames.group_by("name").agg(total=length.sum(), usual=length.median())
     longest = by_name.sort("total", descending=True).head(_FRAMES)

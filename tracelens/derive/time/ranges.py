@@ -1,9 +1,9 @@
 """Build trees of annotations and NVTX ranges by thread and domain, with the device work in them.
 
-A piece of work belongs to the ranges that were open, on the thread of the call that started it,
-when the call began. The moments at which ranges start or end cut time into segments, within which
-no range opens or closes. Work is summed by segment first. Each range is then a run of segments, so
-that further cost grows with the number of ranges only.
+Work belongs to the ranges that were open when the call that started it began, on the thread of that
+call. The moments at which ranges start or end cut time into segments, within which no range opens
+or closes. Work is summed by segment first. Each range is then a run of segments, so that further
+cost grows only with the number of ranges.
 """
 
 from collections.abc import Iterator, Sequence
@@ -24,12 +24,9 @@ from tracelens.trace import Trace
 THREAD = ["rank", "process_id", "thread_id"]
 BETWEEN = " > "
 _LATEST = 2**62
-"""The last moment that shifted times may reach.
-
-Work that begins later might end beyond 64 bits.
-"""
+"""The last moment that shifted times may reach, so that no end of work exceeds 64 bits."""
 _MOST_ROWS = 1_000_000
-"""Most ranges, calls and work of several ranks that are processed together as one rank.
+"""At most this many ranges, calls and work of several ranks are processed as one rank.
 
 For millions of them, the copies would take gigabytes.
 """
@@ -40,10 +37,9 @@ class Ranges:
     """Ranges and the work launched on each thread, for ranks whose times do not overlap.
 
     `tree` has one row per range: rank, process_id, thread_id, domain, name, path, depth, start_ns,
-    duration_ns, self_ns. `launched` has the work by thread and segment, from `_launched`, and
-    `within`, which tells work within any range from other work. `own_ns` is each range's device
-    time of work for which it is the innermost range of its domain. `edges` are the moments at which
-    any range starts or ends.
+    duration_ns, self_ns. `launched` has the work by thread and segment, from `_launched`. `within`
+    flags the work within any range. `own_ns` is each range's device time of work for which it is
+    the innermost range of its domain. `edges` are the moments at which any range starts or ends.
     """
 
     tree: pl.DataFrame
@@ -55,8 +51,8 @@ class Ranges:
 def read_ranges(trace: Trace) -> pl.DataFrame:
     """List every range: rank, process_id, thread_id, domain, name, start_ns and duration_ns.
 
-    `domain` is None for the default one. Marks, which have no duration, are left out. A range that
-    was open when the recording ended ends then, see `open_at_end`.
+    `domain` is None for the default domain. Marks, which have no duration, are left out. A range
+    that was open when the recording ended ends at that moment, see `open_at_end`.
     """
     columns = [*THREAD, "name", "start_ns", "duration_ns"]
     kind = pl.col("kind")
@@ -64,7 +60,8 @@ def read_ranges(trace: Trace) -> pl.DataFrame:
     spans = trace.select("spans", *columns, "kind", "category", where=is_range)
     category_text = pl.col("category").cast(pl.String)
     category = pl.when(kind == "nvtx").then(category_text).fill_null("")
-    # A domain other than the default one stands behind the kind of range: push_pop NCCL.
+    # For a domain other than the default one, the kind of range is followed by its name: push_pop
+    # NCCL.
     domain = category.str.extract(r"^\S+ (.+)$").alias("domain")
     ranges = spans.filter(~category.str.contains(r"^mark( |$)")).with_columns(domain)
     cut = open_at_end(ranges)
@@ -75,9 +72,10 @@ def read_ranges(trace: Trace) -> pl.DataFrame:
 def open_at_end(ranges: pl.DataFrame) -> pl.DataFrame:
     """List annotations that were open when torch's profiler stopped: row, duration_ns until then.
 
-    The profiler ends them when it has processed its events, up to seconds later. It stops at the
-    end of a thread's last step. Annotations of a thread are nested, so one that begins in that step
-    and ends after it was open. An optimizer's is, where a hook of the optimizer ends the step.
+    The profiler stops at the end of a thread's last step. It writes an end for open annotations
+    only after it has processed its events, up to seconds later. Annotations of a thread are nested,
+    so one that begins in that step and ends after it was open. This happens to an optimizer's
+    annotation if a hook of the optimizer ends the step.
     """
     annotations = ranges.with_row_index("row").filter(pl.col("kind") == "annotation")
     is_step = pl.col("name").cast(pl.String).str.contains(FAMILIES["profiler"])
@@ -112,7 +110,7 @@ def read_work(trace: Trace) -> list[pl.DataFrame]:
 def by_start(first: pl.DataFrame, *others: pl.DataFrame) -> pl.DataFrame:
     """Join frames, sorted by start.
 
-    The first may have millions of rows, which mostly are in order.
+    The first may have millions of rows, most of which are already in order.
     """
     in_order = (
         first if first["start_ns"].is_sorted() else first.sort("start_ns", maintain_order=True)
@@ -129,7 +127,7 @@ def one_after_another(*frames: pl.DataFrame) -> Iterator[tuple[pl.DataFrame, ...
 
     A group of ranks can then be processed as one rank. Frames have rank, start_ns and perhaps
     duration_ns. The size of a group is limited so that its memory is bounded and its moments fit
-    into 64 bits. Ranks that the first frame does not have are left out.
+    into 64 bits. Ranks that the first frame lacks are left out.
     """
     start = pl.col("start_ns")
     end = pl.col("end_ns")
@@ -188,8 +186,7 @@ def place_work(ranges: pl.DataFrame, calls: pl.DataFrame, work: pl.DataFrame) ->
     tree = ranges.join(
         threads, on=[*THREAD, "domain"], how="left", nulls_equal=True, maintain_order="left"
     )
-    # A thread's work is placed once in each of its domains; before the first moment nothing is
-    # open.
+    # A thread's work counts once in each of its domains. Before the first moment nothing is open.
     asked = (
         launched.with_row_index("row")
         .filter(pl.col("segment") >= 0)
@@ -220,15 +217,15 @@ def place_work(ranges: pl.DataFrame, calls: pl.DataFrame, work: pl.DataFrame) ->
 def _launched(calls: pl.DataFrame, work: pl.DataFrame, edges: pl.Series) -> pl.DataFrame:
     """Sum work by its call's thread and segment: n_launches, device_ns, kernel_ns, first, last.
 
-    A segment is the index of its first moment in `edges`, -1 for time before all of them. The rows
-    are sorted by segment.
+    A segment is the index of its first moment in `edges`, or -1 for time before all of them. The
+    rows are sorted by segment.
     """
     ids_of_calls = work.select("rank", "api_call_id")
     row = rows_of(calls["rank"], calls["api_call_id"], ids_of_calls)
     if row.null_count():
         work = work.filter(row.is_not_null())
         row = row.drop_nulls()
-    begins = calls["start_ns"].search_sorted(edges)  # the call that is the first of each segment
+    begins = calls["start_ns"].search_sorted(edges)  # the first call of each segment
     n_begun = begins.search_sorted(row.cast(begins.dtype), side="right")
     segment = n_begun.cast(pl.Int64) - 1
     thread_columns = calls.select(THREAD).get_columns()
@@ -236,8 +233,8 @@ def _launched(calls: pl.DataFrame, work: pl.DataFrame, edges: pl.Series) -> pl.D
     thread_number, thread_rows = numbered(threads, THREAD)
     n_threads = max(thread_rows.height, 1)
     key = segment if n_threads == 1 else segment * n_threads + thread_number.cast(pl.Int64)
-    # A call with several pieces of work counts once, by its first piece. Mostly each call has one
-    # piece, which is faster to check.
+    # A call with several pieces of work counts once, with its first piece. Most calls have one
+    # piece, which is checked first because it is faster.
     stands = [] if is_each_once(row) else [row.is_first_distinct().alias("stands")]
     n_launches = pl.col("stands").sum() if stands else pl.len()
     ns = pl.col("duration_ns")
@@ -286,8 +283,8 @@ def sums_of_ranges(ranges: Ranges) -> pl.DataFrame:
 def _runs(ranges: Ranges, key: Sequence[str]) -> tuple[pl.DataFrame, pl.Series, pl.Series]:
     """Sum the work by key and segment, sorted, and find the rows during which each range was open.
 
-    The rows of a range are consecutive: returned are the first row's number and the number after
-    the last.
+    The rows of a range are consecutive. Returns the first row's number and the number after the
+    last.
     """
     size = len(ranges.edges) + 1  # segments begin at -1
     group, groups = numbered(ranges.launched.select(key), key)
@@ -311,7 +308,7 @@ def _runs(ranges: Ranges, key: Sequence[str]) -> tuple[pl.DataFrame, pl.Series, 
 def _run_sums(
     launched: pl.DataFrame, begin: pl.Series, end: pl.Series, columns: Sequence[str]
 ) -> pl.DataFrame:
-    """Return the sums of columns over each run of rows, from `begin` up to `end`."""
+    """Return the sums of columns over each run of rows, from `begin` up to but without `end`."""
     sums = []
     for column in columns:
         until = pl.concat(
@@ -349,10 +346,9 @@ def _run_extent(launched: pl.DataFrame, begin: pl.Series, end: pl.Series) -> pl.
 
 
 def _paths(names: pl.Series, parent: pl.Series) -> pl.Series:
-    """Return the path of range names to each range, its own name last.
+    """Return the path to each range: the names of the ranges around it, and its own name last.
 
-    The number in a step's mark is left out of the paths of the ranges below it, so that a range
-    that every step opens has one path.
+    Paths leave out the number in a step's mark, so that a range that every step opens has one path.
     """
     without_steps = each_once(names, without_step)
     above = joined_paths(without_steps, parent, BETWEEN).gather(parent)

@@ -1,4 +1,4 @@
-"""Return each rank's time by step, the times of its average step, and both as a heat map."""
+"""Compute each rank's time by step, the times of its average step, and both as a heat map."""
 
 from dataclasses import dataclass
 
@@ -14,8 +14,8 @@ _MOST_ROWS, _MOST_COLUMNS = 128, 500  # 128 rows of 5 pixels need no scrolling
 def rank_steps(model: TimeModel) -> pl.DataFrame:
     """Return one row per rank and step with step_ns and `PART_ns` for each of PARTS.
 
-    A rank without steps has one row (step None). If a rank has several devices, the one that
-    computes most is shown.
+    A rank without steps has one row, with step None. If a rank has several devices, the one that
+    computes most counts.
     """
     steps = model.by("rank", "device_id", "step")
     busiest = (
@@ -52,7 +52,7 @@ def rank_averages(model: TimeModel) -> pl.DataFrame:
 def ranks_to_draw(model: TimeModel) -> list[int]:
     """Return the rank that loses most by waiting, the rank it waits for, and the median rank.
 
-    The list is empty where no rank waits for another.
+    The list is empty if no rank waits for another.
     """
     pairs = model.waits.sort("exposed_ns", "rank", "awaited_rank", descending=[True, False, False])
     total_ns = pl.col("exposed_ns").sum()
@@ -69,12 +69,12 @@ def ranks_to_draw(model: TimeModel) -> list[int]:
 
 @dataclass(frozen=True, slots=True)
 class HeatMap:
-    """Times of ranks (rows) and steps (columns): labels, and one row of `cells` per recorded pair.
+    """Times of ranks (rows) and steps (columns): their labels, and one row of `cells` per cell.
 
     `cells` has row, column, step_ns, waiting_ns, compute_ns, idle_ns and cause. The cause is the
-    one with most idle time, None without any. Where there are too many cells to draw, one stands
-    for several: it has the largest of each time, and the cause with most time. The rank that the
-    others wait for keeps a row of its own: it waits least, so a shared row would hide it.
+    one with most idle time, None without any. If there are too many cells to draw, one stands for
+    several: it has the largest of each time, and the cause with most time. The rank for which the
+    others wait keeps a row of its own: it waits least, so a shared row would hide it.
     """
 
     ranks: list[str]

@@ -1,4 +1,4 @@
-"""Tell waiting for one other rank's data, as a pipeline's stages do, from collectives."""
+"""Distinguish waits for one other rank's data, as of a pipeline's stages, from collectives."""
 
 import polars as pl
 
@@ -9,15 +9,15 @@ from tracelens.derive.time.in_program import in_program
 from tracelens.trace import Trace
 
 _RECEIVES = r"^(?:\w+:{1,2})?_?i?recv(?:_any_source)?_?$"
-"""Names of receives, of a collective library or of a backend on the host: recv, gloo:recv."""
+"""Names of receives, both of collective libraries and of backends on the host: recv, gloo:recv."""
 _DEVICE = ["rank", "device_id"]
 
 
 def is_mostly_receiving(trace: Trace) -> bool:
-    """Return whether most time in which ranks only communicate is receiving from one other rank.
+    """Return whether ranks that only communicate spend most of that time in receives.
 
-    A receive lasts until the other rank has sent. It is False where sends and receives are matched:
-    then waiting is known.
+    A receive comes from one other rank and lasts until that rank has sent. The result is False if
+    sends and receives are matched, because the waiting is then known.
     """
     return trace.derived(_is_mostly_receiving)
 
@@ -34,7 +34,7 @@ def _is_mostly_receiving(trace: Trace) -> bool:
 def _of_devices(trace: Trace) -> pl.DataFrame:
     """Return name and ns of each communication kernel.
 
-    Time beside other kernels does not count, nor known waiting for other ranks.
+    Time beside other kernels and known waiting for other ranks do not count.
     """
     kernels = trace.select(
         "kernels", *_DEVICE, "kernel_id", "step", "is_communication", "start_ns", "duration_ns"

@@ -10,7 +10,7 @@ _THREAD = ["process_id", "thread_id"]
 def attribute(rows: pl.Series, values: pl.Series, n_rows: int) -> pl.Series:
     """Sum the values by row: entry i of the result sums the values whose entry in `rows` is i.
 
-    None in `rows` is left out.
+    Values without a row (None) are left out.
     """
     sums = (
         pl.DataFrame({"row": rows, "value": values})

@@ -1,4 +1,4 @@
-"""Measure how many of a GPU's SMs the computing kernels of a program have blocks for."""
+"""Measure on how many of a GPU's SMs the computing kernels of a program have blocks."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from tracelens.derive.time.in_program import in_program
 from tracelens.trace import Trace
 
 _FEW = 0.5
-"""Kernels use few SMs if more than this share of the SMs has no block, averaged over their time."""
+"""Kernels use few SMs if more than this share of the SMs has no block, averaged over time."""
 
 
 @dataclass(frozen=True, slots=True)
 class SmUse:
-    """The SMs that have a block of a running kernel, averaged over the time in which any computes.
+    """SMs that have a block of a running kernel, averaged over the time in which kernels compute.
 
     `sm_count` is the device's number of SMs.
     """
@@ -37,7 +37,7 @@ class SmUse:
 
 
 def sm_use(trace: Trace, rank: int) -> SmUse | None:
-    """Measure a rank's use of SMs in its program.
+    """Measure how many SMs a rank's program uses.
 
     A block runs on one SM, so a kernel uses no more SMs than it has blocks. Kernels that run at the
     same time are added. Return None if a grid or a device's number of SMs is not known, or if the

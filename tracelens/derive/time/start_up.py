@@ -17,26 +17,26 @@ and more. The limit is about a hundred times away from either.
 _MUCH_LONGER = 3
 """A first call, or gap, is start-up if later ones of its kind are this many times shorter.
 
-Other variation, such as an allocation of another size, stays within that.
+Other variation, such as an allocation of another size, stays below that.
 """
 _MOST = 0.5
-"""Start-up, or input, explains a gap only if it takes more than this share of the gap."""
+"""Start-up, or input, explains a gap if it takes more than this share of the gap."""
 _SPARSE = 0.1
 """A device does not work steadily yet if it works less than this share of its later rate.
 
-A program whose first phase only computes less stays above a tenth.
+A program whose first phase merely computes less stays above a tenth.
 """
 _MUCH = 0.3
-"""A stretch with more than this share of all work, as steady as what follows it, is the program."""
+"""An interval with more than this share of all work, as steady as later work, is the program."""
 _ALL = 0.9
-"""A step that launches this share of what others launch, by the same names, does what they do."""
+"""A step does what other steps do if its kernels cover this share of theirs, by name."""
 _WAITING = ("sync", "memcpy", "memset")
-"""Kinds of calls that last as long as the work that they wait for or do themselves."""
+"""Kinds of calls that last as long as the work that they wait for, or that they do themselves."""
 
 
 @dataclass(frozen=True, slots=True)
 class HostPieces:
-    """A rank's host, as disjoint pieces of time (start_ns, end_ns) sorted by start.
+    """A rank's host, as disjoint intervals (start_ns, end_ns) sorted by start.
 
     `calls` are its start-up calls. `loads` also has loading and compiling code, `launches`
     launching and allocating, `inputs` loading data, `profiler` the profiler's own work.
@@ -54,9 +54,8 @@ class Gaps:
     """The long gaps between a rank's device work in an interval, sorted by start.
 
     `frame` has start_ns, end_ns, busy_ns (work of the interval before the gap), load_ns (the part
-    of the gap that is start-up) and input_ns (the part in which input is loaded). `busy_ns` is the
-    work of the whole interval, from `begin` to `end`. `input_start` is when input is first loaded
-    in it.
+    of the gap that is start-up) and input_ns (the part in which input is loaded). `busy_ns` is all
+    work of the interval from `begin` to `end`. `input_start` is when input is first loaded in it.
     """
 
     frame: pl.DataFrame
@@ -75,8 +74,8 @@ class Gaps:
     ) -> Gaps:
         """Find the gaps between the disjoint pieces of `busy`, and what the host did in them.
 
-        Start-up calls and loading count as start-up. Launching counts, too, in a gap before a
-        kernel's first use that is much longer than the gaps before its later uses. The profiler's
+        Start-up calls and loading count as start-up. Launching counts, too, if the gap precedes a
+        kernel's first use and is much longer than the gaps before its later uses. The profiler's
         own work does not count.
         """
         begin, end = stretch
@@ -116,7 +115,7 @@ def start_up_calls(calls: pl.DataFrame) -> pl.DataFrame:
 
     Such a call is known by its time, not by its name. It is the first call of a function and takes
     at least a millisecond; or it is one of several long first calls, and all later ones take far
-    less. Calls that wait for the device, or copy, do not count. `calls` (api, kind, start_ns,
+    less. Calls that wait for the device or copy do not count. `calls` (api, kind, start_ns,
     duration_ns) are sorted by start.
     """
     ns = pl.col("duration_ns")
@@ -149,8 +148,8 @@ def start_up_ns(gaps: Gaps) -> int:
 def trials_ns(kernels: pl.DataFrame, step: int, later: pl.Series) -> int:
     """Return the time of a step's kernels that no later step launches.
 
-    cudnn.benchmark tries such kernels. The step must do everything that later steps do. Otherwise
-    its kernels are no trials but other work, such as a prefill's, and the time is 0. `kernels` has
+    cudnn.benchmark tries such kernels. The result is 0 if the step does not do everything that
+    later steps do, because its kernels are then other work, such as a prefill's. `kernels` has
     step, name and duration_ns.
     """
     of_later = kernels.filter(pl.col("step").is_in(later.implode()))
@@ -168,8 +167,8 @@ def start_up_end(gaps: Gaps, first: int, awaited_from: int | None = None) -> int
     Start-up ends with the last gap that is mostly start-up, as long as such gaps take most of the
     time until then and the device did not work steadily for long between them. It may also end with
     a gap much longer than all later ones, if the device hardly worked before it. Waiting for input
-    is no start-up. After `awaited_from`, another rank works already and waits for this one: then,
-    without a sign of loading, this rank is late and not starting up.
+    is no start-up. `awaited_from` is when another rank begins to wait for this one. After it, this
+    rank counts as late, not as starting up, unless there is a sign of loading.
     """
     start = first
     end_ns = pl.col("end_ns")
@@ -201,8 +200,8 @@ def start_up_end(gaps: Gaps, first: int, awaited_from: int | None = None) -> int
 def _worked_steadily(row: dict[str, int], gaps: Gaps, start: int) -> bool:
     """Return whether the device did much of its work between `start` and a gap, at its later rate.
 
-    `start` is the end of start-up that earlier gaps show. If it did, the program had begun before
-    the gap, and loading in the gap counts as part of the program.
+    `start` is the end of start-up that earlier gaps show. If the result is True, the program had
+    begun before the gap, and loading in the gap belongs to the program.
     """
     if row["start_ns"] <= start:
         return False

@@ -7,9 +7,9 @@ from statistics import mean, median, median_low
 LONG = 1.5
 """Least length of a long step, as a multiple of the usual step."""
 UNEVEN = 1.05
-"""Least mean step for which long steps matter, as a multiple of the usual step."""
+"""Long steps matter if the mean step is at least this multiple of the usual step."""
 _MUCH = 0.25
-"""The mean step is far from the median one if they differ by more than this share."""
+"""The mean step is far from the median step if they differ by more than this share."""
 _ORDINALS = ("", "", "other ", "third ", "fourth ", "fifth ", "sixth ", "seventh ", "eighth ")
 _MORE_ORDINALS = ("ninth ", "tenth ", "eleventh ", "twelfth ")
 _LISTED = 3
@@ -20,18 +20,18 @@ def long_steps(lengths: Sequence[int]) -> list[int]:
 
     The result is empty if long steps hardly change the mean step.
     """
-    usual = median_low(lengths)  # of two kinds that take turns, the shorter one
+    usual = median_low(lengths)  # if two kinds of steps take turns, this is the shorter one
     if mean(lengths) <= UNEVEN * usual:
         return []
     return [place for place, length in enumerate(lengths) if length > LONG * usual]
 
 
 def are_of_several_kinds(lengths: Sequence[int]) -> bool:
-    """Return whether the mean step describes steps of these lengths better than the median one.
+    """Return whether the mean describes steps of these lengths better than the median.
 
     It does if the two are far apart, as with a loader that delivers some batches at once and makes
-    others late. It also does if long steps come at equal distances, as those of a program do; a
-    step that is long by accident says nothing about other runs.
+    others late. It also does if long steps come at equal distances, because then the program makes
+    them. A step that is long by accident says nothing about other runs.
     """
     if abs(median(lengths) - mean(lengths)) > _MUCH * mean(lengths):
         return True
@@ -39,7 +39,10 @@ def are_of_several_kinds(lengths: Sequence[int]) -> bool:
 
 
 def describe_steps(late: Collection[int] | None, steps: Iterable[int]) -> str:
-    """Describe in which of a trace's steps something is late: "in step 12 only"."""
+    """Describe in which of a trace's steps something is late: "in step 12 only".
+
+    `late` None means all steps.
+    """
     everything = sorted({*steps})
     if late is None:
         return "in every step" if len(everything) > 1 else ""
@@ -57,7 +60,7 @@ def describe_steps(late: Collection[int] | None, steps: Iterable[int]) -> str:
 
 
 def find_period(late: list[int], steps: list[int]) -> int | None:
-    """Return the number of steps after which lateness repeats, None if it is not periodic."""
+    """Return the number of steps after which lateness repeats; None if it is not periodic."""
     places = {step: place for place, step in enumerate(steps)}
     chosen = [places[step] for step in late if step in places]
     gaps = {after - before for before, after in pairwise(chosen)}

@@ -1,4 +1,4 @@
-"""Say in words how long each rank's steps take, and of which time the percentages are."""
+"""Say in words how long each rank's steps take, and of which time the percentages are shares."""
 
 from typing import Any
 
@@ -14,9 +14,9 @@ from tracelens.derive.time.time_parts import (
 )
 
 _ROUNDED = 0.005
-"""Notes give the mean and the median step if they differ by more than this share.
+"""Notes give both the mean and the median step if they differ by more than this share.
 
-Shares are of all steps together, so a few long ones count in them.
+Percentages are shares of all steps together, so a few long steps count in them.
 """
 _MANY_RANKS = 4
 
@@ -47,7 +47,7 @@ def step_sentences(model: TimeModel) -> list[str]:
 
 
 def _beside_mark(median: float, mark: float | None, *, is_process: bool = False) -> str:
-    """Say how long the steps' marks are, where the steps themselves have another length."""
+    """Say how long the steps' marks are, if the steps themselves have another length."""
     if mark is None or not differs(median, mark):
         return ""
     until = "its last op is over" if is_process else "the device has done the step's work"
@@ -55,7 +55,10 @@ def _beside_mark(median: float, mark: float | None, *, is_process: bool = False)
 
 
 def _sentence(subject: str, row: dict[str, Any], rank: RankTime | None) -> str:
-    """Say how long a rank's steps take (a row of `step_times`), and which time shares refer to."""
+    """Say how long a rank's steps take, and to which time percentages refer.
+
+    `row` is a row of `step_times`.
+    """
     words = f"{subject} step takes {row['median_ns'] / 1e6:.2f} ms"
     is_process = rank is not None and rank.is_process
     beside = _beside_mark(row["median_ns"], row["mark_ns"], is_process=is_process)

@@ -1,6 +1,6 @@
-"""Return a trace's steps and activities, and the ranks whose process is judged without a device.
+"""Return a trace's steps and activities, and the ranks that are judged without a device.
 
-A trace that is older than these two tables gets them from its events.
+A trace older than these two tables gets them from its events.
 """
 
 from dataclasses import replace
@@ -41,12 +41,12 @@ _MARKED = {"spans": "span_id", "api_calls": "api_call_id"}
 
 
 def steps_of(trace: Trace) -> pl.DataFrame:
-    """Return the table of steps; empty where nothing marks any."""
+    """Return the table of steps; it is empty if nothing marks any."""
     return _table(trace, "steps")
 
 
 def activities_of(trace: Trace) -> pl.DataFrame:
-    """Return the table of activities; empty where the source records no host."""
+    """Return the table of activities; it is empty if the source records no host."""
     return _table(trace, "activities")
 
 
@@ -63,7 +63,7 @@ def process_ranks(trace: Trace) -> list[int]:
 
 
 def require_time(trace: Trace, analysis: str) -> None:
-    """Raise MissingTableError where the trace has neither kernels nor a process that runs ops."""
+    """Raise MissingTableError if the trace has neither kernels nor a process that runs ops."""
     if not trace.has("kernels") and not process_ranks(trace):
         raise MissingTableError(
             f"{analysis} needs the table kernels, or spans of ops in a trace that launches nothing;"
@@ -91,7 +91,7 @@ def _steps_and_activities(trace: Trace) -> dict[str, pl.DataFrame]:
 
 
 def _of_rank(trace: Trace, rank: int, pattern: str | None = None) -> dict[str, pl.DataFrame]:
-    """Derive one rank's steps and activities, and the ids and steps of its spans and API calls.
+    """Derive one rank's steps and activities, and the steps of its spans and API calls.
 
     They come from its spans, calls and device work.
     """
@@ -136,10 +136,9 @@ def _of_rank(trace: Trace, rank: int, pattern: str | None = None) -> dict[str, p
 
 
 def mark_steps_by(trace: Trace, pattern: str) -> Trace:
-    """Mark the steps by the spans whose names match the pattern, instead of the trace's marks.
+    """Mark steps by the spans whose names match a pattern, instead of the trace's own marks.
 
-    `pattern` is a regular expression. Raises UsageError for an invalid one, and where no span has
-    such a name.
+    `pattern` is a regular expression. Raises UsageError if it is invalid, or if no span matches.
     """
     parts = [_of_rank(trace, rank, pattern) for rank in trace.manifest.ranks]
     derived = {

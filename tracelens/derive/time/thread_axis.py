@@ -10,27 +10,27 @@ from tracelens.derive.columns.lookup import last_before
 PAUSE_NS = 100_000
 """Longest pause between two ops that belongs to issuing them.
 
-A framework's own Python takes 1 to 50 µs between ops. Recording Python calls slows them by several
-times; the limit is then STACKS_SLOW_BY times as long.
+A framework's own Python takes 1 to 50 µs between ops. Recording Python calls slows it by several
+times, so the limit is then multiplied by STACKS_SLOW_BY.
 """
 STACKS_SLOW_BY = 4
 LAUNCHES = ("kernel_launch", "graph_launch", "memcpy", "memset")
 _DRIVER_LOADS = r"(?i)loading|compiler"
 """Overhead that the driver causes.
 
-Its names: Runtime Triggered Module Loading, Lazy Function Loading, Driver Compiler.
+Its names are Runtime Triggered Module Loading, Lazy Function Loading and Driver Compiler.
 """
 IN_ANOTHER_THREAD = " in another thread"
-"""End of the name of a function that blocks a launch."""
+"""Suffix of the name of a function that blocks another thread's launch."""
 _END_APART = 0.1
-"""A launch that an allocation blocks ends with it, to within this share of the launch."""
+"""An allocation blocks a launch if both end this close together, as a share of the launch."""
 BLOCKED_NS = 1_000_000
 """Shortest launch that counts as blocked; a launch usually takes microseconds."""
 _KEY = ["process_id", "thread_id"]
 _APART_NS = 4 * STACKS_SLOW_BY * PAUSE_NS
-"""The distance between two threads on one axis, which is more than any pause."""
+"""The distance between two threads on one axis, longer than any pause."""
 _MOST_ROWS = 1 << 17
-"""Most spans, calls and overhead of threads on one axis, which are copied."""
+"""Most rows of spans, calls and overhead on one axis. They are copied, which takes memory."""
 _LONGEST_NS = 1 << 62
 
 
@@ -38,12 +38,12 @@ _LONGEST_NS = 1 << 62
 class ThreadAxis:
     """Spans and calls of some threads, laid one thread after another on a common time axis.
 
-    Each has `row` (its row in the whole table), start_ns and end_ns; both are sorted by start.
-    `threads` has one row per thread: process_id, thread_id, is_main, pause_ns (the longest pause
-    between two ops that belongs to issuing them), first_ns (where it begins on the axis) and
-    shift_ns (what was added to its times).
-    `overhead` holds spans in which the profiler works for itself, or the driver loads.
-    `calls_are_known`: the source recorded API calls, so a thread without any made none.
+    Each has `row` (its row in the whole table), start_ns and end_ns; both frames are sorted by
+    start. `threads` has one row per thread: process_id, thread_id, is_main, pause_ns (the longest
+    pause between two ops that belongs to issuing them), first_ns (where it begins on the axis) and
+    shift_ns (what was added to its times). `overhead` holds spans in which the profiler works for
+    itself, or the driver loads. `calls_are_known`: the source recorded API calls, so a thread
+    without calls made none.
     """
 
     threads: pl.DataFrame
@@ -116,7 +116,7 @@ def _launching(spans: pl.DataFrame, calls: pl.DataFrame, marks: pl.DataFrame) ->
 
 
 def _with_extent(threads: pl.DataFrame, spans: pl.DataFrame, calls: pl.DataFrame) -> pl.DataFrame:
-    """Return the threads with low_ns, high_ns, n_rows and pause_ns."""
+    """Add to the threads their first and last moment (low_ns, high_ns), n_rows and pause_ns."""
     start = pl.col("start_ns").cast(pl.Int64)
     extents = [
         frame.group_by(_KEY).agg(
@@ -195,7 +195,7 @@ def _of_threads(
 ) -> pl.DataFrame:
     """Return the rows of some threads on their axis, by start.
 
-    They have end_ns, and `row`, their row in the frame.
+    Adds end_ns and `row`, their row in the frame.
     """
     names = [name for name in ("kind", "name", "api", "span_id") if name in frame.columns]
     columns = frame.select(*names, "start_ns", "duration_ns")
@@ -219,7 +219,7 @@ def _of_threads(
 def _rows_of_one(frame: pl.DataFrame, process: int, thread: int) -> pl.Series:
     """Return the rows of a thread.
 
-    Columns of ids may be narrower than the wanted ids, so they are compared as 64-bit numbers.
+    The ids in columns may be narrower than the wanted ids, so both are compared as 64-bit numbers.
     """
     is_of_process = pl.col("process_id") == pl.lit(process, pl.Int64)
     is_mine = is_of_process & (pl.col("thread_id") == pl.lit(thread, pl.Int64))
@@ -227,9 +227,9 @@ def _rows_of_one(frame: pl.DataFrame, process: int, thread: int) -> pl.Series:
 
 
 def _stopped_by(overhead: pl.DataFrame, axis: ThreadAxis) -> pl.DataFrame:
-    """Return the overhead during which a thread stood still: nothing begins in it meanwhile.
+    """Return the overhead that stopped a thread: no event of the thread begins during it.
 
-    torch does not record the thread of this overhead; it is a thread that calls the API.
+    torch does not record the thread of this overhead, only that it is one that calls the API.
     """
     spans = axis.spans.filter(pl.col("kind") != "overhead")
     both = pl.concat([spans["start_ns"], axis.calls["start_ns"]])
@@ -252,7 +252,7 @@ def launches_behind_allocation(calls: pl.DataFrame) -> pl.DataFrame:
     """List launches of at least BLOCKED_NS that last as long as another thread's allocation.
 
     The driver holds one lock for both. Such a launch begins no earlier than the allocation and
-    returns when that does. Both hold up to the share _END_APART of the launch. `calls` has
+    returns when that does, each to within the share _END_APART of the launch. `calls` has
     process_id, thread_id, kind, api, start_ns and duration_ns. One row per launch: `row`, its row
     in `calls`, and `by`, the function that blocks it, in words.
     """

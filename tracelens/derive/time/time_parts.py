@@ -1,4 +1,4 @@
-"""Hold the time model of a trace, and sum it by part: by device and step, and rank by rank."""
+"""Hold the time model of a trace, and sum it by part, device, step and rank."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tracelens.trace import Trace
 _WAITING = pl.min_horizontal(pl.col("collective_wait_ns").fill_null(0), "exposed_communication_ns")
 _PART_OF_WINDOW: dict[str, pl.Expr] = {
     "compute": pl.col("compute_ns"),
-    # A wait between two kernels that communicate is no communication.
+    # Waiting between two communication kernels is not communication.
     "communication": pl.col("exposed_communication_ns")
     - _WAITING
     + pl.col("idle_communication_ns"),
@@ -25,19 +25,19 @@ _PART_OF_WINDOW: dict[str, pl.Expr] = {
     "copy": pl.col("exposed_copy_ns"),
     **{cause: pl.col(f"idle_{cause}_ns") for cause in IDLE_PARTS},
 }
-"""The time of each of PARTS in a window of `TimeModel.device`; together they are the window."""
+"""The time of each of PARTS in a window of `TimeModel.device`; together they fill the window."""
 SLOWED = ("launch", "host")
-"""Parts that a profiler lengthens, because it runs inside ops, API calls and Python calls."""
+"""Parts that a profiler makes longer, because it runs inside ops, API calls and Python calls."""
 _USED = 0.1
-"""A device is left out if it works less than this share of the time of its rank's busiest one."""
+"""A device is left out if it works less than this share of its rank's busiest device."""
 WORTH_IT = 0.02
-"""Least share of the time from which a part is mentioned or worth a change."""
+"""A part is mentioned, or worth a change, if it takes at least this share of the time."""
 SAME = 0.02
-"""Largest share by which a step's mark may differ from the step and still count as equally long."""
+"""A step's mark counts as long as the step if the two differ by less than this share."""
 _BEYOND_JUDGING = 20
 """A process is not judged if the profiler makes its step this many times as long.
 
-Nearly all of it is then the profiler's.
+Nearly all of the step is then the profiler's.
 """
 
 
@@ -47,14 +47,14 @@ class TimeModel:
 
     `steps` is the table of steps. `host` is the table of activities: what each host thread did,
     with cause and call path. `phases` has the windows of time in which everything is summed.
-    `program_steps` are the steps that medians are made of: the program's whole steps, or all if
-    none is. `processes` are the ranks without a device, whose process's time is judged. `device`
-    has one row per rank, device, step and phase with the columns of TIME_BREAKDOWN, shares left
-    out; device_id is None for a process without a device. `idle` has the program's idle time by
-    rank, device, cause and call path (what), most first: idle_ns, n_gaps, longest_ns (the most of
-    it in one gap) and example_ns (the start of that gap). `collectives` says which kernels of
-    different ranks are one call. `waits` has the time that one rank waited for another in
-    collectives, one row per pair.
+    `program_steps` are the steps over which medians are taken: the program's whole steps, or all if
+    none is whole. `processes` are the ranks without a device, whose process is judged. `device` has
+    one row per rank, device, step and phase with the columns of TIME_BREAKDOWN, shares left out;
+    device_id is None for a process without a device. `idle` has the program's idle time by rank,
+    device, cause and call path (what), most first: idle_ns, n_gaps, longest_ns (the most of it in
+    one gap) and example_ns (the start of that gap). `collectives` says which kernels of different
+    ranks are one call. `waits` has the time that one rank waited for another in collectives, one
+    row per pair.
     """
 
     trace: Trace
@@ -96,9 +96,9 @@ class TimeModel:
     def kept_shares(self) -> dict[int, float]:
         """Return, by rank, the share of launching and other host work that is the program's own.
 
-        A recorded step is longer than one without the profiler, where that is known. The profiler's
-        own recorded work explains a part of the difference. The rest is taken from launching and
-        other host work, but not from time in which the host only waits.
+        A recorded step is longer than one without the profiler, if the latter is known. The
+        profiler's own recorded work explains a part of the difference. The rest is taken from
+        launching and other host work, but not from time in which the host only waits.
         """
         kept = {}
         for row in self.by("rank").iter_rows(named=True):
@@ -113,8 +113,8 @@ class TimeModel:
     def with_added(self) -> pl.DataFrame:
         """Return `device` with the time that the profiler is known to add to each window.
 
-        It is added_launch_ns of idle_launch_ns, and added_host_ns of idle_host_ns. The latter
-        includes profiler_ns. A rank without steps has no more than profiler_ns.
+        added_launch_ns is the part of idle_launch_ns that it adds, added_host_ns the part of
+        idle_host_ns. The latter includes profiler_ns; on a rank without steps it is profiler_ns.
         """
         marked = self.device.drop_nulls("step")["rank"].unique()
         kept = pl.DataFrame(
@@ -135,7 +135,7 @@ class TimeModel:
     def _waiting_share(self, row: Mapping[str, int], slowed_ns: int) -> float:
         """Return the least share of a rank's slowed time that is the program's own.
 
-        That is the time in which its host sleeps or waits, which no profiler makes longer.
+        It is the time in which the host sleeps or waits, which no profiler makes longer.
         """
         of_host = self.idle.filter(rank=row["rank"], cause="host").drop_nulls("what")
         places = of_host.select("what", "idle_ns").iter_rows()
@@ -144,7 +144,7 @@ class TimeModel:
 
     @property
     def breakdown(self) -> Breakdown:
-        """The ranks' own part of the model: models of several ranks are merged from these."""
+        """The part of the model that is known rank by rank; models of several ranks merge these."""
         return Breakdown(self.device, self.idle)
 
 
@@ -161,9 +161,9 @@ class RankTime:
     """A rank's judged time: `parts` in ns without what the profiler adds, `recorded` with it.
 
     `step_ns` is the median of its recorded steps, `unprofiled_ns` the measured time of a step
-    without the profiler; None if not known. `is_process`: the rank uses no device, so its process's
-    time is judged. n_work counts kernels, or ops of a process. Parts are summed over the
-    `n_devices` that it really uses.
+    without the profiler; None if not known. `is_process`: the rank uses no device, so its process
+    is judged. n_work counts kernels, or ops of a process. Parts are summed over the `n_devices`
+    that the rank really uses.
     """
 
     rank: int
@@ -178,10 +178,9 @@ class RankTime:
 
     @property
     def judged_step_ns(self) -> int | None:
-        """The mean step without the time that the profiler is known to add; shares are of it.
+        """The mean step without the time that the profiler is known to add; None without steps.
 
-        It is None without steps. Validation between some steps makes it longer than the median
-        step.
+        Shares are of this time. Validation between some steps makes it longer than the median step.
         """
         if not self.n_steps:
             return None
@@ -218,7 +217,7 @@ class RankTime:
         return max(PARTS, key=self.shares.__getitem__)
 
     def bound_of(self, share: float) -> str:
-        """Return the part that would take most of a step that is this share of the judged one.
+        """Return the part that would take most of a step shortened to this share of the judged one.
 
         The difference is taken from launching and the host's other work, which a profiler slows.
         """
@@ -232,7 +231,7 @@ class RankTime:
     def second(self) -> str | None:
         """The part that takes most of the remaining time.
 
-        It is None if no other part takes enough to be worth a change.
+        It is None if no other part is worth a change.
         """
         bound = self.bound
         shares = self.shares
@@ -241,12 +240,12 @@ class RankTime:
 
 
 def rank_times(model: TimeModel) -> list[RankTime]:
-    """Return every rank's time in the program: over its steps, or over its window without steps.
+    """Return every rank's time in the program: over its steps, or without steps over its window.
 
-    The time that the profiler is known to add is subtracted. That is its own recorded work and,
-    where the time of a step without it is known, the rest of the difference. The rest is taken from
-    launching and the host's other work, in proportion. Device work takes as long with the profiler
-    as without.
+    The time that the profiler is known to add is subtracted. It is the profiler's own recorded work
+    and, if a step without the profiler was timed, the rest of the difference. The rest is taken
+    from launching and the host's other work, in proportion. Device work takes as long with the
+    profiler as without.
     """
     trace = model.trace
     steps = {
@@ -285,7 +284,7 @@ def rank_times(model: TimeModel) -> list[RankTime]:
 def step_times(model: TimeModel) -> pl.DataFrame:
     """Describe the program's steps by rank: how many, and their median, mean, least and most time.
 
-    `mark_ns` is the median length of their marks. Steps that `program_steps` leaves out do not
+    `mark_ns` is the median length of their marks. Steps that are not in `program_steps` do not
     count.
     """
     ns = pl.col("duration_ns")
@@ -301,7 +300,7 @@ def step_times(model: TimeModel) -> pl.DataFrame:
 
 
 def mark_times(times: pl.DataFrame) -> dict[int, int]:
-    """Return, by rank, the median length of its steps' marks, if it differs from that of its steps.
+    """Return, by rank, the median length of its steps' marks, if it differs from that of the steps.
 
     `times` is the result of `step_times`.
     """

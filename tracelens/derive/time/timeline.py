@@ -1,4 +1,4 @@
-"""Draw steps as bars: which ranks and steps, and which of their bars there is room for."""
+"""Draw steps as bars: choose the ranks, the steps, and the bars for which there is room."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -15,16 +15,16 @@ from tracelens.trace import Trace
 MOST_BARS = 20_000
 """Above this number of bars, short ones are merged."""
 _FEW_BARS = 20_000
-"""Most bars of one rank's steps; the median and the longest step are drawn even above it."""
+"""Most bars of a rank's drawn steps. Only the median and the longest step may exceed it."""
 _MOST_STEPS = 6
-"""Most steps of one rank that are drawn, if they have few bars."""
+"""At most this many steps of a rank are drawn, if they have few bars."""
 
 
 @dataclass(frozen=True, slots=True)
 class DrawnStep:
-    """A step of a rank, from start_ns on; for step None, the program of a rank without steps.
+    """A step of a rank that is drawn; for step None, the program of a rank without steps.
 
-    `length_word` is "median" or "longest", by the step's place among the steps by duration.
+    `length_word` is "median" or "longest" if the step is that among the rank's steps.
     """
 
     rank: int
@@ -39,7 +39,7 @@ class Timeline:
     """The bars of a drawn step of one or several ranks, with times since its start.
 
     They have the columns BARS and DETAILS. Bars shorter than `merged_ns` are merged, level by
-    level; it is None where each is drawn.
+    level; it is None if each bar is drawn.
     """
 
     drawn_step: DrawnStep
@@ -47,13 +47,13 @@ class Timeline:
     bars: pl.DataFrame
     merged_ns: int | None
     n_left_out: int = 0
-    """Bars on the deepest levels that are not drawn, as there are too many lanes and levels."""
+    """Number of bars on the deepest levels that are not drawn for want of room."""
     calls: pl.DataFrame = field(default_factory=lambda: pl.DataFrame(schema=BARS | DETAILS))
     """Bars of Python calls, one lane per thread, if they were recorded and one rank is drawn."""
 
 
 def ranks_alone(model: TimeModel, together: list[int]) -> list[int]:
-    """Return the ranks whose steps are drawn: all if they are few.
+    """Return the ranks whose steps are drawn each by itself: all if they are few.
 
     Otherwise they are the first rank and those in `together`.
     """
@@ -96,7 +96,7 @@ def median_and_longest(model: TimeModel, rank: int) -> list[DrawnStep]:
 def steps_to_draw(model: TimeModel, rank: int, path: pl.DataFrame) -> list[DrawnStep]:
     """Return a rank's steps to draw: median, longest, the critical path's, then the first ones.
 
-    `path` has the steps whose critical path is known, by rank.
+    `path` has, by rank, the steps whose critical path is known.
     """
     chosen = median_and_longest(model, rank)
     on_path = {*path.filter(pl.col("rank") == rank)["step"].drop_nulls()}
@@ -113,7 +113,10 @@ def steps_to_draw(model: TimeModel, rank: int, path: pl.DataFrame) -> list[Drawn
 def same_moment(
     clocks: pl.DataFrame, rank: int, moment_ns: int, others: list[int]
 ) -> dict[int, int]:
-    """Convert a rank's moment to the clocks of other ranks, given the result of `clocks_of`."""
+    """Convert a moment on a rank's clock to the clocks of other ranks.
+
+    `clocks` is the result of `clocks_of`.
+    """
     rows = {row["rank"]: row for row in clocks.iter_rows(named=True)}
 
     def terms(of: int) -> tuple[float, float, float]:
@@ -153,9 +156,9 @@ def _recorded(trace: Trace, rank: int) -> tuple[int, int]:
 def draw_timelines(
     model: TimeModel, together: list[int], alone: Mapping[int, Sequence[DrawnStep]]
 ) -> Iterator[Timeline]:
-    """Draw the ranks `together` below each other, then each rank's steps in `alone`.
+    """Draw the ranks in `together` below each other, then the steps of each rank in `alone`.
 
-    A rank has more than two steps only where their bars are few.
+    More than two steps of a rank are drawn only if their bars are few.
     """
     for drawn_step in median_and_longest(model, together[0]) if len(together) > 1 else []:
         moment = same_moment(model.collectives.clocks, together[0], drawn_step.start_ns, together)
@@ -179,12 +182,12 @@ def draw_timeline(
     begins: Mapping[int, int] | None = None,
     most: int = MOST_BARS,
 ) -> Timeline | None:
-    """Draw the bars of the step; None if there are none.
+    """Draw the bars of the step; return None if there are none.
 
     Lanes come in the order in which they are drawn: each device's streams, its idle time by cause,
     its queue of launches, then threads, busiest first. Causes are those of `time_breakdown`, except
-    that code loaded at a kernel's first use stays launching. `begins` names several ranks to draw
-    below each other, and for each the moment on its own clock at which its part begins.
+    that loading of code at a kernel's first use is drawn as launching. `begins` names several ranks
+    to draw below each other, and for each the moment on its own clock at which its part begins.
     """
     length = drawn_step.duration_ns
     if begins is None:
