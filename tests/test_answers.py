@@ -92,6 +92,33 @@ def validating() -> Trace:
     return program(spans, calls, kernels)
 
 
+def logging_after(busy_us: int) -> Trace:
+    """A step of 10 ms: kernels until `busy_us`, then Python, which launches a last one."""
+    return program(
+        [
+            STEP,
+            span("python", "train.py(5): main", 0, 10_000),
+            span("python", "train.py(9): log", busy_us, 9_900),
+        ],
+        [launch(0, 10), launch(9_900, 9_901)],
+        [*busy(0, busy_us), work(9_901, 10_000, 1, name="gemm")],
+    )
+
+
+def test_what_takes_as_much_as_computing_stands_beside_it() -> None:
+    answer = check_answer(logging_after(5_901))
+    assert answer.sentence == (
+        "The GPU computes or waits for the program's other work: 60 % and 40 % of a step of 10.0 ms"
+    )
+    assert answer.place == "mostly gemm"
+    assert answer.details[0] == "the host's other work: at train.py:9 log"
+
+
+def test_a_device_that_mostly_computes_is_busy() -> None:
+    answer = check_answer(logging_after(7_901))
+    assert answer.sentence == "The GPU is busy computing: 80 % of a step of 10.0 ms"
+
+
 def test_shares_and_times_are_of_the_same_step() -> None:
     """The validation is in the third step: 100 ms in five steps. 45 of them compute."""
     trace = validating()

@@ -8,7 +8,7 @@ import polars as pl
 
 from tracelens.analyses import job, verdict
 from tracelens.analyses.job import bubble_sentence, waiting_sentence
-from tracelens.answers.answer import Answer, Bar
+from tracelens.answers.answer import WORK, Answer, Bar
 from tracelens.answers.changes import changes_of, changes_of_job
 from tracelens.answers.program import (
     incomplete,
@@ -18,7 +18,8 @@ from tracelens.answers.program import (
     special_words,
 )
 from tracelens.answers.recorded import about
-from tracelens.answers.step_bar import percent_in, program_bar
+from tracelens.answers.second_part import place_of_second, words_with_second
+from tracelens.answers.step_bar import kind_of, percent_in, program_bar
 from tracelens.answers.words import place_text
 from tracelens.derive.rank_ranges import list_ranks
 from tracelens.derive.ranks.missing import describe_missing
@@ -136,15 +137,26 @@ def _of_all(trace: Trace, judged: Sequence[RankTime], row: dict[str, Any]) -> An
     what = next(iter(rows["what"].drop_nulls().to_list()), None)
     special = special_words(time_model(trace), ranks[0], bound, what)
     share = percent_in(bar, together, bound)
+    second = together.beside_computing if bound == "compute" else None
+    of_second = rows.filter(pl.col("second").eq_missing(pl.lit(second)))
+    second_at = next(iter(of_second["second_what"].drop_nulls()), None)
+    if second is not None:
+        special = words_with_second(
+            second, special_words(time_model(trace), ranks[0], second, second_at)
+        )
+        share = f"{share} and {percent_in(bar, together, second)}"
     sentence = program_sentence(together, bound, share, special=special)
     bubble = bubble_sentence(trace, judged)
     waiting = None if _culprit(row) else waiting_sentence(judged, bound)
     without = () if bubble is None else ("waiting",)
-    changes = changes_of(trace, together.judged_step_ns, what, without)
+    changes = changes_of(trace, together.judged_step_ns, second_at or what, without)
     return Answer(
         f"{which} {sentence[:1].lower()}{sentence[1:]}",
-        place=place_text(what),
-        details=tuple(text for text in (*_culprit(row), bubble, waiting) if text),
+        place=place_text(what, is_busy=kind_of(bound) == WORK),
+        details=(
+            *([] if second is None else place_of_second(second, second_at)),
+            *(text for text in (*_culprit(row), bubble, waiting) if text),
+        ),
         bars=(bar,),
         changes=changes,
         no_change=None if changes else _MORE_MICROBATCHES if bubble else no_change(together),

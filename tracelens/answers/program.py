@@ -14,6 +14,7 @@ from tracelens.analyses.verdict import longest_kernel, verdict
 from tracelens.answers.answer import LEAST_SHARE, WORK, Answer
 from tracelens.answers.changes import changes_of
 from tracelens.answers.recorded import about, has_stacks, uneven_steps
+from tracelens.answers.second_part import place_of_second, words_with_second
 from tracelens.answers.several_gpus import sentence_of_gpus
 from tracelens.answers.step_bar import kind_of, percent_in, program_bar
 from tracelens.answers.words import (
@@ -92,16 +93,21 @@ def answer_program(trace: Trace) -> Answer:
     calls = rank.is_process and row["bound"] == "launch"
     reads_at = _read_place(model, rank) if calls else None
     where = reads_at or _where(model, row)
-    changes = changes_of(trace, rank.judged_step_ns, where)
-    bar = program_bar(rank)
-    share = percent_in(bar, rank, row["bound"])
     sms = sm_use(trace, rank.rank) if row["bound"] == "compute" and not rank.is_process else None
     few_sms = sms if sms is not None and sms.is_few else None
+    second = rank.beside_computing if few_sms is None and rank.n_devices == 1 else None
+    second_at = None if second is None else _where(model, row, "second")
+    changes = changes_of(trace, rank.judged_step_ns, second_at or where)
+    bar = program_bar(rank)
+    share = percent_in(bar, rank, row["bound"])
     special = (
         special_words(model, rank, row["bound"], where, reads=reads_at is not None)
         if few_sms is None
         else "The GPU computes on few of its SMs"
     )
+    if second is not None:
+        special = words_with_second(second, special_words(model, rank, second, second_at))
+        share = f"{share} and {percent_in(bar, rank, second)}"
     sentence = program_sentence(rank, row["bound"], share, special=special)
     if rank.n_devices > 1:
         sentence = sentence_of_gpus(model, rank, whole_of(rank)) or sentence
@@ -110,10 +116,11 @@ def answer_program(trace: Trace) -> Answer:
         sentence,
         place=_place(trace, rank, where, row["bound"], reads=reads_at is not None),
         details=(
+            *([] if second is None else place_of_second(second, second_at)),
             *([row["caveat"]] if row["caveat"] else []),
             *([few_sms.sentence] if few_sms else []),
             *_kinds(trace, rank),
-            *_of_another_thread(model, rank, row["bound"], where),
+            *_of_another_thread(model, rank, second or row["bound"], second_at or where),
             *([on_long_steps] if on_long_steps else []),
         ),
         bars=(bar,),
@@ -251,17 +258,17 @@ def _slowed_beyond_judging(
     )
 
 
-def _where(model: TimeModel, row: Mapping[str, Any]) -> str | None:
-    """Return the place of the bound.
+def _where(model: TimeModel, row: Mapping[str, Any], part: str = "bound") -> str | None:
+    """Return the place of the bound, or of the second part.
 
     If that is the profiler's own work, it is the program's next place.
     """
-    what: str | None = row["what"]
+    what: str | None = row["what" if part == "bound" else f"{part}_what"]
     if what != PROFILER:
         return what
     places = model.idle.filter(
         (pl.col("rank") == row["rank"])
-        & (pl.col("cause") == row["bound"])
+        & (pl.col("cause") == row[part])
         & (pl.col("what") != PROFILER)
     )
     names = places["what"].drop_nulls().to_list()

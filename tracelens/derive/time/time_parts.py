@@ -30,6 +30,8 @@ SLOWED = ("launch", "host")
 """Parts that a profiler makes longer, because it runs inside ops, API calls and Python calls."""
 _USED = 0.1
 """A device is left out if it works less than this share of its rank's busiest device."""
+_COMPARABLE = 0.5
+"""A part of at least this share of computing is named beside it."""
 WORTH_IT = 0.02
 """A part is mentioned, or worth a change, if it takes at least this share of the time."""
 SAME = 0.02
@@ -237,6 +239,17 @@ class RankTime:
         shares = self.shares
         rest = max((part for part in PARTS if part != bound), key=shares.__getitem__)
         return rest if shares[rest] >= WORTH_IT else None
+
+    @property
+    def beside_computing(self) -> str | None:
+        """The part that takes at least half as long as computing, which takes the most.
+
+        A device with such a part is not busy computing. It is None for a process without one.
+        """
+        second = self.second
+        if self.bound != "compute" or self.is_process or second is None:
+            return None
+        return second if self.shares[second] >= _COMPARABLE * self.shares["compute"] else None
 
 
 def rank_times(model: TimeModel) -> list[RankTime]:

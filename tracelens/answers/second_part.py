@@ -1,0 +1,30 @@
+"""Describe a device that computes, and does something else for a comparable time."""
+
+from tracelens.answers.answer import WORK
+from tracelens.answers.step_bar import kind_of, label_of
+from tracelens.answers.words import DEVICE_SENTENCES, place_text
+
+_SUBJECT = "The GPU "
+_PHRASES = {
+    "communication": "only communicates",
+    "copy": "only copies",
+    "dependency": "waits for its own earlier work",
+    "unknown": "is idle for an unknown reason",
+}
+
+
+def words_with_second(second: str, special: str | None) -> str:
+    """Say that the device computes, and what else takes a comparable time.
+
+    `special` is a more specific sentence on the second part, if there is one.
+    """
+    phrase = special or DEVICE_SENTENCES[second]
+    if special is None:
+        phrase = _PHRASES.get(second, phrase)
+    return f"{_SUBJECT}computes or {phrase.removeprefix(_SUBJECT)}"
+
+
+def place_of_second(second: str, where: str | None) -> tuple[str, ...]:
+    """Say where the second part lies, by the label that it has in the bar."""
+    text = place_text(where, is_busy=kind_of(second) == WORK)
+    return () if text is None else (f"{label_of(second, is_process=False)}: {text}",)
