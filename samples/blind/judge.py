@@ -41,9 +41,20 @@ def judged(folder: Path) -> Iterator[dict[str, Any]]:
         for turn in range(min(len(row["nsys"]), len(row["plain"]) - 1)):
             yield _nsys(folder / "nodes.sqlite", name, turn, row)
     for name, row in sorted(pairs["changes"].items()):
-        trace = tl.collect(folder / "traces" / f"{name}.-.pt.trace.json.gz")
-        for option, expression in row["options"].items():
-            yield _change(trace, name, expression, [t for t in row["turns"] if option in t], option)
+        for kept_as, counts in row.get("traced", {"-": []}).items():
+            if kept_as != "-" and not kept_as.startswith("again"):
+                continue
+            trace = tl.collect(folder / "traces" / f"{name}.{kept_as}.pt.trace.json.gz")
+            traced: dict[str, Any] = {} if kept_as == "-" else {"traced": kept_as}
+            if counts:
+                beside = [_median(turn["-"], "count_ns") for turn in row["turns"]]
+                traced["slower"] = round(statistics.mean(counts) / statistics.median(beside), 3)
+            for option, expression in row["options"].items():
+                turns = [turn for turn in row["turns"] if option in turn]
+                if turns:
+                    judged_row = _change(trace, name, expression, turns, option) | traced
+                    judged_row["same"] &= abs(traced.get("slower", 1) - 1) <= SAME_SPEED
+                    yield judged_row
 
 
 def _step(trace: tl.Trace) -> dict[str, Any]:
@@ -64,8 +75,15 @@ def _live(folder: Path, row: dict[str, Any]) -> dict[str, Any]:
     beside = [_mean_ms(row[when]) / n for when in ("before", "after")]
     counts = [statistics.median(row[when]["counts_ns"]) for when in ("before", "after")]
     captured = row["captured"]
+    if "turns" in row:
+        turns = row["turns"]
+        captured = turns[-1]["captured"]
+        if "alone" in turns[0]:
+            beside = [_mean_ms(turn["alone"]) / n for turn in turns]
+            counts = [statistics.median(turn["alone"]["counts_ns"]) for turn in turns]
     ends = captured["ends_us"]
-    count = statistics.median(captured["counts_ns"][-40:]) / statistics.geometric_mean(counts)
+    last = min(40, len(ends) - 2)
+    count = statistics.median(captured["counts_ns"][-last:]) / statistics.geometric_mean(counts)
     place = folder / "live" / f"{row['program']}.{row['number']}"
     captures, _ = _read(place, Settings(str(place), light=True))
     return {
@@ -74,7 +92,7 @@ def _live(folder: Path, row: dict[str, Any]) -> dict[str, Any]:
         "way": str(row["number"]),
         "beside": [round(ms, 4) for ms in beside],
         "truth": round(statistics.geometric_mean(beside), 4),
-        "last": round((ends[-2] - ends[-42]) / 40 / 1000 / n, 4),
+        "last": round((ends[-2] - ends[-2 - last]) / last / 1000 / n, 4),
         "same": abs(count - 1) <= SAME_SPEED,
         **_step(combine(captures)),
     }

@@ -34,8 +34,6 @@ N_SETTLE, N_STEPS, N_BLOCKS, N_TURNS = (1, 2, 1, 1) if IS_QUICK else (3, 8, 3, 3
 N_OF_LOADER = 2 if IS_QUICK else 24
 """Steps to settle and steps to time, after a loader's workers had time to make batches."""
 TRACED = 3
-LOADED = ("rows", "loop")
-"""Prefixes of the names of programs that a loader feeds."""
 USUAL: dict[str, tuple[dict[str, Any], dict[str, str]]] = {"0": ({}, {}), "1": ({}, {})}
 """Captures of each program: settings of the capture, and variables of its process."""
 BEGUN = time.monotonic()
@@ -44,6 +42,11 @@ BEGUN = time.monotonic()
 def entered() -> Any:
     """Return the module whose programs are taken."""
     return importlib.import_module(os.environ.get("BLIND_PROGRAMS", "programs"))
+
+
+def is_loaded(name: str) -> bool:
+    """Return whether a loader feeds the program."""
+    return name.startswith(getattr(entered(), "LOADED", ("rows", "loop")))
 
 
 def counted_ns() -> int:
@@ -92,8 +95,8 @@ class Worker:
         if self.is_on_gpu:
             getattr(self.torch.cuda.cudart(), f"cudaProfiler{word}")()
 
-    def trace(self, name: str, option: str) -> str:
-        """Record some steps with torch.profiler; return the file."""
+    def trace(self, name: str, option: str) -> dict[str, Any]:
+        """Record some steps with torch.profiler; return the file, and the counts in its steps."""
         profiling = self.torch.profiler
         path = Path.cwd() / f"{name}.{option}.pt.trace.json"
         plan = profiling.schedule(wait=0, warmup=2, active=TRACED, repeat=1)
@@ -103,18 +106,19 @@ class Worker:
         for _ in islice(self.running[name, option], N_OF_LOADER if loaded else N_SETTLE):
             pass
         self._synchronize()
+        counts = []
         with profiling.profile(
             activities=kinds,
             schedule=plan,
             on_trace_ready=lambda profiler: profiler.export_chrome_trace(str(path)),
         ) as profiler:
             for _ in islice(self.running[name, option], 2 + TRACED):
-                counted_ns()
+                counts.append(counted_ns())
                 profiler.step()
-        return str(path)
+        return {"path": str(path), "counts_ns": counts[-TRACED:]}
 
     def _is_loaded(self, name: str, option: str) -> bool:
-        return name.startswith(LOADED) and option != "input_ready"
+        return is_loaded(name) and option != "input_ready"
 
     def _block(self, name: str, option: str, label: str = "") -> dict[str, float]:
         """The mean step in ms between two waits for the device, and the host's speed in it."""
@@ -416,14 +420,25 @@ class Taking:
         for name in names:
             for option in ("-", *self.known[name].changes):
                 after = option in {"compile", "channels_last"}
-                if (name, option) not in built or not (option == "-" or after):
-                    continue
-                raw = Path(process.ask("trace", name, option))
-                packed = self.out / "traces" / f"{raw.name}.gz"
-                packed.parent.mkdir(exist_ok=True)
-                packed.write_bytes(gzip.compress(raw.read_bytes(), 6))
-                raw.unlink()
-                say("traced", name, option, packed.stat().st_size)
+                if (name, option) in built and (option == "-" or after):
+                    self.trace(process, name, option, option)
+        for name in names:
+            for number in range(getattr(entered(), "N_AGAIN", 0)):
+                if (name, "-") in built:
+                    self.trace(process, name, "-", f"again{number}")
+
+    def trace(self, process: Asked, name: str, option: str, kept_as: str) -> None:
+        """Keep a trace of a program, and the counts in its steps."""
+        traced = process.ask("trace", name, option)
+        raw = Path(traced["path"])
+        packed = self.out / "traces" / f"{name}.{kept_as}.pt.trace.json.gz"
+        packed.parent.mkdir(exist_ok=True)
+        packed.write_bytes(gzip.compress(raw.read_bytes(), 6))
+        raw.unlink()
+        row = self.report["changes"].get(name)
+        if row is not None:
+            row.setdefault("traced", {})[kept_as] = traced["counts_ns"]
+        say("traced", name, kept_as, packed.stat().st_size)
 
     def capture(self) -> None:
         """Time each program in turns in three processes.
@@ -495,6 +510,14 @@ class Taking:
         steps(alone, first)
         row = {"program": name, "number": number, "before": steps(alone, block)}
         row["captured"] = steps(captured, whole)
+        turns, each = getattr(entered(), "N_ALTERNATING", (0, 0))
+        if turns and is_loaded(name):
+            row["turns"] = [{"captured": steps(captured, turns * each)}]
+        elif turns:
+            both = {"alone": alone, "captured": captured}
+            row["turns"] = [
+                {which: steps(both[which], each) for which in both} for _ in range(turns)
+            ]
         row["after"] = steps(alone, block)
         with suppress(subprocess.TimeoutExpired):
             captured.stdin.close()
