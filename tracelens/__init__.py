@@ -1,7 +1,7 @@
 """Trace analysis for PyTorch performance work: what abstraction costs, from traces and stacks.
 
-Modules are imported with the first name that is used. That takes a second, and Python imports this
-module first. Until then the command line can answer Ctrl-C.
+The first use of a name imports all modules, which takes a second. Until then the command line can
+answer Ctrl-C, as Python imports this module first.
 """
 
 import sys
@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from tracelens.hooks import HOOKS
 
-if not getattr(sys, "_is_gil_enabled", lambda: True)():  # Python 3.13 and newer
+if not getattr(sys, "_is_gil_enabled", lambda: True)():  # since Python 3.13
     raise ImportError(
         "tracelens was never tried without the interpreter's lock (free-threaded Python); start it"
         " with PYTHON_GIL=1, or with another Python"
@@ -49,9 +49,7 @@ __all__ = [
     "whatif",
 ]
 _MODULES = {
-    "collectors": (
-        "collect",
-    ),  # the first one: what no collector filled is said with those that would
+    "collectors": ("collect",),  # must be first: it registers the collectors, which messages name
     "collectors.torch.running": ("capture",),
     "advisor": ("apply_calls",),
     "derive.kernels.op_work": ("roofline_model",),
@@ -86,9 +84,9 @@ def _open_trace(path: Any) -> Any:
 
 
 def _open_base(path: Any, trace: Any) -> Any:
-    """Open the trace that another one is compared with.
+    """Open the trace with which another one is compared.
 
-    Of a folder with captures of graphs, open the captures of the trace's batch sizes.
+    From a folder with captures of graphs, open the captures of the trace's batch sizes.
     """
     if not Path(path).is_dir() or import_module("tracelens.trace.objects").is_trace(Path(path)):
         return _open_trace(path)

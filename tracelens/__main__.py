@@ -1,6 +1,6 @@
 """The command `tracelens`, and `python -m tracelens`.
 
-From here on Ctrl-C ends it, even while modules are imported.
+Ctrl-C ends it at once, even while modules are imported.
 """
 
 import os
@@ -12,19 +12,19 @@ _SAID, _EXIT_INTERRUPTED = b"interrupted\n", 130
 _LEAST_BYTES = 2_000_000_000
 """With less address space than this, the loaded libraries end the process without a message.
 
-Tried with 1.1 to 2 GB; most of it is reserved and never used.
+Measured with 1.1 to 2 GB; most of it is reserved but never used.
 """
 
 
 def main() -> NoReturn:
     """Run the command line and exit.
 
-    Ctrl-C ends it at once, while modules are imported and while words are parsed. A command that
-    has something to clean up has Ctrl-C raise KeyboardInterrupt again.
+    Ctrl-C ends it at once, while modules are imported and while the command line is parsed. A
+    command that has to clean up makes Ctrl-C raise KeyboardInterrupt again.
     """
     if (
         signal.getsignal(signal.SIGINT) is signal.default_int_handler
-    ):  # it may be ignored, as behind a script's `&`
+    ):  # a background job (`&` in a script) ignores it
         signal.signal(signal.SIGINT, _exit)
     _refuse_little_memory()
     from tracelens.cli.app import main as run  # noqa: PLC0415
@@ -33,7 +33,7 @@ def main() -> NoReturn:
 
 
 def _refuse_little_memory() -> None:
-    """Exit with a message where `ulimit -v` or `-d` leaves less memory than the libraries need."""
+    """Exit with a message if `ulimit -v` or `-d` leaves less memory than the libraries need."""
     try:
         import resource  # noqa: PLC0415 - Windows has no such module, and no such limits
     except ImportError:

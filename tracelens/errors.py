@@ -16,7 +16,7 @@ class TracelensError(Exception):
     marks: tuple[str, ...] = ()
     """Lines to show before the message, such as what was given with a caret below what is wrong."""
     program_exit_code: int | None = None
-    """The exit code of the program that was run and ended, which the command line passes on."""
+    """The exit code of the program that was run; the command line exits with it, too."""
 
 
 class SourceError(TracelensError):
@@ -24,13 +24,13 @@ class SourceError(TracelensError):
 
 
 class ReplacedError(SourceError):
-    """Another trace took the place of one that was being read."""
+    """Another trace replaced this one while it was read."""
 
 
 class NoTraceError(SourceError):
     """A file is not a trace.
 
-    In a folder, such a file is left out; named by itself, it is an error.
+    In a folder, such a file is left out; if it is named itself, that is an error.
     """
 
 
@@ -41,7 +41,7 @@ class SchemaError(TracelensError):
 class MissingTableError(TracelensError):
     """An analysis needs a table that this trace lacks.
 
-    Its text names the collector that would fill it.
+    The text names the collector that would fill it.
     """
 
 
@@ -54,12 +54,12 @@ class UsageError(TracelensError):
 
 
 def first_line(error: BaseException) -> str:
-    """Return the first line of an error's message, or the error's type where it has none."""
+    """Return the first line of an error's message, or the error's type if it has no message."""
     return str(error).strip().split("\n", 1)[0] or type(error).__name__
 
 
 def near(word: str, known: Iterable[str]) -> str:
-    """Name known words that are near to a word, as a suggestion; without any, the first three."""
+    """Suggest known words that are similar to a word; if none are, the first three."""
     names = list(dict.fromkeys(known))
     if matches := get_close_matches(word, names, n=3, cutoff=0.45):
         return f"near: {', '.join(matches)}"

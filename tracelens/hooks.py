@@ -1,7 +1,7 @@
 """Declare functions of higher floors that lower floors call, so that no import points upwards.
 
-`tracelens/__init__`, which Python imports before any other module of the package, fills them in. A
-function imports its module when it is called.
+`tracelens/__init__`, which Python imports before any other module of the package, fills them in.
+Each function imports its module when it is called.
 """
 
 from collections.abc import Callable
@@ -19,7 +19,10 @@ class Hooks:
         self.open_trace: Callable[[Any], Any] = _missing
         """Opens a trace, or reads a source into one, by its path."""
         self.open_base: Callable[[Any, Any], Any] = _missing
-        """Opens what a trace is compared with by its path; of a folder of graphs' captures, one."""
+        """Opens, by its path, what a trace is compared with.
+
+        From a folder of graph captures it takes one.
+        """
         self.report_view: Callable[..., Any] = _missing
         """Builds the report of a trace, its sections and a base or None, as notebooks show it."""
 

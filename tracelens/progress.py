@@ -1,4 +1,4 @@
-"""Log the progress of a long step; the command line draws it."""
+"""Log the progress of a long task; the command line draws it."""
 
 import logging
 from typing import NamedTuple
@@ -13,7 +13,7 @@ class Share(NamedTuple):
 
 
 def log_share(log: logging.Logger, share: Share, text: str) -> None:
-    """Log the step under way, with the share of work that is done before it."""
+    """Log the task under way, with the share of work done before it."""
     log.debug("%s", text, extra={"share": share})
 
 

@@ -35,10 +35,11 @@ _LOG = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """One analysis's result; `missing` says why there is none (the frame is then typed and empty).
+    """One analysis's result.
 
-    `is_query`: the columns were requested one by one, so all are drawn. `charts` are drawn from the
-    result; moments in them count from the trace's first event.
+    If there is none, `missing` says why, and the frame is typed and empty. `is_query`: the columns
+    were requested one by one, so all are drawn. `charts` are drawn from the result; moments in them
+    count from the trace's first event.
     """
 
     analysis: Analysis
@@ -58,12 +59,12 @@ class Section:
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """The input of every view: a trace, its base if compared, sections in the order of analyses.
+    """The input of every view: a trace, its base if compared, and sections in order of analyses.
 
     `is_asked`: the sections were asked for by name, so each is drawn, with or without rows.
-    `refused` is the reason why two traces are not compared, as they are of two programs. `gate`
-    holds the results of --fail-on. `whole` is the answer to a report of all sections. `rules` are
-    those by which comparisons are judged.
+    `refused` says why two traces are not compared: they are not of the same program. `gate` holds
+    the results of --fail-on. `whole` is the answer to a report of all sections. `rules` decide how
+    comparisons are judged.
     """
 
     trace: Trace
@@ -77,7 +78,7 @@ class Report:
 
     @property
     def answer(self) -> Answer:
-        """The answer to the whole; for a report of chosen sections, it is made here."""
+        """The answer to the whole report. For a report of chosen sections, it is computed here."""
         return self.whole or make_answer(self.trace, self.base, self.rules)
 
     @property
@@ -87,14 +88,14 @@ class Report:
 
     @property
     def title(self) -> str:
-        """The trace's name, with that of the trace it is compared with."""
+        """The trace's name, and the name of the trace with which it is compared."""
         return (
             self.trace.name if self.base is None else f"{self.trace.name} against {self.base.name}"
         )
 
     @property
     def sources(self) -> str:
-        """The files that the trace was read from, with their kinds.
+        """The files from which the trace was read, with their kinds.
 
         For many files, it is their number and their ranks.
         """
@@ -106,8 +107,8 @@ class Report:
     def to_read(self) -> list[Section]:
         """Return the sections to draw in reading order, verdicts first.
 
-        Sections without rows are drawn only where asked for. Moments are counted from the trace's
-        first event, unless columns were asked for one by one.
+        A section without rows is drawn only if it was asked for. Moments are counted from the
+        trace's first event, unless columns were asked for one by one.
         """
         drawn = [
             section
@@ -127,9 +128,9 @@ class Report:
 
     @property
     def headline(self) -> str | None:
-        """The verdict on the job in one line, with the rank that others wait for.
+        """The verdict on the job in one line, with the rank for which others wait.
 
-        None for a trace of one rank.
+        None if only one rank.
         """
         job = self.frames.get("job")
         if job is None or job.is_empty():
@@ -147,12 +148,12 @@ class Report:
     def is_of_many(self) -> bool:
         """True if the report is of many ranks.
 
-        People then read the job first, and ranks as quartiles.
+        The job is then shown first, and ranks as quartiles.
         """
         return len(self.trace.manifest.ranks) > MANY and self.base is None and not self.is_asked
 
     def unanswered(self) -> list[str]:
-        """List the reasons why sections have no rows, with their names, one line per reason.
+        """List why sections have no rows: one line per reason, with the sections' names.
 
         Sections that were asked for by name are left out.
         """
@@ -202,8 +203,8 @@ def build_report(  # noqa: PLR0913 - one parameter an input
 ) -> Report:
     """Run the named analyses over the trace; without names, all that apply.
 
-    `peaks` are a device's own peaks, if given. Analyses whose `frames` are given are not run again.
-    If a table has very many names, those with the most time are reported, see
+    `peaks` are the device's measured peaks, if given. Analyses whose `frames` are given are not run
+    again. If a table has very many names, only those with the most time are reported, see
     `Trace.with_listed_names`. Raises UsageError as `check_sections` does.
     """
     check_sections(names, has_base=base is not None)
@@ -238,11 +239,10 @@ def build_report(  # noqa: PLR0913 - one parameter an input
 def _in_two_threads(
     chosen: Sequence[Analysis], run: Callable[[Analysis], Section]
 ) -> list[Section]:
-    """Return each analysis's section, run in two threads.
+    """Run the analyses in two threads; return each analysis's section.
 
-    One thread begins with the first analysis, the other with the last, until they meet, as one
-    analysis leaves half of two cores idle. Analyses that use the same intermediate results stand
-    near each other.
+    One thread begins with the first analysis, the other with the last, until they meet, because one
+    analysis leaves half of two cores idle. Analyses that share intermediate results are neighbours.
     """
     left, sections = deque(chosen), dict[str, Section]()
 
@@ -270,7 +270,7 @@ def _in_two_threads(
 def build_query(trace: Trace, sql: str) -> Report:
     """Run the query and report its rows as one section.
 
-    Columns with the name of a table's column get its meaning and unit. Raises UsageError as
+    A column named like one of a table gets that column's meaning and unit. Raises UsageError as
     `Trace.sql` does.
     """
     frame = trace.sql(sql)
@@ -309,7 +309,7 @@ def run_section(  # noqa: PLR0913 - one parameter an input
     *,
     frame: pl.DataFrame | None = None,
 ) -> Section:
-    """Run one analysis; for a missing table, the section's `missing` says so.
+    """Run one analysis; if a table is missing, the section's `missing` says so.
 
     An analysis whose `frame` is given is not run.
     """

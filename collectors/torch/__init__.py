@@ -63,7 +63,7 @@ _WINDOWS_DIFFER = (
     " is damaged: times are those of steps that recording stacks and shapes slowed"
 )
 _WITHOUT_PHASE = "(ph none)"
-"""Suffix of the diagnostic code for objects without a phase, which every event has."""
+"""Suffix of the diagnostic code for objects without a phase (`ph`), which every event has."""
 _REASONS = {
     "layers": "no nn.Module calls in the trace; profile with with_stack=True, with_modules=True",
     "sites": "no call was made within a span",
@@ -100,8 +100,8 @@ def read(path: Path, folder: Path | None = None) -> list[Capture]:
     A file with several traces one after another gives one capture for each, as separate files
     would. Raises SourceError if a file cannot be read, is no Chrome trace, or has no event. A trace
     that ends early gives its complete events, with `complete` false and the loss in `diagnostics`.
-    `folder`, which need not exist yet, receives large tables as they are finished; the captures'
-    `stored` then has their places.
+    `folder`, which need not exist yet, receives large tables as they are finished; `stored` of the
+    captures then says where they are.
     """
     parts = count()
     return [capture for file in trace_files(path) for capture in _read_file(file, folder, parts)]
@@ -128,7 +128,7 @@ def trace_files(path: Path) -> list[Path]:
 
 
 def begins_as_trace(path: Path) -> bool:
-    """Return whether the first objects in a file are a trace's.
+    """Return whether the first objects in a file are events of a trace.
 
     Only the beginning of the file is read.
     """
@@ -179,7 +179,7 @@ def _read_file(path: Path, folder: Path | None, parts: Iterator[int]) -> list[Ca
 
 
 def _refuse_other_json(path: Path, read: ReadEvents, notes: Diagnostics) -> None:
-    """Raise NoTraceError for a list of objects none of which is an event (has `ph`)."""
+    """Raise NoTraceError for a list of objects of which none has `ph`, as every event does."""
     n_strange = sum(n for (_, code), n in notes.counts.items() if code.endswith(_WITHOUT_PHASE))
     if read.n_events and read.n_events == n_strange and not read.frames:
         raise NoTraceError(
@@ -190,9 +190,9 @@ def _refuse_other_json(path: Path, read: ReadEvents, notes: Diagnostics) -> None
 
 
 def _as_one_of(capture: Capture, number: int, n_traces: int) -> None:
-    """Number a capture whose file holds several traces.
+    """Add the trace's number to the source's name if its file holds several traces.
 
-    The file's name then does not give its rank.
+    The file's name then does not give the rank.
     """
     capture.source = replace(
         capture.source, name=f"{capture.source.name} (trace {number} of {n_traces})"
@@ -206,7 +206,7 @@ def _as_one_of(capture: Capture, number: int, n_traces: int) -> None:
 
 
 def _with_lines(activities: pl.DataFrame, spans: object, beside: dict[str, Any]) -> pl.DataFrame:
-    """Add the noted lines to places, and mark each line as one that ran or as a definition's."""
+    """Add the recorded lines to call paths, and mark whether each line ran or is a definition's."""
     recorded = spans if isinstance(spans, pl.DataFrame) else None
     earlier = frozenset() if recorded is None else frames_entered_earlier(recorded)
     activities = activities.with_columns(mark_lines(activities["what"], earlier))
@@ -217,7 +217,10 @@ def _with_lines(activities: pl.DataFrame, spans: object, beside: dict[str, Any])
 def _capture(
     path: Path, source: ByteSource, read: ReadEvents, diagnostics: Diagnostics, store: Store | None
 ) -> Capture:
-    """Return one trace as tables; its source is described once the whole file was read."""
+    """Return one trace as tables.
+
+    The source's size and hash are added later, once the whole file was read.
+    """
     facts = read.facts
     recorded = _recorded(path, read, diagnostics)
     raw, beside = recorded.tables, recorded.beside
@@ -275,7 +278,7 @@ class _Recorded:
 
 
 def _recorded(path: Path, read: ReadEvents, diagnostics: Diagnostics) -> _Recorded:
-    """Put together what the trace, its sidecar and its light window hold."""
+    """Combine the content of the trace, its sidecar and its light window."""
     facts = read.facts
     base_ns = integer(facts.get("baseTimeNanoseconds")) or 0
     raw = raw_tables(read.frames, base_ns, diagnostics)

@@ -1,6 +1,6 @@
 """Collect events of a Chrome trace into raw frames, one for each table of `fields`.
 
-Events that fit none are counted.
+Events that belong to no table are counted.
 """
 
 from collections import Counter
@@ -27,24 +27,24 @@ from tracelens.derive.columns.per_unique import each_once
 from tracelens.errors import NoTraceError
 from tracelens.trace.capture import Diagnostics
 
-# What these tell stands in other events too, or is of the profiler itself.
+# Categories that repeat what other events say, or describe the profiler itself.
 _NOTHING_LOST = {"gpu_user_annotation", "Trace", "cuda_event", "external_correlation"}
 _IGNORED = ("M", "s", "t", "f")
-"""Phases of track names and of flows; the tables have links instead of flows."""
+"""Phases of track names and of flows. Tables have links instead of flows."""
 _NO_ARGS = Args()
-# Frames of a few events cost as much as frames of thousands.
+# A frame costs the same for a few events as for thousands.
 _AT_ONCE = 1 << 17
 _RAW = (fields.TIME, fields.JSON, fields.TRIPLE)
 _KEYS = {
     name: {key: attrgetter(attribute(key)) for of in table for key in (of.key, of.second) if key}
     for name, table in fields.TABLES.items()
 }
-"""The keys that each table is made of, with functions that get their values from an event."""
+"""The keys from which each table is made, with functions that get their values from an event."""
 _Refused = tuple[Event, dict[str, int]]
 
 
 _MOST_WITHOUT_PHASE = 100_000
-"""Most objects without a phase at the beginning of a list that counts as a trace."""
+"""A list counts as a trace if at most this many objects at its beginning have no phase."""
 
 
 class RawEvents:
@@ -66,9 +66,9 @@ class RawEvents:
         self._n_without_phase = 0
 
     def refuse_other_objects(self, name: str) -> None:
-        """Raise NoTraceError if the first objects of the list called `name` are no events.
+        """Raise NoTraceError if the first objects of the list called `name` have no phase.
 
-        An event has a phase. A small file of gzip may hold millions of objects without one.
+        Every event has one. Even a small gzip file may hold millions of objects without it.
         """
         is_other = self._n_without_phase >= _MOST_WITHOUT_PHASE
         n_unplaced = self._unplaced.total()
@@ -87,7 +87,7 @@ class RawEvents:
     def add(self, events: list[Event]) -> None:
         """Add a batch of events.
 
-        Only their values are kept: an event keeps the text around it in memory.
+        Only their values are kept, because an event keeps the text around it in memory.
         """
         placed: dict[str, list[Event]] = {name: [] for name in fields.NAMES}
         of_category = {
@@ -109,7 +109,7 @@ class RawEvents:
     def add_frames(
         self, frames: dict[str, list[pl.DataFrame]], refused: Sequence[_Refused]
     ) -> None:
-        """Add rows that the C parser made of a block, and the block's events that it refused.
+        """Add the rows that the C parser made of a block, and the events in it that it refused.
 
         Each refused event comes with the number of rows before it in each table.
         """
@@ -128,7 +128,7 @@ class RawEvents:
                 rows = (
                     [pl.concat(parts).with_columns(place=pl.int_range(pl.len()))] if parts else []
                 )
-                # An event stands before the row whose number is its place.
+                # A refused event goes before the row with this number.
                 both = pl.concat([refused_rows, *rows], how="vertical_relaxed").sort(
                     "place", maintain_order=True
                 )
@@ -155,19 +155,19 @@ class RawEvents:
     def count_unplaced(self, phase: Any, category: Any, n: int = 1) -> None:
         """Count events that belong to no table.
 
-        Some known kinds add nothing and are not counted.
+        Known kinds that add nothing are not counted.
         """
         if phase == "X":
             category = _word(category)
             self._unplaced[category, category not in _NOTHING_LOST] += n
-        elif phase not in _IGNORED:  # no set: what stands there may not be hashable
+        elif phase not in _IGNORED:  # not a set, as the value may not be hashable
             self._n_without_phase += n if phase is None else 0
             self._unplaced[f"{_word(category)} (ph {_word(phase)})", False] += n
 
     def _placed(self, event: Event) -> list[tuple[str, Event]]:
         """Return the event with its table; for a counter, one event per series.
 
-        The list is empty for an event that fits no table, which is counted.
+        The list is empty for an event that belongs to no table, which is counted.
         """
         name = fields.table_of(event.ph, event.cat, event.name)
         if not name:
@@ -181,7 +181,7 @@ class RawEvents:
     def _frame(
         self, name: str, batches: Sequence[dict[str, list[Any]]], places: pl.Series | None = None
     ) -> pl.DataFrame:
-        """Return a raw frame of the values of events that have times; the others are counted."""
+        """Return a raw frame of the events that have times; other events are counted."""
         values = {
             key: list(chain.from_iterable(batch[key] for batch in batches)) for key in _KEYS[name]
         }
@@ -189,7 +189,7 @@ class RawEvents:
         frame = pl.DataFrame([_column(of, values).alias(of.name) for of in fields.TABLES[name]])
         self._count_unsized(name, frame)
         good = pl.col("start_ns").is_between(-TIME_LIMIT_NS, TIME_LIMIT_NS)
-        if "duration_ns" in frame.columns and name != "counters":  # a sample has none
+        if "duration_ns" in frame.columns and name != "counters":  # a sample has no duration
             good &= pl.col("duration_ns").is_between(0, TIME_LIMIT_NS).fill_null(value=False)
         frame = frame.with_columns([] if places is None else [places])
         kept = frame.filter(good)
@@ -235,14 +235,14 @@ def _word(value: Any) -> str:
 
 
 def _values(name: str, events: Sequence[Event]) -> dict[str, list[Any]]:
-    """Return the values of each key of a table's events; values still in JSON as bytes."""
+    """Return the values of each key of a table's events; values in JSON stay bytes."""
     args = [event.args or _NO_ARGS for event in events]
     values_by_key = {}
     for key, get in _KEYS[name].items():
         kind = fields.KEYS[key]
         values = map(get, events if key in fields.EVENT_KEYS else args)
-        # JSON holds no zero byte; to join and split takes a third of the time of asking each value
-        # for its bytes.
+        # JSON holds no zero byte. Joining and splitting by it takes a third of the time of copying
+        # each value.
         values_by_key[key] = b"\0".join(values).split(b"\0") if kind in _RAW else list(values)
     return values_by_key
 
@@ -264,9 +264,9 @@ def _column(of: fields.Column, values: dict[str, list[Any]]) -> pl.Series:
 
 
 def _read(key: str, axis: int, of_keys: dict[str, list[Any]]) -> pl.Series:
-    """Return the values of a key, None if one has the wrong type.
+    """Return the values of a key; None for a value of the wrong type.
 
-    For a triple, return those of one axis.
+    For a triple, return the values of one axis.
     """
     values = of_keys[key]
     match fields.KEYS[key]:
@@ -286,7 +286,7 @@ def _read(key: str, axis: int, of_keys: dict[str, list[Any]]) -> pl.Series:
 
 
 def _part(written: str, axis: int) -> int | None:
-    """Return the size of a grid or block on an axis; None if it is not three integers."""
+    """Return the size of a grid or block on one axis; None if the value is not three integers."""
     try:
         parts = msgspec.json.decode(written)
     except (msgspec.DecodeError, RecursionError):

@@ -1,6 +1,6 @@
 """Continue reading after text that is not JSON.
 
-Text before the start of the next event is an event, repaired if need be, or it is lost. This
+Text up to the start of the next event is an event, which may need repair, or it is lost. This
 depends only on the text that follows, never on where a buffer ends. So every reader of a trace
 finds the same events, however it divides the text.
 """
@@ -14,8 +14,8 @@ from tracelens.collectors.torch.text import Finder, Text
 from tracelens.storage.limits import EVENT_MIB
 from tracelens.trace.capture import Diagnostics
 
-# Only these top-level keys are read. A trace's user metadata has been seen to hold a whole
-# environment with tokens.
+# Only these top-level keys are read. The user metadata of some traces holds a whole environment
+# with tokens.
 KEYS = (
     "schemaVersion",
     "deviceProperties",
@@ -34,17 +34,18 @@ KEYS = (
     "host_name",
 )
 LONG = 1 << 20
-"""Size above which events are read by `Recovery` only."""
+"""Larger events are read by `Recovery` only."""
 SEPARATORS = b" \t\r\n,"
 LOST = "events that are not JSON and could not be repaired"
 
 _NEAR = 1 << 16
 _LITTLE = 1 << 9
-# Bytes that may be scanned for JSON in vain, so that no damage takes quadratic time.
+# The number of bytes that may be scanned for JSON without success, so that damage cannot take
+# quadratic time.
 _VAIN_BYTES = 64 << 20
 _VAIN_BYTES_PER_BYTE_READ = 16
 _PHASED = re.compile(rb'\{(?=[^{}]*"ph"\s*:)')
-"""Matches an object with a phase before any nested object: nearly all writers write events so."""
+"""Matches an object whose phase precedes any nested object, as nearly all writers order keys."""
 _TAIL_KEYS = {key.encode() for key in (*KEYS, "traceName", "displayTimeUnit", "trace_id")}
 _LIST_END = re.compile(rb'\}\s*\]\s*,\s*"(?:' + b"|".join(sorted(_TAIL_KEYS)) + rb')"\s*:')
 """Matches the last event's brace and the end of the list, if a known key follows."""
@@ -52,10 +53,10 @@ _SCAN = json.JSONDecoder().scan_once  # type: ignore[attr-defined]  # not in its
 
 
 class Recovery:
-    """Continues reading a text whose `Text.at` is at something that is not an intact event."""
+    """Continues reading a text if something other than an intact event is at `Text.at`."""
 
     def __init__(self, text: Text, diagnostics: Diagnostics) -> None:
-        """Begin before the first event, which shows how the others start."""
+        """Begin before the first event, which shows how the other events start."""
         text.reach(_NEAR)
         text.skip(SEPARATORS)
         starts = _PHASED if _PHASED.match(text.data, text.at) else EVENT_START
@@ -69,7 +70,7 @@ class Recovery:
         self._n_vain_bytes = 0
 
     def step(self) -> Event | None:
-        """Read one event or lose it, and move `Text.at`; None if nothing was read."""
+        """Read or lose one event, and move `Text.at`; return None if nothing was read."""
         text = self._text
         text.reach(_NEAR)
         size = self._json_end()
@@ -79,7 +80,7 @@ class Recovery:
         if stop is None:
             return None
         begins_object = text.data[text.at : text.at + 1] == b"{"
-        # A damaged event ends with its own brace, or, where quotes hide that, before the next one.
+        # A damaged event ends with its own brace or, if quotes hide that, before the next event.
         ends = (object_end(text.data, text.at, stop), stop) if begins_object else (stop,)
         for end in ends:
             if end is not None and (event := self._mended(end)):
@@ -98,14 +99,14 @@ class Recovery:
         return mended(piece.rstrip(SEPARATORS), self._diagnostics)
 
     def _taken(self, event: Event, end: int) -> Event | None:
-        """Move past the event; None for one that was nested too deep."""
+        """Move past the event and return it; return None if it was nested too deep."""
         self._text.at, self.has_lost = end, False
         return None if event is TOO_DEEP else event
 
     def _json_end(self) -> int:
-        """Return the length of the JSON object that starts here, 0 for none.
+        """Return the length of the JSON object that starts here, 0 if there is none.
 
-        Its end is searched close by first, then farther on while the text may still be JSON.
+        Its end is searched near the start first, then farther on while the text may still be JSON.
         """
         text = self._text
         if text.data[text.at : text.at + 1] != b"{":
@@ -141,7 +142,7 @@ class Recovery:
             if stop is not None:
                 break
             if is_too_long:
-                # What may be the beginning of a start is kept.
+                # The last bytes may be the beginning of an event's start, so they are kept.
                 text.at = max(text.at, len(text.data) - _LITTLE)
             if not text.more():
                 stop = len(text.data)
@@ -170,5 +171,5 @@ def _scanned(window: bytearray) -> tuple[int, int, bool]:
         return 0, (limit if is_cut else error.pos), is_cut
     except StopIteration as error:
         return 0, error.value, error.value > limit - 16
-    except (RecursionError, ValueError):  # the latter for a number of thousands of digits
+    except (RecursionError, ValueError):  # ValueError comes of a number with thousands of digits
         return 0, limit, True

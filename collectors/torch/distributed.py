@@ -1,4 +1,4 @@
-"""Read the facts of a trace about the distributed job that it is one rank of."""
+"""Read from a trace what it says about the distributed job to which its rank belongs."""
 
 import json
 import re
@@ -23,7 +23,7 @@ _AXIS_IN_NAME = re.compile(
 _NODE_IN_NAME = re.compile(r"(?<![a-z])node[-_ ]?(\d{1,9})(?!\d)", re.IGNORECASE)
 # torch.profiler.tensorboard_trace_handler names files HOST_PID.TIME.pt.trace.json.
 _HANDLERS_NAME = re.compile(r"(.+)_\d+\.\d+\.pt\.trace\.json")
-# As DeviceMesh (mesh_tp) and Megatron (TENSOR_MODEL_PARALLEL_GROUP) describe their groups.
+# Descriptions of groups by DeviceMesh (mesh_tp) and Megatron (TENSOR_MODEL_PARALLEL_GROUP).
 _AXIS_OF_GROUP = {
     axis: re.compile(rf"(mesh_)?{axis}|{word}(_model)?_parallel(_group)?", re.IGNORECASE)
     for axis, word in PARALLEL.items()
@@ -49,7 +49,7 @@ _NO_DESCRIPTION = "undefined"
 """The text that torch writes for a group without a description."""
 _MOST_RANKS = 1 << 20
 OF_PAIRS = tuple(column.name for column in OF_CALLS)
-"""Columns of the spans of calls, which describe a kernel instead."""
+"""Columns of a send or receive that are copied from the call's span to its kernel."""
 _BATCH, _CALL = "nccl:coalesced", "record_param_comms"
 _THREAD = ["process_id", "thread_id"]
 
@@ -57,7 +57,7 @@ _THREAD = ["process_id", "thread_id"]
 def collectives(kernels: pl.DataFrame) -> pl.DataFrame:
     """Return the collectives of communication kernels.
 
-    Their kernel_id is the row number, as `assemble` will assign it.
+    kernel_id is the kernel's row number, as `assemble` will assign it.
     """
     width = (
         pl.col("dtype")
@@ -91,11 +91,11 @@ def collectives(kernels: pl.DataFrame) -> pl.DataFrame:
 
 
 def describe_pairs(kernels: pl.DataFrame, raw: Mapping[str, pl.DataFrame]) -> pl.DataFrame:
-    """Return the kernels, those of a batch with one send or receive described as the call.
+    """Return the kernels; a kernel for one send or receive gets the columns of that call.
 
     `batch_isend_irecv`, which pipelines use, has one kernel for a batch of sends and receives. The
-    kernel tells nothing of them; torch records each as a span `record_param_comms`, and the batch
-    after them as an annotation, in which the kernel is launched. A kernel that serves several calls
+    kernel does not describe them. torch records each as a span `record_param_comms`, followed by an
+    annotation for the batch, in which the kernel is launched. A kernel that serves several calls
     stays as it is. `raw` has spans and api_calls.
     """
     is_open = pl.col("collective").is_null() & pl.col("name").cast(pl.String).str.contains(
@@ -121,7 +121,7 @@ def describe_pairs(kernels: pl.DataFrame, raw: Mapping[str, pl.DataFrame]) -> pl
 
 
 def _single_calls(spans: pl.DataFrame) -> pl.DataFrame:
-    """Return the batches with one call by start: their thread, start_ns, end_ns and OF_PAIRS."""
+    """Return batches with a single call, by start: their thread, start_ns, end_ns and OF_PAIRS."""
     named = pl.col("name").cast(pl.String)
     batches = spans.filter(named == _BATCH).select(
         *_THREAD, "start_ns", end_ns=pl.col("start_ns") + pl.col("duration_ns")
@@ -165,7 +165,7 @@ def _numbers(written: Any) -> list[int] | None:
 def with_group_ranks(collectives: pl.DataFrame, facts: dict[str, Any]) -> pl.DataFrame:
     """Return the collectives with the ranks of groups that distributedInfo lists.
 
-    They replace a collective's own list where it is cut or absent.
+    These replace a collective's own list if that is cut or absent.
     """
     listed = {name: _json(ranks) for name, _, ranks in _groups(facts)}
     if not listed or "group_id" not in collectives.columns:
@@ -182,7 +182,7 @@ def with_group_ranks(collectives: pl.DataFrame, facts: dict[str, Any]) -> pl.Dat
 
 
 def _groups(facts: dict[str, Any]) -> list[tuple[str, str, list[int]]]:
-    """Return name, description and ranks of each process group that distributedInfo lists whole."""
+    """Return name, description and ranks of the process groups that distributedInfo lists fully."""
     config = distributed(facts).get("pg_config")
     groups = []
     for group in config if isinstance(config, list) else ():
@@ -197,7 +197,7 @@ def _groups(facts: dict[str, Any]) -> list[tuple[str, str, list[int]]]:
 def _members(group: dict[str, Any], size: int | None) -> list[int] | None:
     """Return a group's ranks.
 
-    PyTorch lists no ranks of the group that holds all of them: these are counted up to its size.
+    PyTorch lists no ranks for the group of all ranks; these are then 0 up to its size.
     """
     ranks = _numbers(group.get("ranks"))
     is_all = (
@@ -220,10 +220,7 @@ def host_facts_of(path: Path, facts: dict[str, Any]) -> HostFacts:
 
 
 def distributed(facts: dict[str, Any]) -> dict[str, Any]:
-    """Return the trace's distributedInfo: backend, rank and world size.
-
-    It is empty if there is none.
-    """
+    """Return the trace's distributedInfo: backend, rank and world size; empty if there is none."""
     info = facts.get("distributedInfo")
     return info if isinstance(info, dict) else {}
 
@@ -231,7 +228,7 @@ def distributed(facts: dict[str, Any]) -> dict[str, Any]:
 def rank_of(path: Path, facts: dict[str, Any], beside: dict[str, Any]) -> tuple[int | None, str]:
     """Return the rank and its origin: distributedInfo, else the launcher, else the file name.
 
-    `beside` are the sidecar's facts, with the rank that a launcher gave the process.
+    `beside` are the sidecar's facts, which may have the rank that a launcher gave the process.
     """
     for origin, recorded in (("distributedInfo", distributed(facts)), ("launcher", beside)):
         rank = integer(recorded.get("rank"))
@@ -244,11 +241,11 @@ def rank_of(path: Path, facts: dict[str, Any], beside: dict[str, Any]) -> tuple[
 def describe_rank(
     rank: int | None, name: str, facts: dict[str, Any], beside: dict[str, Any]
 ) -> pl.DataFrame:
-    """Return the row of the table `ranks` of a trace with this rank and file name.
+    """Return the row of the table `ranks` for a trace with this rank and file name.
 
-    It has world size, node, and its place in the job's parallelism. The place is read from the
-    file's name, else from the groups of distributedInfo; the node from the launcher, else from the
-    file's name.
+    It has world size, node, and the rank's position in the job's parallelism. The position is read
+    from the file's name, else from the groups of distributedInfo; the node from the launcher, else
+    from the file's name.
     """
     places: dict[str, int | None] = dict.fromkeys(PARALLEL)
     for _, description, ranks in _groups(facts):

@@ -1,7 +1,4 @@
-"""Read a Chrome trace as a document.
-
-It has the beginning and end of its event list, and the few top-level facts worth keeping.
-"""
+"""Read a Chrome trace as a document: its list of events, and some top-level facts."""
 
 import json
 import re
@@ -35,8 +32,8 @@ _BETWEEN = b"\0\x1e \t\r\n"
 _BOM = b"\xef\xbb\xbf"
 _SEARCH_BACK = 1 << 16
 _OVERLAP = 4096
-# What is made of so much text fits into a processor's cache: a fifth less time than with eight
-# times as much.
+# Data made from this much text fits into a processor's cache; eight times as much takes a fifth
+# more time.
 _MOSTLY_AT_ONCE = 256 << 10
 _FEWEST_AT_ONCE = 4 << 10
 
@@ -45,7 +42,7 @@ _FEWEST_AT_ONCE = 4 << 10
 class ReadEvents:
     """The content of a trace: raw frames by table, top-level facts, and `path`.
 
-    `path` is the way it was read.
+    `path` names the parser that read it.
     """
 
     frames: dict[str, pl.DataFrame]
@@ -61,7 +58,7 @@ class Document:
     """Reads one trace from a text, and leaves the text's position behind the trace.
 
     `events()` yields all events; `facts` are complete after the last one. A caller that parses some
-    of the events by other means calls `find_list` first, then `events_to` for the stretches in
+    of the events by other means calls `find_list` first, then `events_to` for the events in
     between, and `finish` at the end.
     """
 
@@ -75,7 +72,8 @@ class Document:
     _recovery: Recovery = field(init=False)
     _head: bytes = b""
     _is_lines: bool = False
-    _at_once: int = 2 * _FEWEST_AT_ONCE  # and more as it goes: a file may hold many small traces
+    # It grows as events are read. A file may hold many small traces.
+    _at_once: int = 2 * _FEWEST_AT_ONCE
     _no_sound_before: int = 0
     _end: int | None = None
 
@@ -146,7 +144,7 @@ class Document:
     def _after_sound(self) -> Event | None:
         """Continue at text that is not an intact event.
 
-        Return the event if one could be read nevertheless.
+        Return the event if it could be repaired.
         """
         text = self.text
         text.skip(SEPARATORS)
@@ -191,14 +189,14 @@ class Document:
                 self._at_once = _FEWEST_AT_ONCE
                 if (
                     is_first
-                ):  # what lies before it is read one by one, and no piece of it is tried again
+                ):  # the text before it is read event by event, and none of it is tried again
                     self._no_sound_before = text.offset + cut[0] - text.at
                 return []
             has_failed = True
             size = max(_FEWEST_AT_ONCE, min(size, cut[0] - text.at) // 8)
 
     def _sound_lines(self) -> list[Event]:
-        """Return the next events of a text that has one event per line and no list."""
+        """Return the next events of a text that has one event per line and no list around them."""
         text, size = self.text, self._at_once
         size = size if self._end is None else min(size, self._end - text.offset)
         while size > 0:
@@ -219,7 +217,7 @@ class Document:
     def _closes(self) -> bool:
         """Return whether the bracket at `at` closes the list.
 
-        A bracket that another event follows does not.
+        It does not if another event follows.
         """
         text = self.text
         for size in (_OVERLAP, 1 << 20):
@@ -289,11 +287,11 @@ def last_boundary(
 def read_facts(head: bytes, tail: bytes, diagnostics: Diagnostics) -> dict[str, Any]:
     """Return the known top-level facts of the document, from the text around its events.
 
-    Keys are read one by one where that text is not valid JSON.
+    Keys are read one by one if that text is not valid JSON.
     """
     decoded = (head + b"[]" + tail).decode("utf-8", "replace")
     try:
-        # Of a trace that is cut among its events, the closing brace is missing.
+        # A trace that is cut within its events has no closing brace.
         whole = json.JSONDecoder(strict=False).raw_decode(
             (decoded if tail else decoded + "}").lstrip()
         )[0]
@@ -318,7 +316,7 @@ def read_facts(head: bytes, tail: bytes, diagnostics: Diagnostics) -> dict[str, 
 
 
 def _what_it_is(head: bytes) -> str:
-    """Describe in one line what was found where a trace was expected, and what to do."""
+    """Say in one line what was found instead of a trace, and what to do."""
     expected = "expected a torch.profiler Chrome trace (JSON with traceEvents)"
     if not head.strip():
         return (

@@ -1,7 +1,7 @@
 """Decode the events of a Chrome trace as typed records.
 
-They may be written as JSON in any form, or nearly as JSON. A run of intact events is decoded at
-once; where that fails, `damage` continues.
+They may be any form of JSON, or nearly JSON. A run of intact events is decoded at once; if that
+fails, `damage` continues.
 """
 
 import re
@@ -32,7 +32,7 @@ Args = msgspec.defstruct(
     rename={attribute(key): key for key in ARG_KEYS},
     gc=False,
 )
-"""The args of an event that fill a column.
+"""The args of an event that fill columns.
 
 Values are unchecked; shapes, types and grids stay bytes.
 """
@@ -110,12 +110,12 @@ _DECODE_OBJECT = msgspec.json.Decoder(dict[str, Any]).decode
 _PHASE, _CATEGORY = attrgetter("ph"), attrgetter("cat")
 _NOT_JSON = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError)
 
-# Every writer seen puts one of these keys first; a boundary inside a string or in nested data is
-# found out because the pieces do not decode.
+# All known writers put one of these keys first. If the boundary lies inside a string or nested
+# data, the pieces do not decode, which shows the mistake.
 _FIRST_KEY = rb'\{\s*"(?:ph|name|cat|pid|tid|ts|id|args|dur|bp|s|tts)"\s*:'
 EVENT_START = re.compile(_FIRST_KEY)
 BOUNDARY = re.compile(rb"\}\s*,\s*(?=" + _FIRST_KEY + rb")")
-# An unfinished string reaches to the end: what follows its quote is not looked at again.
+# An unfinished string reaches to the end, so nothing after its quote is searched again.
 _TOKENS = re.compile(rb'"(?:[^"\\]|\\.)*+(?:"|\Z)|[{}\[\]]', re.DOTALL)
 
 
@@ -132,7 +132,7 @@ def decode_whole(block: bytes | bytearray) -> list[Event] | None:
 
 
 def decode_lines(lines: bytes) -> list[Event] | None:
-    """Return events on lines of their own; None when a line is anything else."""
+    """Return events that stand one per line; None if a line holds anything else."""
     try:
         return _with_values(_DECODER.decode_lines(lines), lambda: _RAW_ARGS.decode_lines(lines))
     except _NOT_JSON:
@@ -148,9 +148,9 @@ def decode_one(piece: bytes) -> Event | None:
 
 
 def _with_values(events: list[Event], raw_args: Callable[[], list[_RawArgs]]) -> list[Event]:
-    """Return the events; those of counters have all of their args.
+    """Return the events; counters get all of their args.
 
-    Most runs have no counters and are decoded once.
+    Most runs have no counters and are decoded only once.
     """
     if "C" in map(_PHASE, events) or PROFILER_RANGE in map(_CATEGORY, events):
         raw = raw_args()
@@ -181,9 +181,9 @@ def is_json(piece: bytes) -> bool:
 
 
 def flattened(piece: bytes) -> tuple[bytes | None, int]:
-    """Replace values that are nested deeper than tables need by None; also return the depth.
+    """Replace values nested deeper than tables need by None; also return the depth.
 
-    The piece is None if its brackets do not match, or if nothing is that deep.
+    The piece is None if its brackets do not match, or if nothing is nested that deep.
     """
     parts: list[bytes] = []
     depth = deepest = done = 0

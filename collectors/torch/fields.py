@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 # How a key's value is read. WHOLE: an integer. NUMERAL: an integer, or a string of digits. TRACK:
-# the same, or a string that a number is later found in. TIME: microseconds as exact nanoseconds.
+# the same, or a string in which a number is found later. TIME: microseconds as exact nanoseconds.
 # JSON: the value's own text.
 SKIPPED, WHOLE, NUMERAL, TRACK, TIME, TEXT, JSON, REAL, TRIPLE, ARGS = range(10)
 
@@ -88,7 +88,7 @@ KEYS = EVENT_KEYS | ARG_KEYS
 
 PROFILER_RANGE = "cuda_profiler_range"
 CATEGORIES = {
-    # Kineto's words of 2022-05 on, and those before.
+    # Kineto's words since 2022-05, then the older ones.
     "cpu_op": "spans",
     "Operator": "spans",
     "user_annotation": "spans",
@@ -104,8 +104,8 @@ CATEGORIES = {
     "gpu_memset": "memsets",
     "Memset": "memsets",
     "cuda_sync": "synchronizations",
-    # Other makers' host calls; their kernels and copies mostly have the names above. MTIA's device
-    # events are its own.
+    # Host calls of other makers' devices. Their kernels and copies mostly have the names above;
+    # MTIA has device events of its own.
     "mtia_runtime": "api_calls",
     "xpu_runtime": "api_calls",
     "xpu_driver": "api_calls",
@@ -114,17 +114,17 @@ CATEGORIES = {
     "privateuse1_runtime": "api_calls",
     "privateuse1_driver": "api_calls",
     "mtia_ccp_events": "kernels",
-    # Of CUPTI's range profiler: its args are the kernel's counters.
+    # A range of CUPTI's range profiler; its args are the kernel's counters.
     PROFILER_RANGE: "counters",
 }
-"""The table of a complete event (phase X) by its category."""
+"""The table of a complete event (phase X), by the event's category."""
 
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """A column: its name, the way to fill it, and the key of its value.
+    """A column: its name, how it is filled, and the key of its value.
 
-    `second` is the key for events without the first. `axis` selects a value of a triple.
+    `second` is the key for events without the first key. `axis` selects a value of a triple.
     """
 
     name: str
@@ -160,7 +160,8 @@ OF_CALLS = (
 )
 """Columns that describe a call of a communication library.
 
-A kernel has those of the call that it serves. Of a batch of calls, only their spans have them.
+A kernel has those of the call that it serves. For a batch of calls, only the calls' spans have
+them.
 """
 
 TABLES: dict[str, tuple[Column, ...]] = {
@@ -232,7 +233,7 @@ TABLES: dict[str, tuple[Column, ...]] = {
         Column("device_id", TAKE, "device"),
         *_TIMES,
     ),
-    # Events that no table holds: they are counted.
+    # Events that belong to no table are counted.
     "unplaced": (Column("phase", WORD, "ph"), Column("category", WORD, "cat")),
 }
 NAMES = tuple(TABLES)
@@ -240,8 +241,8 @@ ALLOCATIONS, COUNTERS, UNPLACED = (
     NAMES.index(name) for name in ("allocations", "counters", "unplaced")
 )
 
-# What an event must have to be placed by the parser in C; Python knows what its lack means, and
-# counts it.
+# Keys that an event must have for the C parser to assign it to a table. Python handles and counts
+# events that lack one.
 REQUIRED = {
     "spans": ("ts", "dur"),
     "api_calls": ("ts", "dur"),
@@ -275,9 +276,9 @@ def fields() -> dict[str, int]:
 
 
 _NO_FIELD = 1 << 62
-"""An impossible required field, which leaves all events of a table to Python."""
+"""A required field that no event has, so that all events of a table go to Python."""
 TRACK_BASE = 1 << 61
-"""First number of tracks named by strings: a string's number is added to it, as in native.h."""
+"""First number of tracks named by strings: a string's number is added to it (see native.h)."""
 
 
 @functools.cache
@@ -305,10 +306,11 @@ def plan() -> tuple[bytes, bytes, bytes, bytes]:
             matters |= 1 << first_field | (1 << other if other >= 0 else 0)
             columns.extend((column.how, first_field, other))
         if name == "unplaced":
-            matters |= 1 << places["name"]  # it might spell [memory]
+            matters |= 1 << places["name"]  # the word may spell [memory]
         required = sum(1 << places[key] for key in REQUIRED[name])
         if name == "counters":
-            # a series a number among its args, whatever it is called: only Python tells them
+            # each number among a counter's args is a series, under any name, which only Python
+            # reads
             required |= _NO_FIELD
         tables.extend((required, matters, first, len(columns) // 3))
     return text, keys.tobytes(), tables.tobytes(), columns.tobytes()

@@ -14,15 +14,15 @@ Work = tuple[list[str], list[str]]
 _STEP = r"^ProfilerStep#[0-9]+$"
 _MARK = "nn.Module: "
 _ALIKE = 0.9
-"""The least share of ops that two steps have in common to be matched."""
+"""The least share of ops that two steps must have in common to be matched."""
 _MOST_COMPARED = 5_000
-"""The most ops of a step that are compared one by one, where they differ."""
+"""If two steps differ, at most this many ops of each are compared one by one."""
 _END = pl.col("start_ns") + pl.col("duration_ns")
 EDGES = ("row", "start_ns", "end_ns")
 
 
 def is_module_mark() -> pl.Expr:
-    """Return an expression for the calls of modules that a live capture marks one by one."""
+    """Return an expression for module calls that a live capture marked one by one."""
     return pl.col("name").cast(pl.String).str.starts_with(_MARK)
 
 
@@ -57,12 +57,12 @@ def _named(events: pl.DataFrame, marks: pl.DataFrame, chosen: pl.Expr) -> pl.Dat
 
 
 def ops_in_steps(spans: pl.DataFrame, marks: pl.DataFrame) -> pl.DataFrame:
-    """Return the ops in steps, calls of modules left out."""
+    """Return the ops in steps, without calls of modules."""
     return _named(spans, marks, (pl.col("kind") == "op") & ~is_module_mark())
 
 
 def waits_in_steps(calls: pl.DataFrame | None, marks: pl.DataFrame) -> pl.DataFrame:
-    """Return the API calls in steps that wait for a device, whether or not an op made them."""
+    """Return the API calls in steps that wait for a device, whether an op made them or not."""
     if calls is None:
         times = dict.fromkeys(("start_ns", "duration_ns", *THREAD), pl.Int64)
         calls = pl.DataFrame(schema={"raw_api": pl.String, **times})
@@ -91,7 +91,7 @@ def _launched(tables: Mapping[str, pl.DataFrame], marks: pl.DataFrame) -> pl.Dat
 
 
 def partners_of(deep: Sequence[Work], light: Sequence[Work]) -> list[int]:
-    """Return, for each light step, the deep step with the same work; empty if a step has none.
+    """Return, for each light step, the deep step with the same work; empty if any step has none.
 
     If several deep steps match, the one after the previous light step's partner is preferred, then
     the one with the same index.
@@ -111,7 +111,7 @@ def partners_of(deep: Sequence[Work], light: Sequence[Work]) -> list[int]:
 
 
 def _common(first: Work, second: Work) -> float:
-    """Return the share of ops that two steps have in common, of the longer step's ops.
+    """Return the share of ops that two steps have in common, relative to the longer step.
 
     For steps without ops, it is the share of kernels.
     """
@@ -121,7 +121,7 @@ def _common(first: Work, second: Work) -> float:
 
 
 def matched(deep: pl.DataFrame, light: pl.DataFrame, partner: int, place: int) -> pl.DataFrame:
-    """Return the events that occur in a light step and in its deep step.
+    """Return the events that occur both in a light step and in its deep step.
 
     Columns are the thread, and row and edges in both. Events match if a thread calls the same names
     in the same order.

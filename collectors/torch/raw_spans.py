@@ -1,4 +1,4 @@
-"""Make raw spans of a Chrome trace's spans: their kind, their recorded caller, and plain names."""
+"""Turn the spans of a Chrome trace into raw spans: kind, recorded caller, and plain names."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ from tracelens.derive.columns.per_unique import each_once, each_pair_once
 _ADDRESS = r" at 0x[0-9a-fA-F]+"
 # A call is named `FILE(LINE): FUNCTION`; folders may hold brackets and colons too.
 _UP_TO_PACKAGES = r"^(?:[A-Za-z]:)?[/\\].*[/\\](?:site-packages|dist-packages)[/\\]"
-# The standard library keeps its packages: json/encoder.py is then another file than a program's
-# encoder.py.
+# Files of the standard library keep their package: json/encoder.py is not a program's encoder.py.
 _UP_TO_STDLIB = (
     r"^(?:[A-Za-z]:)?[/\\].*[/\\](?:lib(?:32|64)?[/\\]python\d[\d.]*t?|Python\d+[/\\]Lib)[/\\]"
 )
-# A live capture's own hooks keep their folder, so that they are told from the program's files.
+# A live capture's own hooks keep their folder, to distinguish them from the program's files.
 _UP_TO_HOOKS = r"^(?:[A-Za-z]:)?[/\\].*[/\\](collectors[/\\]torch[/\\]live[/\\])"
 _UP_TO_FILE = r"^(?:[A-Za-z]:)?[/\\].*[/\\]([^/\\]*\(\d+\): )"
 _ABSOLUTE_PATH = r"(^|[\s'\"(<\[=,;])(?:[A-Za-z]:)?[/\\]+(?:[^/\\():<>]+[/\\]+)+"
 _KINDS = {"cpu_op": "op", "Operator": "op", "user_annotation": "annotation", "overhead": "overhead"}
 _NOT_AS_JSON = re.compile(r"\b(?:True|False)\b|\.(?![0-9])")
-"""Python's truth values, and the point at the end of C++'s whole numbers."""
+"""Texts that JSON spells differently: Python's truth values, and the point after C++'s whole
+numbers."""
 _LONGEST_INPUT, _DEEPEST_INPUT = 1 << 16, 4
 _STEP = r"^ProfilerStep#[0-9]+$"
 _MODULE = "nn.Module: "
@@ -34,9 +34,9 @@ _SPARSE, _FEW = 8, 1 << 16
 
 
 def raw_spans(spans: pl.DataFrame) -> pl.DataFrame:
-    """Return spans with kind, recorded Python caller and plain names.
+    """Return spans with kind, recorded Python caller (a row number) and plain names.
 
-    The caller is a row number. Names lose addresses and folders.
+    Names lose addresses and folders.
     """
     callers = _callers(spans.select("process_id", "python_id", "python_parent_id"))
     return spans.with_columns(
@@ -51,7 +51,7 @@ def raw_spans(spans: pl.DataFrame) -> pl.DataFrame:
 def _plain(written: str) -> str | None:
     """Return the JSON list with None for every element that is no number, truth value or list.
 
-    Return None if it is no list. Inputs that are no tensors are written as Python spells them, in
+    Return None if it is no list. Inputs that are no tensors are written in Python's notation, as
     strings.
     """
     values = _decoded(written)
@@ -62,7 +62,7 @@ def _plain(written: str) -> str | None:
 
 
 def _as_json(value: str) -> str:
-    """Return a value as JSON spells it, where it is a number, a truth value or a list of them."""
+    """Return a value in JSON's notation if it is a number, a truth value or a list of them."""
     return _NOT_AS_JSON.sub(lambda match: match[0].lower() if match[0] != "." else ".0", value)
 
 
@@ -88,7 +88,7 @@ def _named(spans: pl.DataFrame) -> pl.DataFrame:
         pl.col("category") == "python_function",
         pl.col("name").str.starts_with(_MODULE),
     )
-    # The profiler's own step annotation was an Operator until 2022.
+    # Until 2022, the profiler's own step annotation had the category Operator.
     is_step = (pl.col("category") == "Operator") & pl.col("name").str.contains(_STEP)
     kind = (
         pl.when(is_call & is_module)
@@ -136,10 +136,10 @@ def _callers(spans: pl.DataFrame) -> pl.Series:
 
 
 def _first_rows(numbers: pl.Series, rows: pl.Series, wanted: pl.Series) -> pl.Series:
-    """Return, for each wanted number, the first row that has it; None if none has."""
+    """Return, for each wanted number, the first row that has it; None if no row does."""
     lowest, highest = numbers.min(), numbers.max()
-    # The profiler counts calls up: a list by number is short, and takes a tenth of a join's time
-    # and memory.
+    # The profiler counts calls upwards, so a list indexed by number is short; it takes a tenth of a
+    # join's time and memory.
     if (
         isinstance(lowest, int)
         and isinstance(highest, int)

@@ -25,15 +25,16 @@ _MEMORY = {
     "array": "array",
 }
 _DIRECTION = r"(?i)\b(HtoD|DtoH|DtoD|PtoP|HtoH|HtoA|AtoH|AtoA|AtoD|DtoA)\b"
-# CopyHostToDevice of roctracer, HostToDeviceCopy and MEMORY_COPY_HOST_TO_DEVICE of rocprofiler-sdk.
+# roctracer writes CopyHostToDevice, rocprofiler-sdk HostToDeviceCopy and
+# MEMORY_COPY_HOST_TO_DEVICE.
 _ROCM_DIRECTION = r"(?i)(Host|Device|Peer)_?To_?(Host|Device|Peer)"
-# Memcpy M2D of Intel's PTI, where M is memory that only the host has.
+# Intel's PTI writes Memcpy M2D; M is memory that only the host has.
 _PTI_DIRECTION = r"\b([MHD]2[MHD])\b"
-# CUPTI has static kinds too, which Kineto writes as `Device Static` and `Managed Static`.
+# CUPTI also has static kinds, which Kineto writes as `Device Static` and `Managed Static`.
 _ENDS = r"(?i)\(\s*(\w+?)(?:[ _-]?Static)?\s*->\s*(\w+?)(?:[ _-]?Static)?\s*\)"
 _FILLED = r"(?i)\(\s*(\w+?)(?:[ _-]?Static)?\s*\)"
 _DRIVERS = ["cuda_driver", "xpu_driver", "privateuse1_driver"]
-"""Categories of driver calls; the other categories of calls are a runtime's."""
+"""Categories of driver calls; all other categories of calls are a runtime's."""
 _MTIA_WAIT, _MTIA_ENCLOSING = "event_wait", ("merge", "remote")
 _SYNC = {
     "event": "(?i)event sync",
@@ -46,10 +47,9 @@ _SYNC = {
 def raw_tables(
     frames: dict[str, pl.DataFrame], base_ns: int, diagnostics: Diagnostics
 ) -> dict[str, pl.DataFrame]:
-    """Return the frames with times on the trace's base and the schema's words.
+    """Return the frames with times on the trace's base, and Kineto's words in those of the schema.
 
-    Kineto's words are translated into the schema's. Takes each frame out of `frames` as it converts
-    it, so that no table is in memory twice.
+    Takes each frame out of `frames` as it converts it, so that no table is in memory twice.
     """
     if abs(base_ns) >= TIME_LIMIT_NS:
         diagnostics.add(
@@ -72,7 +72,7 @@ def raw_tables(
 
 
 def _set_mtia_apart(frames: dict[str, pl.DataFrame], diagnostics: Diagnostics) -> None:
-    """Move events that are no work out of an MTIA's kernels, as they share one category."""
+    """Move events that are no work out of an MTIA's kernels; all have the same category."""
     kernels, calls = frames.get("kernels"), frames.get("api_calls")
     if kernels is None or calls is None or not (calls["category"] == "mtia_runtime").any():
         return
@@ -107,7 +107,7 @@ def _without_empty(frame: pl.DataFrame) -> pl.DataFrame:
 def _fitting(name: str, frame: pl.DataFrame) -> pl.DataFrame:
     """Return the frame with None for values that a 32-bit column cannot hold.
 
-    Otherwise one wrong number would cost the whole trace.
+    Otherwise one wrong number would spoil the whole trace.
     """
     declared = TABLES[name].schema
     narrow = [
@@ -133,7 +133,7 @@ def _api_calls(calls: pl.DataFrame) -> pl.DataFrame:
 
 
 def _kernels(kernels: pl.DataFrame) -> pl.DataFrame:
-    """Return kernels; Kineto of 2021 wrote negative occupancy where it did not know the device."""
+    """Return kernels. Negative occupancy, Kineto's of 2021 for unknown devices, becomes None."""
     return _work(kernels).with_columns(
         *(
             pl.when(pl.col(c) >= 0).then(c).alias(c)
@@ -145,10 +145,7 @@ def _kernels(kernels: pl.DataFrame) -> pl.DataFrame:
 
 
 def _memcpys(copies: pl.DataFrame) -> pl.DataFrame:
-    """Return copies with direction and memory kinds.
-
-    They are parsed from the name, not looked up in a list of names.
-    """
+    """Return copies with direction and memory kinds, which are parsed from the name."""
     described = each_once(copies["name"], _direction_and_memory).struct.unnest()
     return _work(copies).with_columns(*described, size_bytes=pl.col("size_bytes").fill_null(0))
 
@@ -161,7 +158,7 @@ def _direction_and_memory(name: pl.Expr) -> pl.Expr:
         name.str.extract(_ROCM_DIRECTION, 2).str.slice(0, 1),
     )
     pti = name.str.extract(_PTI_DIRECTION).str.replace_all("M", "H")
-    # Arrays are device memory, so A counts as D for the direction.
+    # Arrays are device memory, so A counts as D in the direction.
     direction = (
         pl.coalesce(letters, rocm, pti)
         .str.replace_all("A", "D")
@@ -206,7 +203,7 @@ def _synchronizations(syncs: pl.DataFrame) -> pl.DataFrame:
         )
         return pl.coalesce(*cases, pl.lit("unknown"))
 
-    # Kineto writes -1 or 2^32-1 where a wait has no stream.
+    # Kineto writes -1 or 2^32-1 if a wait has no stream.
     return syncs.with_columns(
         each_once(syncs["what"], waited_for).alias("kind"),
         *(
@@ -247,7 +244,7 @@ def devices(
     """Return devices from deviceProperties.
 
     Devices that only kernels name are listed without properties. If only one GPU is visible,
-    deviceProperties numbers it 0, while kernels may use its number in the machine (ROCm with
+    deviceProperties numbers it 0, but kernels may use its number in the machine (ROCm with
     HIP_VISIBLE_DEVICES). Then the single description is used for the single device.
     """
     entries = (
@@ -286,7 +283,7 @@ def _device(entry: dict[str, Any]) -> dict[str, Any]:
     """Return a row of `devices` from an entry of deviceProperties."""
     major, minor = integer(entry.get("computeMajor")), integer(entry.get("computeMinor"))
     name = text(entry.get("name")) or "unknown"
-    # PyTorch for ROCm writes the gfx number as a compute capability, and this key of its own.
+    # PyTorch for ROCm writes the gfx number as the compute capability, and this key as well.
     is_amd = (
         "maxSharedMemoryPerMultiProcessor" in entry
         or re.search(r"\bAMD\b|Radeon|Instinct|^gfx", name) is not None

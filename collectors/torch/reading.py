@@ -1,6 +1,6 @@
 """Read the traces of a file, one after another.
 
-The C parser reads each in threads if it is compiled, else msgspec does.
+The C parser reads each in threads if it is compiled; else msgspec does.
 """
 
 import mmap
@@ -36,24 +36,23 @@ from tracelens.trace.capture import Diagnostics
 Reader = Callable[[Text, Diagnostics], ReadEvents]
 _BLOCK_BYTES = 16 << 20
 _MOST_THREADS = 2
-# Rows a table takes before it is emptied: an odd number of cache lines, or all cells of a row would
-# be in one set.
+# Number of rows after which a table is emptied. It is an odd number of cache lines, or all cells of
+# a row would fall into one cache set.
 _N_ROWS = (1 << 15) + 8
-# Most events of a block that the parser may refuse; above this, the rest is read without it.
+# The parser may refuse this many events of a block; after that, Python reads the rest.
 _MOST_REFUSED = 1 << 14
-# A parser that has met more strings than these starts anew: categories know them, and the blocks to
-# come have others.
+# A parser that has met more strings starts anew. Categories keep the old strings, and later blocks
+# have others.
 _MOST_STRINGS = 1 << 17
 _FULL = 2
 _NULL = 0x7FF8_5AFE_C0DE_0001
-"""The number for None, as in native.h. For floats it is a NaN, which JSON cannot express."""
+"""The number that means None, as in native.h. As a float it is a NaN, which JSON cannot express."""
 
 
 def read_plainly(text: Text, diagnostics: Diagnostics) -> ReadEvents:
-    """Return one trace out of the text, whose position is then after the trace.
+    """Read one trace with msgspec, which defines the meaning of a trace.
 
-    msgspec decodes it, which defines the meaning of a trace. Raises NoTraceError when this is no
-    Chrome trace.
+    The text's position is then after the trace. Raises NoTraceError if this is no Chrome trace.
     """
     document, collected = Document(text, diagnostics), RawEvents(diagnostics)
     for events in document.events():
@@ -71,7 +70,7 @@ def read_plainly(text: Text, diagnostics: Diagnostics) -> ReadEvents:
 
 
 def read_either(text: Text, diagnostics: Diagnostics) -> ReadEvents:
-    """Return one trace out of the text, read by the C parser if compiled."""
+    """Read one trace with the C parser if it is compiled, else with msgspec."""
     return read_native(text, diagnostics) or read_plainly(text, diagnostics)
 
 
@@ -80,8 +79,8 @@ def read_documents(
 ) -> Iterator[tuple[ReadEvents, Diagnostics]]:
     """Yield each trace of a file with its diagnostics; the first one's are `diagnostics`.
 
-    Text after a trace that is no further trace is counted with the trace before it, and ends the
-    reading. Raises SourceError when the file does not begin with a trace.
+    Other text after a trace is counted in that trace's diagnostics, and ends the reading. Raises
+    SourceError if the file does not begin with a trace.
     """
     text = Text(source.blocks(BLOCK_BYTES), str(source.path))
     notes = diagnostics
@@ -114,10 +113,10 @@ def read_native(
     block_bytes: int = _BLOCK_BYTES,
     n_threads: int | None = None,
 ) -> ReadEvents | None:
-    """Return one trace out of the text, whose position is then after the trace.
+    """Read one trace with the C parser.
 
-    Without the library, return None without reading anything. Raises NoTraceError when this is no
-    Chrome trace.
+    The text's position is then after the trace. Without the library, return None and read nothing.
+    Raises NoTraceError if this is no Chrome trace.
     """
     if LIBRARY is None:
         return None
@@ -164,7 +163,7 @@ def read_native(
 class _Parsed:
     """The rows and refused events of one block of a file, in file order.
 
-    It ends with the list, at invalid JSON, or after too many refused events.
+    The block ends with the list, at invalid JSON, or after too many refused events.
     """
 
     n_events: int = 0
@@ -191,7 +190,7 @@ class _Block:
 
 
 def _take(block: _Block, collected: RawEvents, document: Document) -> int:
-    """Take over the parser's result for the block; returns the offset where it stopped."""
+    """Take over the parser's result for the block; return the offset at which it stopped."""
     parsed = block.parsed.result() if block.parsed else _Parsed()
     refused = []
     for written, n_before in parsed.refused:
@@ -213,7 +212,7 @@ def _take(block: _Block, collected: RawEvents, document: Document) -> int:
 
 
 class _Blocks:
-    """The blocks of a text in order, parsed ahead of their use, by one parser a thread."""
+    """The blocks of a text in order, parsed ahead of their use, by one parser per thread."""
 
     def __init__(
         self, text: Text, block_bytes: int, pool: ThreadPoolExecutor, n_threads: int
@@ -237,7 +236,7 @@ class _Blocks:
             yield self._ahead.popleft()
 
     def text_from(self, offset: int) -> Iterator[memoryview]:
-        """Yield the text from the start of a block on, parsed or not."""
+        """Yield the text from the start of a block on, whether it was parsed or not."""
         while (
             block := next((block for block in self._ahead if block.start == offset), None)
             or self._read()
@@ -268,7 +267,7 @@ class _Blocks:
 def _cut(pieces: Iterable[bytes | memoryview], block_bytes: int) -> Iterator[memoryview]:
     """Yield the text in blocks that end where an event seems to start.
 
-    Without such a place, a block ends anywhere.
+    If there is no such place, a block ends anywhere.
     """
     held: list[bytes | memoryview] = []
     size = 0
@@ -293,17 +292,20 @@ def _last_start(text: bytes) -> int:
 
 
 class _Parser:
-    """The parser of one thread, with the strings seen so far, as categories by their numbers."""
+    """The parser of one thread, with the strings seen so far.
+
+    Their numbers are the codes of categories.
+    """
 
     def __init__(self) -> None:
         n_columns = sum(map(len, fields.TABLES.values()))
         self._cells = memoryview(
             mmap.mmap(-1, 8 * n_columns * _N_ROWS)
-        )  # there only where it is written
+        )  # only pages that are written take memory
         self._forget()
 
     def _forget(self) -> None:
-        """Start without known strings."""
+        """Forget all strings."""
         assert LIBRARY is not None
         special = fields.ALLOCATIONS, fields.COUNTERS, fields.UNPLACED
         self._library = LIBRARY
@@ -355,10 +357,10 @@ class _Parser:
             place += len(table)
 
     def _column(self, of: fields.Column, cells: bytes) -> pl.Series:
-        """Return a column from its cells: narrow numbers, or the strings that the cells number.
+        """Return a column from its cells: narrow numbers, or the strings with the cells' numbers.
 
-        Operations on a Series run in this thread alone: those of expressions cost ten times as much
-        here.
+        Operations on a Series run only in this thread; as expressions they would cost ten times as
+        much here.
         """
         if of.name in fields.FLOATS:
             values = series(cells, pl.Float64())
@@ -371,7 +373,7 @@ class _Parser:
         if not isinstance(low, int) or not isinstance(high, int):
             return values.cast(pl.Int8)
         if high >= fields.TRACK_BASE:
-            # A track that is named by a string has the number in its name.
+            # If a track is named by a string, its number is in that string.
             named = values.filter(values >= fields.TRACK_BASE).unique()
             names = self._texts[(named - fields.TRACK_BASE).cast(pl.UInt32)].cast(pl.String)
             return values.replace(

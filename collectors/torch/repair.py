@@ -13,10 +13,10 @@ from tracelens.trace.capture import Diagnostics
 
 LONGEST_REPAIRED = 1 << 17
 TOO_DEEP = Event()
-"""Returned for an event that was counted as lost, as its values are nested too deep."""
+"""Returned for an event that was counted as lost because its values are nested too deep."""
 
 _ESCAPE = re.compile(rb'\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4})|\\')
-# Half of a surrogate pair: a name that was cut between its two halves.
+# Half of a surrogate pair: the name was cut between its two halves.
 _LONE_SURROGATE = re.compile(
     rb"(\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2})|\\u[dD][89a-fA-F][0-9a-fA-F]{2}"
 )
@@ -29,9 +29,9 @@ _CLOSING_ESCAPED = re.compile(rb'(?<!\\)\\"(?=\s*(?:[}\]]|,\s*"))')
 
 
 def mended(piece: bytes, diagnostics: Diagnostics) -> Event | None:
-    """Return the event in the piece, or None.
+    """Return the event in the piece after repair, or None.
 
-    It may have been repaired or lost its args, which is counted.
+    Repairs, and args that were lost, are counted.
     """
     event = decode_one(piece)
     if event is not None:
@@ -79,7 +79,7 @@ def _characters(piece: bytes) -> bytes:
 def _bare_words(text: bytes) -> bytes:
     """Return the text with None for inf, NaN, N/A and every other bare word.
 
-    None stands for numbers beyond a float as well.
+    None also replaces numbers too large for a float.
     """
     return _STRING_OR_BARE.sub(
         lambda match: match.group() if _is_json(match.group()) else b"null", text
@@ -98,7 +98,7 @@ def _is_json(token: bytes) -> bool:
 def _inner_quotes(text: bytes) -> bytes:
     """Return the text with the quotes inside strings escaped.
 
-    Those are the quotes that no comma, colon or bracket follows.
+    A quote is inside a string if no comma, colon or bracket follows it.
     """
     parts, done, opened = [], 0, False
     for match in _QUOTE.finditer(text):

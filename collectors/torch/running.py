@@ -1,6 +1,6 @@
-"""Capture from a running program with torch.profiler.
+"""Capture a running program with torch.profiler.
 
-That is a whole command, or a block of this process (`tl.capture`).
+The program is a whole command, or a block of this process (`tl.capture`).
 """
 
 import functools
@@ -39,11 +39,11 @@ P = ParamSpec("P")
 R = TypeVar("R")
 _SITE = Path(__file__).parent / "live" / "on-start"
 _FEW_STEPS = 3
-"""With fewer timed steps, a profiler that seems to cost nothing proves nothing."""
+"""If fewer steps were timed and the profiler seems to cost nothing, that proves nothing."""
 _SLOWED = 1.05
-"""Steps that take less than this many times as long as others may do so by chance."""
+"""A smaller ratio of two step times may be chance."""
 _SHORTER = 0.8
-"""Recorded steps that take at most this share of others lack something that the others do."""
+"""If recorded steps take at most this share of the others, they lack some work of the others."""
 COMPILE_PROVENANCE, GRAPH = "compile_provenance", "graph"
 """Modules of `live` that record in addition to the profiler, if requested."""
 _OPENING = (
@@ -67,8 +67,8 @@ def run(
     """Run the command with torch.profiler in its Python processes.
 
     `settings.folder` is replaced. `keep` is a folder to which the profiler's own files are copied.
-    Raises ToolError when the command cannot be run, and when nothing was captured, with the reason
-    and the program's exit code.
+    Raises ToolError if the command cannot be run, or if nothing was captured; the error has the
+    reason and the program's exit code.
     """
     with OwnFolder("tracelens-live-") as folder:
         asked = replace(settings or Settings(""), folder=folder)
@@ -92,8 +92,7 @@ def run(
 def _read(folder: Path, settings: Settings, exit_code: int = 0) -> tuple[list[Capture], list[str]]:
     """Return the captures of the processes' files in the folder, and notes.
 
-    `exit_code` is that of the program, for the reason why there are none.
-    Raises ToolError when there are none.
+    Raises ToolError if there are none; `exit_code` of the program helps to say why.
     """
     reports = [
         json.loads(path.read_text()) | {"stem": path.name.removesuffix(SUFFIX)}
@@ -102,7 +101,7 @@ def _read(folder: Path, settings: Settings, exit_code: int = 0) -> tuple[list[Ca
     notes = list(dict.fromkeys(note for report in reports for note in report["notes"]))
     traces = {f"{report['stem']}.pt.trace.json": report for report in reports}
     traces = {name: report for name, report in traces.items() if (folder / name).is_file()}
-    # Where one process found steps, only those that did count.
+    # If only some processes found steps, only these count.
     with_steps = {name: report for name, report in traces.items() if not report.get("is_opening")}
     read: list[tuple[dict[str, Any], Capture]] = []
     for name, report in (with_steps or traces).items():
@@ -137,7 +136,7 @@ def _read(folder: Path, settings: Settings, exit_code: int = 0) -> tuple[list[Ca
             capture.diagnostics.add(
                 "info", "killed_later", "the process was killed after its trace had been written"
             )
-    # Sidecars of processes that were left out would tell of graphs that the trace does not hold.
+    # Sidecars of processes that were left out would describe graphs that the trace does not hold.
     stems = tuple(f"{report['stem']}." for report, _ in chosen)
     endings = (SUFFIX, LIGHT_SUFFIX, ".part", ".part.json", ".pt.trace.json")
     others = [
@@ -154,7 +153,7 @@ def _read(folder: Path, settings: Settings, exit_code: int = 0) -> tuple[list[Ca
 def _one_a_rank(
     read: Iterable[tuple[dict[str, Any], Capture]],
 ) -> list[tuple[dict[str, Any], Capture]]:
-    """Return for each rank one process: the one with most steps, else the one that ran longest."""
+    """Return one process per rank: the one with most steps, else the one that ran longest."""
     chosen: dict[int, tuple[dict[str, Any], Capture]] = {}
     for report, capture in sorted(
         read, key=lambda pair: (pair[0].get("n_active", 0), pair[1].source.size_bytes)
@@ -175,7 +174,7 @@ def _holds_events(capture: Capture) -> bool:
 
 
 def _why_nothing(reports: Sequence[Mapping[str, Any]], *, failed: bool) -> str:
-    """Return a text on the stage that the program's processes reached."""
+    """Explain, by the stage that the program's processes reached, why nothing was captured."""
     stages = {report["stage"] for report in reports}
     if not stages:
         return (
@@ -210,7 +209,7 @@ def _of_steps(report: Mapping[str, Any], settings: Settings, *, is_light: bool) 
             if report.get("source") != "program"
             else "marked by the program"
         )
-        # Steps are counted for some time after the window, and not to the end of a program that was
+        # Steps are counted for some time after the window, but not to the end of a program that was
         # killed.
         least = "" if report["stage"] == DONE and report.get("is_counted") else "at least "
         sentences.append(
@@ -300,7 +299,7 @@ def _settings_of_block(options: CaptureOptions) -> Settings:
 
 
 _under_way: list[object] = []
-"""The capture under way in this process; torch has one profiler."""
+"""The running capture of this process, if any. torch has only one profiler."""
 
 
 class capture:  # noqa: N801 - `with tl.capture(...)` and `@tl.capture(...)` read like open and lru_cache
@@ -363,7 +362,10 @@ class capture:  # noqa: N801 - `with tl.capture(...)` and `@tl.capture(...)` rea
         return self
 
     def step(self) -> None:
-        """End one step and begin the next. Raises UsageError before the block."""
+        """End one step and begin the next.
+
+        Raises UsageError before the block begins.
+        """
         if self._recorder is None:
             raise UsageError(
                 "step() ends a step of the block: call it inside of with tl.capture(...) as cap"

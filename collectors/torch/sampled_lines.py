@@ -18,10 +18,7 @@ from tracelens.derive.time.frame_lines import FRAME
 
 Stack: TypeAlias = list[tuple[str, str, int, bool]]
 Function: TypeAlias = tuple[str, str] | None
-"""A function's file and name.
-
-None stands for the innermost function of the program itself.
-"""
+"""A function's file and name. None stands for the innermost function of the program's own code."""
 Line: TypeAlias = tuple[str, str, int]
 Call: TypeAlias = tuple[int, int, tuple[str, str, int, bool]]
 """Start, end, and the frame that makes the call."""
@@ -29,7 +26,7 @@ Call: TypeAlias = tuple[int, int, tuple[str, str, int, bool]]
 
 @dataclass(frozen=True, slots=True)
 class CallLines:
-    """Intervals in which a function has a call running, with the calling line.
+    """Intervals in which a call that a function makes is running, with the calling line.
 
     They do not overlap and are in order.
     """
@@ -42,7 +39,7 @@ class CallLines:
     def of(cls, calls: Iterable[tuple[int, int, Line]]) -> "CallLines":
         """Build the intervals from calls that may be nested.
 
-        Inside a nested call, that call's line counts.
+        During a nested call, its own calling line counts.
         """
         stretches, around, reached = cls(), list[tuple[int, Line]](), 0
         for start, end, line in sorted(calls, key=lambda call: (call[0], -call[1])):
@@ -52,7 +49,7 @@ class CallLines:
         return stretches
 
     def _leave(self, around: list[tuple[int, Line]], reached: int, until: int) -> int:
-        """Add what calls took from `reached` on; drop those that end before `until`."""
+        """Add the time of open calls from `reached` on; drop those that end before `until`."""
         while around and reached < until:
             end, line = around[-1]
             if min(end, until) > reached:
@@ -113,10 +110,10 @@ class RecordedLines:
         return cls(times, frames, _by_function(calls)) if times or calls else None
 
     def within(self, start_ns: int, end_ns: int) -> list[tuple[int, int, Stack]]:
-        """Return the samples of an interval: share represented, moment, and stack.
+        """Return the samples of an interval: share of its time, moment, and stack.
 
-        A sample represents the time that is nearer to it than to any other sample. A call that
-        holds the interpreter's lock is therefore sampled once, however long it takes.
+        A sample represents the time that is nearer to it than to any other sample. So a call that
+        holds the interpreter's lock is sampled once, however long it takes.
         """
         first, last = bisect_left(self.times, start_ns), bisect_left(self.times, end_ns)
         inside = self.times[first:last]
@@ -128,9 +125,9 @@ class RecordedLines:
     def lines_of(self, function: Function, start_ns: int, end_ns: int) -> Counter[Line]:
         """Return the time that a function spent in each of its lines during an interval.
 
-        It is known exactly while the function is in a call. Samples represent the rest. Without
-        samples, nothing is returned if calls take less than half of the interval, because they do
-        not tell where the rest went.
+        While a call that it makes is running, the line is known exactly. Samples represent the
+        rest. Without samples, nothing is returned if calls take less than half of the interval,
+        because they do not tell where the rest went.
         """
         calls = self.calls.get(function, CallLines())
         times = calls.within(start_ns, end_ns)
@@ -154,7 +151,7 @@ def _by_function(calls: list[Call]) -> dict[Function, CallLines]:
 
 
 def _line_in(stack: Stack, function: Function) -> Line | None:
-    """Return where a function is in a stack; of a recursion, the innermost call."""
+    """Return where a function is in a stack: its innermost frame."""
     for file, name, line, is_own in stack:
         if is_own if function is None else function == (file, name):
             return file, name, line
@@ -187,7 +184,7 @@ def with_sampled_lines(
             times = recorded.lines_of(function, start, start + length)
             if times:
                 here[function] = times.most_common(1)[0][0]
-                # A short call says nothing of its caller's own work at other moments.
+                # A short call does not show what its caller itself did at other moments.
                 is_own_work = function is None or str(what).endswith(f": {function[1]}")
                 if not is_own_work or recorded.within(start, start + length):
                     usual.setdefault((what, function), Counter()).update(times)
@@ -209,7 +206,7 @@ def _most(times: Counter[Line] | None) -> Line | None:
 
 
 def _functions(what: str | None) -> list[Function]:
-    """Return the functions of a place whose lines are asked for."""
+    """Return the functions in a call path that need a line."""
     if what == PROFILER:
         return []
     frames = [*FRAME.finditer(what or "")]
@@ -246,7 +243,7 @@ def _cut_where_lines_change(
 
 
 def _with_lines(what: str | None, lines: dict[Function, Line | None]) -> str | None:
-    """Return the place; each of its frames has its line, if that is known."""
+    """Return the call path with the line of each frame for which one is known."""
 
     def line_of(frame: re.Match[str]) -> str:
         line = lines.get(_function(frame))

@@ -49,9 +49,9 @@ def _beside(trace: Path, suffix: str) -> Path:
 
 
 def read_sidecar(trace: Path, diagnostics: Diagnostics) -> dict[str, Any]:
-    """Return the facts beside a trace.
+    """Return the facts in the sidecar beside a trace.
 
-    They are empty without a sidecar, and for a damaged one, which gives a warning.
+    They are empty without a sidecar, and if it is damaged, which gives a warning.
     """
     path = sidecar_of(trace)
     if str(trace) == "-" or not path.is_file():
@@ -80,7 +80,7 @@ def exact_paths(
         return spans
     name = spans["name"]
     if facts.get("is_marked") is True:
-        # Module calls that the capture itself marked are recorded as ops.
+        # Module calls that the capture itself marked were recorded as ops.
         marked = (spans["kind"] == "op") & each_once(
             name, lambda text: text.str.starts_with(MODULE_PREFIX)
         )
@@ -162,7 +162,7 @@ def light_step_times(facts: dict[str, Any]) -> dict[str, Any]:
 
 
 LIGHT = "light_window"
-"""Name of a source's setting, which says that steps were recorded without stacks and shapes."""
+"""Name of a setting of a source: its steps were recorded without stacks and shapes."""
 
 
 def is_sidecar(path: Path) -> bool:
@@ -173,9 +173,9 @@ def is_sidecar(path: Path) -> bool:
 _LEFT_SHARE = 0.6
 """The time that CUPTI leaves in an API call, as a share of the call's recorded time.
 
-A longer call than the median launch waits, or works: it counts as a launch.
-It was 0.53 to 0.74 in six of ten captures on the host of an H200, whose recorded launches took 5 to
-9.5 microseconds: docs/decisions.md.
+A call longer than the median launch waits or works, so it counts as one launch. The share was 0.53
+to 0.74 in six of ten captures on the host of an H200, whose recorded launches took 5 to 9.5
+microseconds: docs/decisions.md.
 """
 _STREAM = ("device_id", "stream_id")
 
@@ -185,9 +185,9 @@ def without_cupti(facts: Mapping[str, Any], raw: Mapping[str, pl.DataFrame]) -> 
 
     Once CUPTI has recorded a GPU, it stays in the process, unless TEARDOWN_CUPTI=1 is set, and
     slows each API call (torch 2.11, CUDA 13.0). Other host work takes as long as before. A step is
-    at least as long as the work of any stream in it. The range holds all possible values: the
-    shortest time is without any of the calls' time, the longest is the measured one. Nothing
-    changes if the steps ran before the recording, or if calls of CUDA's API were not recorded.
+    at least as long as the work of any stream in it. The range holds all possible values: its lower
+    end subtracts all time of the calls, its upper end is the measured time. Nothing changes if the
+    steps ran before the recording, or if calls of CUDA's API were not recorded.
     """
     times = facts.get("unprofiled_step_ns")
     if not (isinstance(times, dict) and _are_times(times) and facts.get("is_run_slower") is True):

@@ -1,6 +1,6 @@
 """Read a trace file's bytes in blocks: plain or gzip, from disk or standard input.
 
-They are hashed as they pass.
+Bytes are hashed as they are read.
 """
 
 import hashlib
@@ -43,7 +43,7 @@ class ByteSource:
         """
         try:
             if str(self.path) == "-":
-                if sys.stdin is None:  # as with `<&-`
+                if sys.stdin is None:  # as after the shell's `<&-`
                     raise SourceError(
                         "standard input: expected a trace, found it closed; pipe one into it, or"
                         " name a file"
@@ -72,8 +72,8 @@ class ByteSource:
     def _decompressed(self, stream: BinaryIO, block_bytes: int) -> Iterator[bytes]:
         """Yield the stream's content; of damaged or cut gzip, all content before the damage.
 
-        isal inflates if it is installed, in a third of zlib's time. Only zlib reports how much
-        of a damaged stream is good, so after damage zlib reads the file again.
+        isal inflates if it is installed, in a third of zlib's time. Only zlib reports how much of a
+        damaged stream is good, so after damage zlib reads the file again.
         """
         raw = self._raw(stream, READ_BYTES)
         first = next(raw, b"")
@@ -115,7 +115,7 @@ class ByteSource:
     def _check_expansion(self, given: int) -> None:
         """Raise SourceError for a file that expands so much that it must be made to fill memory.
 
-        Traces shrink to a tenth, such bombs to 1/1000.
+        Traces compress to about a tenth, files made to fill memory to 1/1000.
         """
         if given > may_become(self._size):
             self.failed = True
@@ -137,7 +137,7 @@ class _DamageError(Exception):
 def _inflated(module: Any, raw: Iterator[bytes], block_bytes: int) -> Iterator[bytes]:
     """Yield the content of gzip members one after another.
 
-    Raises _DamageError after the last that is good.
+    Raises _DamageError at the first damaged member.
     """
     data = next(raw, b"")
     inflater = module.decompressobj(_GZIP_WINDOW)
@@ -177,7 +177,7 @@ def _isal() -> Any:
 def _up_to_damage(inflater: "zlib._Decompress", data: bytes) -> bytes:
     """Return the content of damaged data up to the damage.
 
-    zlib returns nothing for a piece with an error.
+    zlib returns nothing for a piece with an error, so smaller pieces are tried.
     """
     parts, place, size = [], 0, _CAREFUL_BYTES
     while place < len(data):

@@ -33,7 +33,7 @@ class Text:
         return len(self.data) - self.at
 
     def more(self) -> bool:
-        """Extend the window; return False, and set `over`, when no text is left.
+        """Extend the window; if no text is left, return False and set `over`.
 
         Text before `at` may be dropped.
         """
@@ -54,7 +54,7 @@ class Text:
             pass
 
     def skip(self, characters: bytes) -> None:
-        """Move past all of these characters that are inside the window."""
+        """Move past all of these characters in the window."""
         match = re.compile(b"[" + re.escape(characters) + b"]*").match(self.data, self.at)
         self.at = match.end() if match else self.at
 
@@ -69,7 +69,7 @@ class Text:
     def resume(
         self, begun: bytes | bytearray, pieces: Iterator[bytes | memoryview], start: int
     ) -> None:
-        """Continue with text that was taken by `rest` and not needed."""
+        """Continue with text that `rest` returned and that was not needed."""
         self.data, self.at, self.start, self.over = bytearray(begun), 0, start, False
         self._pieces = pieces
 
@@ -87,7 +87,7 @@ class Finder:
         self._searched = 0
 
     def next(self, text: Text, begin: int) -> int | None:
-        """Return the position of the first match from `begin` on in `text.data`.
+        """Return the position of the first match in `text.data` from `begin` on.
 
         Return None if there is none yet.
         """
@@ -96,7 +96,7 @@ class Finder:
             begin = max(offset, self._searched) - text.start
             match = self._pattern.search(text.data, begin)
             if match is None:
-                # A match that more text completes can only start at the last such byte.
+                # A match that is not complete yet can only start at the last such byte.
                 last = text.data.rfind(self._first_byte, begin)
                 self._searched = text.start + (len(text.data) if last < 0 else last)
                 return None

@@ -1,9 +1,9 @@
 """Combine a program's two windows into one trace: times of the light one, all else of the deep one.
 
 The deep window recorded Python calls, modules and shapes, which slows the host several times. The
-light one recorded ops, API calls and kernels only. Steps are matched by their kernels and ops. The
+light one recorded only ops, API calls and kernels. Steps are matched by their kernels and ops. The
 light window's events stay as they are. Its ops get the shapes of the ops that they match. The deep
-window's Python calls are moved to where the ops around them ran.
+window's Python calls are moved to the times at which the ops around them ran.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ class Stretch:
 
 @dataclass(frozen=True, slots=True)
 class Windows:
-    """The tables of both windows as one, and the stretches that they were matched in."""
+    """The tables of both windows combined, and the stretches in which the windows were matched."""
 
     tables: Tables
     stretches: list[Stretch]
@@ -88,7 +88,10 @@ class Windows:
         return facts | {"lines": recorded | moved}
 
     def _moved(self, entries: list[Any], n_times: int) -> list[list[Any]]:
-        """Return entries that begin with times, in order of time; damaged ones are left out."""
+        """Return entries that begin with times, in order of time, on the light window's clock.
+
+        Damaged entries are left out.
+        """
         sound = [entry for entry in entries if _has_times(entry, n_times)]
         moved: list[list[Any]] = []
         for stretch in self.stretches:
@@ -111,7 +114,7 @@ def _has_times(entry: Any, n_times: int) -> bool:
 
 
 def match_windows(deep: Tables, light: Tables) -> Windows | None:
-    """Return the raw tables of both windows as one; None if their steps do different work."""
+    """Return the raw tables of both windows combined; None if their steps do different work."""
     if "spans" not in deep or "spans" not in light:
         return None
     both = deep, light
@@ -180,7 +183,7 @@ def _stretch(
 def _in_order(moments: list[tuple[int, int]]) -> tuple[pl.Series, pl.Series]:
     """Return matching moments of the deep and of the light window, in order.
 
-    Each moment of the deep window is there once.
+    Each moment of the deep window occurs once.
     """
     pairs = pl.DataFrame(moments, {"deep": pl.Int64, "light": pl.Int64}, orient="row")
     once = pairs.sort("deep", "light").unique("deep", keep="first", maintain_order=True)
@@ -198,7 +201,7 @@ def _with_shapes(deep: pl.DataFrame, light: pl.DataFrame, same_ops: pl.DataFrame
 
 
 def _with_python(deep: pl.DataFrame, light: pl.DataFrame, stretches: list[Stretch]) -> pl.DataFrame:
-    """Return the light window's spans, and the deep one's Python and module calls, moved."""
+    """Return the light window's spans, and the deep one's Python and module calls moved in time."""
     is_module = (pl.col("kind") == "op") & is_module_mark()
     rows = deep.with_row_index("row").filter(pl.col("kind").is_in(["python", "module"]) | is_module)
     parts, n_before = [light], light.height

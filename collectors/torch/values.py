@@ -31,7 +31,7 @@ def decoded(values: Sequence[bytes]) -> pl.Series:
     """Return bytes as text; None if they are not UTF-8."""
     try:
         return pl.Series("text", values, pl.Binary).cast(pl.String)
-    except pl.exceptions.PolarsError:  # also with strict=False, in Polars 2.1
+    except pl.exceptions.PolarsError:  # Polars 2.1 raises even with strict=False
         return pl.Series("text", [_utf8(value) for value in values], pl.String)
 
 
@@ -55,7 +55,7 @@ def nanoseconds(texts: Sequence[bytes]) -> pl.Series:
     the digits themselves are read.
     """
     raw = decoded(texts)
-    # Kineto's own way to write them, and that of most files.
+    # Kineto's own notation, which most files have.
     if raw.str.contains(_THREE_DECIMALS).all(ignore_nulls=False):
         return raw.str.replace(".", "", literal=True).cast(pl.Int64)
     raw = raw.str.strip_chars('"')
@@ -148,8 +148,8 @@ def text(value: Any) -> str | None:
 def extended(known: pl.Series, written: list[bytes], *, is_json: bool) -> pl.Series:
     """Append the new strings to the known ones.
 
-    `written` holds them as in the file. With `is_json`, each is JSON, else the content of a JSON
-    string.
+    `written` has them as in the file: whole JSON values with `is_json`, else the content of JSON
+    strings.
     """
     if not written:
         return known

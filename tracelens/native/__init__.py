@@ -1,9 +1,8 @@
 """Run the hot loops in C.
 
-Each has a twin in Python that defines its result, and that is used where C was not compiled.
-
-The library is compiled while the package is installed, if there is a compiler.
-TRACELENS_NATIVE=off makes the Python twins run instead, for tests.
+Each has a twin in Python that defines its result, and that is used if C was not compiled. The
+library is compiled while the package is installed, if there is a compiler. With
+TRACELENS_NATIVE=off, as in tests, the Python twins run instead.
 """
 
 import os

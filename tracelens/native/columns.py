@@ -25,7 +25,7 @@ def memory(column: pl.Series, dtype: pl.DataType) -> pa.Buffer:
 def values(array: pa.Array) -> pa.Buffer:
     """Return the values of an Arrow array of integers, without a copy.
 
-    A value is undefined where the array has None.
+    Where the array has None, the value is undefined.
     """
     size = array.type.bit_width // 8
     buffer = array.buffers()[1]

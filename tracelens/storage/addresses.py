@@ -1,6 +1,6 @@
-"""Addresses of sources and traces.
+"""Addresses of sources and traces: local paths, and URLs of object stores.
 
-They are local paths, and URLs of object stores such as s3://bucket/run.tracelens.
+An example of a URL is s3://bucket/run.tracelens.
 """
 
 import os
@@ -13,7 +13,7 @@ SCHEMES = ("s3", "gs", "az")
 _KNOWN = ", ".join(f"{scheme}://BUCKET/PATH" for scheme in SCHEMES)
 _URL = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+):/+(.*)", re.DOTALL)
 _AUTHORITY = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:/+[^/]*(@|:(?!\d+(/|$)))")
-"""Matches a user before the host, or a password, which may have a slash in it."""
+"""Matches a user or a password before the host; the password may have a slash in it."""
 _SIGNED = re.compile(
     r"[A-Za-z][A-Za-z0-9+.-]+:/.*[?&#;](x-amz-|x-goog-|sig|se=|[a-z_-]*(token|key|secret|password|credential))",
     re.IGNORECASE | re.DOTALL,
@@ -21,7 +21,7 @@ _SIGNED = re.compile(
 
 
 def url_of(path: str | os.PathLike[str]) -> str | None:
-    """Return the URL of an object store that a path stands for; None for a local path.
+    """Return the URL if a path is one of an object store; None for a local path.
 
     A Path counts too, although it has lost a slash: `Path("s3://b/x")` is `s3:/b/x`. Raises
     SourceError for a URL with credentials in it, of another scheme, or without a bucket.
@@ -54,5 +54,5 @@ def refuse_credentials(text: str) -> None:
 
 
 def shown(path: str | os.PathLike[str]) -> str:
-    """Return the address for messages, in which a URL has both its slashes again."""
+    """Return the address for messages; a URL gets back both its slashes."""
     return url_of(path) or str(Path(path))

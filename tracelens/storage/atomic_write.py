@@ -30,7 +30,7 @@ def replacing(target: Path) -> Iterator[Path]:
             return
         file = Path(
             os.path.realpath(target)
-        )  # as resolve(), which fails where links lead in a circle
+        )  # unlike resolve(), this accepts links that lead in a circle
         part = file.with_name(f".{secrets.token_hex(8)}.part")
         try:
             yield part

@@ -1,6 +1,6 @@
 """Lock folders until the process ends, and make temporary folders.
 
-A killed process's folders are cleaned up as well.
+Folders of killed processes are removed, too.
 """
 
 import contextlib
@@ -16,18 +16,18 @@ from pathlib import Path
 
 try:
     import fcntl
-except ImportError:  # Windows, where an open folder cannot be removed anyway
+except ImportError:  # on Windows, which keeps open folders from being removed anyway
     fcntl = None  # type: ignore[assignment]
 
 _NEW_S = 60
-"""Folders younger than this are kept, as their process may not have locked them yet."""
+"""Younger folders are kept, because their process may not have locked them yet."""
 
 
 @contextmanager
 def locked(folder: Path) -> Iterator[None]:
-    """Hold an exclusive lock on the folder, waiting for others.
+    """Hold an exclusive lock on the folder; wait while others hold it.
 
-    Without locks on the file system, go on at once.
+    If the file system has no locks, go on at once.
     """
     place = _lock(folder, wait=True)
     try:
@@ -74,9 +74,9 @@ def _clear_abandoned(where: Path, prefix: str) -> None:
 
 
 def _lock(folder: Path, *, wait: bool) -> int | None:
-    """Return a descriptor that locks the folder until closed.
+    """Return a descriptor that locks the folder until it is closed.
 
-    Return None if another process has it or there are no locks.
+    Return None if another process holds the lock or there are no locks.
     """
     if fcntl is None:
         return None

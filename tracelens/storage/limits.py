@@ -1,7 +1,7 @@
-"""Limit the memory and time that hostile input can take; the environment can raise each limit.
+"""Limit the memory and time that hostile input can take.
 
-The limits are far above anything a profiler writes. Input above one is refused or counted, and the
-message names its variable.
+The limits are far above anything a profiler writes. Input above a limit is refused or counted, and
+the message names the environment variable that raises the limit.
 """
 
 import contextlib
@@ -15,7 +15,7 @@ from tracelens.errors import UsageError
 
 @dataclass(frozen=True, slots=True)
 class Limit:
-    """An environment variable, the limit if the variable is not set, and what it limits."""
+    """A limit: the environment variable that sets it, its default, and what it limits."""
 
     variable: str
     default: int
@@ -23,7 +23,7 @@ class Limit:
 
     @property
     def value(self) -> int:
-        """The limit in force. Raises UsageError if the variable is no whole number above 0."""
+        """The limit in force. Raises UsageError if the variable is not a whole number above 0."""
         text = os.environ.get(self.variable, "").strip()
         if not text:
             return self.default
@@ -35,7 +35,7 @@ class Limit:
 
     @property
     def how_to_raise(self) -> str:
-        """Advice for a message about this limit."""
+        """Tell how to raise this limit, as the end of a message."""
         return f"set {self.variable} above {self.value} to read it all the same"
 
 
@@ -73,16 +73,16 @@ NAMES = Limit(
     " most time; all others are one row, such as `(2,900,000 other ops)`.",
 )
 SHARE_OF_MEMORY = 8
-"""Divisor of the memory; the result is a size that any file may reach."""
+"""A file's content may have at least the memory divided by this number."""
 LIMITS = (EXPANSION, EVENT_MIB, NESTING, LOG_MIB, TRACES, MODULES, QUERY_MIB, NAMES)
 
 
 def may_become(size_bytes: int) -> int:
-    """Return the limit in bytes for the content of a file of this size.
+    """Return the limit in bytes for the unpacked content of a file of this size.
 
     A program that repeats itself leaves files that grow a thousandfold when unpacked. That does no
-    harm if memory holds them. So a file is refused only if it exceeds both limits: a share of the
-    memory, and a multiple of its own size.
+    harm if they fit into memory. So a file is refused only if it exceeds both limits: a share of
+    the memory, and a multiple of its own size.
     """
     return max(64 << 20, memory_bytes() // SHARE_OF_MEMORY, EXPANSION.value * size_bytes)
 
@@ -90,7 +90,7 @@ def may_become(size_bytes: int) -> int:
 @cache
 def memory_bytes() -> int:
     """Return how many bytes of memory this process may have: the machine's or its container's."""
-    amounts = [1 << 30]  # where the system does not say, as Windows does not
+    amounts = [1 << 30]  # the system does not say, as on Windows
     with contextlib.suppress(AttributeError, OSError, ValueError):
         amounts = [os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")]
     with contextlib.suppress(OSError, ValueError):

@@ -1,8 +1,8 @@
 """Read, list, create and remove objects in a store (S3, Google Cloud, Azure) or local files.
 
-A store has no rename. `create` fails where the object exists, so only one of several writers
-succeeds. Credentials are taken from the environment. Messages never repeat a store's answer, which
-may hold them.
+A store has no rename. `create` fails if the object exists, so only one of several writers succeeds.
+Credentials are taken from the environment. Messages never repeat a store's answer, which may
+contain credentials.
 """
 
 import os
@@ -29,7 +29,7 @@ _RETRIES = {
     },
 }
 _OF_FILES = re.compile(r"^Generic LocalFileSystem .*\(os error (\d+)\)")
-"""Matches the first line of an error of a local folder."""
+"""Matches the first line of an error about a local folder."""
 _CODE = re.compile(r"<Code>(\w+)</Code>|status code: (\d{3})")
 _DENIED = (
     "401",
@@ -65,7 +65,7 @@ class Objects:
     """
 
     def __init__(self, address: str | os.PathLike[str]) -> None:
-        """Open the place without a request to the store.
+        """Set up access to the place, without a request to the store.
 
         Raises SourceError without the extra `cloud`.
         """
@@ -114,9 +114,10 @@ class Objects:
         return {str(item["path"]): item["last_modified"] for item in objects}
 
     def members(self, folder: str | None = None) -> Sequence[Listed]:
-        """List the objects of one folder, sorted by name; without `folder`, of this address itself.
+        """List the objects of one folder, sorted by name.
 
-        Objects in deeper folders are left out.
+        Without `folder`, it is the folder of this address itself. Objects in deeper folders are
+        left out.
         """
         with self._plain("listed"):
             objects = self._obstore.list_with_delimiter(self._store, folder)["objects"]
@@ -148,8 +149,8 @@ class Objects:
     def download(self, key: str, file: Path, etag: str | None = None) -> None:
         """Write an object's content into a file, piece by piece.
 
-        Raises SourceError if its ETag has changed: the object was written again after it was
-        listed.
+        Raises SourceError if its ETag has changed, because the object was then written again after
+        it was listed.
         """
         with self._plain("read", key):
             options = {"if_match": etag} if etag else {}
@@ -158,7 +159,7 @@ class Objects:
                     stream.write(chunk)
 
     def remove(self, keys: Iterable[str]) -> None:
-        """Remove objects; one that is gone already is no error."""
+        """Remove objects. It is no error if one is gone already."""
         with self._plain("removed"):
             for key in keys:
                 try:
@@ -168,7 +169,7 @@ class Objects:
 
     @contextmanager
     def _plain(self, done: str, key: str = "") -> Iterator[None]:
-        """Turn a store's errors into SourceError, without the store's own words."""
+        """Turn a store's errors into SourceError without the store's own words."""
         try:
             yield
         except (OSError, ValueError, self._obstore.exceptions.BaseError) as error:
@@ -215,7 +216,7 @@ def is_of_store(error: BaseException) -> bool:
 
 
 def _credentials(url: str) -> dict[str, Any]:
-    """Return the setting by which S3's credentials are read as boto3 reads a profile's file.
+    """Return the setting that makes S3's credentials come from a profile's file, as in boto3.
 
     The result is empty if the credentials are elsewhere.
     """

@@ -1,9 +1,9 @@
-"""Read the sizes of a Parquet file's pages once inflated, from the pages' own headers.
+"""Read how large the pages of a Parquet file become once inflated, from the pages' own headers.
 
 Readers believe these headers, whatever the file's footer says. Footer and headers are structs of
 Thrift's compact protocol; the numbers of their fields are those of FileMetaData and PageHeader in
-parquet.thrift. Arrow's own reader cannot be asked for a column's position: it ends the process
-where the column's statistics have a wrong size (pyarrow 26).
+parquet.thrift. Arrow cannot be asked for the position of a column: it aborts the process if the
+column's statistics have a wrong size (pyarrow 26).
 """
 
 import mmap
@@ -15,7 +15,7 @@ Text: TypeAlias = bytes | mmap.mmap
 _LARGEST_BYTES = 16 << 20
 """Pages of larger files are not checked.
 
-A page becomes 2 GiB at most, as much as such a file may become.
+A page can become at most 2 GiB, and a file of this size may become that large.
 """
 _DEEPEST = 16
 _BOOLEANS, _BYTE, _INTEGERS, _DOUBLE, _BINARY, _LIST, _STRUCT = (1, 2), 3, (4, 5, 6), 7, 8, 9, 12
@@ -38,7 +38,7 @@ def page_bytes(file: Path, columns: Collection[str] | None = None) -> int:
             ):
                 raise ValueError(
                     "columns of more bytes than the file has"
-                )  # the same pages would be walked many times
+                )  # or the same pages would be counted many times
             asked = (chunk for chunk in chunks if columns is None or chunk[0] in columns)
             return sum(_walked(text, begin, begin + length) for _, begin, length in asked)
         except (AttributeError, LookupError, TypeError) as error:
@@ -59,10 +59,7 @@ def _walked(text: mmap.mmap, place: int, end: int) -> int:
 
 
 def _chunks(text: mmap.mmap) -> Iterator[tuple[str, int, int]]:
-    """Yield each column of each row group in the footer.
-
-    It is the column's name, the position of its pages, and their length.
-    """
+    """Yield each column of each row group in the footer: name, position and length of its pages."""
     begin = len(text) - 8 - int.from_bytes(text[-8:-4], "little")
     _, footer = _struct(text[max(0, begin) : -8], 0)
     for chunk in (chunk[_ABOUT] for group in footer.get(_GROUPS, ()) for chunk in group[_CHUNKS]):
@@ -75,7 +72,7 @@ def _chunks(text: mmap.mmap) -> Iterator[tuple[str, int, int]]:
 def _struct(text: Text, place: int, depth: int = 0) -> tuple[int, dict[int, Any]]:
     """Return where a struct ends, and its values by field.
 
-    Values are integers, bytes, lists, and structs again.
+    Values are integers, bytes, lists, or structs.
     """
     values: dict[int, Any] = {}
     field = 0
@@ -89,7 +86,7 @@ def _struct(text: Text, place: int, depth: int = 0) -> tuple[int, dict[int, Any]
             field += head >> 4
         else:
             place, field = _integer(text, place)
-        if head & 15 not in _BOOLEANS:  # these are in the head
+        if head & 15 not in _BOOLEANS:  # the head itself holds their value
             place, values[field] = _value(text, place, head & 15, depth)
 
 
@@ -117,7 +114,8 @@ def _list(text: Text, place: int, depth: int) -> tuple[int, list[Any]]:
     if length == 15:
         place, length = _varint(text, place)
     values = []
-    for _ in range(length):  # a false length ends with the text, as each value takes a byte
+    # If the length is false, the text ends first, as each value takes a byte
+    for _ in range(length):
         place, value = _value(text, place, kind, depth)
         if place > len(text):
             raise ValueError("a page without a header")

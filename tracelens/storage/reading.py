@@ -10,18 +10,18 @@ from tracelens.storage.limits import EXPANSION, may_become
 
 _MANY = 1 << 20
 _LONG = 1 << 13
-"""A column whose texts are all shorter than this needs no count of its bytes.
+"""The bytes of a column's texts are not counted if all are shorter.
 
-Kernels' names may be that long.
+Kernel names may be that long.
 """
 
 
 def read_columns(file: Path, columns: Sequence[str], strings: Sequence[str]) -> pl.DataFrame:
     """Return these columns of a file as a frame, the columns named in `strings` as Categorical.
 
-    Arrow's reader keeps the file's own dictionaries: a column of strings of 5 million spans takes
-    0.02 s and 22 MB; as plain strings, which Polars' reader returns, a third of a second and 86 MB.
-    Raises ArrowInvalid for strings that are not valid UTF-8.
+    Arrow's reader keeps the file's own dictionaries. A column of strings of 5 million spans then
+    takes 0.02 s and 22 MB; as plain strings, which Polars' reader returns, it takes a third of a
+    second and 86 MB. Raises ArrowInvalid for strings that are not valid UTF-8.
     """
     import pyarrow.parquet as pq  # noqa: PLC0415 - takes 0.02 s, which only files need
 
@@ -30,7 +30,7 @@ def read_columns(file: Path, columns: Sequence[str], strings: Sequence[str]) -> 
     assert isinstance(rows, pl.DataFrame)
     if (
         strings and rows.height > _MANY
-    ):  # Arrow keeps the memory of its dictionaries, which Polars has copied
+    ):  # Polars has copied the dictionaries, but Arrow keeps their memory
         pa.default_memory_pool().release_unused()
     return rows.select(columns)
 
@@ -82,10 +82,7 @@ def long_bytes(texts: pl.Series) -> int:
 
 
 def check_texts(n_bytes: int, size_bytes: int) -> None:
-    """Raise ValueError for long texts that rows share.
-
-    Results would hold one copy per row.
-    """
+    """Raise ValueError for long texts that many rows share: results hold one copy per row."""
     if n_bytes > may_become(size_bytes):
         raise ValueError(
             f"rows share texts that are {n_bytes:,} bytes in all; {EXPANSION.how_to_raise}"

@@ -12,13 +12,13 @@ import polars as pl
 from tracelens.storage.table import Stored, Table, n_names
 
 _WAITED_FOR = 1 << 20
-"""A table with this many rows is written before `put` returns: its memory is then free again."""
+"""`put` waits until a table with this many rows is written, because that frees its memory."""
 
 
 class Store:
     """A folder into which finished tables are written, one after another.
 
-    After an error in the body, tables whose writing has not begun are dropped.
+    After an error in the body, tables that are still waiting are dropped.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -37,10 +37,9 @@ class Store:
         self._pool.shutdown(cancel_futures=True)
 
     def put(self, table: Table, frame: pl.DataFrame) -> None:
-        """Start writing a frame without the rank, as `Table.write` does.
+        """Start writing a frame without the column rank, as `Table.write` does.
 
-        The caller should drop its own reference. An error in writing is raised here or in
-        `finish`.
+        The caller should drop its own reference. An error in writing is raised here or in `finish`.
         """
         path = self._folder / f"{table.name}.parquet"
         self._begun[table.name] = (

@@ -65,7 +65,7 @@ def replace_folder(new: Path, target: Path) -> None:
 def restore(target: Path) -> bool:
     """Move back what a killed `replace_folder` had moved aside; return whether there was anything.
 
-    Nothing is done where the target exists, or where another process is replacing it.
+    Nothing is done if the target exists, or if another process is replacing it.
     """
     if os.path.lexists(target) or not _moved_aside(target):
         return False
@@ -80,7 +80,7 @@ def restore(target: Path) -> bool:
 
 
 def is_running(process_id: int) -> bool:
-    """Return whether a process of this machine has the id."""
+    """Return whether a process with this id runs on this machine."""
     try:
         with suppress(PermissionError):
             os.kill(process_id, 0)
@@ -93,7 +93,7 @@ def is_running(process_id: int) -> bool:
 def signals_deferred() -> Iterator[None]:
     """Defer signals that would end the program until the body has ended.
 
-    Such signals reach the main thread only, so nothing is done in another thread.
+    Only the main thread receives such signals, so nothing is done in another thread.
     """
     if threading.current_thread() is not threading.main_thread():
         yield
@@ -118,7 +118,7 @@ def signals_deferred() -> Iterator[None]:
 
 
 def _moved_aside(target: Path) -> list[Path]:
-    """Return the folders moved aside by processes that are gone, the newest first."""
+    """Return the folders that processes which are gone had moved aside, the newest first."""
     folders = [
         folder / "trace"
         for folder in target.parent.glob(f".{glob.escape(target.name)}.*.old")

@@ -1,6 +1,6 @@
 """Declare, check, read and write one table.
 
-A column is written down once and everything derives from it.
+A column is declared once, and everything else derives from that.
 """
 
 from __future__ import annotations
@@ -20,15 +20,15 @@ from tracelens.errors import SchemaError, first_line
 DataType: TypeAlias = "pl.DataType | type[pl.DataType]"
 
 _CELLS = 3 << 20
-"""Cells in a group of rows that is written at once."""
+"""Number of cells in a group of rows that is written at once."""
 
 _UNITS = {"_ns": "ns", "_bytes": "bytes", "_bytes_per_s": "bytes/s", "_frac": "1"}
-"""Units by the ending of a column's name."""
+"""Units, by the ending of a column's name."""
 
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """One column: name, Polars dtype, meaning, unit, whether it may be None, and words of an enum.
+    """A column: name, Polars dtype, meaning, unit, whether it may be None, and words of an enum.
 
     A name that ends in a unit needs no `unit`.
     """
@@ -99,9 +99,9 @@ class Table:
     def conform(self, frame: pl.DataFrame, *, keep_categories: bool = False) -> pl.DataFrame:
         """Return the frame with exactly this table's columns, in order, cast to their dtypes.
 
-        Absent nullable ones are None. With `keep_categories`, strings that are Categorical
-        stay so. Raises SchemaError when a column that may not be None is absent, or a value
-        does not fit its dtype.
+        Absent nullable columns become None. With `keep_categories`, Categorical strings stay so.
+        Raises SchemaError if a column that may not be None is absent, or if a value does not fit
+        its dtype.
         """
         if not frame.width:
             return self.empty()
@@ -145,10 +145,9 @@ class Table:
         ]
 
     def check(self, frame: pl.DataFrame) -> pl.DataFrame:
-        """Return the same frame, checked.
+        """Check columns, dtypes, None values and enum words; return the same frame.
 
-        Columns, dtypes, None values and enum words must be as declared. Raises SchemaError naming
-        the first column that is not.
+        Raises SchemaError, which names the first column that is not as declared.
         """
         if frame.columns != self.names:
             raise SchemaError(
@@ -166,7 +165,7 @@ class Table:
     def check_values(self, frame: pl.DataFrame) -> None:
         """Check that None values and enum words are as declared.
 
-        Raises SchemaError naming the first column in which they are not.
+        Raises SchemaError, which names the first column in which they are not.
         """
         for column in self.columns:
             self.check_column(column, frame[column.name])
@@ -174,7 +173,7 @@ class Table:
     def check_column(self, column: Column, values: pl.Series) -> None:
         """Raise SchemaError if a column has values that its declaration does not allow.
 
-        Those are None values and undeclared words.
+        These are None values and undeclared words.
         """
         if not column.nullable and values.null_count():
             raise SchemaError(f"table {self.name}.{column.name}: null where a value is required")
@@ -188,8 +187,8 @@ class Table:
     def write(self, frame: pl.DataFrame, path: Path | BinaryIO, n_cells: int = _CELLS) -> None:
         """Write a frame as a zstd Parquet file that carries every column's meaning and unit.
 
-        The frame is one that `conform` takes, with or without the rank. It is conformed and checked
-        in groups of `n_cells` cells, so that a large table is never in memory at its full width.
+        `conform` must accept the frame; it may lack the column rank. It is conformed and checked in
+        groups of `n_cells` cells, so that a large table is never in memory at its full width.
         Raises SchemaError as `conform` and `check` do.
         """
         import pyarrow.parquet as pq  # noqa: PLC0415 - takes 0.02 s, which only files need
@@ -203,8 +202,8 @@ class Table:
         )
         first = _group(table, next(groups), described)
         # Ids and sorted times differ little from row to row: as deltas they take half the room of a
-        # dictionary. Sizes of grids and the like repeat as the program does, which compression
-        # finds in plain numbers only.
+        # dictionary. Sizes of grids and the like repeat in long patterns, which compression finds
+        # in plain numbers only.
         deltas = [name for name, dtype in table.schema.items() if dtype == pl.Int64]
         with pq.ParquetWriter(
             path,
@@ -215,29 +214,28 @@ class Table:
             column_encoding=dict.fromkeys(deltas, "DELTA_BINARY_PACKED"),
             version="2.6",
             store_schema=False,
-            # Rows lie in this order, so that only these tell a reader which group it may leave out.
+            # Rows are sorted by these columns, so only their statistics let a reader skip a group
+            # of rows.
             write_statistics=[name for name in table.sort_by if name in table.names],
         ) as writer:
             writer.write_table(first)
             for rows in groups:
                 writer.write_table(_group(table, rows, described))
-            # Categorical columns are written as dictionaries, but declared as strings to readers.
+            # Categorical columns are written as dictionaries but declared as strings, which readers
+            # expect.
             schema = base64.b64encode(described.serialize().to_pybytes())
             writer.add_key_value_metadata({b"ARROW:schema": schema, **described.metadata})
 
 
 def n_names(rows: pl.DataFrame | Stored) -> int | None:
-    """Return how many distinct values the column `name` has; None for a table without one."""
+    """Return how many distinct values the column `name` has; None without such a column."""
     if isinstance(rows, Stored):
         return rows.n_names
     return rows["name"].n_unique() if "name" in rows.columns else None
 
 
 def _group(table: Table, rows: pl.DataFrame, described: pa.Schema) -> pa.Table:
-    """Return the rows as the Arrow table to write.
-
-    They are checked, and Categorical columns are dictionaries.
-    """
+    """Return the rows as the Arrow table to write: checked, Categorical columns as dictionaries."""
     fitting = table.conform(rows, keep_categories=True)
     table.check_values(fitting)
     arrow = _arrow(fitting)

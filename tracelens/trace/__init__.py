@@ -1,4 +1,4 @@
-"""A trace: the collectors' captures, its directory on disk, and its tables in memory."""
+"""A trace: what collectors captured, its directory on disk, and its tables in memory."""
 
 from tracelens.trace.trace import Trace
 

@@ -15,9 +15,9 @@ from tracelens.trace.trace import Trace
 
 PREFIX = "baseline:"
 FOLDER = Path("tracelens-baselines")
-"""The folder of baselines that are named without a folder."""
+"""The folder of baselines whose name gives no folder."""
 LATEST = 10
-"""Number of latest runs by which a new one is judged.
+"""The number of latest runs with which a new one is compared.
 
 A run of months ago says little about a machine today.
 """
@@ -26,7 +26,7 @@ _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 
 
 def add_run(baseline: str, trace: Trace) -> Path:
-    """Store a run in a baseline, which is made if it does not exist; return the run's path.
+    """Store a run in a baseline, which is created if it does not exist; return the run's path.
 
     A run's name is the time at which it was added (UTC), so that runs sort by it. Raises UsageError
     for an invalid name, and SourceError if it cannot be written.

@@ -23,14 +23,14 @@ from tracelens.schemas import SCHEMA_VERSION, TABLES
 from tracelens.storage.table import Stored
 
 SOURCE_UNREAD = "source_unread"
-"""Code of a loss in the manifest: one of several sources could not be read."""
+"""Code of the loss, in the manifest, that one of several sources could not be read."""
 
 
 @dataclass(frozen=True, slots=True)
 class SourceFile:
     """A file that was read: its name without folders, size and SHA-256.
 
-    Folders are left out, as a path may show who ran it.
+    Folders are left out because a path may reveal a user's name.
     """
 
     name: str
@@ -59,13 +59,13 @@ class Diagnostics:
     counts: Counter[tuple[str, str]] = field(default_factory=Counter)
 
     def add(self, severity: str, code: str, text: str, count: int = 1) -> None:
-        """Count an observation; a count of zero records nothing."""
+        """Count an observation; a count of zero is ignored."""
         if count:
             self.texts.setdefault((severity, code), text)
             self.counts[severity, code] += count
 
     def take(self, other: Diagnostics) -> None:
-        """Add another Diagnostics' counts to these, such as those of another thread."""
+        """Add the counts of another Diagnostics, such as that of another thread."""
         for (severity, code), count in other.counts.items():
             self.add(severity, code, other.texts[severity, code], count)
 
@@ -136,12 +136,12 @@ class Capture:
 class Manifest:
     """The content of manifest.json: where a trace came from and how complete it is.
 
-    It never names environment, host or user. `n_rows` counts the rows written, by table and rank,
-    so that a missing file is noticed. `n_names` counts the distinct names of a table that has
-    names. `attempts` has the word in the names of files, `part-WORD.parquet`, by TABLE/RANK, else
-    by rank; it is 0 if neither is listed. `clocks` says how the ranks' clocks differ: `basis` as
-    in `derive.ranks.clocks`, and where they were estimated, `origin_ns`, and offset, drift and
-    bounds by rank.
+    It never contains environment variables, host or user names. `n_rows` counts the rows written,
+    by table and rank, so that a missing file is noticed. `n_names` counts the distinct names of a
+    table that has names. `attempts` has the WORD in the file names `part-WORD.parquet`, by
+    TABLE/RANK, else by rank; it is 0 if neither is listed. `clocks` says how the ranks' clocks
+    differ: `basis` as in `derive.ranks.clocks`, and if the differences were estimated, `origin_ns`,
+    and offset, drift and bounds by rank.
     """
 
     schema_version: int = SCHEMA_VERSION
@@ -163,12 +163,12 @@ class Manifest:
 
         A live capture measures it around the profiled steps. A step lasts from the end of the
         previous step to its own end. If the device works longer than the host, the end of its work
-        counts, at both ends. The time is the mean of consecutive steps. If they ran after the
-        profiler, the time that CUPTI leaves in each API call is subtracted. Few steps that are much
-        longer than the others do not count: see `long_steps`. Captures of earlier versions timed
-        steps of the program's start too, and give the median: they have no `turn`. Return None if
-        the time is unknown, and if it is no less than the mean of the profiled steps: then the
-        profiler cost too little to be seen, or those steps did something else.
+        counts, at both ends. The result is the mean of consecutive steps. If they ran after the
+        profiler, the time that CUPTI leaves in each API call is subtracted. A few steps that are
+        much longer than the others do not count: see `long_steps`. Captures of earlier versions
+        also timed steps at the program's start, and give the median; they have no `turn`. Return
+        None if the time is unknown, or if it is no less than the mean of the profiled steps: then
+        the profiler cost too little to be seen, or those steps did something else.
         """
         for source in self.sources:
             settings = source.get("settings")
@@ -185,9 +185,9 @@ class Manifest:
         return None
 
     def long_steps(self, rank: int) -> tuple[int, int, int] | None:
-        """Return the number of much longer steps without the profiler, of how many, and in ns.
+        """Return how many steps without the profiler are long, of how many, and their time in ns.
 
-        A step with a checkpoint, or an evaluation, is one. Return None if there were none.
+        A step with a checkpoint or an evaluation is long. Return None if there were none.
         """
         for source in self.sources:
             settings = source.get("settings")
@@ -226,8 +226,7 @@ class Manifest:
     def from_dict(cls, data: dict[str, Any]) -> Manifest:
         """Return the manifest from the parsed manifest.json.
 
-        Keys of later minor versions are ignored. Raises ValueError when a key holds a value of
-        another form.
+        Keys of later minor versions are ignored. Raises ValueError if a value has the wrong form.
         """
         try:
             manifest = msgspec.convert(data, cls)
@@ -252,14 +251,14 @@ class Manifest:
 
 
 def _of_key(by_table: dict[str, dict[str, int]], key: str) -> dict[str, dict[str, int]]:
-    """Return the counts of one rank; tables without a count of it are left out."""
+    """Return the counts of one rank; tables that have none of this rank are left out."""
     return {table: {key: counts[key]} for table, counts in by_table.items() if key in counts}
 
 
 def key_of(table: str, rank: int | str, attempt: str) -> str:
     """Return the path of a rank's file of a table, below the trace's path.
 
-    `attempt` is the word of the attempt that wrote it.
+    `attempt` is the word in its name, one per attempt to write the rank.
     """
     return f"{table}/rank={rank}/part-{attempt}.parquet"
 
@@ -273,9 +272,9 @@ def no_manifest(folder: str, error: Exception) -> SourceError:
 
 
 def manifest_of(content: bytes, folder: str) -> Manifest:
-    """Return the manifest in a trace's manifest.json, checked.
+    """Read and check a trace's manifest.json.
 
-    Raises SourceError, and SchemaError for a newer version's.
+    Raises SourceError, and SchemaError for a newer version.
     """
     file = f"{folder}/manifest.json"
     try:
@@ -306,7 +305,7 @@ def is_rank(value: object) -> bool:
 def rank_of(digits: str) -> int | None:
     """Return the rank in a folder's name or a key of the manifest.
 
-    Return None if it is not written as a rank.
+    Return None if the text is not written as a rank.
     """
     is_number = digits.isascii() and digits.isdecimal() and len(digits) <= len(str(2**31))
     return (

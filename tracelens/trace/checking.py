@@ -22,7 +22,7 @@ _LAST_NS = 2**63 - 1
 def problems(trace: Trace) -> Iterator[str]:
     """Yield each problem with a trace's rows as a sentence: how many rows of which table are wrong.
 
-    Row counts of files are compared with the manifest already when a trace is opened.
+    Row counts of files were compared with the manifest when the trace was opened.
     """
     for name, table in TABLES.items():
         try:
@@ -39,10 +39,10 @@ def problems(trace: Trace) -> Iterator[str]:
 
 @contextmanager
 def blame_rows(*traces: Trace) -> Iterator[None]:
-    """Replace an error of the body by SourceError if impossible rows caused it.
+    """Replace an error of the body by SourceError if the trace's rows are impossible.
 
-    The rows are those of a trace on disk. They are checked only after an error, so a sound trace
-    costs no time. Any other error is raised unchanged.
+    The rows of the trace on disk are checked only after an error, so a sound trace costs no time.
+    Any other error is raised unchanged.
     """
     try:
         yield
@@ -60,9 +60,9 @@ def blame_rows(*traces: Trace) -> Iterator[None]:
 
 
 def _checked(trace: Trace, table: Table) -> pl.DataFrame:
-    """Return the table's columns that hold no strings, after `Table.check` of all columns.
+    """Check the table, and return its columns that are no strings.
 
-    Raises SchemaError.
+    Raises SchemaError if `Table.check` finds a fault in any column.
     """
     if trace.select(table.name, *table.names[:1]).height == 0:
         return table.empty()
@@ -78,8 +78,8 @@ def _checked(trace: Trace, table: Table) -> pl.DataFrame:
 
 
 def _wrong(name: str, rows: pl.DataFrame) -> dict[str, int]:
-    """Count the rows of one rank that break a rule of their table, by a description of the rule."""
-    # Of a layer's time that is the difference of two, noise can be the larger part.
+    """Count the rows of one rank that break a rule of their table, by the rule in words."""
+    # A layer's time may be the difference of two times, which noise can make negative.
     from_0 = [column for column in rows.columns if column in _FROM_0 and name != "timings"]
     rules = {f"have a {column} below 0": pl.col(column) < 0 for column in from_0}
     if {"start_ns", "duration_ns"} <= set(rows.columns):
@@ -105,7 +105,7 @@ def _are_row_numbers(ids: pl.Series) -> bool:
 
 
 def _lost(trace: Trace, name: str, rows: pl.DataFrame) -> dict[str, int]:
-    """Count the rows of one rank whose pointer leads to no row, by a description of the target."""
+    """Count the rows of one rank whose pointer leads to no row, by the target in words."""
     counts = {}
     for column in rows.columns:
         target = _TARGETS.get(column)

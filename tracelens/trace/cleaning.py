@@ -1,4 +1,4 @@
-"""Mask names and texts of a source that would show who ran a program, and where.
+"""Mask names and texts of a source that would reveal who ran a program, and where.
 
 Paths keep only their file's name. Only unmistakable shapes are masked: a token's prefix, a path's
 beginning, or a file's ending. A name that is merely long, such as a kernel's or a module's, stays.
@@ -15,8 +15,8 @@ from tracelens.schemas import TABLES
 from tracelens.trace.capture import Capture, Diagnostics
 from tracelens.trace.secret_patterns import MAY_BE_SECRET, SECRETS
 
-# Polars' expressions look neither ahead nor back, and take time in proportion to the text: what
-# stands before is kept.
+# Regular expressions in Polars have no look-ahead or look-behind (they run in linear time), so the
+# text before a match is captured and put back.
 _BEFORE = r"(^|-[IL]|[^A-Za-z0-9./~…\\-])"
 _BEFORE_HOME = r"(^|-[IL]|[^A-Za-z0-9…])"
 _BEFORE_UP = r"(^|-[IL]|[^A-Za-z0-9./…])"
@@ -30,7 +30,7 @@ _ENDINGS = (
     r"safetensors|onnx|txt|log|csv|parquet|ya?ml|toml|cfg|ini|sh|sqlite|nsys-rep|qdrep"
 )
 _SHARED = "data|cluster/+home|gscratch|projects?|users"
-"""Folders that hold one folder for each user or group on clusters."""
+"""Folders on clusters that hold one folder per user or group."""
 _PATHS = (
     (
         rf"{_BEFORE}(/+(?:{_SHARED})/+)[^\s\"'`<>(){{}}|;,:=*?/\\\[\].…]+/*($|[^A-Za-z0-9_.~…/\\-])",
@@ -62,7 +62,7 @@ _MAY_BE = (
     r"""[/\\~][^\s"'`<>(){}|;,:=*?/\\\[\]]+[/\\]|[\\/](?:home|Users)[\\/]|~[\w.-]*/|file:|"""
     + MAY_BE_SECRET
 )
-"""Matches every text with something to mask; checking it first saves nine tenths of the work."""
+"""Matches every text that needs masking; checking it first saves nine tenths of the work."""
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _COMMON = {
     "root",
@@ -85,8 +85,8 @@ _AT_ONCE = 1 << 16
 def clean(capture: Capture, owners: Collection[str] = ()) -> None:
     """Mask the capture's tables in memory, its texts and its diagnostics.
 
-    The diagnostics count what was masked. `owners` are names of the host and its user that the
-    source states: they are masked wherever they occur as a word.
+    The diagnostics count what was masked. `owners` are the names of host and user that the source
+    states. They are masked wherever they occur as a word.
     """
     counts = dict.fromkeys(_COUNTED, 0)
     for name, frame in capture.tables.items():
@@ -122,9 +122,9 @@ def clean_frame(name: str, frame: pl.DataFrame, diagnostics: Diagnostics) -> pl.
 
 
 def whole_text(value: Any) -> Any:
-    """Return parsed JSON with U+FFFD in place of each half of a surrogate pair.
+    """Return parsed JSON with U+FFFD in place of unpaired surrogates.
 
-    JSON can hold such halves; no file or terminal accepts them.
+    JSON can hold such halves of a character; no file or terminal accepts them.
     """
     return _map_texts(value, lambda text: _SURROGATE.sub("\ufffd", text))
 
@@ -150,7 +150,7 @@ def _clean_frame(
 ) -> pl.DataFrame:
     """Mask the columns of free text, each distinct word once.
 
-    If nothing is masked, as is usual, the same frame is returned.
+    Usually nothing is masked; the same frame is then returned.
     """
     for column in TABLES[name]:
         if column.dtype != pl.String or column.values or column.name not in frame.columns:
@@ -204,7 +204,7 @@ def _masked(texts: pl.Series, owners: Collection[str]) -> pl.DataFrame:
     frame = texts.alias("text").to_frame().filter(may_be).with_columns(new="text")
     if (
         frame.is_empty()
-    ):  # mostly: compiling the other patterns takes longer than looking for this one
+    ):  # this usually suffices, and compiling the other patterns would take longer
         return frame.with_columns(pl.lit(value=False).alias(kind) for kind in rules)
     for kind, of_kind in rules.items():
         cleaned = pl.col("new")

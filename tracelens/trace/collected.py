@@ -1,4 +1,4 @@
-"""A trace in memory whose tables stay as collectors made them until one is read."""
+"""A trace in memory that converts a table to its declared form only when it is read."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from tracelens.trace.writing import RankPart
 
 
 class Collected(Trace):
-    """A trace that keeps tables as collectors made them until one is read.
+    """A trace that keeps tables as collectors made them until they are read.
 
     In that form they may take half the memory.
     """
 
     def __init__(self, manifest: Manifest, parts: Mapping[str, Sequence[RankPart]]) -> None:
-        """Wrap each table's parts: frames as `Table.conform` takes them, or files."""
+        """Wrap the parts of each table: frames that `Table.conform` accepts, or files."""
         tables = {}
         for name, table in TABLES.items():
             bare = table.without("rank")
@@ -39,7 +39,7 @@ class Collected(Trace):
             self._parts[name] = [*super()._parts_of(name)]
 
     def _parts_of(self, name: str) -> Iterable[RankPart]:
-        """Return the table's rows, rank by rank, without the rank."""
+        """Return the table's rows, rank by rank, without the column rank."""
         parts: dict[int, list[pl.DataFrame | Stored]] = {}
         for rank, part in self._parts.get(name, ()):
             parts.setdefault(rank, []).append(part)

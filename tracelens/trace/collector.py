@@ -29,7 +29,7 @@ class Run:
 class Found(NamedTuple):
     """The result of looking for a tool.
 
-    It says whether the tool is here, its version if known, and advice where it lacks a part.
+    It says whether the tool is here, its version if known, and advice if it lacks a part.
     """
 
     is_here: bool
@@ -94,11 +94,10 @@ class Collector:
 
 
 COLLECTORS: dict[str, Collector] = {}
-"""Collectors by kind, in the order in which they sniff a file; the package `tracelens.collectors`
-fills it.
+"""Collectors by kind; each sniffs a file in this order. `tracelens.collectors` fills it.
 
-If several profilers captured a rank, the first one's events are kept unless another is asked
-for."""
+If several profilers captured a rank, the first one's events are kept unless another is asked for.
+"""
 
 
 def reading_words() -> dict[str, str]:
@@ -117,7 +116,7 @@ def reading_words() -> dict[str, str]:
 def read_by(words: Mapping[str, str]) -> Iterator[None]:
     """Read sources in the body by the user's choices, one word per kind of collector.
 
-    `words` is the result of `reading_words`, handed over from the process of the user's command.
+    `words` is the result of `reading_words`, handed over by the process of the user's command.
     """
     known = [
         (collector.reading, words[kind])
@@ -133,7 +132,7 @@ def read_by(words: Mapping[str, str]) -> Iterator[None]:
 
 
 def why_no_shapes(kinds: Sequence[str]) -> str:
-    """Say why sources of these kinds hold no shapes of ops' inputs, and how they would."""
+    """Say why sources of these kinds hold no shapes of ops' inputs, and how to record them."""
     HOOKS.list_collectors()
     profilers = [kind for kind in kinds if kind in COLLECTORS and COLLECTORS[kind].is_profiler]
     ways = [way for kind in profilers if (way := COLLECTORS[kind].with_shapes)]
@@ -145,9 +144,9 @@ def why_no_shapes(kinds: Sequence[str]) -> str:
 def how_to_fill(table: str) -> str:
     """Name the commands that fill the table.
 
-    A table that no collector fills comes from timing a model.
+    If no collector fills a table, it comes from timing a model.
     """
-    HOOKS.list_collectors()  # who only reads tables has not imported them
+    HOOKS.list_collectors()  # code that only reads tables has not imported them
     kinds: dict[str, list[str]] = {}
     for collector in COLLECTORS.values():
         if table in collector.fills:

@@ -33,10 +33,10 @@ def combine(
 
     Events come from one profiler per rank, stacks and counters from all. `ranks` are the ranks of
     the profiler captures, in order; a single one holds for all stack captures, too. `events` names
-    the profiler whose events are kept where several captured a rank. Raises SourceError when two
-    captures of one profiler claim the same rank. Raises it also when captures cannot be ranks of
-    one program. That check is left out if `ranks` is given or `is_one_run` says that one program
-    wrote them; with `force_mix` it is a warning. Raises UsageError when `ranks` does not fit.
+    the profiler whose events are kept if several captured a rank. Raises SourceError if two
+    captures of one profiler claim the same rank, or if captures cannot be ranks of one program. The
+    latter is not checked if `ranks` is given or `is_one_run` says that one program wrote them; with
+    `force_mix` it is a warning. Raises UsageError if `ranks` does not fit.
     """
     for capture in captures:
         clean(capture)
@@ -87,7 +87,8 @@ def _is_profile(capture: Capture) -> bool:
 def _settle(captures: Sequence[Capture], ranks: Sequence[int]) -> list[tuple[int, Capture]]:
     """Return each capture with its rank.
 
-    It is the requested rank, else the source's own, else the lowest free one in input order.
+    It is the requested rank, else the one that the source states, else the lowest free one in input
+    order.
     """
     if ranks:
         wrong = [rank for rank in ranks if not is_rank(rank)]
@@ -126,7 +127,10 @@ def _settle(captures: Sequence[Capture], ranks: Sequence[int]) -> list[tuple[int
 def _one_profiler_a_rank(
     settled: Iterable[tuple[int, Capture]], events: str | None
 ) -> dict[int, Capture]:
-    """Return, by rank, the capture whose events are kept: of profiler `events`, else the first."""
+    """Return, by rank, the capture whose events are kept.
+
+    It is that of profiler `events`, else the first one.
+    """
     order = {kind: place for place, kind in enumerate(COLLECTORS)} | {events: -1}
     chosen: dict[int, Capture] = {}
     for rank, capture in settled:
@@ -171,7 +175,7 @@ def _tables(
 def _renumber(kept: Sequence[tuple[int, Capture, dict[str, pl.DataFrame | Stored]]]) -> None:
     """Make ids, and columns that refer to them, unique within each rank that has several captures.
 
-    The ids of a capture begin after the last id of the capture before.
+    A capture's ids follow the last id of the capture before.
     """
     next_ids: dict[tuple[int, str], int] = {}
     n_captures = Counter(rank for rank, *_ in kept)
@@ -201,7 +205,7 @@ _Part: TypeAlias = tuple[int, Capture, pl.DataFrame | Stored]
 def _provenance_once(parts: list[_Part]) -> list[_Part]:
     """Return each compiled graph of a rank once.
 
-    The description recorded at compile time is kept, else the one from a log.
+    The description recorded at compile time is preferred to one from a log.
     """
     known: dict[int, list[str]] = {}
     kept: list[_Part] = []
@@ -229,7 +233,8 @@ def _manifest(
         sources=[
             _described(rank, capture)
             for rank, capture in settled
-            if capture.source.size_bytes or capture.tables | capture.stored  # else it gave nothing
+            # An empty capture had no source to name
+            if capture.source.size_bytes or capture.tables | capture.stored
         ],
         ranks=sorted({rank for rank, _ in settled}),
         time_base=bases.pop() if len(bases) == 1 else "trace_start",
@@ -278,9 +283,9 @@ def _why_empty(name: str, captures: Sequence[Capture]) -> str:
 
 
 def add_timings(trace: Trace, measured: Trace) -> Trace:
-    """Return the trace with the timings of another trace of the same program added.
+    """Return the trace with the timings that another trace of the same program has.
 
-    Layers that only the other has are added, too. Events and stacks stay the trace's.
+    Layers that only the other trace has are added, too. Events and stacks are the first trace's.
     """
     tables = {name: trace.frame(name) for name in TABLES}
     for name in ("timings", "diagnostics", "layers"):

@@ -42,16 +42,16 @@ _STORED_AS: dict[Any, tuple[str, ...]] = {
 _ANEW = "collect the trace again"
 _FILE = "_file"
 _MANY = 1 << 20
-"""Small files are read together until they have this many rows."""
+"""Files with fewer rows are read together until this number is reached."""
 
 
 @contextmanager
 def build_folder(target: Path) -> Iterator[Path]:
-    """Yield a temporary folder beside the target to build a trace in.
+    """Yield a temporary folder beside the target in which a trace is built.
 
     It is removed afterwards with whatever is left in it. Folders that killed processes left are
-    removed when the same trace is written again. For a target in an object store, it is this
-    machine's temporary folder. Raises SourceError.
+    removed when the same trace is written again. For a target in an object store, it lies in this
+    machine's folder for temporary files. Raises SourceError.
     """
     if url_of(target) is not None:
         with OwnFolder("tracelens-write-") as own:
@@ -76,9 +76,9 @@ def build_folder(target: Path) -> Iterator[Path]:
 
 
 def check_target(target: Path, *, force: bool) -> None:
-    """Raise SourceError when the trace cannot be written there.
+    """Raise SourceError if the trace cannot be written there.
 
-    This is checked before hours of capture are spent on it.
+    This is checked first, so that no hours of capture are lost.
     """
     url = url_of(target)
     if url is not None:
@@ -116,8 +116,8 @@ def check_target(target: Path, *, force: bool) -> None:
 def is_stored_trace(folder: Path) -> bool:
     """Return whether the folder is a trace.
 
-    The content of manifest.json is checked, because other programs write such files, too, and
-    --force deletes the folder.
+    The content of manifest.json is checked, because other programs write files of that name, too,
+    and --force deletes the folder.
     """
     try:
         data = json.loads((folder / "manifest.json").read_text())
@@ -137,7 +137,7 @@ class Part(NamedTuple):
 
 
 def version_of(file: Path) -> tuple[int, ...]:
-    """Return a value that changes if another file takes a file's place; empty without a file."""
+    """Return a value that changes if another file replaces this one; it is empty without a file."""
     try:
         about = file.stat()
     except OSError:
@@ -149,7 +149,7 @@ def scanned(parts: Sequence[Part], table: Table) -> pl.LazyFrame:
     """Return the parts' rows with all columns of the table.
 
     Columns that were declared after the files were written are None. All files are one scan: Polars
-    takes 0.2 s for 1,024 of them, and 6 s for as many scans put together.
+    takes 0.2 s for 1,024 of them, but 6 s to join as many scans.
     """
     if not parts:
         return table.empty().lazy()
@@ -160,7 +160,7 @@ def scanned(parts: Sequence[Part], table: Table) -> pl.LazyFrame:
         for part in parts
         for column in columns_of_file
     ):
-        # A column that is missing is found when a frame is made of it.
+        # A missing column is noticed when a frame is made of it.
         return pl.concat(
             [
                 pl.scan_parquet(part.file, glob=False).with_columns(_rank(part.rank))
@@ -191,7 +191,7 @@ def read_parts(
 ) -> pl.DataFrame:
     """Return these columns of the parts, strings as Categorical.
 
-    With `change`, rows are changed first, in batches.
+    With `change`, each batch is changed first.
     """
     if change is not None:
         groups = (_changed_groups(part, columns, change) for part in parts)
@@ -219,9 +219,9 @@ def _changed_groups(
 
 
 def gathered(parts: Sequence[Part]) -> Iterator[list[Part]]:
-    """Yield the parts in groups, with small ones together.
+    """Yield the parts in groups, small ones together.
 
-    One query of a hundred files takes a tenth of the time of reading each.
+    One query of a hundred files takes a tenth of the time of a hundred queries.
     """
     batch: list[Part] = []
     n_rows = 0
@@ -245,17 +245,16 @@ def _read_part(part: Part, table: Table, columns: Sequence[str]) -> pl.DataFrame
 
 
 def parts_of(folder: Path, table: Table, manifest: Manifest) -> list[Part]:
-    """Return the files of a table by rank, checked by their footers.
+    """Return the files of a table by rank, after checking their footers.
 
-    None may be missing, damaged or unknown, and columns must be as declared. Raises SourceError
-    otherwise.
+    Raises SourceError if one is missing, damaged or unknown, or if its columns are not as declared.
     """
     parts = {}
     expected = {
         folder / manifest.key_of(table.name, rank): n
         for rank, n in manifest.n_rows.get(table.name, {}).items()
     }
-    # A job's unfinished attempts lie beside the files that its manifest names.
+    # Files of a job's unfinished attempts may lie beside those that its manifest names.
     files = sorted(expected if manifest.attempts else folder.glob(f"{table.name}/rank=*/*.parquet"))
     for file in [*expected, *(file for file in files if file not in expected)]:
         if (rank := rank_of(file.parent.name.removeprefix("rank="))) is None:
@@ -267,7 +266,7 @@ def parts_of(folder: Path, table: Table, manifest: Manifest) -> list[Part]:
         if not file.is_file():
             raise SourceError(f"{file}: is {'no file' if file.exists() else 'missing'}; {_ANEW}")
         part = _part(rank, file, table)
-        # A trace written by hand may have no counts; then whatever lies there counts.
+        # A trace written by hand may have no counts; all files that are there then count.
         if manifest.n_rows and part.n_rows != expected.get(file, 0):
             raise SourceError(
                 f"{file}: {expected.get(file, 0)} rows by manifest.json, found {part.n_rows};"
@@ -280,7 +279,7 @@ def parts_of(folder: Path, table: Table, manifest: Manifest) -> list[Part]:
 def _part(rank: int, file: Path, table: Table) -> Part:
     """Return a file's row count, columns and size, from its footer.
 
-    Raises SourceError if a column's type is wrong.
+    Raises SourceError if a column has the wrong type.
     """
     import pyarrow.parquet as pq  # noqa: PLC0415 - takes 0.02 s, which only files need
 
@@ -320,7 +319,7 @@ def _part(rank: int, file: Path, table: Table) -> Part:
 def refuse_expansion(folder: Path, parts: Sequence[Part]) -> None:
     """Raise SourceError for a trace whose tables would take far too much memory.
 
-    Tables are far larger than files of their size should become.
+    Such tables are far larger than tables from files of their size usually are.
     """
     n_bytes, size = (
         sum(part.n_bytes for part in parts),
@@ -335,10 +334,10 @@ def refuse_expansion(folder: Path, parts: Sequence[Part]) -> None:
 
 
 def _clear_abandoned(target: Path) -> None:
-    """Remove what a killed process left of the same trace.
+    """Remove what a killed process left when it wrote the same trace.
 
-    Its process is gone, and nothing was written for an hour. The hour is for folders that several
-    machines share, as another machine's process always looks gone from here.
+    Its process must be gone, and nothing written for an hour. The hour protects other machines that
+    share the folder, because their processes always look gone from here.
     """
     for folder in target.parent.glob(f".{glob.escape(target.name)}.*.part"):
         writer = re.fullmatch(r"([0-9]+)\..*", folder.name.removeprefix(f".{target.name}."))
@@ -354,7 +353,7 @@ def swap_in(build: Path, target: Path, *, force: bool) -> None:
     """Rename the finished directory to the target.
 
     With `force`, an old trace is exchanged for it and removed last. Without `force`, renaming fails
-    where a trace exists: one of several processes writes, and the others get a SourceError. The
+    if a trace exists: of several processes only one writes, and the others get a SourceError. The
     caller holds the parent folder's lock, so that no two processes move the old trace aside.
     """
     if not (force and target.exists()):
@@ -372,9 +371,9 @@ def swap_in(build: Path, target: Path, *, force: bool) -> None:
 
 
 def read_manifest(folder: Path) -> Manifest:
-    """Return the manifest of a trace directory, checked.
+    """Read and check a trace directory's manifest.
 
-    A trace that a killed process left moved aside is moved back first.
+    If a killed process moved a trace aside, it is moved back first.
     """
     if not folder.exists() and not restore(folder):
         raise SourceError(

@@ -1,6 +1,6 @@
-"""List sources in object stores, and fetch them into a private folder.
+"""List sources in object stores, and download them to a private folder.
 
-Collectors read them there as files.
+Collectors read them there.
 """
 
 from collections.abc import Iterator, Sequence
@@ -17,13 +17,13 @@ from tracelens.trace.collector import COLLECTORS
 PREFIX = "tracelens-fetched-"
 """Prefix of temporary folders for fetched objects."""
 REQUESTS = 16
-"""Number of objects that are requested at a time."""
+"""Number of objects that are requested at the same time."""
 
 
 def listed(url: str) -> tuple[list[Listed], list[Listed]]:
     """Return the objects that a URL denotes, and the files that are read along with them.
 
-    They are the object itself, or those directly below it. Raises SourceError if there are none.
+    These are the object itself, or those directly below it. Raises SourceError if there are none.
     """
     above, _, name = url.rpartition("/")
     if above.count("/") > 1:
@@ -46,7 +46,7 @@ def listed(url: str) -> tuple[list[Listed], list[Listed]]:
 
 
 def beside(source: Path) -> list[Path]:
-    """Return the files that are read along with a source, where they exist."""
+    """Return the existing files that are read along with a source."""
     return [path for collector in COLLECTORS.values() for path in collector.beside(source)]
 
 
@@ -93,7 +93,7 @@ def fetched(paths: Sequence[Path]) -> Iterator[list[Path]]:
 
 
 def addressed(message: str, places: dict[Path, str]) -> str:
-    """Return a message in which sources' own addresses replace those of their local copies."""
+    """Return a message with the sources' own addresses instead of those of their local copies."""
     for file, place in places.items():
         message = message.replace(str(file), place)
     return message

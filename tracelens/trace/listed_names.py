@@ -1,7 +1,7 @@
-"""Choose the names of kernels and spans that results list: those with most time; others share one.
+"""Choose the names of kernels and spans that results list; all others share one name.
 
 Some programs name each kernel differently. Results with one row per name would then be as large as
-the trace, and a report would need several times its memory.
+the trace, and a report would need several times its memory. Names with the most time are listed.
 """
 
 from __future__ import annotations
@@ -16,10 +16,10 @@ import pyarrow as pa
 from tracelens.storage.limits import NAMES
 
 _NAMED = {"kernels": ("kernels", "name"), "spans": ("spans", "name"), "sites": ("spans", "op")}
-"""For each table with such names: the table that has their time, and its own column of names."""
+"""For each table with many names: the table that has their time, and its own column of names."""
 _KERNELS, _OPS, _FUNCTIONS, _RANGES, _MODULES = "kernels", "ops", "Python functions", "ranges", ""
 _WHAT = pl.Enum([_KERNELS, _OPS, _RANGES, _FUNCTIONS, _MODULES])
-"""Groups of names, each with its own limit; modules are layers, so all of them are listed."""
+"""Groups of names, each with its own limit. Modules have none, as each layer must be listed."""
 _OF_KIND = {"op": _OPS, "python": _FUNCTIONS, "module": _MODULES}
 """The group of a kind of spans; all other kinds are ranges."""
 _KEY = ("hash", "what")
@@ -33,7 +33,10 @@ class Source(Protocol):
         """Return the number of rows of a table."""
 
     def n_names(self, name: str) -> int | None:
-        """Return an upper bound of a table's names; None if that requires reading them."""
+        """Return an upper bound of a table's number of names.
+
+        It is None if only reading the names would tell.
+        """
 
     def batches(self, name: str, *columns: str) -> Iterator[tuple[int, list[pa.RecordBatch]]]:
         """Yield rows of some columns."""
@@ -43,7 +46,7 @@ class Source(Protocol):
 class ListedNames:
     """The listed names of a column, by their hashes, and the one name for all others.
 
-    Two names with the same hash are both listed; of millions, that happens to a handful.
+    If an unlisted name has the hash of a listed one, it is listed, too; of millions, a handful do.
     """
 
     column: str
@@ -51,13 +54,13 @@ class ListedNames:
     others: str
 
     def shared(self) -> pl.Expr:
-        """Return the column of strings with one name in place of all unlisted ones."""
+        """Return the column of strings with the shared name in place of unlisted ones."""
         name = pl.col(self.column)
         is_listed = name.is_null() | name.hash().is_in(self.hashes.implode())
         return pl.when(is_listed).then(name).otherwise(pl.lit(self.others)).alias(self.column)
 
     def share(self, rows: pa.Table) -> pa.Table:
-        """Return Arrow rows, strings as dictionaries, with one name in place of unlisted ones."""
+        """Return Arrow rows (strings as dictionaries) with the shared name for unlisted names."""
         place = rows.schema.get_field_index(self.column)
         if place < 0:
             return rows
@@ -104,7 +107,7 @@ def listed_names(trace: Source) -> dict[str, ListedNames]:
 
 
 def _most_names(trace: Source, table: str) -> int:
-    """Return an upper bound of the table's names: the sum over its parts."""
+    """Return an upper bound of the table's number of names: the sum over its parts."""
     known = trace.n_names(table)
     if known is not None:
         return known
@@ -116,14 +119,14 @@ def _most_names(trace: Source, table: str) -> int:
 
 
 def _hashes_of_steps(trace: Source) -> Iterator[pl.Series]:
-    """Yield the hashes of the names of steps."""
+    """Yield the hashes of step names."""
     for _, batches in trace.batches("steps", "name"):
         for batch in batches:
             yield pl.Series(batch.column("name").dictionary).cast(pl.String).hash()
 
 
 def _time_by_name(trace: Source, table: str) -> pl.DataFrame:
-    """Return time by name: one row per name and group with hash, what, and ns."""
+    """Return time by name: one row per name and group, with hash, what (the group) and ns."""
     parts: list[pl.DataFrame] = []
     for part in _hashed_rows(trace, table):
         parts.append(part.group_by(_KEY).agg(pl.col("ns").sum()))

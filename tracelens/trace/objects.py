@@ -1,8 +1,8 @@
 """Scan a trace's tables in an object store, and write a trace there.
 
-A store cannot rename, so no file's name comes twice. The manifest is written last, and only if
-there is none. It names the files that count: `TABLE/rank=R/part-ATTEMPT.parquet` for each rank and
-table that has rows.
+A store cannot rename, so every file gets a new name. The manifest is written last, and only if
+there is none. Only the files that it names count: `TABLE/rank=R/part-ATTEMPT.parquet` for each rank
+and table that has rows.
 """
 
 import json
@@ -58,10 +58,10 @@ def is_trace(path: Path) -> bool:
 
 
 def _scanned(url: str, table: Table, manifest: Manifest) -> pl.LazyFrame:
-    """Return a table's rows, read when the result is collected.
+    """Return a table's rows, which are read when the result is collected.
 
-    Columns that were declared after it was written are None. The files' columns are taken as
-    declared: Polars refuses those of another type when it reads them.
+    Columns that were declared after it was written are None. Polars checks the types of the others
+    when it reads them.
     """
     ranks = sorted(manifest.n_rows.get(table.name, {}), key=int)
     if not ranks:
@@ -79,7 +79,7 @@ def _scanned(url: str, table: Table, manifest: Manifest) -> pl.LazyFrame:
         return scan(files, hive_partitioning=True, hive_schema={"rank": pl.Int32}).select(
             table.names
         )
-    # Polars would take what stands there, such as step=3, for columns.
+    # Otherwise Polars would read folder names such as step=3 as columns.
     each = zip(ranks, files, strict=True)
     by_rank = [
         scan(file, hive_partitioning=False).with_columns(rank=pl.lit(int(rank), pl.Int32))
@@ -89,9 +89,9 @@ def _scanned(url: str, table: Table, manifest: Manifest) -> pl.LazyFrame:
 
 
 def check_url(url: str, *, force: bool) -> None:
-    """Raise SourceError when a trace cannot be written there.
+    """Raise SourceError if a trace cannot be written there.
 
-    This is checked before hours of capture are spent on it.
+    This is checked first, so that no hours of capture are lost.
     """
     objects = Objects(url)
     if objects.about(MANIFEST) is not None and not force:
@@ -131,7 +131,7 @@ def upload(objects: Objects, folder: Path, attempt: str) -> dict[str, dict[str, 
 def commit(objects: Objects, manifest: dict[str, object], *, force: bool = False) -> None:
     """Write the manifest, which makes the files a trace.
 
-    Raises SourceError if there is one; `force` removes it.
+    Raises SourceError if there is one already; `force` removes it.
     """
     if force:
         objects.remove([MANIFEST])

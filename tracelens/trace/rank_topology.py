@@ -17,7 +17,7 @@ _TABLE = TABLES["ranks"].without("rank")
 
 @dataclass(frozen=True, slots=True)
 class RankPlace:
-    """The place in which a rank ran, as far as its source shows.
+    """The place where a rank ran, as far as its source shows.
 
     `device_id` is the device that ran most kernels, `n_devices` how many devices the source
     describes. `facts` holds those columns of the table `ranks` that the source knows.
@@ -31,7 +31,7 @@ class RankPlace:
 
     @classmethod
     def of(cls, rank: int, capture: Capture) -> RankPlace:
-        """Return the place that a capture records for its rank, or only the number of ranks."""
+        """Return where a capture's rank ran, or only the number of ranks."""
         rows, size = capture.table("ranks"), capture.settings.get(WORLD_SIZE)
         facts = {"world_size": size if isinstance(size, int) else None}
         if rows is not None:
@@ -44,7 +44,7 @@ class RankPlace:
 def rank_rows(known: Sequence[RankPlace]) -> list[tuple[int, pl.DataFrame]]:
     """Return one row of the table `ranks` per rank, in their order.
 
-    If a rank has several places, the first one counts. Clocks are added later, by
+    If several captures describe a rank, the first one counts. Clocks are added later, by
     `validate_ranks`.
     """
     places: dict[int, RankPlace] = {}
@@ -65,7 +65,7 @@ def rank_rows(known: Sequence[RankPlace]) -> list[tuple[int, pl.DataFrame]]:
 
 
 def _device(capture: Capture) -> int | None:
-    """Return the device that ran most kernels, the first of several."""
+    """Return the device that ran most kernels, the first one if several ran as many."""
     kernels = capture.table("kernels")
     if kernels is None:
         return None
@@ -79,9 +79,9 @@ def _device(capture: Capture) -> int | None:
 def _nodes(places: Mapping[int, RankPlace]) -> dict[int, int]:
     """Number the ranks' hosts.
 
-    Hosts are distinguished by their names, else by how launchers place ranks: they fill one host
-    after another, so rank r runs on device r modulo the devices of a host. The result is empty
-    if neither is known, and for one rank alone.
+    Hosts are distinguished by their names. Without names, launchers' order is used: they fill one
+    host after another, so rank r runs on device r modulo the devices of a host. The result is empty
+    if neither is known, and for a single rank.
     """
     if len(places) == 1:
         return {}
@@ -92,7 +92,7 @@ def _nodes(places: Mapping[int, RankPlace]) -> dict[int, int]:
     visible = {place.n_devices for place in places.values()}
     devices = {rank: place.device_id for rank, place in places.items()}
     used = {device for device in devices.values() if device is not None}
-    # A process that sees one device runs on the first, on every host.
+    # A process that sees only one device calls it device 0 on every host.
     if len(visible) > 1 or min(visible) < 2 or None in devices.values():
         return {}
     for n_devices in (*visible, max(used) + 1):

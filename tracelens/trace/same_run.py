@@ -12,13 +12,13 @@ from tracelens.errors import SourceError
 from tracelens.trace.capture import Capture, Diagnostics, SourceFile
 
 WORLD_SIZE = "world_size"
-"""The setting that holds the number of ranks of the program, where the source knows it."""
+"""The setting of a source that holds the program's number of ranks, if the source knows it."""
 NOT_TOGETHER = "ranks_apart"
 """Code of the diagnostic that ranks did not run at the same time."""
 FORCED = "forced_mix"
-"""Code of the diagnostic that ranks contradict each other and were put together nevertheless."""
+"""Code of the diagnostic that ranks contradict each other and were combined nevertheless."""
 FAR_NS = 3_600 * 10**9
-"""Longest time between ranks of one job; clocks of two machines mostly differ by less."""
+"""Most time between events of ranks of one job; two machines' clocks usually differ by less."""
 HOW_TO_FORCE = (
     "collect each into a trace of its own and compare them (--against), or, where they are ranks"
     " all the same, add --force-mix (from Python force_mix=True)"
@@ -60,14 +60,14 @@ class RankFacts:
 def refuse_unrelated(ranks: Sequence[RankFacts], *, force_mix: bool = False) -> None:
     """Raise SourceError if sources of one profiler cannot be ranks of one program.
 
-    With `force_mix`, each of these cases is a warning:
+    With `force_mix`, each of these cases is only a warning:
 
     - They state different numbers of ranks, or fewer than there are files.
     - They have groups of one name with only some ranks in common.
     - They lie hours apart, state no number of ranks, and issue different collectives.
 
     If they did not run at the same time, a warning is added. Device models may differ. Several
-    traces in one file are taken as its ranks.
+    traces in one file count as ranks of one program.
     """
     for one, other, why in (*_sizes(ranks), *_groups(ranks), *_far(ranks)):
         if not force_mix:
@@ -84,7 +84,7 @@ def refuse_unrelated(ranks: Sequence[RankFacts], *, force_mix: bool = False) -> 
 def _sizes(ranks: Sequence[RankFacts]) -> Iterator[tuple[RankFacts, RankFacts, str]]:
     """Yield the first two ranks that state contradicting numbers of ranks, and why.
 
-    A number may also contradict the number of files.
+    A stated number may also contradict the number of files.
     """
     n_files = len({rank.source.sha256 for rank in ranks})
     stated = [
@@ -119,7 +119,7 @@ def _sizes(ranks: Sequence[RankFacts]) -> Iterator[tuple[RankFacts, RankFacts, s
 def _groups(ranks: Sequence[RankFacts]) -> Iterator[tuple[RankFacts, RankFacts, str]]:
     """Yield the first two ranks that disagree on a group, and why.
 
-    Both have a group of the same name: its ranks differ, and some are in both. Groups that share no
+    Both have a group of the same name, but with only some ranks in common. Groups without a common
     rank may share a name, as some libraries name groups by their purpose.
     """
     known: dict[str, dict[tuple[int, ...], RankFacts]] = {}
@@ -145,8 +145,8 @@ def _listed(ranks: Sequence[int]) -> str:
 def _far(ranks: Sequence[RankFacts]) -> Iterator[tuple[RankFacts, RankFacts, str]]:
     """Yield the first two ranks that lie hours apart, and why that counts.
 
-    It does not count where other facts show that they are of one program. A rank that began after
-    all others had ended gets a warning.
+    It does not count if other facts show that they are of one program. A rank that began after all
+    others had ended gets a warning.
     """
     extents = [(rank, rank.extent) for rank in ranks if rank.extent is not None]
     extents.sort(key=lambda pair: pair[1])
@@ -186,7 +186,7 @@ def _kinds(rank: RankFacts) -> frozenset[tuple[object, ...]]:
 def extent_of(capture: Capture) -> tuple[int, int] | None:
     """Return the start of the capture's first event and the end of its last.
 
-    Return None if its times count from an origin of its own.
+    Return None if its times do not count from a common origin.
     """
     if capture.time_base != "unix_epoch":
         return None

@@ -1,4 +1,4 @@
-"""List patterns of passwords, keys and tokens, in Rust's syntax, and the part that is kept."""
+"""List patterns of passwords, keys and tokens in Rust's syntax, and the part that is kept."""
 
 DETECT_SECRETS_VERSION = "1.5.0"
 DETECT_SECRETS = (
@@ -48,7 +48,7 @@ KEY = (
 )
 _QUOTES = r"[\"'\\]*"
 SECRETS = (
-    # Of an address what stands before the host: of a user and a password, which may hold slashes.
+    # In an address, the user and password before the host; a password may contain slashes.
     (r"(://)[^\s/@\"'<>]+@", "$1…@"),
     (
         r"(://)[^\s/@:\"'<>]*:(?:[^\s@\"'<>/0-9]|[0-9]+[^\s@\"'<>/0-9])[^\s@\"'<>]*@",
@@ -92,4 +92,4 @@ MAY_BE_SECRET = (
     r"|ASIA|ABIA|ACCA|AROA|AIDA|AIza|ya29|8Q~|gh[pousr]_|github_pat_|gl[a-z]+-|GR1348941|hf_|sk-"
     r"|xox[abeoprs]-|nvapi-|[rsp]k_(?:live|test)_|npm_|pypi-|SG\.|dapi|dckr_|sq0csp-|eyJ|PRIVATE KEY"
 )
-"""Matches every text with a secret, so that most texts are checked with one pattern only."""
+"""Matches every text with a secret, so that most texts need only this one pattern."""

@@ -1,4 +1,4 @@
-"""Read JSON that a live capture leaves beside a trace, plain or gzip; it first names its format."""
+"""Read the JSON files that a live capture writes beside a trace, plain or gzip."""
 
 import gzip
 import zlib
@@ -14,12 +14,11 @@ from tracelens.trace.collector import Collector
 
 
 class Sidecar(msgspec.Struct, frozen=True, kw_only=True):
-    """The fields that every sidecar begins with.
+    """The fields with which every sidecar begins.
 
-    There is one class for each kind of sidecar. `kind` is the table that it fills, its collector,
-    and the end of its format's name. `option` is the option of a live capture that writes it.
-    `about_notes` is the diagnostic code of its notes, and `why_empty` the reason where it has no
-    rows.
+    There is one class for each kind of sidecar. `kind` names the table that it fills, its
+    collector, and its format. `option` is the option of a live capture that writes it.
+    `about_notes` is the diagnostic code of its notes, and `why_empty` the reason if it has no rows.
     """
 
     kind: ClassVar[str]
@@ -42,14 +41,17 @@ _VERSION = 1
 _GZIP_MAGIC = b"\x1f\x8b"
 _SNIFF_BYTES = 4096
 _LARGEST_BYTES = 1 << 30
-"""A limit for damaged files: a sidecar of a model with ten thousand kernels has a few megabytes."""
+"""A limit that stops damaged files.
+
+A sidecar of a model with ten thousand kernels has a few megabytes.
+"""
 
 
 def sidecar_collector(sidecar: type[Sidecar], beside: str) -> Collector:
     """Return the collector of this kind of sidecar, which fills one table.
 
-    A live capture of the collector `beside` writes the sidecar. Reading raises SourceError for a
-    file that is damaged, or of a later version.
+    A live capture of the collector `beside` writes the sidecar. Reading raises SourceError if the
+    file is damaged or of a later version.
     """
 
     def sniff(path: Path, head: bytes) -> bool:
@@ -101,7 +103,7 @@ def unzipped(head: bytes) -> bytes:
 def _decoded(path: Path, kind: type[Sidecar]) -> Sidecar:
     """Return the file's content.
 
-    Raises SourceError if it cannot be read, is damaged or huge, or is of another format.
+    Raises SourceError if it cannot be read, is damaged or huge, or has another format.
     """
     name, how = f"tracelens-{kind.kind}", f"capture again with {kind.option}"
     try:

@@ -1,4 +1,4 @@
-"""Turn paths into captures: find which collector reads a file by its content, and list folders."""
+"""Turn paths into captures: list folders, and find by its content which collector reads a file."""
 
 import errno
 import logging
@@ -23,7 +23,7 @@ SKIPPED = "file_skipped"
 HEAD_BYTES = 1 << 16
 _NAMED = 3
 _GZIP, _UNPACKED_BYTES = b"\x1f\x8b", 4096
-"""The first bytes of a gzip file, and the number of bytes that suffice to unpack some content."""
+"""The first bytes of a gzip file, and how many bytes suffice to unpack some of its content."""
 
 
 def read_captures(paths: Paths, kind: str | None = None) -> list[Capture]:
@@ -42,7 +42,7 @@ def read_captures(paths: Paths, kind: str | None = None) -> list[Capture]:
 def read_in_turn(
     sources: Sequence[tuple[Collector, Path]], read: Callable[[Collector, Path], list[Capture]]
 ) -> list[Capture]:
-    """Return the captures of the sources; log how much of them is read, in bytes."""
+    """Read the sources one after another; log how many of the bytes were read."""
     sizes = [path.stat().st_size if path.is_file() else 0 for _, path in sources]
     captures: list[Capture] = []
     for at, (collector, path) in enumerate(sources):
@@ -54,7 +54,7 @@ def read_in_turn(
 
 
 def note_skipped(captures: Sequence[Capture], skipped: Sequence[Path]) -> list[Path]:
-    """Add to the first capture's diagnostics the files of a folder that were left out.
+    """Add the files of a folder that were left out to the first capture's diagnostics.
 
     Returns those that are damaged.
     """
@@ -76,8 +76,8 @@ def sources_of(
 ) -> list[tuple[Collector, Path]]:
     """Return the files that the paths stand for, each with its collector.
 
-    Files of a folder that are not traces, or damaged gzip, are appended to `skipped`; a file that
-    is named itself raises SourceError instead.
+    Files in a folder that are not traces, or are damaged gzip, are appended to `skipped`. A file
+    that is named itself raises SourceError instead.
     """
     given = given_paths(paths)
     if kind is not None and kind not in COLLECTORS:
@@ -123,7 +123,7 @@ def is_damaged(file: Path) -> bool:
         )
     except zlib.error:
         return True
-    except OSError:  # whoever reads it says so
+    except OSError:  # the error comes when the file is read
         return False
 
 
@@ -178,8 +178,8 @@ def _members(path: Path, kind: str | None) -> list[Path]:
 def _is_there(path: Path) -> bool:
     """Return whether there is a file or folder.
 
-    Raises PermissionError if the folder around it may not be read; from Python 3.14 on,
-    `Path.exists` returns False there.
+    Raises PermissionError if the folder around it may not be read. (From Python 3.14 on,
+    `Path.exists` returns False in that case.)
     """
     try:
         path.stat()
@@ -226,7 +226,7 @@ def _head(path: Path) -> bytes:
 
 
 def _expected() -> str:
-    """List what can be read, the files that people have most first."""
+    """List what can be read, the most common files first."""
     by_use = sorted(COLLECTORS.values(), key=lambda collector: not collector.is_profiler)
     return "; ".join(collector.expects for collector in by_use)
 

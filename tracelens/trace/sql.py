@@ -1,9 +1,9 @@
 """Run SQL over a trace's tables: one query, which reads only these tables and writes nothing.
 
-Polars has functions that stand in place of tables, such as read_csv. It opens the files or
-addresses in their arguments before a plan can be examined, with the user's credentials for an
-address. So each function of a query is looked up before anything runs, and functions that do not
-compute columns are refused.
+Polars has functions that act as tables, such as read_csv. It opens the files or addresses in their
+arguments before a plan can be examined, and uses the user's credentials for an address. So each
+function of a query is checked before anything runs, and functions that do not compute columns are
+refused.
 """
 
 import os
@@ -20,10 +20,7 @@ from tracelens.errors import UsageError, first_line, near
 from tracelens.storage.limits import QUERY_MIB
 
 _BEGINNINGS = ("SELECT", "WITH", "VALUES")
-"""First words of statements that are queries.
-
-Other statements of SQL change something, or show no rows.
-"""
+"""First words of statements that only read. Other statements change something, or show no rows."""
 _TOKEN = re.compile(
     r"""(?P<comment>--[^\n]*|/\*(?:(?!\*/|/\*).)*\*/)"""
     r"""|(?P<text>'(?:[^'\\]|''|\\(?!'))*')"""
@@ -34,7 +31,7 @@ _TOKEN = re.compile(
 """The parts of a query.
 
 `unclear` is text whose meaning differs between dialects: nested comments, a quote after a
-backslash, $$, and a quote without its end.
+backslash, $$, and an unclosed quote.
 """
 _BEFORE_PARENTHESES = frozenset(
     """
@@ -46,24 +43,24 @@ _BEFORE_PARENTHESES = frozenset(
     WITHIN XOR
     """.split()  # noqa: SIM905 - a list would take fifty lines
 )
-"""Words of SQL that may stand before a parenthesis and name no function."""
+"""SQL words that are not function names but may stand before a parenthesis."""
 _BEFORE_ALIAS = ("AS", "WITH", "RECURSIVE", ")")
-"""Words before a new name with column names, as `AS sums(name, ns)`."""
-_LOOK_S = 0.02
-"""Time between two looks at the memory that a query takes."""
-_SCAN = " SCAN ["
-"""The mark of a line of a plan that reads files.
+"""Words before a new name with a list of columns, as in `AS sums(name, ns)`.
 
-Polars prints one line per file, or one for several.
+The name is no function.
 """
+_LOOK_S = 0.02
+"""Time between two checks of the memory that a query takes."""
+_SCAN = " SCAN ["
+"""Marks a line of a plan that reads files. Polars prints one line per file, or one for several."""
 
 
 def ask(tables: Mapping[str, pl.LazyFrame], sql: str) -> pl.DataFrame:
     """Return the rows that a query in Polars' SQL selects from the tables.
 
-    Raises UsageError for an invalid query, or for one that cannot be answered; for an unknown name
-    it suggests similar ones. Raises it also for a query that would read any other file, as read_csv
-    and read_parquet do: nothing is opened before.
+    Raises UsageError for a query that is invalid or cannot be answered; for an unknown name it
+    suggests similar ones. A query that would read any other file, as read_csv and read_parquet do,
+    also raises UsageError, before anything is opened.
     """
     statement = sql.strip().rstrip(";").strip()
     first = statement.lstrip("( \n\t").split(None, 1)[0].upper() if statement else "nothing"
@@ -92,7 +89,7 @@ def ask(tables: Mapping[str, pl.LazyFrame], sql: str) -> pl.DataFrame:
 
 
 def joins_without_rank(sql: str) -> bool:
-    """Return whether a join of the query mentions no rank, so that it pairs rows of all ranks."""
+    """Return whether a join of the query ignores the rank, so that it pairs rows of all ranks."""
     words = [
         match[0].strip('"`').upper()
         for match in _TOKEN.finditer(sql)
@@ -103,9 +100,9 @@ def joins_without_rank(sql: str) -> bool:
 
 
 def _refuse_other_functions(statement: str) -> None:
-    """Refuse functions that do not compute columns, such as read_csv, before anything runs.
+    """Raise UsageError if a function does not compute columns, as read_csv does.
 
-    Raises UsageError.
+    Nothing runs before.
     """
     tokens = [
         (match.lastgroup, match[0])
@@ -134,7 +131,7 @@ def _refuse_other_functions(statement: str) -> None:
 
 
 def _is_of_columns(name: str) -> bool:
-    """Return whether Polars knows the function in an expression, where it only reads columns."""
+    """Return whether Polars accepts the function in an expression: it then only reads columns."""
     if re.fullmatch(r"\w+", name) is None:
         return False
     try:
@@ -142,7 +139,7 @@ def _is_of_columns(name: str) -> bool:
     except pl.exceptions.SQLInterfaceError as error:
         return "unsupported function" not in str(error)
     except (pl.exceptions.PolarsError, pl.exceptions.PanicException):
-        return True  # it is known, and wants other arguments
+        return True  # the function exists and wants other arguments
     return True
 
 
@@ -151,7 +148,7 @@ def _collect(query: pl.LazyFrame) -> pl.DataFrame:
 
     Ctrl-C ends the wait at once; Polars would notice it only at the end of a join. Raises
     UsageError as soon as the process has grown by more than QUERY_MIB. Polars cannot be stopped
-    within a join. The command ends with the error; in a program that goes on, the join goes on in
+    within a join. The command ends with the error; in a longer-lived program, the join continues in
     the background.
     """
     most = _held_bytes() + (QUERY_MIB.value << 20)
@@ -179,7 +176,7 @@ def _collect(query: pl.LazyFrame) -> pl.DataFrame:
 
 
 def _held_bytes() -> int:
-    """Return how many bytes of memory this process uses; 0 if the system has no /proc."""
+    """Return how many bytes of memory this process uses; 0 on systems without /proc."""
     try:
         n_pages = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[1])
     except OSError:
@@ -195,9 +192,9 @@ def _scans(plan: str) -> Iterator[str]:
 def _explaining(
     tables: Mapping[str, pl.LazyFrame], named: Mapping[str, pl.LazyFrame]
 ) -> Iterator[None]:
-    """Turn errors of a query into UsageError.
+    """Turn an error of a query into UsageError.
 
-    The error has Polars' message, and names similar to an unknown one.
+    It has Polars' message; for an unknown name it suggests similar ones.
     """
     try:
         yield

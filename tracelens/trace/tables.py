@@ -29,7 +29,7 @@ from tracelens.trace.listed_names import ListedNames
 
 _CATEGORIES = pl.col(pl.String).cast(pl.Categorical)
 _READING = RLock()
-"""The lock that is held while columns are read, so that two threads never read the same."""
+"""The lock held while columns are read, so that two threads never read the same column."""
 _UNREADABLE = (
     pl.exceptions.PolarsError,
     pa.ArrowException,
@@ -52,7 +52,7 @@ class Tables:
         self._tables = dict(tables)
         self._files: dict[str, list[Part]] = {}
         self._counts: dict[str, dict[str, int]] | None = (
-            None  # rows by table and rank, of a trace in an object store
+            None  # for a trace in an object store: rows by table and rank
         )
         self._frames: dict[str, pl.DataFrame] = {}
         self._columns: dict[str, dict[str, pl.Series]] = {}
@@ -85,8 +85,8 @@ class Tables:
 
         Strings are Categorical, which compare and group like numbers. For a large table that takes
         a fraction of the time and memory of `frame`. With `where`, only rows that meet the
-        expression are read, and they are not cached: this is the fastest way to few rows among
-        many. With `rank`, only that rank's rows are read, likewise, from its own files.
+        expression are read, and they are not cached: this is the fastest way to a few rows among
+        many. With `rank`, only that rank's files are read, and nothing is cached either.
         """
         rank = None if self.manifest.ranks == [rank] else rank
         if rank is not None or where is not None:
@@ -113,9 +113,9 @@ class Tables:
     ) -> Iterator[tuple[int, list[pa.RecordBatch]]]:
         """Yield rows of these columns in batches, rank by rank, as Arrow record batches.
 
-        Strings are dictionaries. Nothing is cached. This is for a single pass over millions of
-        spans or calls, as fresh memory costs more than what is read into it. Reading whole columns
-        of 5 million spans takes 0.25 s of CPU time, as long as all of `top_ops` takes with batches.
+        Strings are dictionaries. Nothing is cached. Use it for a single pass over millions of spans
+        or calls, because allocating fresh memory costs more than reading. Reading whole columns of
+        5 million spans takes 0.25 s of CPU time; with batches, all of `top_ops` takes no longer.
         `use_threads` decodes columns in parallel, which does not help callers that read several
         tables at the same time.
         """
@@ -137,8 +137,8 @@ class Tables:
     def chunks(self, name: str, *columns: str, rank: int | None = None) -> Iterator[pl.DataFrame]:
         """Yield these columns in batches of rows, rank by rank, in the form of `select`.
 
-        Nothing is cached. Small files of several ranks make one frame; a large file makes one for
-        each group of rows. With `rank`, only that rank's rows are read.
+        Nothing is cached. Small files of several ranks make one frame; a large file makes one per
+        row group. With `rank`, only that rank's rows are read.
         """
         files = self._files.get(name, [])
         if rank is not None:
@@ -164,7 +164,7 @@ class Tables:
         return self.height(name) > 0
 
     def height(self, name: str) -> int:
-        """Return the number of rows, without reading any."""
+        """Return the number of rows without reading any."""
         if self._files.get(name):
             return sum(part.n_rows for part in self._files[name])
         if self._counts is not None:
@@ -189,7 +189,7 @@ class Tables:
     def n_names(self, name: str) -> int | None:
         """Return an upper bound of a table's number of names: the sum over its ranks' files.
 
-        Nothing is read. It is None if the manifest does not have it.
+        Nothing is read. The result is None if the manifest does not have it.
         """
         counts = self.manifest.n_names.get(name, {})
         is_known = counts.keys() == self.manifest.n_rows.get(name, {}).keys()
@@ -227,14 +227,14 @@ class Tables:
             return read_parts(parts, TABLES[name], columns, share)
 
     def _as_codes(self, name: str, rows: pl.LazyFrame) -> pl.LazyFrame:
-        """Return rows with one name in place of all unlisted ones; strings are Categorical."""
+        """Return rows with the shared name in place of unlisted names; strings are Categorical."""
         listed = self._listed.get(name)
         if listed and listed.column in rows.collect_schema():
             rows = rows.with_columns(listed.shared())
         return rows.with_columns(_CATEGORIES)
 
     def _shared(self, name: str, rows: pa.Table) -> pa.Table:
-        """Return Arrow rows of a table with one name in place of all unlisted ones."""
+        """Return Arrow rows of a table with the shared name in place of unlisted names."""
         listed = self._listed.get(name)
         return listed.share(rows) if listed else rows
 
@@ -247,8 +247,8 @@ class Tables:
     def _reading(self, name: str) -> Iterator[None]:
         """Turn an error of reading the table's files into SourceError.
 
-        It is also an error if another trace took the place of this one, as its tables would not
-        belong together.
+        It is also an error if another trace replaced this one, because the tables would not belong
+        together.
         """
         try:
             yield
@@ -274,7 +274,7 @@ class Tables:
 def _have(parts: Sequence[Part], columns: Sequence[str]) -> bool:
     """Return whether there are files, and all of them have these columns.
 
-    A column may be newer than the files.
+    Files may be older than a column.
     """
     wanted = {*columns} - {"rank"}
     return bool(parts) and all(wanted.issubset(part.columns) for part in parts)

@@ -1,6 +1,6 @@
 """A trace: its tables and its manifest.
 
-Tables are in memory, as collectors made them, or in a directory of Parquet.
+Tables are in memory, as collectors made them, or in a directory of Parquet files.
 """
 
 from __future__ import annotations
@@ -43,17 +43,15 @@ _SUMMARY = {
     "empty because": pl.String,
 }
 _MOST_TURNS = 5
-"""Number of times that a trace is opened again if another one replaces it meanwhile."""
+"""A trace is opened again at most this many times if another one replaces it meanwhile."""
 
 
 class Trace(Tables):
     """Tables of one program's run.
 
-    `trace.kernels` is a DataFrame, `trace.scan("kernels")` a LazyFrame. How tables are read stands
-    in `Tables`.
-
-    Every table of the schema is there; one that its sources could not fill is typed and empty, and
-    `trace.manifest.empty_tables` says why.
+    `trace.kernels` is a DataFrame, `trace.scan("kernels")` a LazyFrame. `Tables` describes the ways
+    to read. Every table of the schema is there; one that the sources could not fill is typed and
+    empty, and `trace.manifest.empty_tables` says why.
     """
 
     def __init__(
@@ -68,9 +66,9 @@ class Trace(Tables):
     def open(cls, path: str | os.PathLike[str], rank: int | None = None) -> Trace:
         """Open a trace directory, or a trace in an object store by its URL.
 
-        Its tables are scanned where they are. With `rank`, the trace has that rank only, and
-        nothing of the others is read. Raises SourceError if it is no trace or has no such rank,
-        SchemaError if a newer version wrote it.
+        Its tables stay in their files until they are read. With `rank`, the trace has only that
+        rank, and nothing of the others is read. Raises SourceError if it is no trace or has no such
+        rank, SchemaError if a newer version wrote it.
         """
         if url_of(path) is None:
             return _opened_whole(Path(path), lambda: cls._open(path, rank))
@@ -106,7 +104,7 @@ class Trace(Tables):
 
     @property
     def name(self) -> str:
-        """Name to show: the directory's stem.
+        """A name to show: that of the directory, without its ending.
 
         For a trace in memory it is the first source's name, and how many more there are.
         """
@@ -118,17 +116,17 @@ class Trace(Tables):
         return names[0] if len(names) == 1 else f"{names[0]} and {len(names) - 1} more"
 
     def with_listed_names(self) -> Trace:
-        """Return the trace as analyses of a report read it: the trace itself if it has few names.
+        """Return the trace as the report's analyses read it: the trace itself if it has few names.
 
         A table of kernels, ops, ranges or Python functions may have more names than
         TRACELENS_MAX_NAMES. Then `select`, `chunks` and `batches` return the names with the most
         time, and one name for all others, such as `(2,900,000 other ops)`, so that no result has a
-        row for each. Steps and modules keep their names. The trace's own tables keep all names.
+        row for each. Steps and modules keep their names. `frame` and `scan` return all names.
         """
         return self if self._listed else self.derived(_listing) or self
 
     def uncached(self, listed: dict[str, ListedNames] | None = None) -> Trace:
-        """Return the same trace without what was read so far, so that its memory can be released.
+        """Return the same trace without its cache, so that the caller can release that memory.
 
         `listed` are the names that the new trace keeps, if they differ.
         """
@@ -140,7 +138,7 @@ class Trace(Tables):
 
     @property
     def shared_names(self) -> dict[str, str]:
-        """The name that stands for unlisted names, by table; empty for a trace that lists all."""
+        """The name that stands for unlisted names, by table; empty if the trace lists all names."""
         return {name: listed.others for name, listed in self._listed.items()}
 
     def derived(
@@ -150,7 +148,7 @@ class Trace(Tables):
 
         This is the only cache of derived data. It has one lock for each function and its arguments,
         so that threads never compute the same twice. It is released with the trace. Arguments must
-        be hashable, and nobody may change the result.
+        be hashable. The result is shared: do not change it.
         """
         key = (function, *args, *more.items())
         if key not in self._derived:
@@ -185,10 +183,10 @@ class Trace(Tables):
         return rows
 
     def report(self, *sections: str, against: Trace | None = None) -> Any:
-        """Build the report, which shows itself in a notebook and as text.
+        """Build the report, which a notebook or a terminal displays.
 
         It has `to_html(path)`, and its frames by section. It holds all sections that apply, or the
-        named ones. `against` is the base that this run is compared with. Raises UsageError for
+        named ones. `against` is the base with which this run is compared. Raises UsageError for
         unknown names.
         """
         return HOOKS.report_view(self, sections, against)
@@ -196,21 +194,18 @@ class Trace(Tables):
     def write(self, path: str | os.PathLike[str], *, force: bool = False) -> Trace:
         """Write the trace as a directory and open it.
 
-        It is built beside the target, then renamed, so it is whole or absent. Raises SourceError
-        when the target exists (with `force`, an existing trace is replaced, nothing else is).
+        It is built beside the target, then renamed, so it is whole or absent. Raises SourceError if
+        the target exists; with `force`, an existing trace is replaced, but nothing else.
         """
         target = Path(path)
         write_trace(target, self.manifest, self._parts_of, force=force)
         if url_of(target) is not None:
             return Trace.open(target)
-        with locked(target.parent):  # no other process moves it meanwhile
+        with locked(target.parent):  # so that no other process moves it before it is open
             return Trace.open(target)
 
     def amend(self, manifest: Manifest, **tables: pl.DataFrame) -> None:
-        """Give a trace that was just made another manifest and other tables.
-
-        These frames replace its tables of these names.
-        """
+        """Give a new trace another manifest, and replace its tables that `tables` names."""
         self.manifest = manifest
         for name, frame in tables.items():
             self._tables[name], self._frames[name] = frame.lazy(), frame
@@ -218,14 +213,14 @@ class Trace(Tables):
             self._columns.pop(name, None)
 
     def _parts_of(self, name: str) -> Iterable[RankPart]:
-        """Return the table's rows, rank by rank, without the rank."""
+        """Return the table's rows, rank by rank, without the column rank."""
         for (rank,), frame in (
             self.frame(name).partition_by("rank", as_dict=True, include_key=False).items()
         ):
             yield rank, frame
 
     def __getattr__(self, name: str) -> pl.DataFrame:
-        """Return the table of that name: `trace.kernels` is `trace.frame("kernels")`."""
+        """Return the table with that name: `trace.kernels` is `trace.frame("kernels")`."""
         if name in TABLES:
             return self.frame(name)
         raise AttributeError(
@@ -233,7 +228,7 @@ class Trace(Tables):
         )
 
     def __dir__(self) -> Iterable[str]:
-        """Return tables complete in a notebook."""
+        """List the tables, too, so that a notebook completes their names."""
         return [*super().__dir__(), *TABLES]
 
     def summary(self) -> pl.DataFrame:
@@ -252,7 +247,7 @@ class Trace(Tables):
         return f"<Trace {self.name!r}: ranks {self.manifest.ranks}; {filled}>"
 
     def _repr_html_(self) -> str:
-        """Return a table of the tables, for notebooks."""
+        """Return a list of the tables as HTML, for notebooks."""
         rows = "".join(
             f"<tr><td><code>{escape(table)}</code></td><td style='text-align:right'>{n:,}</td>"
             f"<td>{escape(doc)}</td><td>{escape(why or '')}</td></tr>"
@@ -267,16 +262,16 @@ class Trace(Tables):
 
 
 def _listing(trace: Trace) -> Trace | None:
-    """Return the trace with listed names; None if each name is listed."""
+    """Return the trace with only listed names; None if each name is listed."""
     listed = listed_names(trace)
     return trace.uncached(listed) if listed else None
 
 
 def _opened_whole(folder: Path, opened: Callable[[], Trace]) -> Trace:
-    """Return an opened trace whose manifest and files belong together.
+    """Open a trace whose manifest and files belong together.
 
-    Another trace may replace it meanwhile. If the manifest changed, it is opened again, so a
-    reader sees one of the two.
+    Another trace may replace it meanwhile. If the manifest changed, the trace is opened again, so a
+    reader sees one of the two and never a mixture.
     """
     for _ in range(_MOST_TURNS):
         before = version_of(folder / "manifest.json")

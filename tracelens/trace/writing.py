@@ -21,7 +21,7 @@ from tracelens.trace.objects import write_objects
 RankPart: TypeAlias = tuple[int, pl.DataFrame | Stored]
 """A rank, and rows of a table without the rank."""
 
-_WRITERS = 2  # of tables at a time: each holds some rows of one in their full width
+_WRITERS = 2  # tables written at a time: for each, some rows are in memory in their full width
 
 
 def write_trace(
@@ -34,8 +34,8 @@ def write_trace(
     """Write a trace as a directory: built beside the target, then renamed.
 
     `parts_of` returns a table's rows by rank. If the target is a URL of an object store, the
-    manifest is written last. Raises SourceError when the target exists (with `force`, an existing
-    trace is replaced, nothing else is).
+    manifest is written last. Raises SourceError if the target exists; with `force`, an existing
+    trace is replaced, but nothing else.
     """
     check_target(target, force=force)
     url = url_of(target)

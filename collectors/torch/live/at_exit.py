@@ -1,4 +1,4 @@
-"""Noticing that the program ends, and calling functions in its main thread."""
+"""Notice that the program ends, and call functions in its main thread."""
 
 from __future__ import annotations
 
@@ -25,17 +25,12 @@ OWN_THREADS = "tracelens"
 
 
 def is_main_thread() -> bool:
-    """Return whether this is the main thread.
-
-    The main thread handles signals and runs the profiler's windows of time.
-    """
+    """Return whether this is the main thread, which handles signals and runs windows of time."""
     return threading.current_thread() is threading.main_thread()
 
 
 def at_end(finish: Callable[[], None], in_child: Callable[[], None]) -> Callable[[], None]:
-    """Call `finish` when this process exits, raises or is terminated.
-
-    Return a function that undoes this.
+    """Call `finish` when this process exits, raises or is terminated; return a function to undo it.
 
     Interrupts and exceptions lead to an exit by themselves. SIGTERM does not: unless the program
     handles it, `finish` is called, and then the signal ends the program as usual. `in_child` is
@@ -62,7 +57,7 @@ def at_end(finish: Callable[[], None], in_child: Callable[[], None]) -> Callable
             _remember_interrupt()
 
     atexit.register(finish_at_exit)
-    # multiprocessing ends its children without atexit.
+    # multiprocessing ends its child processes without running atexit functions.
     util.Finalize(None, finish_here, exitpriority=0)
     os.register_at_fork(after_in_child=forked)
     if is_main_thread() and signal.getsignal(signal.SIGTERM) is signal.SIG_DFL:
@@ -71,11 +66,10 @@ def at_end(finish: Callable[[], None], in_child: Callable[[], None]) -> Callable
 
 
 def _remember_interrupt() -> None:
-    """Have Python end by SIGINT again after an interrupt that nobody caught.
+    """Make Python end by SIGINT again after an interrupt that nobody caught.
 
-    Python forgets the interrupt where code is run from text at exit.
-    Importing a module that declares a dataclass runs such code, and stopping torch's profiler may
-    import one.
+    Python forgets the interrupt if code is run from text at exit. Importing a module that declares
+    a dataclass runs such code, and stopping torch's profiler may import one.
     """
     with contextlib.suppress(KeyboardInterrupt):
         exec("raise KeyboardInterrupt")  # noqa: S102 - Python notes an interrupt where code from text raises one
@@ -99,10 +93,8 @@ def later(
 ) -> Callable[[], None]:
     """Call the function in the main thread after some time, once that thread is idle.
 
-    No signal is used. Returns a function that undoes this.
-
-    While the time passes, its thread runs no Python code: the profiler would record that as the
-    program's.
+    No signal is used. Returns a function that undoes this. While the time passes, the waiting
+    thread runs no Python code, because the profiler would record that as the program's.
     """
     cancels: list[Callable[[], None]] = []
 
@@ -141,9 +133,9 @@ def is_importing() -> bool:
 
 
 def in_main_thread(call: Callable[[], None]) -> None:
-    """Have the main thread make the call between two of its instructions.
+    """Make the main thread run the call between two of its instructions.
 
-    A profiler stops in the thread that started it.
+    A profiler can be stopped only in the thread that started it.
     """
 
     def pending(_: object) -> int:
@@ -157,7 +149,7 @@ def in_main_thread(call: Callable[[], None]) -> None:
 
 @contextlib.contextmanager
 def held_interrupts() -> Iterator[None]:
-    """Delay a Ctrl-C until the body, which writes a file, has ended."""
+    """Delay a Ctrl-C until the body has ended, so that the file which it writes is whole."""
     held: list[tuple[int, FrameType | None]] = []
     if not is_main_thread():
         yield

@@ -1,4 +1,7 @@
-"""Decide in each Python of the program whether it records; begin once it has imported torch."""
+"""Decide in each Python process of the program whether it records.
+
+Recording begins once the process has imported torch.
+"""
 
 from __future__ import annotations
 
@@ -41,9 +44,9 @@ _HELPERS = (
 
 
 def begin() -> None:
-    """Begin in this Python, unless it is a helper.
+    """Begin in this Python process, unless it is a helper.
 
-    Called at the start of every Python of the program.
+    Every Python process of the program calls this at its start.
     """
     settings = Settings.from_environment()
     if settings is None or is_helper(list(getattr(sys, "orig_argv", []))):
@@ -54,7 +57,7 @@ def begin() -> None:
 
 
 def is_helper(words: Sequence[str]) -> bool:
-    """Return whether this is a launcher, or a worker that runs no steps, by its command line."""
+    """Return whether the command line is of a launcher, or of a worker that runs no steps."""
     kind, name = _told_to_run(words)
     if kind == "module" and any(f"{name}.".startswith(f"{launcher}.") for launcher in _LAUNCHERS):
         return True
@@ -67,7 +70,7 @@ def _told_to_run(words: Sequence[str]) -> tuple[str, str]:
     """Read from a command line what Python runs: (kind, name, code or path).
 
     That is ("module", name), ("code", text) or ("script", path); the path is empty if there is
-    none. Words after that belong to the program: its `-m` is not Python's.
+    none. Later words belong to the program: its `-m` is not Python's.
     """
     rest = iter(words[1:])
     for word in rest:
@@ -77,7 +80,7 @@ def _told_to_run(words: Sequence[str]) -> tuple[str, str]:
             next(rest, "")
         letters = "" if word.startswith("--") else word[1:]
         for n_letters, letter in enumerate(letters, 1):
-            if letter in "cmWX":  # their value is the rest of the word, or the next word
+            if letter in "cmWX":  # the value is the rest of the word, or the next word
                 value = letters[n_letters:] or next(rest, "")
                 if letter in "cm":
                     return ("code" if letter == "c" else "module"), value
@@ -100,8 +103,8 @@ def _torch_is_here(settings: Settings, status: StatusFile) -> None:
     from .recorder import Recorder  # noqa: PLC0415 - imports torch
 
     status.reach(TORCH)
-    # Describing the program's modules looks through all objects there are. Those of the imports,
-    # some hundred thousand, are none of them: frozen ones are passed over.
+    # Describing the program's modules looks at all existing objects. The imports leave some hundred
+    # thousand, none of them a module of the program; frozen ones are skipped.
     gc.freeze()
     try:
         Recorder(settings, status).watch(is_child=is_spawned(list(getattr(sys, "orig_argv", []))))
@@ -111,21 +114,21 @@ def _torch_is_here(settings: Settings, status: StatusFile) -> None:
 
 
 class AfterImport(importlib.abc.MetaPathFinder):
-    """Calls back once a module has been imported, and then removes itself."""
+    """Calls a function once a module has been imported, and then removes itself."""
 
     def __init__(self, name: str, callback: Callable[[], None]) -> None:
         self.name = name
         self.callback = callback
 
     def forget(self) -> None:
-        """Remove this finder, so that it calls back no more."""
+        """Remove this finder, so that it never calls the function."""
         with contextlib.suppress(ValueError):
             sys.meta_path.remove(self)
 
     def find_spec(
         self, fullname: str, _path: Sequence[str] | None, _target: ModuleType | None = None
     ) -> importlib.machinery.ModuleSpec | None:
-        """Return the module's own spec, with a loader that calls back after running the module."""
+        """Return the module's own spec; its loader calls the function after running the module."""
         if fullname != self.name:
             return None
         self.forget()

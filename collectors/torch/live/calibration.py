@@ -1,6 +1,6 @@
 """Train with small ops, so that the host limits the step and the profiler's cost shows.
 
-`tracelens calibrate` captures this program. It imports torch and the standard library only, since
+`tracelens calibrate` captures this program. It imports only torch and the standard library, because
 the program's Python may be another one than tracelens runs in.
 """
 
@@ -17,7 +17,7 @@ _LAYERS, _WIDTH, _BATCH = 12, 32, 8
 def main() -> None:
     """Train a network of small layers, on the GPU if there is one."""
     device = "cuda" if torch.cuda.is_available() else "cpu"
-    torch.set_num_threads(1)  # what several do at once would hide what one waits for
+    torch.set_num_threads(1)  # with several threads, work of one would hide the delay of another
     torch.manual_seed(0)
     blocks = [(nn.Linear(_WIDTH, _WIDTH), nn.LayerNorm(_WIDTH), nn.GELU()) for _ in range(_LAYERS)]
     model = nn.Sequential(*(part for block in blocks for part in block)).to(device)

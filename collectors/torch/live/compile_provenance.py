@@ -23,16 +23,17 @@ from typing import Any
 from .status_file import own_rank, write_whole
 
 LEVEL = "provenance_tracking_level"
-"""Setting of `trace` that asks Inductor to track nodes.
+"""Setting of Inductor's `trace` that makes it track nodes.
 
-Torch 2.8 lacks it and calls the hook only where it writes debug files (`trace.enabled`). So the
-modules in ASKING, which call the hook for generated kernels, are shown that setting as on."""
+Torch 2.8 lacks it and calls the hook only if it writes debug files (`trace.enabled`). So the
+modules in ASKING, which call the hook for generated kernels, are made to see `trace.enabled` as on.
+"""
 ASKING = ("torch._inductor.codegen.cpp", "torch._inductor.codegen.simd")
 HOOK = "set_kernel_post_grad_provenance_tracing"
 CPP_PROFILE = "enable_kernel_profile"
-"""Setting of `cpp` that has generated C++ kernels record themselves as ops."""
+"""Setting of Inductor's `cpp` that makes generated C++ kernels record themselves as ops."""
 HOMES = ("torch._inductor.debug", "torch._inductor.utils")
-"""Modules that define the hook: debug from torch 2.9 on, utils in 2.8."""
+"""Modules that define the hook: debug since torch 2.9, utils in 2.8."""
 USERS = tuple(
     f"torch._inductor.{name}"
     for name in (
@@ -47,7 +48,7 @@ USERS = tuple(
 )
 """Modules that may import the hook by name, depending on the version."""
 ANNOTATION = "## Call CompiledFxGraph"
-"""The annotation of each run of a graph in a trace, from torch 2.9 on."""
+"""The annotation of each run of a graph in a trace, since torch 2.9."""
 _ROOT = re.compile(r"^(L\['\w+'\]|G\['\w+'\])\.?")
 _ITEM = re.compile(r"\._modules\['([^']*)'\]|\['?([^'\]]*)'?\]")
 _STACKS = ("nn_module_stack", "fwd_nn_module_stack")
@@ -68,7 +69,7 @@ class Recorder:
     def start(self) -> None:
         """Patch Inductor.
 
-        torch before 2.8 has no hook for that: then only a note is recorded.
+        torch before 2.8 has no hook for this; then only a note is recorded.
         """
         original = next(
             (hook_function for home in HOMES if (hook_function := _attribute(home, HOOK))), None
@@ -92,8 +93,8 @@ class Recorder:
         if hasattr(cpp, CPP_PROFILE):
             self._set(cpp, CPP_PROFILE, True)
         extern: Any = importlib.import_module("torch._inductor.ir").ExternKernel
-        # Up to torch 2.9 the hook hears of some calls to libraries, after all generated kernels of
-        # the graph.
+        # Up to torch 2.9 the hook is called for some library calls only after all generated kernels
+        # of the graph.
         hears_all = "kernel_name" in inspect.signature(extern.codegen_comment).parameters
         hook = self._hook(original if hasattr(config.trace, LEVEL) else _nothing, hears_all)
         for name in (*HOMES, *USERS):
@@ -128,8 +129,8 @@ class Recorder:
     def write(self, stem: Path) -> None:
         """Write the graphs compiled so far to the sidecar beside the trace, as gzip JSON.
 
-        Without any graph there is no file.
-        If torch could not be watched, the sidecar says so.
+        Without any graph there is no file. If recording in torch was not possible, the sidecar says
+        so.
         """
         if self.graphs or not self._undo:
             write_whole(
@@ -176,8 +177,8 @@ class Recorder:
     def _commented(self, original: Any) -> Any:
         def codegen_comment(extern: Any, wrapper: Any) -> None:
             original(extern, wrapper)
-            # A Triton kernel that the user wrote has no such name; no hook of these versions tells
-            # of it either.
+            # A Triton kernel that the user wrote has no such name, and these versions call no hook
+            # for it either.
             if extern.python_kernel_name:
                 self._note(extern, extern.python_kernel_name, True)
 
@@ -205,9 +206,9 @@ class Recorder:
 
 
 class _Over:
-    """A stand-in for a module or object with some attributes replaced.
+    """A stand-in for a module or object, with some attributes replaced.
 
-    Others keep seeing the original.
+    Other code still uses the original.
     """
 
     def __init__(self, under: Any, **replaced: Any) -> None:
@@ -219,7 +220,7 @@ class _Over:
 
 
 def _nothing(*_given: Any, **_named: Any) -> None:
-    """Do nothing: it stands in for a hook."""
+    """Do nothing, in place of a hook."""
 
 
 def _annotated(call: Any) -> Any:
@@ -241,7 +242,7 @@ def _attribute(module: str, name: str) -> Any:
 
 
 def _call(node_schedule: Any, kernel_name: str, is_extern: bool) -> dict[str, Any]:
-    """Return one kernel call: its name, and the FX nodes that it was made from."""
+    """Return one kernel call: its name, and the FX nodes from which it was made."""
     if is_extern:
         made_of = (
             [node_schedule.origin_node]
@@ -257,8 +258,8 @@ def _call(node_schedule: Any, kernel_name: str, is_extern: bool) -> dict[str, An
         ]
     nodes = _described(made_of)
     if not nodes:
-        # Copies that Inductor itself adds, such as a weight's to another layout, come from no node:
-        # whose result is made with theirs has them.
+        # Copies that Inductor itself adds, such as one of a weight in another layout, come from no
+        # node. They get the nodes of the kernels that use their results.
         used_by = [
             o
             for user in users
@@ -275,7 +276,7 @@ def _origins(ir_node: Any) -> list[Any]:
 
 
 def _described(fx_nodes: list[Any]) -> list[dict[str, Any]]:
-    """Describe each call_function node once, with its module and the evidence for that."""
+    """Describe each call_function node once, with its module and the evidence for that module."""
     rows = []
     for node in {node.name: node for node in fx_nodes if node.op == "call_function"}.values():
         path, rule = _module(node)
@@ -292,7 +293,7 @@ def _described(fx_nodes: list[Any]) -> list[dict[str, Any]]:
 
 
 def _module(node: Any) -> tuple[str | None, str]:
-    """Return the path of the module whose forward made the node, and where it is from.
+    """Return the path of the module whose forward made the node, and where that path was found.
 
     The path is read from the node itself, else from its forward node, else from a neighbour.
     """
@@ -309,7 +310,7 @@ def _module(node: Any) -> tuple[str | None, str]:
 
 
 def clean_path(source: str) -> str:
-    """Return a path of Dynamo in the form of an attribute path.
+    """Return a path of Dynamo as an attribute path.
 
     `L['self']._modules['layer1']._modules['0'].conv1` becomes `layer1.0.conv1`.
     """

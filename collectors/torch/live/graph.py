@@ -1,9 +1,9 @@
 """Record the graph of the program's model: operators, tensors and what they read.
 
-Runs inside the profiled program, so it imports the standard library and torch alone. After the
-steps were recorded, the model is exported once, on tensors without data. If that fails, the graph
-is made of the calls that the model's first run was observed to make. If that fails too, torch.fx
-traces the model, without shapes; else there is a note.
+Runs inside the profiled program, so it imports only the standard library and torch. After the steps
+were recorded, the model is exported once, on tensors without data. If that fails, the graph is made
+of the calls that the model's first run was observed to make. If that fails too, torch.fx traces the
+model, without shapes; otherwise there is only a note.
 """
 
 from __future__ import annotations
@@ -84,7 +84,7 @@ class Recorder:
     def write(self, stem: Path) -> None:
         """Write the graph beside the trace as gzip JSON.
 
-        Without a call of a module, no file is written.
+        If no module was called, no file is written.
         """
         if self._model is None or self._model is self._written:
             return
@@ -117,7 +117,7 @@ class Recorder:
             self._observer.stop()  # type: ignore[union-attr]
 
     def _observe(self) -> None:
-        """Observe this run of the model: a graph for a model that cannot be exported."""
+        """Observe this run of the model, in case the model cannot be exported."""
         try:
             self._observer = Observer()
             self._observer.start()
@@ -127,9 +127,9 @@ class Recorder:
 
 
 def graph_of(model: Any, inputs: Any, observer: Observer | None = None) -> dict[str, Any]:
-    """Return the sidecar that tracelens.collectors.graph reads.
+    """Return the content of the sidecar that tracelens.collectors.graph reads.
 
-    `inputs` are shape, strides, dtype and device of each.
+    `inputs` are shape, strides, dtype and device of each input.
     """
     ways: list[tuple[str, str, Callable[[], list[dict[str, Any]]]]] = [
         ("export", "torch.export", lambda: _exported(model, inputs)),
@@ -164,7 +164,7 @@ def graph_of(model: Any, inputs: Any, observer: Observer | None = None) -> dict[
 def _exported(model: Any, inputs: Any) -> list[dict[str, Any]]:
     """Return one row per node of the exported model.
 
-    The first result of an operator with several stands for the operator.
+    An operator with several results is represented by the first of them.
     """
     if model.training:
         raise ValueError("the model is in training mode")
@@ -217,13 +217,13 @@ def _exported(model: Any, inputs: Any) -> list[dict[str, Any]]:
 
 
 def _called(target: str) -> str:
-    """Return the name that the program called an operator by."""
+    """Return the name by which the program called an operator."""
     name = bare_name(target.split(".", maxsplit=1)[0])
     return NAMES.get(name, name)
 
 
 def _arguments(node: Any, same: dict[str, str]) -> tuple[list[str | None], list[Any]]:
-    """Return names of the nodes that a call reads, and its other arguments, defaults included."""
+    """Return names of the nodes that a call reads, and its other arguments with defaults."""
     schema = getattr(node.target, "_schema", None)
     values = list(node.args)
     if schema is not None:
@@ -247,7 +247,7 @@ def _arguments(node: Any, same: dict[str, str]) -> tuple[list[str | None], list[
 
 
 def _traced(model: Any) -> list[dict[str, Any]]:
-    """Return one row per node of what torch.fx traces, without shapes."""
+    """Return one row per node that torch.fx traces, without shapes."""
     traced = torch.fx.symbolic_trace(model)
     rows = []
     for node in traced.graph.nodes:

@@ -9,9 +9,9 @@ NAMES = {
     "cudnn_batch_norm": "batch_norm",
     "hardtanh": "relu6",
 }
-"""Operators by torch's name, and the name that programs call them by."""
+"""Names by which programs call operators, by torch's name."""
 _WORDS = ("none", "tanh")
-"""The approximations of GELU; any other text may be a secret."""
+"""The approximations of GELU. No other text is kept, because it may be a secret."""
 
 
 def graph_row(node: str, op: str, inputs: list[str | None], arguments: list[Any]) -> dict[str, Any]:

@@ -1,7 +1,7 @@
-"""Record a second window of the program with little detail, for its times.
+"""Record a second window of the program with little detail, to get its times.
 
 The first window records Python calls, shapes and modules, which slows the host. This one records
-ops, API calls and kernels only. `collectors.torch.two_windows` makes one trace of both.
+only ops, API calls and kernels. `collectors.torch.two_windows` combines both into one trace.
 """
 
 from __future__ import annotations
@@ -19,18 +19,21 @@ from .step_times import LIGHT, SETTLING, WARMUP
 from .window import Window, export_trace
 
 BETWEEN = 3
-"""Steps without the profiler between the two windows, in addition to the settling step."""
+"""Number of steps without the profiler between the two windows, besides the settling step."""
 _MOST = 32
-"""The most steps that are recorded to have a whole turn, since each takes memory of the program."""
+"""At most this many steps are recorded, even if a turn of the loader is longer.
+
+Each step takes memory of the program.
+"""
 
 
 class LightWindow:
-    """The second window, `BETWEEN` plain steps after the first one.
+    """The second window, which begins `BETWEEN` plain steps after the first one.
 
-    It has `settings.active` steps, and more if a loader has more workers, so that each delivers a
-    batch. Call `plan` when the first window has ended, and `boundary` when a step begins. A window
-    that is not complete when the program ends is dropped. All calls are made by the main thread:
-    only the thread that starts a profiler can stop it.
+    It has `settings.active` steps, and more if a loader has more workers, so that each worker
+    delivers a batch. Call `plan` when the first window has ended, and `boundary` when a step
+    begins. A window that is not complete when the program ends is dropped. All calls are made by
+    the main thread: only the thread that starts a profiler can stop it.
     """
 
     def __init__(
@@ -73,7 +76,7 @@ class LightWindow:
         return LIGHT if after < 0 else SETTLING if after == 0 else None
 
     def boundary(self, n: int) -> None:
-        """Begin step n: switch the profiler on or off where the window begins or ends."""
+        """Begin step n: switch the profiler on or off if the window begins or ends there."""
         if self._window is not None:
             self._window.step()
             if self.state(n) == SETTLING:
@@ -87,7 +90,7 @@ class LightWindow:
             self._window.start()
 
     def drop(self) -> None:
-        """Stop without keeping anything: the program ends, or starts its own profiler."""
+        """Stop without keeping anything, because the program ends or starts its own profiler."""
         self._first = None
         if self._window is not None:
             self._window.on_trace_ready = None

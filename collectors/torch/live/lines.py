@@ -1,6 +1,6 @@
 """Record which lines ran while the profiler recorded: exact for calls, sampled for other code.
 
-Sampling takes at most 1 % of the thread's time.
+Sampling takes at most 1 % of the sampled thread's time.
 """
 
 from __future__ import annotations
@@ -21,20 +21,22 @@ from .modules import name_of
 
 _LEAST_S, _MOST_S, _MOST_SHARE = 0.001, 0.02, 0.01
 _SWITCHES_S = 15e-6
-"""Time that two switches between threads take of the sampled one."""
+"""Time that a sample costs the sampled thread: two switches between threads."""
 _ASKED_S = 0.0001
-"""Time after which the sampler asks for the interpreter's lock, where it alone waits for it."""
+"""The sampler asks for the interpreter's lock after this time if no other thread waits for it."""
 _MOST_SAMPLES, _MOST_FRAMES = 4_000, 40
 _LATE = 10
-"""A sample is of the moment before it by this part of its delay."""
+"""A delayed sample shows the moment earlier by the delay divided by this number."""
 _OWN_THREADS = "tracelens-"
-"""With this the names of a capture's own threads begin."""
+"""The names of the capture's own threads begin with this."""
 _GOLDEN = 0.618034
-"""Multiples of it, modulo 1, are spread evenly."""
+"""The golden ratio: its multiples, modulo 1, are spread evenly."""
 _SHORTEST = 20_000
-"""A call that takes less than this part of the recording is no cause."""
+"""Calls shorter than the recording divided by this number are not recorded: they explain nothing.
+"""
 _APART = 4
-"""Short calls of a frame are noted this many times the shortest call's time apart."""
+"""Of a frame's short calls, two that are noted are this many times the shortest call's time apart.
+"""
 _LIBRARIES = tuple(
     {
         path
@@ -45,11 +47,11 @@ _LIBRARIES = tuple(
 
 
 class LineSampler:
-    """Samples of one thread: the time, and each frame's file, function and line.
+    """Samples of one thread: the time, and each frame's file, function and line, innermost first.
 
-    The innermost frame comes first. The profiler names a Python call by the line of its definition,
-    or by the line at which the recording found it; a sample has the line that runs. Call `start`
-    after the profiler's own start, so that the sampling thread is not profiled.
+    The profiler names a Python call by the line of its definition, or by the line at which the
+    recording found it; a sample has the line that runs. Call `start` after the profiler's own
+    start, so that the sampling thread is not profiled.
     """
 
     def __init__(self) -> None:
@@ -76,8 +78,8 @@ class LineSampler:
     def facts(self, profiler: Any) -> dict[str, Any]:
         """Return samples and calls for JSON.
 
-        Frames of a sample are pairs of a name's number and a line. A call has its start, its end,
-        and such a pair for the frame that makes it.
+        A frame is a pair: the number of its name, and a line. A sample is a list of frames. A call
+        has its start, its end, and the frame that makes it.
         """
         calls = [
             (start_ns, end_ns, self._name(path, function), line)
@@ -90,7 +92,7 @@ class LineSampler:
         interval_s, n = self._least_s, 0
         while True:
             n += 1
-            # Steps of equal length are sampled at different places.
+            # Random times, so that steps of equal length are sampled at different places.
             wait_s = interval_s * (0.5 + n * _GOLDEN % 1)
             asked_ns = time.time_ns() + round(wait_s * 1e9)
             time.sleep(wait_s)
@@ -99,12 +101,13 @@ class LineSampler:
             began, now_ns = time.perf_counter(), time.time_ns()
             frames = sys._current_frames()
             stack = _stack(frames.get(sampled))
-            # A call that holds the lock delays the sample to its end, at which the caller's line
-            # is still the call's: the sample is of a time shortly before. It is not of the middle,
-            # as a busy machine delays samples, too, and other lines ran meanwhile.
+            # A call that holds the lock delays the sample to its end, when the caller's line is
+            # still that of the call. So the sample is dated shortly before its end. The middle
+            # would be wrong, because a busy machine delays samples, too, and other lines ran
+            # meanwhile.
             delay_ns = max(now_ns - asked_ns - round(self._set_s * 1e9), 0)
             self._ask_for_lock(is_alone=_is_alone(sampled, frames))
-            del frames  # they keep alive what the program's functions hold
+            del frames  # frames keep the objects of the program's functions alive
             if stack:
                 self._samples.append((now_ns - delay_ns // _LATE, stack))
             if len(self._samples) >= _MOST_SAMPLES:
@@ -114,9 +117,9 @@ class LineSampler:
             interval_s = max(self._least_s, min(cost_s / _MOST_SHARE, _MOST_S))
 
     def _ask_for_lock(self, *, is_alone: bool) -> None:
-        """Set how long to wait before the interpreter's lock is asked for.
+        """Set the time after which the sampler asks for the interpreter's lock.
 
-        That is soon where no other thread than the sampled one and this one could wait for it.
+        It is short if only the sampled thread and the sampler could wait for the lock.
         """
         if sys.getswitchinterval() != self._set_s:
             self._program_s = sys.getswitchinterval()
@@ -135,13 +138,16 @@ class LineSampler:
 
 
 def _is_alone(sampled: int, running: Collection[int]) -> bool:
-    """Return whether no thread but the sampled one and the capture's own runs Python code."""
+    """Return whether only the sampled thread and the capture's own threads run Python code."""
     own = {thread.ident for thread in threading.enumerate() if thread.name.startswith(_OWN_THREADS)}
     return own.union([sampled]).issuperset(running)
 
 
 def _stack(frame: FrameType | None) -> list[tuple[CodeType, int]]:
-    """Return code and place in it of a frame and those around it: lines are looked up later."""
+    """Return the code, and the position in it, of a frame and of those around it.
+
+    Lines are looked up later.
+    """
     stack: list[tuple[CodeType, int]] = []
     while frame is not None and len(stack) < _MOST_FRAMES:
         stack.append((frame.f_code, frame.f_lasti))
@@ -162,8 +168,8 @@ def _calls(profiler: Any) -> list[tuple[int, int, _Place]]:
     """Return start, end and caller's place of the Python calls in the thread that marks steps.
 
     The profiler records the line from which each function was called, but exports only the line at
-    which the function begins. Of a frame's many short calls some are left out: those that begin
-    soon after another one. If no thread marks steps, calls of all threads are returned.
+    which the function begins. A short call of a frame is left out if it begins soon after another
+    one. If no thread marks steps, calls of all threads are returned.
     """
     roots = profiler.profiler.kineto_results.experimental_event_tree()
     if not roots:
@@ -200,7 +206,7 @@ def _calls(profiler: Any) -> list[tuple[int, int, _Place]]:
 def _caller(called: Any) -> _Place | None:
     """Return the place of a call; None if it is unknown.
 
-    A thread's outermost frame has itself as its caller. Some of the profiler's names are no UTF-8.
+    A thread's outermost frame is its own caller. Some of the profiler's names are not valid UTF-8.
     """
     try:
         caller = _place(called.caller)
@@ -217,14 +223,14 @@ def _place(frame: Any) -> _Place:
 
 @functools.cache
 def _whole(path: str) -> str:
-    """Return a file's path with the folder that Python imports from, which the profiler drops."""
+    """Put the folder from which Python imports before a file's path; the profiler drops it."""
     whole = (Path(folder, path) for folder in sys.path)
     return next((str(file) for file in whole if file.is_file()), path)
 
 
 @functools.cache
 def _is_own(path: str) -> bool:
-    """Return whether the file is the program's, not Python's, a package's or this capture's."""
+    """Return whether the file is the program's own, not of Python, a package or this capture."""
     if path.startswith(("<frozen", "<string")) or "/collectors/torch/live/" in path:
         return False
     return not path.startswith(_LIBRARIES) and "/site-packages/" not in path

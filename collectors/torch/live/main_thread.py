@@ -8,14 +8,15 @@ from collections.abc import Callable
 
 from .at_exit import in_main_thread, is_main_thread
 
-_SIGNAL = getattr(signal, "SIGURG", None)  # ignored where nobody handles it; Windows has none
+# Ignored unless the program handles it; Windows has no such signal
+_SIGNAL = getattr(signal, "SIGURG", None)
 _local = threading.local()
 
 
 def can_wake_main_thread() -> None:
     """Let `wait_for_main_thread` wake a main thread that waits, as in `Thread.join`.
 
-    A signal that is ignored wakes nobody, so it gets a handler, unless the program has one.
+    An ignored signal wakes nobody, so it gets a handler, unless the program has one.
     """
     if _SIGNAL is None or not is_main_thread():
         return
@@ -24,7 +25,7 @@ def can_wake_main_thread() -> None:
 
 
 def wait_for_main_thread(call: Callable[[], None], seconds: float) -> bool:
-    """Have the main thread run the function `call`, and wait until it has.
+    """Make the main thread run the function `call`, and wait until it has.
 
     Returns False if the main thread has not run it within `seconds`; it is then not run at all.
     """
@@ -48,19 +49,19 @@ def wait_for_main_thread(call: Callable[[], None], seconds: float) -> bool:
 def at_thread_end(call: Callable[[], None]) -> None:
     """Run the function `call` in the present thread when that thread ends.
 
-    It does not run where the end of the program cuts the thread off.
+    It does not run if the end of the program cuts the thread off.
     """
     _local.end = _End(call)
 
 
 def _woken(_number: int, _frame: object) -> None:
-    """Do nothing: a handled signal interrupts a wait, and Python then runs what is pending."""
+    """Do nothing: a handled signal interrupts a wait, and Python then runs pending calls."""
 
 
 class _End:
-    """A value held by one thread alone.
+    """A value that only one thread holds.
 
-    Python drops it, and so makes the call, as that thread ends.
+    Python drops it when that thread ends, which makes the call.
     """
 
     def __init__(self, call: Callable[[], None]) -> None:

@@ -1,4 +1,4 @@
-"""Mark the calls of the program's modules; note exact paths and facts of those recorded."""
+"""Mark the calls of the program's modules; describe the recorded modules and their exact paths."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def numbered_modules(profiler: Any, trace: Path) -> Iterator[tuple[str, int]]:
                 missing.remove(name)
                 yield name.removeprefix(PREFIX), module.self_ptr
         elif tag == op and name_of(event).startswith("aten::"):
-            continue  # what torch's own ops call is no module
+            continue  # torch's own ops call no modules
         stack += event.children
 
 
@@ -77,7 +77,7 @@ def _names_in(trace: Path) -> set[str]:
 def _alive() -> dict[int, Any]:
     """Return every existing module, by address.
 
-    The type is checked, not the object: proxies pretend to be other types.
+    An object's type is checked, because proxies claim to be instances of other types.
     """
     kinds = set(_kinds(torch.nn.Module))
     modules = [thing for thing in gc.get_objects() if type(thing) in kinds]
@@ -87,7 +87,7 @@ def _alive() -> dict[int, Any]:
 def _is_made(module: Any) -> bool:
     """Return whether the module's constructor has run.
 
-    A traced module gets its parts through another one.
+    A traced module gets its parts through another constructor.
     """
     return "_modules" in vars(module) or "_actual_script_module" in vars(module)
 
@@ -141,7 +141,7 @@ def _is_wrapper(module: Any) -> bool:
     return list(module._modules.keys()) in (
         ["module"],
         ["_orig_mod"],
-    )  # a scripted module's cannot be iterated
+    )  # a scripted module cannot be iterated
 
 
 def _unwrapped(module: Any) -> str:
@@ -166,7 +166,7 @@ def _facts(module: Any) -> dict[str, Any]:
     Parameters of submodules do not count. Hyperparameters are constructor arguments that the module
     keeps.
     """
-    # Those of a scripted module are no dictionaries, only like some.
+    # Parameters of scripted modules come in something like a dictionary.
     counted = [p for _, p in module._parameters.items() if p is not None]
     try:
         n_parameters = sum(p.numel() for p in counted)
@@ -190,9 +190,9 @@ def _class_name(module: Any) -> str:
 
 
 def _hyperparameters(module: Any) -> dict[str, Any]:
-    """Return constructor arguments kept as attributes: numbers and tuples of them.
+    """Return constructor arguments kept as attributes: numbers, and tuples of numbers.
 
-    Texts are returned for torch's own classes only.
+    Texts are returned only for torch's own classes.
     """
     words = type(module).__module__.startswith("torch.nn.")
     try:
@@ -244,8 +244,8 @@ class ModuleCalls:
                 self._on_outermost(called)
                 inside.a_call = True
             try:
-                # A mark that was set before the profiler began cannot be taken back after: torch
-                # raises (seen with torch 2.13 where a model compiles again in the call in which the
+                # A mark that was set before the profiler began cannot be removed after: torch
+                # raises (seen with torch 2.13 if a model compiles again in the call in which the
                 # window opens).
                 if not autograd_profiler._is_profiler_enabled:
                     return original(called, *args, **kwargs)
@@ -264,9 +264,9 @@ class ModuleCalls:
             self._original = None
 
     def _name(self, module: Any) -> str:
-        """Return the module's name: class and number in the order of first calls.
+        """Return the module's name: class, and number in the order of first calls.
 
-        Keeps the module, and so its id unique.
+        Keeps the module alive, so that its id stays unique.
         """
         kind = type(module).__name__
         name = f"{kind}_{self._counts.get(kind, 0)}"

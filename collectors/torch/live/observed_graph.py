@@ -1,4 +1,4 @@
-"""Observe the calls that a model makes as it runs: its graph if it cannot be exported."""
+"""Observe the calls that a model makes as it runs; they are its graph if it cannot be exported."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _TENSOR = "Tensor("
 
 
 class Observer:
-    """The calls that a model made as it ran, with ids of tensors that they read and wrote.
+    """The calls that a model made as it ran, with ids of the tensors that they read and wrote.
 
     Source: torch.profiler.ExecutionTraceObserver. It observes between `start` and `stop`; `read`
     then returns the rows of the graph.
@@ -48,7 +48,7 @@ class Observer:
     def read(self, inputs: Any) -> list[dict[str, Any]]:
         """Return one row per call, and one per tensor that no call wrote.
 
-        `inputs` are shape, strides and more of the model's inputs.
+        `inputs` are shape, strides and more of each input of the model.
         """
         try:
             nodes = json.loads(self._file.read_text(encoding="utf-8"))["nodes"]
@@ -61,9 +61,9 @@ class Observer:
 def _observed(nodes: list[dict[str, Any]], shapes: list[list[int]]) -> list[dict[str, Any]]:
     """Return rows of the graph from an observer's nodes: outermost operators in order.
 
-    The observer reuses the id of a tensor that is gone, so a reader reads what was written last
-    under its id. A tensor that no call wrote is an input if it has an input's shape; several inputs
-    of one shape are taken in order. Any other is a parameter.
+    The observer reuses the id of a freed tensor, so an id means the tensor last written under it. A
+    tensor that no call wrote is an input if it has an input's shape; several inputs of one shape
+    are taken in order. Any other is a parameter.
     """
     by_id = {node["id"]: node for node in nodes}
     rows: list[dict[str, Any]] = []
@@ -89,7 +89,7 @@ def _observed(nodes: list[dict[str, Any]], shapes: list[list[int]]) -> list[dict
             elif value == "<None>":
                 names.append(None)
             else:
-                # Profilers record no words, and a call is found by what they record.
+                # Profilers do not record texts, and a call is later found by what they record.
                 arguments.append(None if isinstance(value, str) else value)
         results = [result for result in _values(node["outputs"]) if result[2].startswith(_TENSOR)]
         if not results:
@@ -135,7 +135,7 @@ def _is_inside(node: dict[str, Any], by_id: dict[int, dict[str, Any]]) -> bool:
 def _add(
     rows: list[dict[str, Any]], op: str, names: list[Any], arguments: list[Any], about: Any
 ) -> str:
-    """Add a row; returns its name."""
+    """Add a row; return its name."""
     shape, kind, strides = about
     element = kind.removeprefix(_TENSOR).removesuffix(")")
     name = f"{op}_{len(rows)}"

@@ -23,7 +23,8 @@ class Opening:
     """Ops, without stacks, from the program's beginning on.
 
     The recording ends when the first step is over or half a minute has passed. Only the main
-    thread, which starts it, can stop it. `attempt` turns a failure in its body into a note.
+    thread, which starts it, can stop it. `attempt` is a context manager that turns a failure in its
+    body into a note.
     """
 
     def __init__(
@@ -37,7 +38,8 @@ class Opening:
         self._attempt = attempt
         self._is_over = False
         self.profiler: Any = None
-        """The profiler with the recording; None before it begins, and after it was dropped."""
+        """The profiler with the recording; None before the recording begins and after it was
+        dropped."""
 
     def begin(self) -> list[Callable[[], None]]:
         """Start recording.
@@ -65,9 +67,9 @@ class Opening:
                 self.profiler.stop()
 
     def close_from_any_thread(self) -> bool:
-        """Stop recording; return whether that could be done.
+        """Stop recording from any thread; return whether that was possible.
 
-        Another thread may run the steps: then the main thread is woken to close it.
+        If another thread runs the steps, the main thread is woken to stop it.
         """
         if not self._is_open:
             return True
@@ -91,7 +93,10 @@ class Opening:
         return QuietProfile(activities=[*activities], record_shapes=self._settings.shapes)
 
     def _begin_with_gpu(self) -> None:
-        """Record anew, now with the GPU. Called when the program begins to use it."""
+        """Record anew, now with the GPU.
+
+        Called when the program begins to use the GPU.
+        """
         if self._is_open and is_main_thread():
             with self._attempt(), self._own_calls.marked():
                 self.profiler.stop()

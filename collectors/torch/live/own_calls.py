@@ -13,7 +13,7 @@ from .window import quiet_profiler
 
 
 class OwnCalls:
-    """A flag for calls of the profiler that the recorder makes; all others are the program's."""
+    """A flag for the recorder's own calls of the profiler; all other calls are the program's."""
 
     def __init__(self) -> None:
         self._is_inside = False
@@ -22,8 +22,8 @@ class OwnCalls:
     def marked(self) -> Iterator[None]:
         """Mark the profiler's calls in the body as the recorder's.
 
-        A Ctrl-C is delayed until they end: a profiler that is interrupted half-started can neither
-        go on nor be stopped.
+        A Ctrl-C is delayed until they end, because a profiler that is interrupted half-started can
+        neither go on nor be stopped.
         """
         self._is_inside = True
         try:
@@ -35,7 +35,7 @@ class OwnCalls:
     def are_to_wait(self) -> bool:
         """Return whether nothing may start or stop now.
 
-        That is so inside such a call, and inside an import.
+        This is so inside a marked call, and inside an import.
         """
         return self._is_inside or is_importing()
 

@@ -13,13 +13,13 @@ VARIABLE = "TRACELENS_LIVE"
 class Settings:
     """Settings of a capture; `folder` is where each process leaves its files.
 
-    Steps count from 0. The first `wait` steps run without the profiler, the next `warmup` under it
-    without being kept, and the next `active` are kept (None: all to the end). With `window_s`,
-    (start, length) in seconds since torch was imported, time decides instead; a length of None is
-    the rest of the run. `opening`: also keep the ops of the program's beginning, in case no step is
-    found or the program ends before the active steps. `light`: record a second window, of ops and
-    kernels only, whose times are nearer to those of the program without a profiler. `recorders`
-    names modules of this package that record beside the profiler.
+    Steps count from 0. The first `wait` steps run without the profiler. The next `warmup` steps run
+    with it but are not kept. The next `active` steps are kept (None: all to the end). With
+    `window_s`, (start, length) in seconds since torch was imported, time decides instead; a length
+    of None is the rest of the run. `opening`: also keep the ops of the program's beginning, in case
+    no step is found or the program ends before the active steps. `light`: record a second window,
+    of ops and kernels only, whose times are nearer to those of the program without a profiler.
+    `recorders` names modules of this package that record beside the profiler.
     """
 
     folder: str
@@ -37,7 +37,7 @@ class Settings:
     recorders: list[str] = field(default_factory=list)
 
     def to_text(self) -> str:
-        """Write the settings as the environment variable's value."""
+        """Return the settings as the value of the environment variable."""
         return json.dumps(asdict(self))
 
     @classmethod

@@ -1,7 +1,7 @@
-"""Decide when a program runs its usual steps again after a pause, and which steps represent all.
+"""Decide when a program runs its usual steps again after a pause, and which steps are typical.
 
-All ranks of a job have to record the same steps. So they decide by what is equal for all of them:
-the number of workers of the loader, not their own pauses and processes.
+All ranks of a job have to record the same steps. So they decide by a number that is equal for all
+of them: the number of the loader's workers, not their own pauses and processes.
 """
 
 from __future__ import annotations
@@ -14,24 +14,26 @@ from multiprocessing import active_children
 from .at_exit import OWN_THREADS
 
 LONG_PAUSE_NS = 10_000_000
-"""Longest pause between steps that does not count.
+"""Shorter pauses between steps do not count.
 
-Shorter ones are the recorder's usual work, in which no queue fills.
+They are the recorder's usual work, in which no queue fills.
 """
 
 _JOB_TURNS = 3
-"""A loader has two batches per worker ready by default; workers go on while these are taken."""
+"""The wait of a job's rank, in turns of the loader.
+
+By default a loader has two batches per worker ready; its workers go on while these are taken.
+"""
 
 
 class Settling:
     """A wait after a pause in which the main thread wrote a trace.
 
-    In such a pause a loader's workers, and other threads, fill their queues. The next steps find
-    ready what they otherwise wait for, so they do not represent the program, and a window that
-    records them does not either. The wait is as long as the pause was. If the program consumes at
-    least twice as fast as its workers produce, the queues are then empty.
-
-    A rank of a job waits for a number of steps instead, `_JOB_TURNS` turns of its loader's workers.
+    In such a pause, a loader's workers and other threads fill their queues. The next steps then
+    find ready what they usually wait for, so they are not typical, and must not be recorded. The
+    wait is as long as the pause was. If the program consumes at least twice as fast as its workers
+    produce, the queues are then empty. A rank of a job waits for a number of steps instead,
+    `_JOB_TURNS` turns of its loader's workers.
     """
 
     def __init__(self) -> None:
@@ -42,7 +44,7 @@ class Settling:
         """Note a pause of the main thread that ends now and took `pause_ns`.
 
         `n_workers` is the number of the loader's workers. In a job, a further pause does not count
-        while steps are left to wait, because only this rank may have that pause.
+        while steps are left to wait, because the other ranks may have no such pause.
         """
         if _is_in_job():
             self._n_left = self._n_left or _JOB_TURNS * n_workers
@@ -54,7 +56,7 @@ class Settling:
         self._n_left = max(self._n_left - 1, 0)
 
     def is_over(self) -> bool:
-        """Return whether steps take as long as before the pause again."""
+        """Return whether steps take as long again as before the pause."""
         return not self._n_left and time.perf_counter_ns() >= self._until_ns
 
 
@@ -75,19 +77,19 @@ def whole_turns(n_steps: int, turn: int) -> int:
 
 
 def _has_producers() -> bool:
-    """Return whether the program has other threads, or processes, that go on in a pause."""
+    """Return whether the program has other threads or processes, which go on in a pause."""
     names = (thread.name for thread in threading.enumerate())
     threads = [name for name in names if not name.startswith((OWN_THREADS, "MainThread"))]
     return bool(threads) or has_workers()
 
 
 def has_workers() -> bool:
-    """Return whether the program has processes of its own, as a data loader's workers."""
+    """Return whether the program has processes of its own, such as a data loader's workers."""
     return bool(active_children())
 
 
 def _is_in_job() -> bool:
-    """Return whether this process is a rank of several."""
+    """Return whether this process is one of several ranks."""
     distributed = sys.modules.get("torch.distributed")
     return bool(
         distributed is not None

@@ -1,4 +1,4 @@
-"""The status file of one process, for the collector: JSON, rewritten at each stage."""
+"""The status file of one process, for the collector: JSON, written again at each stage."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def _number(variable: str) -> int | None:
 
 
 def write_whole(target: Path, content: bytes) -> None:
-    """Write the file; a reader sees the old one or the new one."""
+    """Write the file; a reader sees either the old one or the new one."""
     part = target.with_name(f"{target.name}.part")
     part.write_bytes(content)
     part.replace(target)
@@ -38,9 +38,8 @@ def write_whole(target: Path, content: bytes) -> None:
 class StatusFile:
     """The facts of one process.
 
-    `stage` is how far it came: python, torch (was imported), recording, done.
-
-    Errors in writing it are ignored: the program must not fail for it.
+    `stage` is how far it came: python, torch (was imported), recording, done. Errors in writing the
+    file are ignored, because the program must not fail for it.
     """
 
     def __init__(self, folder: str) -> None:
@@ -49,9 +48,9 @@ class StatusFile:
 
     @property
     def stem(self) -> Path:
-        """The path that this process's file names begin with.
+        """The path with which this process's file names begin.
 
-        It contains the rank where a launcher gave one.
+        It contains the rank if a launcher gave one.
         """
         rank = own_rank()
         return self.folder / f"{'process' if rank is None else f'rank{rank}'}.{os.getpid()}"
@@ -77,7 +76,7 @@ class StatusFile:
             self.facts["notes"].append(text)
 
     def write(self) -> None:
-        """Write the facts; a reader sees the old file or the new one."""
+        """Write the facts; a reader sees either the old file or the new one."""
         self.facts |= {"rank": own_rank(), "node": own_node()}
         with suppress(OSError):
             write_whole(Path(f"{self.stem}{SUFFIX}"), json.dumps(self.facts).encode())

@@ -12,17 +12,19 @@ from .settling import whole_turns
 from .window import Moment
 
 TIMED = 10
-"""Least number of steps timed after the last window, if the program has as many."""
+"""At least this many steps are timed after the last window, if the program has as many."""
 _MOST, _RUN_NS = 100, 1_000_000_000
-"""Timing goes on for this many steps, or this time, because a window leaves caches and clocks cold.
+"""Timing goes on for this many steps, or this time.
 
-In 22 captures on an H200, ten steps right after the windows took 1.3 times as long as in a process
-that never profiled, and forty later ones 1.16 times, most of which CUPTI adds.
+A window leaves caches and clocks cold: in 22 captures on an H200, the ten steps right after the
+windows took 1.3 times as long as in a process that never profiled. Forty later steps took 1.16
+times as long, and CUPTI adds most of that.
 """
 _LONG = 3
-"""A step that takes more than this many times the median does something that the others do not."""
+"""A step is long if it takes more than this many times the median: it does something that others do
+not."""
 _FEW = 0.2
-"""At most this share of the steps is isolated: more of them are the program's usual work."""
+"""If more than this share of the steps is long, long steps are the program's usual work."""
 FIRST, PLAIN, WARMUP, ACTIVE, LIGHT, PARTLY, SETTLING = (
     "first",
     "plain",
@@ -41,7 +43,7 @@ Otherwise it warms up, is active, is active in a part of the step, or records li
 
 @dataclass(frozen=True)
 class _Timed:
-    """A plain step: its number, and where it begins and ends."""
+    """A plain step: its number, and the moments at which it begins and ends."""
 
     number: int
     began: Moment
@@ -55,7 +57,6 @@ class StepTimes:
     a profiler, are also timed by the device, if there is one, because the host runs ahead of it:
     see `Moment`. Two kinds of steps never count as plain: the program's first step, which warms up
     and compiles, and the first step after the window, because clocks and caches have cooled off.
-
     `turn` is the number that `steps_in_a_turn` returns. `n_in_a_row` counts the plain steps since
     the last window.
     """
@@ -71,7 +72,7 @@ class StepTimes:
         self.turn = 1
         self.n_in_a_row = 0
         self.is_slower_after = False
-        """True if CUPTI stays in the process, which makes steps after the recording longer."""
+        """True if CUPTI stays in the process, which slows steps after the recording."""
 
     def begin(self, state: str) -> None:
         """Note that a step begins."""
@@ -108,7 +109,7 @@ class StepTimes:
         self._before.clear()
 
     def wait_ended(self, stopped_ns: int | None) -> None:
-        """Move the end of the last step to where the devices were done.
+        """Move the end of the last step to the moment at which the devices were done.
 
         The step then includes all their work.
         """
@@ -122,8 +123,8 @@ class StepTimes:
         `light_step_ns` has those of the light window. Each is None if no such step was timed.
         Profiled steps are timed by the host's clock, which is right for their mean: no device is
         busy when the first step begins and when the last one ends. Unprofiled steps are those of
-        one run, and their mean is how long the program takes per step. Median, min and max are
-        those of whole turns, divided by `turn`, which is returned too. A few steps may be much
+        one run of steps, and their mean is how long the program takes per step. Median, min and max
+        are those of whole turns, divided by `turn`, which is returned too. A few steps may be much
         longer than the others, such as one with a checkpoint. If no recorded step is that long,
         they are left out: `n_long` is their number, and `long_ns` their mean. `is_run_slower` is
         True if CUPTI was left in the process before they ran.
@@ -151,12 +152,13 @@ class StepTimes:
         }
 
     def _run(self) -> list[_Timed]:
-        """Return the later half of the most plain steps that follow each other, in whole turns.
+        """Return the later half of the longest run of successive plain steps, in whole turns.
 
-        The first half warms up, but for `TIMED` steps. Less than a turn says nothing of its mean:
-        it may hold a wait of the turn, or none. Of several such runs it is the last one, which is
-        farthest from the program's start. If CUPTI makes later steps longer, a run of `TIMED`
-        steps before the recording goes first: it is as in a process that never profiled.
+        The first half warms up; at least `TIMED` steps are returned. Less than a turn says nothing
+        about the mean: it may hold the one wait of a turn, or not. If several runs are as long, it
+        is the last one, which is farthest from the program's start. If CUPTI makes later steps
+        longer, a run of `TIMED` steps before the recording is preferred, because it is as in a
+        process that never profiled.
         """
         before = _longest_run(self._before)
         if self.is_slower_after and len(before) >= whole_turns(TIMED, self.turn):
@@ -167,12 +169,12 @@ class StepTimes:
         return run[len(run) - n :]
 
     def whole(self) -> set[int]:
-        """Return the steps that were recorded from beginning to end, or to the program's end."""
+        """Return the steps that were recorded from beginning to end, or until the program ended."""
         return {step for step, state, _ in self.step_ns if state.startswith(ACTIVE)}
 
 
 def _longest_run(steps: Sequence[_Timed]) -> list[_Timed]:
-    """Return the most steps that follow each other, the last ones if several are as many."""
+    """Return the longest run of successive steps, the last one if several are as long."""
     runs: list[list[_Timed]] = [[]]
     for step in steps:
         if runs[-1] and step.number == runs[-1][-1].number + 1:

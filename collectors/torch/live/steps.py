@@ -19,13 +19,13 @@ from .repeated_calls import COMPILED, GRAPH, watch_repeated_calls
 
 OPTIMIZER, LOADER, MODULE, PROGRAM = "optimizer", "data loader", "outermost module", "program"
 BEGIN_STEPS = (LOADER, MODULE, GRAPH, COMPILED)
-"""Signs at the beginning of a step; all other signs are at its end."""
+"""Signs that come at the beginning of a step; all other signs come at its end."""
 _UNDECIDED_CALLS = 20
 _UNDECIDED_IN_TRAINING = 3000
-"""Before the optimizer's first step, a model in training mode is called at most so often.
+"""A model in training mode is called at most this often before the optimizer's first step.
 
-A recurrence that is written out calls its cell for each element. CleanRL's PPO for continuous
-control acts 2,048 times before it learns.
+A recurrence written as a loop calls its cell for each element. CleanRL's PPO for continuous control
+acts 2,048 times before it learns.
 """
 _CALLS_OF_ONE_BATCH = 2
 
@@ -33,23 +33,23 @@ _CALLS_OF_ONE_BATCH = 2
 class StepFinder:
     """Calls `first()` when the program's work begins, and `boundary()` between two steps.
 
-    With an optimizer, a step ends with a step of the optimizer that steps first. Otherwise, with a
-    data loader, a step begins when a batch is requested. Otherwise a step begins when the same
-    outermost module with parameters is called again. If another module is called twice in a row,
-    its calls count from then on, because the first module was only tried. Calls by torch.jit.trace
-    are no steps. A program that has made an optimizer gets some calls to step it, and many if they
-    train.
+    With an optimizer, a step ends when the optimizer that steps first steps. Otherwise, with a data
+    loader, a step begins when a batch is requested. Otherwise a step begins when the same outermost
+    module with parameters is called again. If another module is called twice in a row, its calls
+    count from then on, because the first module was only tried. Calls by torch.jit.trace are no
+    steps.
 
-    Only one thread counts: the one seen first, or one that trains before the first has begun or
-    after it has ended. `other_trainers` are threads that stepped an optimizer beside it.
-    `n_workers` is the number of workers of the data loader that it last asked for a batch.
+    A program that has made an optimizer gets some calls to step it, and many if they train. Only
+    one thread counts: the one seen first, or one that trains before the first has begun or after it
+    has ended. `other_trainers` are threads that stepped an optimizer beside it. `n_workers` is the
+    number of workers of the data loader that was last asked for a batch.
+
     Evaluation before training has steps of its own. In a child process only an optimizer counts,
-    because data loaders' workers call modules, too.
-
-    A program that calls no module may replay the same CUDA graph again, call the same compiled
-    function, or run backward. Then a step begins at the call, and ends with backward. Sometimes a
-    graph is replayed over and over, and the sign known so far, such as the optimizer of a warm-up,
-    no longer comes. Then replays count from then on, unless `begin_anew()` is False.
+    because data loaders' workers call modules, too. A program that calls no module may replay the
+    same CUDA graph again, call the same compiled function, or run backward. Then a step begins at
+    the call, and ends with backward. Sometimes a graph is replayed over and over, and the sign
+    known so far, such as the optimizer of a warm-up, no longer comes. Then replays count from then
+    on, unless `begin_anew()` is False.
     """
 
     def __init__(
@@ -89,7 +89,8 @@ class StepFinder:
     def install(self, *, is_child: bool = False) -> None:
         """Install the hooks in torch.
 
-        They cost under a microsecond per step; a module's hook is removed once the module is known.
+        They cost under a microsecond per step; a module's hook is removed once it is known which
+        module counts.
         """
         handle = register_optimizer_step_post_hook(self._stepped)
         self._undo.append(handle.remove)
@@ -113,7 +114,7 @@ class StepFinder:
         """
         source_before, self.source = self.source, PROGRAM
         self._see()
-        # A step that was found just now is the one that the program means with its first mark.
+        # A step found just before the first mark is the step that this mark means.
         if source_before in (None, PROGRAM):
             self._boundary()
 
@@ -144,12 +145,13 @@ class StepFinder:
             self._boundary()
 
     def _is_in_module(self) -> bool:
-        """Return whether a module is being called, where the source is still unknown."""
+        """Return whether a module is being called while the source of steps is still unknown."""
         return torch.nn.Module.__call__ is self._own_call
 
     def _see(self) -> bool:
         """Return whether this thread counts; its first sign of work begins step 0."""
-        me = threading.current_thread()  # its number may be another's, once it has ended
+        # A number may be given to another thread, once this one has ended
+        me = threading.current_thread()
         if self._thread is None:
             if get_worker_info() is not None:
                 return False
@@ -158,7 +160,10 @@ class StepFinder:
         return self._thread is me
 
     def _takes_over(self) -> bool:
-        """Return whether this thread takes over, as the one that counted found no step or ended."""
+        """Return whether this thread takes over.
+
+        It does if the thread that counted has ended or found no step.
+        """
         assert self._thread is not None
         is_free = not self._thread.is_alive() or (self.source is None and not self._is_recording)
         if is_free:
@@ -217,9 +222,9 @@ class StepFinder:
         self._n_calls.clear()
 
     def _may_decide(self, most_calls: int = _UNDECIDED_CALLS) -> bool:
-        """Return whether to look for steps without an optimizer.
+        """Return whether steps may be found without an optimizer.
 
-        That is so if there is none, or if it had its calls and did not step.
+        They may if there is no optimizer, or if it did not step within the calls that it was given.
         """
         self._n_undecided += 1
         return not self._has_optimizer or self._n_undecided > most_calls
@@ -227,16 +232,19 @@ class StepFinder:
     def _spy(self) -> None:
         """Watch outermost calls of modules until it is known what marks steps.
 
-        While such a call runs, the class's own `__call__` is put back: inner modules cost nothing.
+        While such a call runs, the class's own `__call__` is put back, so that inner modules cost
+        nothing.
         """
         module = torch.nn.Module
         original = module.__call__
         finder = self
         is_compiling = torch.compiler.is_compiling
 
-        # Not named self: the profiler looks for modules under that name in frames of module calls.
+        # Not named self: in frames of module calls, the profiler looks for a module under that
+        # name.
         def call(called: Any, *args: Any, **kwargs: Any) -> Any:
-            # torch.compile may have got hold of this function: to it, it is nothing but the call
+            # torch.compile may have compiled this function; to it, the function must be just the
+            # call
             if is_compiling():
                 return original(called, *args, **kwargs)
             module.__call__ = original
@@ -281,8 +289,8 @@ class StepFinder:
     def untouched_calls(self) -> Iterator[None]:
         """Keep torch's own nn.Module.__call__ while the recording begins.
 
-        Torch identifies calls by its code. Afterwards calls of the main module are watched from
-        outside. With a hook on the module, a step would begin inside the call, and the time of
+        Torch identifies module calls by its code. Afterwards calls of the main module are watched
+        from outside. With a hook on the module, a step would begin inside the call, and the time of
         marking it would count for the module.
         """
         self._put_back()
@@ -294,7 +302,7 @@ class StepFinder:
             self._spy_on()
 
     def call_begins(self, module: Any) -> None:
-        """Note a call of a module from outside of any other module."""
+        """Note a call of a module that is not made inside another module."""
         if self._is_tracing or self.source not in (None, MODULE) or not self._see():
             return
         self._called = True
@@ -307,9 +315,10 @@ class StepFinder:
             self._spied.append(module)
             return
         self._n_since_batch += 1
-        # A batch that is loaded once and used again and again is no step's sign.
+        # A batch that is loaded once and used again and again marks no steps.
         from_loader = self._loads and self._n_since_batch <= _CALLS_OF_ONE_BATCH
-        # Also without gradients: reinforcement learning acts before it learns. Evaluation says so.
+        # In training mode, even without gradients: reinforcement learning acts before it learns.
+        # Evaluation turns training mode off.
         trains = getattr(module, "training", False)
         most_calls = _UNDECIDED_IN_TRAINING if trains else _UNDECIDED_CALLS
         if not from_loader and self._may_decide(most_calls):
@@ -318,12 +327,12 @@ class StepFinder:
             self._go_by(module)
 
     def _maybe_another(self, module: Any) -> None:
-        """Go by this module if it is called twice without a call of the main one in between."""
+        """Take a module as the main one if it is called twice without the main one in between."""
         if module is self.main:
             self._between = None
             if self._unhook is None:
                 self._boundary()
-                # Where that ended the recording, the module itself tells of this call too.
+                # If the boundary ended the recording, the module's own hook reports this call, too.
                 self._is_told = self._unhook is not None
         elif self._is_in_main():
             return
@@ -335,7 +344,8 @@ class StepFinder:
     def _is_in_main(self) -> bool:
         """Return whether the main module's call is running.
 
-        A recording that begins at its call watches calls from within it, as of a cell of a loop.
+        A recording that begins at its call may watch calls from within it, such as those of a
+        loop's cell.
         """
         code = getattr(self._own_call, "__code__", None)
         frame = sys._getframe()
@@ -346,7 +356,7 @@ class StepFinder:
         return False
 
     def _go_by(self, module: Any) -> None:
-        """Begin steps at calls of this module, from this call on."""
+        """Begin steps at the calls of this module, from this call on."""
         self._let_go()
         self.main, self._between = module, None
         self._hook(module)
@@ -356,8 +366,8 @@ class StepFinder:
     def _hook(self, module: Any) -> None:
         """Put a hook on the module itself, which costs less than watching all calls.
 
-        Scripted modules take no hooks, and those of module.compile() would be compiled: their calls
-        are still watched.
+        Scripted modules take no hooks, and a hook of a module.compile() model would be compiled;
+        the calls of both are still watched.
         """
         if not self._is_recording and getattr(module, "_compiled_call_impl", None) is None:
             with contextlib.suppress(RuntimeError):
@@ -371,7 +381,7 @@ class StepFinder:
     def _called_again(self, _module: Any, _args: Any) -> None:
         if (
             torch.compiler.is_compiling()
-        ):  # of a function around the module: this is no part of the program
+        ):  # a function around the module, which is no part of the program
             return
         if (
             self.source == MODULE
@@ -392,7 +402,7 @@ def _may_mark(module: Any) -> bool:
 
 
 def _has_given_all(iterator: Any) -> bool:
-    """Return whether a data loader has given its last batch; asking it again begins no step."""
+    """Return whether a data loader has given its last batch. A further request begins no step."""
     with contextlib.suppress(AttributeError, TypeError, NotImplementedError):
         is_counted = iterator._dataset_kind == _DatasetKind.Map
         return bool(is_counted and iterator._num_yielded == len(iterator._index_sampler))

@@ -25,13 +25,13 @@ _WHOLE, _PART = b'"ProfilerStep#%d"', b'"ProfilerPart#%d"'
 def drain() -> None:
     """Wait until every device that this process uses has finished its work.
 
-    It initialises nothing: without a device, or before the first use of one, it returns at once. It
+    Without a device, or before the first use of one, it returns at once and initialises nothing. It
     also returns at once while a graph is captured, because waiting would break the capture.
     """
     module = _used()
     if module is None or _is_capturing(module):
         return
-    # An error of an earlier launch is the program's to hear of, at its own next call.
+    # An error of an earlier launch must reach the program, at its own next call.
     with contextlib.suppress(RuntimeError):
         for index in _indices(module):
             module.synchronize(*index)
@@ -40,15 +40,14 @@ def drain() -> None:
 def _used() -> Any:
     """Return the module of the device in use, such as torch.cuda or torch.xpu.
 
-    None if the program computes on the CPU only.
-    torch.accelerator is not asked: in torch 2.6 it counts the devices, and a child that is forked
-    later could not use them.
+    None if the program computes only on the CPU. torch.accelerator is not used: in torch 2.6 it
+    counts the devices, after which a forked child could not use them.
     """
     for name in _KINDS:
         module = getattr(torch, name, None)
         if module is not None and module.is_initialized():
             return module
-    mps = getattr(torch, "mps", None)  # has no is_initialized, and is there on every Mac
+    mps = getattr(torch, "mps", None)  # it has no is_initialized, and exists on every Mac
     return (
         mps
         if mps is not None and torch.backends.mps.is_available() and mps.current_allocated_memory()
@@ -84,7 +83,7 @@ class Moment:
     def now(cls) -> Moment:
         """Return the present moment.
 
-        It cannot be timed on a device without events, nor while a graph is captured.
+        No event is recorded on a device without events, nor while a graph is captured.
         """
         module = _used()
         event = None
@@ -98,10 +97,9 @@ class Moment:
     def until(self, end: Moment) -> int | None:
         """Return nanoseconds to a later moment, after waiting for the device.
 
-        Return None if they cannot be measured. With a device, it is the device's time between
-        the two events, right to about a microsecond. An event happens at the host's moment, or
-        where the work launched before it ends, if that is later. Without a device, it is the host's
-        time.
+        Return None if they cannot be measured. With a device, it is the device's time between the
+        two events, right to about a microsecond. An event happens when the work launched before it
+        ends, but no earlier than the host's moment. Without a device, it is the host's time.
         """
         if not end.is_device_used:
             return end.host_ns - self.host_ns
@@ -110,7 +108,7 @@ class Moment:
         try:
             end.event.synchronize()
             elapsed_ms: float = self.event.elapsed_time(end.event)
-        except (RuntimeError, ValueError):  # a device that failed, or two devices
+        except (RuntimeError, ValueError):  # a device failed, or the events are of two devices
             return None
         return round(elapsed_ms * 1e6)
 
@@ -119,7 +117,7 @@ class QuietProfile(profile):  # type: ignore[misc]
     """A torch.profiler without the warning that the events of a cycle are cleared.
 
     Torch 2.6 to 2.11 warns unless events are accumulated, even if there is only one cycle. So
-    accumulating is on while a cycle begins, which is when torch warns. It is off again before
+    accumulating is on when a cycle begins, which is when torch warns. It is off again before
     recording stops, because torch would then parse all events.
     """
 
@@ -146,7 +144,7 @@ class Window(QuietProfile):
 
     @classmethod
     def of(cls, settings: Settings, **more: Any) -> Window:
-        """Return the profiler with these settings; `more` goes to torch.profiler.profile."""
+        """Return the profiler with these settings; `more` is passed to torch.profiler.profile."""
         activities = [ProfilerActivity.CPU]
         if torch.cuda.is_available():
             activities.append(ProfilerActivity.CUDA)
@@ -165,7 +163,7 @@ class Window(QuietProfile):
     def start_trace(self) -> None:
         """Begin to record.
 
-        Torch calls this after the warm-up steps, at once if there are none.
+        Torch calls this after the warm-up steps, or at once if there are none.
         """
         drain()
         super().start_trace()
@@ -186,7 +184,8 @@ class Window(QuietProfile):
 def quiet_profiler() -> Iterator[None]:
     """Keep the profiler's log off standard error: Kineto 2.13 prints `USDT:… profiler_start`.
 
-    It reads the variable when it is first used. A level that the user has set stays.
+    Kineto reads the environment variable when it is first used. A level that the user has set
+    stays.
     """
     if _LOG_LEVEL in os.environ:
         yield
@@ -199,15 +198,15 @@ def quiet_profiler() -> Iterator[None]:
 
 
 def is_cupti_taken_out() -> bool:
-    """Return whether the user has Kineto detach CUPTI from the process after a recording."""
+    """Return whether the user makes Kineto detach CUPTI from the process after a recording."""
     return os.environ.get("TEARDOWN_CUPTI") == "1"
 
 
 def export_trace(profiler: profile, trace: Path, part_steps: Iterable[int] = ()) -> None:
     """Write what a profiler recorded, with the marks of incomplete steps renamed.
 
-    An export that finds no space leaves its file open, and writes the rest into it when the process
-    ends. So it is written to a separate file, which then replaces the trace.
+    An export that runs out of space leaves its file open, and writes the rest into it when the
+    process ends. So it is written to a separate file, which then replaces the trace.
     """
     part = Path(f"{trace}.{time.perf_counter_ns()}.part.json")
     profiler.export_chrome_trace(str(part))
