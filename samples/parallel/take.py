@@ -1,9 +1,9 @@
 """Capture work spread over two GPUs: `torchrun --nproc-per-node 2 samples/parallel/take.py`.
 
-Four programs, three recorded training steps each, one trace per rank: a mixture of experts whose
-tokens travel by all-to-all, a transformer sharded by FSDP2, the same split by tensor parallelism,
-and a compiled one under DistributedDataParallel. Without GPUs two processes run them on the CPU, to
-try the script. README.md says what is known of each.
+Five programs, three recorded training steps each, one trace per rank: a mixture of experts whose
+tokens travel by all-to-all, the same with an expert for all tokens, a transformer sharded by FSDP2,
+the same split by tensor parallelism, and a compiled one under DistributedDataParallel. Without GPUs
+two processes run them on the CPU, to try the script. README.md says what is known of each.
 """
 
 from __future__ import annotations
@@ -79,14 +79,16 @@ class Experts(nn.Module):
     """A mixture of experts.
 
     Each rank holds a part of the experts, and tokens travel to the experts that they chose. `skew`
-    makes the first expert more likely, so that one rank gets more tokens.
+    makes the first expert more likely, so that one rank gets more tokens. A shared expert takes all
+    tokens of its rank while they travel.
     """
 
-    def __init__(self, skew: float) -> None:
+    def __init__(self, skew: float, *, is_one_shared: bool = False) -> None:
         super().__init__()
         self.n_local = N_EXPERTS // dist.get_world_size()
         self.router = nn.Linear(WIDTH, N_EXPERTS, bias=False)
         self.experts = nn.ModuleList(FeedForward() for _ in range(self.n_local))
+        self.shared_expert = FeedForward() if is_one_shared else None
         self.register_buffer("skew", torch.tensor([skew] + [0.0] * (N_EXPERTS - 1)))
 
     def forward(self, x: Tensor) -> Tensor:
@@ -102,6 +104,9 @@ class Experts(nn.Module):
         to_receive = per_expert.sum(1).tolist()
         rows = tokens[order // TOP_K]
         arrived = exchange(rows, to_receive, to_send)
+        start = (
+            torch.zeros_like(tokens) if self.shared_expert is None else self.shared_expert(tokens)
+        )
         owners = torch.arange(self.n_local, device=x.device).repeat(dist.get_world_size())
         expert_of = owners.repeat_interleave(per_expert.flatten())
         computed = torch.zeros_like(arrived)
@@ -110,7 +115,7 @@ class Experts(nn.Module):
             computed = computed.index_copy(0, mine, expert(arrived[mine]))
         returned = exchange(computed, to_send, to_receive)
         weighted = returned * weights.flatten()[order, None]
-        return torch.zeros_like(tokens).index_add(0, order // TOP_K, weighted).view_as(x)
+        return start.index_add(0, order // TOP_K, weighted).view_as(x)
 
 
 def exchange(rows: Tensor, to_receive: list[int], to_send: list[int]) -> Tensor:
@@ -166,6 +171,13 @@ def experts(_: DeviceMesh) -> Step:
     return training(model)
 
 
+def shared(_: DeviceMesh) -> Step:
+    """Build the same two layers, each with one more expert that all tokens take."""
+    torch.manual_seed(0)
+    layers = (Block(Experts(skew=1.0, is_one_shared=True)) for _ in range(2))
+    return training(nn.Sequential(*layers).to(DEVICE, DTYPE))
+
+
 def sharded(mesh: DeviceMesh) -> Step:
     """Shard by FSDP2: each block's parameters are gathered before it runs."""
     model = transformer()
@@ -198,7 +210,13 @@ def compiled(_: DeviceMesh) -> Step:
     return training(torch.compile(model), BATCH * (1 + dist.get_rank()))
 
 
-PROGRAMS = {"moe": experts, "fsdp2": sharded, "tensor_parallel": split, "ddp_compiled": compiled}
+PROGRAMS = {
+    "moe": experts,
+    "moe_shared": shared,
+    "fsdp2": sharded,
+    "tensor_parallel": split,
+    "ddp_compiled": compiled,
+}
 
 
 def record(step: Step, path: Path) -> None:
