@@ -88,6 +88,7 @@ PRIMITIVES = (
     "gemm",
     "conv",
     "attention",
+    "recurrence",
     "normalization",
     "softmax",
     "pooling",
@@ -105,7 +106,7 @@ PRIMITIVES = (
 )
 
 FAMILIES = {
-    "linear algebra": ("gemm", "conv", "attention"),
+    "linear algebra": ("gemm", "conv", "attention", "recurrence"),
     "elementwise": ("elementwise",),
     "reduction": ("normalization", "softmax", "pooling", "loss", "reduction"),
     "movement": ("layout", "indexing", "memory"),

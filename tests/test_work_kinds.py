@@ -49,6 +49,22 @@ from tracelens.trace import Trace
         ("_fwd_kernel_ep_gather", None, None, "indexing", "MoE combine"),
         ("per_token_group_quant_8bit_kernel", None, None, "elementwise", "elementwise"),
         ("argmax", "aten::argmax", "sampler", "reduction", "other"),
+        # States that run along the tokens: by the kernel, by the layer, within a server's op.
+        ("_chunk_scan_fwd_kernel", None, "layers.0.mixer", "recurrence", "recurrence"),
+        ("cumsum", "aten::cumsum", "model.layers.0.linear_attn", "indexing", "recurrence"),
+        ("nvjet_tst", "aten::mm", "model.layers.0.linear_attn.out_proj", "gemm", "dense products"),
+        ("_causal_conv1d_fwd_kernel", "vllm::gdn_attention_core", None, "conv", "convolutions"),
+        ("lightning_attention_decode_kernel", None, None, "recurrence", "recurrence"),
+        # Of a mixture by the kernel alone: scores, rows brought and taken back.
+        ("void topkGatingSoftmax<4, 32>", None, None, "softmax", "MoE routing"),
+        ("tensorrt_llm::kernels::cutlass_kernels::finalizeMoeRoutingKernel<half>", None, None,
+         "reduction", "MoE combine"),
+        ("tensorrt_llm::kernels::cutlass_kernels::expandInputRowsKernel<half>", None, None,
+         "indexing", "MoE dispatch"),
+        ("post_reorder_triton_kernel", None, None, "indexing", "MoE combine"),
+        ("pre_reorder_triton_kernel", None, None, "indexing", "MoE dispatch"),
+        ("_sort_chunks_by_map_kernel", None, None, "indexing", "MoE dispatch"),
+        ("void flashinfer::AppendPagedKVCacheKernel<128>", None, None, "indexing", "attention"),
     ],
 )  # fmt: skip
 def test_kinds(name: str, op: str | None, layer: str | None, primitive: str, expected: str) -> None:
@@ -56,6 +72,26 @@ def test_kinds(name: str, op: str | None, layer: str | None, primitive: str, exp
     text = dict.fromkeys(("name", "op", "layer", "phase", "primitive"), pl.String)
     kernels = pl.DataFrame([row], schema=text).with_columns(is_communication=pl.lit(value=False))
     assert kinds_of(kernels).to_list() == [expected]
+
+
+def test_what_a_layer_with_experts_does_around_them() -> None:
+    """The layer is a mixture as it holds experts; its sums of residuals stay elementwise."""
+    rows = [
+        ("layers.0.mlp.experts.7.up", "aten::mm", "gemm", "MoE experts"),
+        ("layers.0.mlp.gate", "aten::mm", "gemm", "MoE routing"),
+        ("layers.0.mlp", "aten::topk", "indexing", "MoE routing"),
+        ("layers.0.mlp", "aten::index", "indexing", "MoE dispatch"),
+        ("layers.0.mlp", "aten::index_add", "indexing", "MoE combine"),
+        ("layers.0.mlp", "aten::bmm", "gemm", "MoE experts"),
+        ("layers.0.mlp", "aten::add", "elementwise", "elementwise"),
+        ("layers.0.attn.gate", "aten::mm", "gemm", "dense products"),
+        ("layers.0", "aten::index", "indexing", "other"),
+    ]
+    names = ("layer", "op", "primitive", "expected")
+    kernels = pl.DataFrame(rows, schema=names, orient="row").with_columns(
+        name=pl.lit("a kernel"), phase=pl.lit(None, pl.String), is_communication=pl.lit(value=False)
+    )
+    assert kinds_of(kernels).to_list() == kernels["expected"].to_list()
 
 
 def kernel(span: int, step: int, duration: int, **more: Any) -> dict[str, Any]:
@@ -162,4 +198,21 @@ def test_all_to_alls_what_hides_them_and_who_gets_most() -> None:
     assert notes(trace, work_kinds(trace))[-2:] == [
         "All-to-alls take 0.00 ms in 6 calls, 81.1% of kernel time; other kernels hide 10.0% of it.",
         "Experts are chosen unevenly: those of rank 0 get 1.50 times the mean.",
+    ]
+
+
+def test_exchanges_by_kernels_of_their_own() -> None:
+    """DeepEP's dispatch takes 30 of 100 ns a rank; experts take 60 and 20 ns: 1.5 times 40."""
+    kernels: list[dict[str, Any]] = []
+    for rank, duration in enumerate((60, 20)):
+        sent = {"name": "void deep_ep::intranode::dispatch<8, 768>(int)", "is_communication": True}
+        layout = {"name": "void deep_ep::layout::get_dispatch_layout<256>(int)"}
+        product = {"name": "fused_moe_kernel", "primitive": "gemm", "duration_ns": duration}
+        for n, (row, start) in enumerate(((sent, 0), (product, 10), (layout, 70))):
+            common: dict[str, Any] = {"rank": rank, "kernel_id": n, "duration_ns": 30}
+            kernels.append({**common, "start_ns": start, **row})
+    trace = make_trace(kernels=kernels)
+    assert notes(trace, work_kinds(trace))[-2:] == [
+        "All-to-alls take 0.00 ms in 2 calls, 30.0% of kernel time; other kernels hide 66.7% of it.",
+        "Experts are chosen unevenly: those of rank 0 compute for 1.50 times the mean.",
     ]

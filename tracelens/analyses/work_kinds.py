@@ -4,6 +4,7 @@ import polars as pl
 
 from tracelens.analyses.analysis import Analysis, Bars, Chart, named
 from tracelens.derive.columns.intervals import covered_ns
+from tracelens.derive.columns.per_unique import matching
 from tracelens.derive.columns.ratios import over
 from tracelens.derive.kernels.device_peaks import DEVICE_KEY, device_peaks, roof_ns
 from tracelens.derive.kernels.peaks import Peaks
@@ -16,6 +17,11 @@ from tracelens.storage.table import Column, Table
 from tracelens.trace import Trace
 
 _ALL_TO_ALL = r"(?i)all_?to_?all"
+_OWN_EXCHANGE = (
+    r"(?i)(intranode|internode(_ll)?|hybrid_ep)::(dispatch|combine)(_kernel)?(<|\(|$)"
+    r"|a2a_?(dispatch|combine)"
+)
+"""Kernels that send tokens to experts and back without a collective: DeepEP, pplx, TensorRT-LLM."""
 _COUNT_DTYPES = ("Long", "Int", "Int64", "Int32")
 """Element types of the numbers of tokens, which are exchanged before the tokens themselves."""
 _UNEVEN = 1.05
@@ -132,16 +138,19 @@ def notes(
             where = f"{phase}, {whole / total:.1%} of its kernel time" if phase else "no phase"
             if words:
                 sentences.append(f"Rank {rank}, {where}: {', '.join(words)}.")
-    return sentences + _exchange_sentences(trace)
+    return sentences + _exchange_sentences(trace, frame)
 
 
-def _exchange_sentences(trace: Trace) -> list[str]:
+def _exchange_sentences(trace: Trace, frame: pl.DataFrame) -> list[str]:
     """Say what all-to-alls take, how much of it other kernels hide, and how uneven they are."""
     columns = ("rank", "device_id", "kernel_id", "start_ns", "duration_ns", "is_communication")
-    kernels = trace.select("kernels", *columns)
+    kernels = trace.select("kernels", *columns, "name")
+    is_own = matching(kernels["name"], _OWN_EXCHANGE)[0]
     is_exchange = pl.col("name").cast(pl.String).str.contains(_ALL_TO_ALL)
     named = trace.select("collectives", "rank", "kernel_id", "name", "dtype", "size_out_bytes")
-    exchanges = named.filter(is_exchange).join(kernels, on=["rank", "kernel_id"])
+    named = named.filter(is_exchange).select(pl.all().exclude("name"), is_all_to_all=pl.lit(True))
+    kernels = kernels.join(named, on=["rank", "kernel_id"], how="left", maintain_order="left")
+    exchanges = kernels.filter(is_own | pl.col("is_all_to_all").fill_null(value=False))
     if not exchanges.height:
         return []
     others = kernels.filter(~pl.col("is_communication"))
@@ -152,28 +161,29 @@ def _exchange_sentences(trace: Trace) -> list[str]:
         f"All-to-alls take {taken / 1e6:,.2f} ms in {exchanges.height:,} calls, {share:.1%} of"
         f" kernel time; other kernels hide {hidden / max(taken, 1):.1%} of it."
     )
-    return [sentence, *_unevenness(exchanges)]
+    return [sentence, *_unevenness(exchanges, frame)]
 
 
-def _unevenness(exchanges: pl.DataFrame) -> list[str]:
-    """Name the rank whose experts receive most tokens, by bytes.
+def _unevenness(exchanges: pl.DataFrame, frame: pl.DataFrame) -> list[str]:
+    """Name the rank whose experts receive most tokens, by bytes, else by the experts' time.
 
     Tokens travel to experts and back in turn, in the backward pass, too: every other exchange goes
     to experts.
     """
     tokens = exchanges.filter(~pl.col("dtype").cast(pl.String).is_in(_COUNT_DTYPES))
     order = pl.int_range(pl.len()).over("rank", order_by="start_ns")
-    sums = tokens.filter(order % 2 == 0).group_by("rank").agg(pl.col("size_out_bytes").sum())
-    sums = sums.filter(pl.col("size_out_bytes") > 0).sort("size_out_bytes", "rank")
-    mean = sums["size_out_bytes"].mean()
-    if sums.height < 2 or not isinstance(mean, float):
-        return []
-    rank, most = sums.select("rank", "size_out_bytes").row(-1)
-    if most < _UNEVEN * mean:
-        return []
-    return [
-        f"Experts are chosen unevenly: those of rank {rank} get {most / mean:.2f} times the mean."
-    ]
+    of_experts = frame.filter(kind="MoE experts")
+    for part, column, verb in (
+        (tokens.filter(order % 2 == 0), "size_out_bytes", "get"),
+        (of_experts, "duration_total_ns", "compute for"),
+    ):
+        sums = part.group_by("rank").agg(pl.col(column).sum()).filter(pl.col(column) > 0)
+        if sums.height >= 2:
+            rank, most = sums.sort(column, "rank").row(-1)
+            above_mean = most * sums.height / sums[column].sum()
+            words = f"those of rank {rank} {verb} {above_mean:.2f} times the mean"
+            return [f"Experts are chosen unevenly: {words}."] if above_mean >= _UNEVEN else []
+    return []
 
 
 def _charts(frame: pl.DataFrame) -> list[Chart]:

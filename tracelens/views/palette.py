@@ -69,6 +69,7 @@ _OF_PRIMITIVES = {
     "gemm": _BLUE,
     "conv": _NAVY,
     "attention": _INDIGO,
+    "recurrence": "#4668b4",
     "normalization": _LEAF,
     "softmax": _SEA,
     "pooling": "#4f9f86",

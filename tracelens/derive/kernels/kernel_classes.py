@@ -93,7 +93,13 @@ LIBRARY_RULES: tuple[tuple[str, str, str], ...] = (
     ("text", r"^cutlass::device_kernel<\(?at::", "aten"),
     ("head", r"^cutlass|^cute::", "cutlass"),
     # A flat name with a leading underscore is a Python function: CUDA C++ names carry parameters.
-    ("text", r"^_[a-z][a-z0-9_]*$", "triton"),
+    ("text", r"^_[a-z][A-Za-z0-9_]*$", "triton"),
+    # Names of flash-linear-attention without parameters.
+    (
+        "text",
+        r"^(chunk|fused_recurrent|recompute_w_u|prepare_wy_repr|merge_16x16|solve_tril)_\w*$",
+        "triton",
+    ),
 )
 """Tuples of (text to search, pattern, library); a name that matches none is `other`."""
 

@@ -6,7 +6,9 @@ return type, template arguments and parameters. `text` is the name's start with 
 holds the template arguments of ATen's generic kernels, whose head says nothing.
 
 Border cases: a copy or cast is layout, and so are im2col, concatenation and padding. A fill is
-memory. `where` and masked scaling are elementwise. A split-K reduction belongs to its product. An
+memory. `where` and masked scaling are elementwise. A split-K reduction belongs to its product. What
+a state space model or linear attention computes in chunks, products and prefix sums among it, is a
+recurrence; its short convolution and gates are not. Choosing a token is indexing. An
 interpolation, which reads computed positions, is indexing. `_foreach_` arithmetic is elementwise
 (its phase shows that it is the optimizer's); only a fused optimizer step is `optimizer`.
 """
@@ -50,11 +52,19 @@ FUNCTOR_RULES: tuple[tuple[str, str, str], ...] = (
 _ATTENTION = (
     r"[fF]lash_?([aA]ttn|[aA]ttention|fwd|bwd)|^(pytorch_)?flash(_attn)?::|fmha|Fmha|FMHA|native_sdpa|_sdpa_"
     r"|(^|_)attn_(fwd|bwd)|paged_attention|unified_attention|sage_fwd|(^|_)mla_|AttentionKernel|_attention_kernel"
-    r"|compute_dot_do_o|[mM]ulti_?head_?[aA]ttention|^kernel_mha|^aiter::(mla|pa)_|gemm_softmax_gemm|delta_rule"
+    r"|compute_dot_do_o|[mM]ulti_?head_?[aA]ttention|^kernel_mha|^aiter::(mla|pa)_|gemm_softmax_gemm"
     r"|mqa_logits"
     r"|(Batch|Single)(Prefill|Decode)With|[mM]erge_?(attn_)?[sS]tates?"
-    r"|^_fwd_(grouped_)?kernel_stage[12]|^reduce_segments$"
+    r"|^_fwd_(grouped_)?kernel_stage[12]|^reduce_segments$|^_fwd_kernel_splitK$|^_splitK_reduce$"
+    r"|^_?bwd_(kernel_d[kq]|preprocess)|^parallel_(nsa|path|deltaformer|stickbreaking|wall_attn)_|[bB]atchMLA|::mla::|[nN]eighborhood"
 )
+_RECURRENCE = (
+    r"delta_rule|selective_(scan|state_update)|(^|_)mamba[0-9]?_|_state_passing_|rwkv|^_bmm_chunk_|_chunk_state_"
+    r"|(^|_)chunk(wise)?_([a-zA-Z0-9_]+_)?(fwd|bwd)(_|$)|(^|_)chunk_(local|global)_cumsum|^fused_(recurrent|chunk)_"
+    r"|^(recompute_w_u|prepare_(precond_)?wy_repr)_|^merge_16x16_to_|^solve_tril_|linear_attn|lightning_attention"
+    r"|^_fwd_(none_)?diag_kernel|^_fwd_kv_(parallel|reduce)|^parallel_((re)?based|simple_gla|delta_rule|retention)_"
+)
+"""Names of mamba, flash-linear-attention and of lightning attention in servers, read in 2026."""
 _CONV = (
     r"winograd|Winograd|s?cudnn_[a-z0-9_]*(fprop|dgrad|wgrad|interior|128x|small|medium|large)|_[sh]cudnn_"
     r"|(^|_)convolve_|kern_precompute_indices|implicit_gemm|ImplicitGemm|(fprop|dgrad|wgrad)(_|[0-9])"
@@ -65,7 +75,7 @@ _CONV = (
 _GEMM = (
     r"^(Custom_)?Cijk_|^nvjet_|gemv|gemm(_|k1|SN|$)|[a-z0-9]gemm|^gemm|Gemm|[sS]plitK_?[rR]educe|ReduceSplitK|^dot_kernel"
     r"|reduce_1Block|wvSplitK|(^|_)mul_mat|(^|_)matmul|(^|_)[bB]mm_|(^|_)mm_kernel|(^|_)fused_moe_(kernel|gemm)|^aiter::fmoe_"
-    r"|(^|::)Marlin$|scaled_mm(_|$)"
+    r"|(^|::)Marlin$|scaled_mm(_|$)|flatmm|^_fused_(up|down)_proj_|^_moe_bwd_d(W|X|own)"
 )
 
 # Names whose head is an entry point that runs whatever kernel it is given.
@@ -103,7 +113,7 @@ NAME_RULES: tuple[tuple[str, str, str], ...] = (
         r"[rR]educe_?[sS]catter|[aA]ll_?[gG]ather|[aA]ll_?[tT]o_?[aA]ll|^deep_ep::",
         "communication",
     ),
-    ("head", r"::ep::(inter|intra)node|lamport", "communication"),
+    ("head", r"::ep::(inter|intra)node|lamport|(^|_)a2a_|A2A|^barrier_all", "communication"),
     *INDUCTOR_RULES,
     # TorchScript's fuser lists the ops it joined: fused_batch_norm_add.
     ("head", r"^fused(_batch_norm)+(_(add|sub|mul|relu|clamp|hardtanh))+(_[0-9]+)?$", "fused"),
@@ -128,6 +138,7 @@ NAME_RULES: tuple[tuple[str, str, str], ...] = (
     # Writers and readers of a cache of latent attention, which compute no attention.
     ("head", r"concat_and_cache|set_mla_kv_buffer", "indexing"),
     ("head", r"(^|_)concat_mla_", "layout"),
+    ("head", _RECURRENCE, "recurrence"),
     ("head", _ATTENTION, "attention"),
     (
         "text",
@@ -176,25 +187,38 @@ NAME_RULES: tuple[tuple[str, str, str], ...] = (
     ),
     ("head", r"GammaBeta|ComputeBackwardFusedParams", "normalization"),
     ("head", r"([mM]ax|[aA]vg|[aA]verage)_?[pP]ool|pooling_(fw|bw)|mloPool", "pooling"),
-    ("head", r"[sS]oft_?[mM]ax", "softmax"),
-    ("head", r"nll_loss|[cC]ross_?[eE]ntropy|ClassNLL|ctc_loss|multi_?[mM]argin", "loss"),
-    ("head", r"(^|_|:)(fused_)?(adamw?|sgd|lamb|adagrad)(_|$)|rowwise_adagrad", "optimizer"),
+    ("head", r"[sS]oft_?[mM]ax|logsumexp", "softmax"),
+    (
+        "head",
+        r"nll_loss|[cC]ross_?[eE]ntropy|ClassNLL|ctc_loss|multi_?[mM]argin|(grpo|ppo)_loss|(^|_)(jsd|kl_?div|tv_distance)_",
+        "loss",
+    ),
+    (
+        "head",
+        r"(^|_|:)(fused_)?(adamw?|sgd|lamb|adagrad)(_|$)|rowwise_adagrad|^kOptimizer",
+        "optimizer",
+    ),
     ("head", r"split_embedding_[a-z_]*backward", "optimizer"),
+    ("head", r"[sS]peculative_?[sS]ampling|SamplingFrom(Prob|Logits)", "indexing"),
+    ("head", r"^rejection_(greedy|random)_sample|^sample_recovered_tokens", "indexing"),
     (
         "head",
         r"[dD]ropout|philox|curand|rand(perm|om|int)|distribution_(elementwise|nullary)|bernoulli",
         "rng",
     ),
-    ("head", r"(^|_)lora_(shrink|expand|[ab])(_|$)|[bs]gmv_(shrink|expand)", "gemm"),
+    ("head", r"(^|_)(moe_)?lora_(shrink|expand|[ab]|kernel)(_|$)|[bs]gmv_", "gemm"),
+    # What an activation writes for DeepGEMM's products; weights are rearranged for Marlin's.
+    ("head", r"(silu|gelu|swiglu)_.*quant", "elementwise"),
+    ("head", r"marlin_repack|permute_cols", "layout"),
     ("head", _GEMM, "gemm"),
     (
         "text",
-        r"^cutlass[a-z0-9_]*::(device_kernel|Kernel2?)<.{0,300}([gG]emm|ReduceSplitK)",
+        r"^cutlass[a-z0-9_]*::(device_kernel|Kernel2?)<.{0,300}([gG]emm|ReduceSplitK|Machete)",
         "gemm",
     ),
     ("text", _EMBEDDED + r".{0,300}[gG]emm", "gemm"),
     ("text", r"^[a-zA-Z_:]*kernel[a-z0-9_]*<.{0,100}cublas(Dot|Gemv|Gemm)", "gemm"),
-    ("head", r"[rR]otary|(^|_)rope(_|$)|parallel_for|for_each", "elementwise"),
+    ("head", r"[rR]otary|(^|_)m?rope(_|$)|parallel_for|for_each", "elementwise"),
     ("head", r"Device(Segmented)?Reduce|cuda_cub::[a-z_]*reduce::", "reduction"),
     ("head", r"^(at_cuda_detail::)?(cub|thrust)(::|[0-9_])|^rocprim::|^hipcub::", "indexing"),
     (
@@ -209,12 +233,24 @@ NAME_RULES: tuple[tuple[str, str, str], ...] = (
         "indexing",
     ),
     ("head", r"triu|tril|compute_grad_weight", "indexing"),
+    ("head", r"_reduction$|Renorm(Prob)?Kernel", "reduction"),
     (
         "head",
         r"compute_num_of_partial|krn_partial|segment|jagged|bounds_check|linearize",
         "indexing",
     ),
-    ("head", r"reshape_and_cache|kv_?cache|moe_align|routing", "indexing"),
+    (
+        "head",
+        r"reshape_and_cache|[kK][vV]_?[cC]ache|moe_align|routing|_reorder_|src2dst|row_id_map|histogram",
+        "indexing",
+    ),
+    # Rows moved to experts and back; trees of drafts; slots of a server's cache.
+    (
+        "head",
+        r"^_(un)?permute_kernel$|(^|_)([vV]erify|build)_?[tT]ree",
+        "indexing",
+    ),
+    ("head", r"^(eagle|assign|alloc)_|get_num_kv_splits|align_evict_mask", "indexing"),
     ("head", r"[uU]psample|grid_sampl|interpolate", "indexing"),
     (
         "head",
@@ -238,13 +274,27 @@ NAME_RULES: tuple[tuple[str, str, str], ...] = (
     ("head", r"act_and_mul|gated_act_kernel", "elementwise"),
     (
         "head",
-        r"([sS]i|[gG]e|[rR]e)[lL][uU]|(^|_)(de)?quant|per_token_quant|scaled_fp8_quant",
+        r"([sS]i|[gG]e|[rR]e)[lL][uU]|(^|[_:])(de)?quant|per_token_quant|scaled_fp8_quant",
         "elementwise",
     ),
+    ("head", r"k(Deq|Q)uantize|reconstruct_exllama|(^|_|:)cvt_fp16_to_fp4", "elementwise"),
+    (
+        "head",
+        r"amax_and_scale_update|unary_kernel|_dyt_|_gate_(fwd|bwd)|swish|glu_fwd|^token_shift",
+        "elementwise",
+    ),
+    ("head", r"_split_reshape_cat", "layout"),
 )
 """Tuples of (text to search, pattern, primitive); a name that matches none is `unknown`."""
 
+RECURRENT_OPS = (
+    r"^(qwen_)?gdn_|^(kda|linear)_attention|(^|_)mamba|Mamba|[dD]elta_?[rR]ule|[sS]elective_?[sS]can|ChunkScan"
+    r"|^(Chunk|FusedRecurrent|FusedChunk)[A-Z]?[A-Za-z0-9]*Function|^ParallelSimpleGLA"
+)
+"""Ops of servers and autograd functions around a recurrence."""
+
 CONTEXT_RULES: tuple[tuple[str, str, str], ...] = (
+    ("op", RECURRENT_OPS, "recurrence"),
     (
         "op",
         r"attention(_|$)|scaled_dot_product|^FlashAttn|^ScaledDotProduct|^flash_attn",
@@ -293,6 +343,7 @@ ALLOCATING = (
 """Ops that make or fill memory, as rules for ops alone."""
 
 CONTEXT_DECIDES: dict[str, tuple[str, ...]] = {
+    "recurrence": (),
     "attention": ("gemm", "conv", "softmax"),
     "conv": ("gemm",),
     "gemm": ("conv",),

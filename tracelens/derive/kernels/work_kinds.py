@@ -11,6 +11,7 @@ from tracelens.trace import Trace
 EXPERTS = ("routing", "dispatch", "experts", "combine")
 KINDS = (
     "attention",
+    "recurrence",
     "dense products",
     "convolutions",
     *(f"MoE {part}" for part in EXPERTS),
@@ -25,25 +26,31 @@ _LAST = pl.col("layer").str.extract(r"([^.,]+)(?:,|$)")
 _IS_EXPERT = r"(?i)(^|[._])(\w*moe\w*|\w*experts?\w*|\w*mixture\w*)"
 _OF_EXPERTS = (
     r"(?i)moe|expert|matmul_ogs|(^|[^a-z])ep_(scatter|gather)|group(ed)?_?(mm|gemm|linear|topk)"
-    r"|gemm_?grouped|GroupProblemShape|GemmType\)[123]|router_gemm"
+    r"|gemm_?grouped|GroupProblemShape|GemmType\)[123]|router_gemm|top_?k_?gating|expand_?input_?rows"
+    r"|cutlass_kernels::(do(Gated)?Activation|computeStrides)|(pre|post)_reorder|src2dst|row_id_map"
+    r"|chunk_?sort_map|sort_chunks|(^| )_(un)?permute_kernel|(^|_)fused_(up|down)_proj_|token_gather_weighted"
 )
 """Ops and kernels of experts: products of groups of rows, each by weights of its own, among them.
 
 Of DeepGEMM's GemmType, 0 is a single product and 4 a batch of them.
 """
 _ROUTER_PRODUCT = r"(?i)router_gemm"
-_ROUTER = r"(?i)router|(^|_)gate(_\d+)?$"
+_IS_ROUTER = _LAST.str.contains(r"(?i)router|(^|_)gate(_\d+)?$")
 _ATTENTION_LAYER = r"(?i)attn|attention"
 _ATTENTION_OP = r"bmm|softmax|scaled_dot_product|masked_fill|attention"
-_CACHE = (
-    r"(?i)attention|reshape_and_cache|store_(kv_?)?cache|store_kvcache|kv_buffer|concat_and_cache"
-)
+_CACHE = r"(?i)attention|reshape_and_cache|store_(kv_?)?cache|store_kvcache|kv_buffer|concat_and_cache|append_?paged"
 _ROUTING = (
     r"(?i)top_?k|softmax|sort|bitmatrix|routing|router|gating|align|bincount|histogram|nonzero"
-    r"|cumsum|fused_gate"
+    r"|cumsum|fused_gate|src2dst|row_id|sort_map|prefix_sum"
 )
-_COMBINE = r"(?i)combine|finalize|unpermute|moe_sum|index_add|scatter_add|ep_gather|post_reorder"
-_DISPATCH = r"(?i)dispatch|permute|expand_?input|gather|index|scatter|pre_reorder"
+_COMBINE = r"(?i)combine|finalize|unpermute|moe_sum|index_(add|copy)|scatter_add|ep_gather|post_reorder|weighted_sum"
+_DISPATCH = (
+    r"(?i)dispatch|permute|expand_?input|gather|::_?index|indexing|scatter|pre_reorder|sort_chunks"
+)
+_RECURRENT_LAYER = r"(?i)linear_?attn|linear_?attention|mamba|delta_?net|rwkv"
+_RECURRENT_OP = r"gdn_|(kda|linear)_attention|mamba"
+_EXPERTS_OF = r"^(.*?)\.(?:\w*_)?experts?(?:[._,]|$)"
+"""A layer with its experts: the layer before them routes, sends and adds up."""
 _OF_LANGUAGE = ("attention", "MoE")
 
 
@@ -58,21 +65,32 @@ def kinds_of(kernels: pl.DataFrame) -> pl.Series:
     frame = kernels.select(*texts, pl.col("primitive").cast(pl.String), "is_communication")
     primitive = pl.col("primitive")
     is_expert = pl.col("layer").str.contains(_IS_EXPERT) | _NAMED.str.contains(_OF_EXPERTS)
+    mixtures = frame["layer"].unique().str.extract(_EXPERTS_OF).drop_nulls().unique().implode()
+    in_mixture = pl.col("layer").is_in(mixtures)
+    is_expert |= pl.col("layer").str.extract(r"^(.*)\.").is_in(mixtures) & _IS_ROUTER
+    moves = is_expert | in_mixture
     in_attention = pl.col("layer").str.contains(_ATTENTION_LAYER)
     rules = (
         (pl.col("is_communication"), "communication"),
         ((pl.col("phase") == "optimizer") | (primitive == "optimizer"), "optimizer"),
-        (is_expert & _LAST.str.contains(_ROUTER), "MoE routing"),
+        (is_expert & _IS_ROUTER, "MoE routing"),
         (_NAMED.str.contains(_ROUTER_PRODUCT), "MoE routing"),
         (is_expert & (primitive == "gemm"), "MoE experts"),
-        (is_expert & _NAMED.str.contains(_ROUTING), "MoE routing"),
-        (is_expert & _NAMED.str.contains(_COMBINE), "MoE combine"),
-        (is_expert & _NAMED.str.contains(_DISPATCH), "MoE dispatch"),
+        (in_mixture & pl.col("op").str.contains("bmm|grouped_mm"), "MoE experts"),
+        (moves & _NAMED.str.contains(_COMBINE), "MoE combine"),
+        (moves & _NAMED.str.contains("sort_chunks"), "MoE dispatch"),
+        (moves & _NAMED.str.contains(_ROUTING), "MoE routing"),
+        (moves & _NAMED.str.contains(_DISPATCH), "MoE dispatch"),
         (is_expert, "MoE experts"),
+        (primitive == "recurrence", "recurrence"),
+        (
+            _LAST.str.contains(_RECURRENT_LAYER) & ~primitive.is_in(["conv", "normalization"]),
+            "recurrence",
+        ),
         (primitive == "attention", "attention"),
         (in_attention & pl.col("op").str.contains(_ATTENTION_OP), "attention"),
         (in_attention & (primitive == "softmax"), "attention"),
-        (_NAMED.str.contains(_CACHE), "attention"),
+        (_NAMED.str.contains(_CACHE) & ~pl.col("op").str.contains(_RECURRENT_OP), "attention"),
         (primitive == "gemm", "dense products"),
         (primitive == "conv", "convolutions"),
         (primitive == "normalization", "normalisation"),
