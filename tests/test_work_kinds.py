@@ -205,9 +205,11 @@ def test_exchanges_by_kernels_of_their_own() -> None:
     """DeepEP's dispatch takes 30 of 100 ns a rank; experts take 60 and 20 ns: 1.5 times 40."""
     kernels: list[dict[str, Any]] = []
     for rank, duration in enumerate((60, 20)):
-        sent = {"name": "void deep_ep::intranode::dispatch<8, 768>(int)", "is_communication": True}
-        layout = {"name": "void deep_ep::layout::get_dispatch_layout<256>(int)"}
-        product = {"name": "fused_moe_kernel", "primitive": "gemm", "duration_ns": duration}
+        sent: dict[str, Any] = {"name": "void deep_ep::intranode::dispatch<8, 768>(int)"}
+        sent |= {"is_communication": True}
+        layout: dict[str, Any] = {"name": "void deep_ep::layout::get_dispatch_layout<256>(int)"}
+        product: dict[str, Any] = {"name": "fused_moe_kernel", "primitive": "gemm"}
+        product |= {"duration_ns": duration}
         for n, (row, start) in enumerate(((sent, 0), (product, 10), (layout, 70))):
             common: dict[str, Any] = {"rank": rank, "kernel_id": n, "duration_ns": 30}
             kernels.append({**common, "start_ns": start, **row})
