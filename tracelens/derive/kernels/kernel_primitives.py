@@ -52,17 +52,19 @@ FUNCTOR_RULES: tuple[tuple[str, str, str], ...] = (
 _ATTENTION = (
     r"[fF]lash_?([aA]ttn|[aA]ttention|fwd|bwd)|^(pytorch_)?flash(_attn)?::|fmha|Fmha|FMHA|native_sdpa|_sdpa_"
     r"|(^|_)attn_(fwd|bwd)|paged_attention|unified_attention|sage_fwd|(^|_)mla_|AttentionKernel|_attention_kernel"
-    r"|compute_dot_do_o|[mM]ulti_?head_?[aA]ttention|^kernel_mha|^aiter::(mla|pa)_|gemm_softmax_gemm"
+    r"|compute_dot_do_o|[mM]ulti_?head_?[aA]ttention|^kernel_mha|^aiter::(mla|pa)_"
+    r"|gemm_softmax_gemm|[bB]atchMLA|::mla::|[nN]eighborhood|^_?bwd_(kernel_d[kq]|preprocess)"
     r"|mqa_logits"
     r"|(Batch|Single)(Prefill|Decode)With|[mM]erge_?(attn_)?[sS]tates?"
     r"|^_fwd_(grouped_)?kernel_stage[12]|^reduce_segments$|^_fwd_kernel_splitK$|^_splitK_reduce$"
-    r"|^_?bwd_(kernel_d[kq]|preprocess)|^parallel_(nsa|path|deltaformer|stickbreaking|wall_attn)_|[bB]atchMLA|::mla::|[nN]eighborhood"
+    r"|^parallel_(nsa|path|deltaformer|stickbreaking|wall_attn)_"
 )
 _RECURRENCE = (
-    r"delta_rule|selective_(scan|state_update)|(^|_)mamba[0-9]?_|_state_passing_|rwkv|^_bmm_chunk_|_chunk_state_"
-    r"|(^|_)chunk(wise)?_([a-zA-Z0-9_]+_)?(fwd|bwd)(_|$)|(^|_)chunk_(local|global)_cumsum|^fused_(recurrent|chunk)_"
-    r"|^(recompute_w_u|prepare_(precond_)?wy_repr)_|^merge_16x16_to_|^solve_tril_|linear_attn|lightning_attention"
-    r"|^_fwd_(none_)?diag_kernel|^_fwd_kv_(parallel|reduce)|^parallel_((re)?based|simple_gla|delta_rule|retention)_"
+    r"delta_rule|selective_(scan|state_update)|(^|_)mamba[0-9]?_|_state_passing_|_chunk_state_"
+    r"|^_bmm_chunk_|(^|_)chunk(wise)?_([a-zA-Z0-9_]+_)?(fwd|bwd)(_|$)|^merge_16x16_to_|^solve_tril_"
+    r"|(^|_)chunk_(local|global)_cumsum|^fused_(recurrent|chunk)_|^recompute_w_u_|rwkv"
+    r"|^prepare_(precond_)?wy_repr_|linear_attn|lightning_attention|^_fwd_(none_)?diag_kernel"
+    r"|^_fwd_kv_(parallel|reduce)|^parallel_((re)?based|simple_gla|delta_rule|retention)_"
 )
 """Names of mamba, flash-linear-attention and of lightning attention in servers, read in 2026."""
 _CONV = (
@@ -190,9 +192,10 @@ NAME_RULES: tuple[tuple[str, str, str], ...] = (
     ("head", r"[sS]oft_?[mM]ax|logsumexp", "softmax"),
     (
         "head",
-        r"nll_loss|[cC]ross_?[eE]ntropy|ClassNLL|ctc_loss|multi_?[mM]argin|(grpo|ppo)_loss|(^|_)(jsd|kl_?div|tv_distance)_",
+        r"nll_loss|[cC]ross_?[eE]ntropy|ClassNLL|ctc_loss|multi_?[mM]argin|(grpo|ppo)_loss",
         "loss",
     ),
+    ("head", r"(^|_)(jsd|kl_?div|tv_distance)_", "loss"),
     (
         "head",
         r"(^|_|:)(fused_)?(adamw?|sgd|lamb|adagrad)(_|$)|rowwise_adagrad|^kOptimizer",
@@ -241,13 +244,13 @@ NAME_RULES: tuple[tuple[str, str, str], ...] = (
     ),
     (
         "head",
-        r"reshape_and_cache|[kK][vV]_?[cC]ache|moe_align|routing|_reorder_|src2dst|row_id_map|histogram",
+        r"reshape_and_cache|[kK][vV]_?[cC]ache|moe_align|routing|histogram",
         "indexing",
     ),
     # Rows moved to experts and back; trees of drafts; slots of a server's cache.
     (
         "head",
-        r"^_(un)?permute_kernel$|(^|_)([vV]erify|build)_?[tT]ree",
+        r"^_(un)?permute_kernel$|_reorder_|src2dst|row_id_map|([vV]erify|build)_?[tT]ree",
         "indexing",
     ),
     ("head", r"^(eagle|assign|alloc)_|get_num_kv_splits|align_evict_mask", "indexing"),
@@ -288,8 +291,9 @@ NAME_RULES: tuple[tuple[str, str, str], ...] = (
 """Tuples of (text to search, pattern, primitive); a name that matches none is `unknown`."""
 
 RECURRENT_OPS = (
-    r"^(qwen_)?gdn_|^(kda|linear)_attention|(^|_)mamba|Mamba|[dD]elta_?[rR]ule|[sS]elective_?[sS]can|ChunkScan"
-    r"|^(Chunk|FusedRecurrent|FusedChunk)[A-Z]?[A-Za-z0-9]*Function|^ParallelSimpleGLA"
+    r"^(qwen_)?gdn_|^(kda|linear)_attention|(^|_)mamba|Mamba|[dD]elta_?[rR]ule|ChunkScan"
+    r"|[sS]elective_?[sS]can|^(Chunk|FusedRecurrent|FusedChunk)[A-Za-z0-9]*Function"
+    r"|^ParallelSimpleGLA"
 )
 """Ops of servers and autograd functions around a recurrence."""
 

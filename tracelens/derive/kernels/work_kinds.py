@@ -26,9 +26,10 @@ _LAST = pl.col("layer").str.extract(r"([^.,]+)(?:,|$)")
 _IS_EXPERT = r"(?i)(^|[._])(\w*moe\w*|\w*experts?\w*|\w*mixture\w*)"
 _OF_EXPERTS = (
     r"(?i)moe|expert|matmul_ogs|(^|[^a-z])ep_(scatter|gather)|group(ed)?_?(mm|gemm|linear|topk)"
-    r"|gemm_?grouped|GroupProblemShape|GemmType\)[123]|router_gemm|top_?k_?gating|expand_?input_?rows"
-    r"|cutlass_kernels::(do(Gated)?Activation|computeStrides)|(pre|post)_reorder|src2dst|row_id_map"
-    r"|chunk_?sort_map|sort_chunks|(^| )_(un)?permute_kernel|(^|_)fused_(up|down)_proj_|token_gather_weighted"
+    r"|gemm_?grouped|GroupProblemShape|GemmType\)[123]|router_gemm|top_?k_?gating|sort_chunks"
+    r"|expand_?input_?rows|cutlass_kernels::(do(Gated)?Activation|computeStrides)|src2dst"
+    r"|(pre|post)_reorder|chunk_?sort_map|(^| )_(un)?permute_kernel|(^|_)fused_(up|down)_proj_"
+    r"|token_gather_weighted|row_id_map"
 )
 """Ops and kernels of experts: products of groups of rows, each by weights of its own, among them.
 
@@ -38,12 +39,18 @@ _ROUTER_PRODUCT = r"(?i)router_gemm"
 _IS_ROUTER = _LAST.str.contains(r"(?i)router|(^|_)gate(_\d+)?$")
 _ATTENTION_LAYER = r"(?i)attn|attention"
 _ATTENTION_OP = r"bmm|softmax|scaled_dot_product|masked_fill|attention"
-_CACHE = r"(?i)attention|reshape_and_cache|store_(kv_?)?cache|store_kvcache|kv_buffer|concat_and_cache|append_?paged"
+_CACHE = (
+    r"(?i)attention|reshape_and_cache|store_(kv_?)?cache|store_kvcache|kv_buffer|concat_and_cache"
+    r"|append_?paged"
+)
 _ROUTING = (
     r"(?i)top_?k|softmax|sort|bitmatrix|routing|router|gating|align|bincount|histogram|nonzero"
     r"|cumsum|fused_gate|src2dst|row_id|sort_map|prefix_sum"
 )
-_COMBINE = r"(?i)combine|finalize|unpermute|moe_sum|index_(add|copy)|scatter_add|ep_gather|post_reorder|weighted_sum"
+_COMBINE = (
+    r"(?i)combine|finalize|unpermute|moe_sum|index_(add|copy)|scatter_add|ep_gather|post_reorder"
+    r"|weighted_sum"
+)
 _DISPATCH = (
     r"(?i)dispatch|permute|expand_?input|gather|::_?index|indexing|scatter|pre_reorder|sort_chunks"
 )
