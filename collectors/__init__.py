@@ -24,7 +24,8 @@ NAMES = (
     "trace_log",
     "jax",
     "rocprof",
-    # takes whatever begins as JSON does: logs of gdb and sidecars are told apart before it
+    # torch accepts whatever begins like JSON, so logs of gdb and sidecars must be recognised before
+    # it
     "torch",
     "nsys",
 )
@@ -43,10 +44,10 @@ def collect(
     """Read sources of one program straight into a Trace in memory.
 
     `kind` is the kind of all sources, one of NAMES; None detects it from their content. `ranks`
-    gives the rank of each source. `events` names the profiler whose events are kept where two
-    captured the same rank; by default it is the first in NAMES. With `force_mix`, ranks that
-    contradict each other are put together all the same, with a warning. Raises SourceError for a
-    source that cannot be read, UsageError for a request that does not fit.
+    gives the rank of each source. `events` names the profiler whose events are kept if two captured
+    the same rank; by default it is the first in NAMES. With `force_mix`, ranks that contradict each
+    other are combined all the same, with a warning. Raises SourceError for a source that cannot be
+    read, UsageError for an invalid request.
     """
     trace = combine(read_captures(paths, kind), ranks=ranks, events=events, force_mix=force_mix)
     validate_ranks(trace, force_mix=force_mix or bool(ranks))
@@ -59,7 +60,7 @@ def run_program(
     """Run a program under a collector while sampling GPU counters.
 
     Return the trace in memory, and the run. `options` are those of the collector's own `run`.
-    Raises ToolError when the command cannot be run, and when nothing was captured.
+    Raises ToolError if the command cannot be run, or if nothing was captured.
     """
     run = COLLECTORS[kind].run
     if run is None:

@@ -1,7 +1,7 @@
 """Read what jax.profiler writes: the Chrome trace `plugins/profile/TIME/HOST.trace.json.gz`.
 
-XLA's profiler, which TensorFlow shares, writes it beside `HOST.xplane.pb`. Host events stand in the
-process `/host:CPU`, device work in `/device:GPU:N`, in threads named `Stream #7(Compute)`. Other
+XLA's profiler, which TensorFlow shares, writes it beside `HOST.xplane.pb`. Host events are in the
+process `/host:CPU`. Device work is in `/device:GPU:N`, in threads named `Stream #7(Compute)`. Other
 threads of a device repeat its work, grouped by module, by step or by name, and are left out. The
 arguments of a kernel are those that xla/backends/profiler/gpu/cupti_collector.cc adds: `hlo_op`,
 `hlo_module`, `name` (the names of jax.named_scope around it), `correlation_id`, and
@@ -37,7 +37,7 @@ _CALL = re.compile(r"^(?:cu|hip)[A-Z]|^cuda[A-Z]")
 _COPIES = ("h2d", "d2h", "d2d", "p2p")
 _MEMORIES = {"host": "pageable", "pageable": "pageable", "pinned": "pinned", "device": "device"}
 _MOST_EVENTS = 1_000_000
-"""Number of events above which XLA writes only the most important ones, without saying so."""
+"""If there are more events, XLA writes only the most important ones, without saying so."""
 _MOST_DIGITS = 18
 _AXES = ("x", "y", "z")
 _PLACE = ("process_id", "thread_id", "start_ns", "duration_ns")
@@ -74,7 +74,7 @@ class _Event(msgspec.Struct):
         return str(self.args[name]) if self.args.get(name) else None
 
     def times(self) -> dict[str, int]:
-        """Return start and duration; the file has microseconds, since the profiler began."""
+        """Return start and duration in ns; the file has microseconds since the profiler began."""
         start, end = round(self.ts * 1000), round((self.ts + self.dur) * 1000)
         return {"start_ns": start, "duration_ns": end - start}
 
@@ -194,8 +194,8 @@ class _Op(NamedTuple):
 def _op(event: _Event) -> _Op:
     """Return the HLO op of an event, with its layer and module.
 
-    Its layer is the scope that jax.named_scope and the functions around it form, without the last
-    name, which is the primitive; else the module that XLA compiled.
+    The layer is the scope made by jax.named_scope and the functions around the op, without the last
+    name, which is the primitive. Without a scope, it is the module that XLA compiled.
     """
     scopes = (event.text("name") or "").rpartition("/")[0]
     module = event.text("hlo_module")
@@ -218,7 +218,7 @@ def _host_event(event: _Event) -> tuple[str, dict[str, Any]]:
 
 
 def _kind_and_name(event: _Event, op: _Op) -> tuple[str, str]:
-    """Return the kind of span that an event of the host is, and its name."""
+    """Return the kind of span for an event of the host, and its name."""
     step = event.number("step_num")
     if op.name is not None:
         return "op", op.name
@@ -254,7 +254,10 @@ def _device_work(event: _Event) -> tuple[str, dict[str, Any]]:
 
 @lru_cache(maxsize=1 << 12)
 def _launched(details: str) -> dict[str, int | None]:
-    """Parse a kernel's details into columns; as few of them differ, results are cached."""
+    """Parse a kernel's details into columns.
+
+    Few of these texts differ, so results are cached.
+    """
     known = dict(_DETAIL.findall(details))
     static, dynamic = (_number(known.get(f"{word}_shared")) for word in ("static", "dynamic"))
     sizes = {

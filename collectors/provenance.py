@@ -1,4 +1,4 @@
-"""Read sidecars with the modules that each generated kernel was made from.
+"""Read sidecars that name the modules from which each generated kernel was made.
 
 A live capture records them at compile time.
 """
@@ -41,7 +41,7 @@ class _Provenance(Sidecar, frozen=True, kw_only=True):
     graphs: list[_Graph]
 
     def rows(self) -> pl.DataFrame:
-        """Return one row per kernel and node that it was made from.
+        """Return one row per pair of a kernel and a node from which it was made.
 
         A kernel without nodes has one row, in which the node is None.
         """

@@ -1,11 +1,11 @@
-"""Read torch's structured logs (TORCH_TRACE) for the modules of compiled kernels.
+"""Read torch's structured logs (TORCH_TRACE) to find the modules of compiled kernels.
 
-This is weaker evidence than a sidecar of --compile-provenance, for programs that ran without one.
-Nodes in a log have no modules. But the graph that Dynamo printed names parameters by their modules
+It is for programs that ran without --compile-provenance, whose sidecar is stronger evidence. Nodes
+in a log have no modules. But the graph that Dynamo printed names parameters by their modules
 (`l_self_modules_fc_parameters_weight_`). And a comment above each call in Inductor's generated code
-names the nodes of Dynamo's graph that it came from. A node without parameters gets the module of
-the node whose result it takes. Logs also hold paths, source lines and settings. Of all that, only
-names of nodes, operators, kernels and modules are read.
+names the nodes of Dynamo's graph from which it came. A node without parameters gets the module of
+the node whose result it takes. Logs also hold paths, source lines and settings. Only names of
+nodes, operators, kernels and modules are read.
 """
 
 import re
@@ -55,7 +55,7 @@ _CompileId: TypeAlias = tuple[str, ...]
 class _Node:
     """A node of the graph that Dynamo printed.
 
-    It has an operator, a module and the evidence for it, and the bytes of its output.
+    It has an operator, a module with the evidence for it, and the size of its output in bytes.
     """
 
     target: str
@@ -133,7 +133,7 @@ def read(path: Path) -> list[Capture]:
 
 
 def _records(path: Path) -> Iterator[tuple[dict[str, Any], str]]:
-    """Yield each record with its payload if its kind is needed, and an empty one for any other."""
+    """Yield each record; its payload is empty unless records of its kind are needed."""
     about: dict[str, Any] | None = None
     lines: list[str] = []
     with path.open("rb") as stream:
@@ -181,7 +181,7 @@ def _take(log: _Log, about: dict[str, Any], payload: str) -> None:
         elif name == "inductor_post_grad_graph":
             log.lowered[which] = payload
         elif _CACHE.match(name) and (key := _KEY.search(payload)) and log.code.get(which):
-            # A graph is logged again by every process or run that takes it from the cache.
+            # Every process or run that takes a graph from the cache logs it again.
             log.graphs[key[1]] = (log.dynamo.get(which, ""), *log.code[which].pop())
 
 
@@ -301,12 +301,13 @@ def _table(log: _Log) -> pl.DataFrame:
         is_backward = "_backward']" in source[:200]
         inputs = _inputs(dynamo)
         graphs = [_nodes(dynamo, inputs), _nodes(lowered, inputs)]
-        # Comments name Dynamo's nodes, and in the backward pass those that autograd added.
+        # Comments name Dynamo's nodes. In the backward pass, they also name those that autograd
+        # added.
         nodes = graphs[0] | graphs[1] if is_backward else graphs[1] | graphs[0]
         for order, (name, is_extern, named) in enumerate(_calls(source)):
             named_nodes = [(word, nodes[word]) for word in dict.fromkeys(named) if word in nodes]
             if is_extern:
-                # A library call runs one node, the last; those before it were inlined.
+                # A library call runs only the last of its nodes; those before it were inlined.
                 named_nodes = (
                     [pair for pair in named_nodes if pair[1].rule == "trace_log"] or named_nodes
                 )[-1:]

@@ -47,9 +47,9 @@ EVENT_TABLES = (
     "steps",
     "activities",
 )
-"""Tables that come from one profiler source of a rank.
+"""Tables that come from only one profiler per rank.
 
-Stacks, counters and diagnostics are combined from all.
+Stacks, counters and diagnostics are combined from all sources.
 """
 
 DEVICE_WORK = ("kernels", "memcpys", "memsets")
@@ -65,10 +65,12 @@ ROW_IDS = {
     "sites": "site_id",
     "stacks": "stack_id",
 }
-"""Tables whose rows have an id, unique within the rank. Columns that point at a row are named
-for its id."""
+"""Tables whose rows have an id, unique within the rank.
+
+Columns that point to a row are named after its id.
+"""
 
 SPAN_POINTERS = ("parent_id", "op_span_id", "node_span_id")
-"""Columns that point at a span and have a name of their own."""
+"""Columns that point to a span but have names of their own."""
 
 __all__ = ["DEVICE_WORK", "EVENT_TABLES", "ROW_IDS", "SCHEMA_VERSION", "SPAN_POINTERS", "TABLES"]

@@ -9,7 +9,7 @@ RULE = (
     " every other rank, and sums are multiplied in silence."
 )
 _KEYS = ROW_IDS | {"devices": "device_id", "steps": "step"}
-"""The column that, with the rank, names a row of a table."""
+"""The column that, together with the rank, identifies a row of a table."""
 
 
 class Join(NamedTuple):

@@ -1,7 +1,4 @@
-"""Tables of a model's layers.
-
-The modules, the generated kernels that came from them, and measured times.
-"""
+"""Tables of a model's layers: modules, generated kernels made from them, and measured times."""
 
 import polars as pl
 

@@ -45,7 +45,7 @@ COLLECTIVES = Table(
 )
 
 PARALLEL = {"tp": "tensor", "pp": "pipeline", "dp": "data", "ep": "expert", "cp": "context"}
-"""Kinds of parallelism in which a rank has a place, by short name, in words."""
+"""Kinds of parallelism in which a rank has a position: short name and description."""
 
 RANKS = Table(
     "ranks",

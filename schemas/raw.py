@@ -31,7 +31,7 @@ _DERIVED = {
     "counters": (),
     "devices": (),
 }
-"""The columns that `assemble` adds."""
+"""Columns that `assemble` adds."""
 
 _OPTIONAL = ("process_id",)
 """Columns of device work that `assemble` takes from the call if they are missing."""
@@ -74,7 +74,7 @@ _GRAPH_NODES = Table(
 
 
 def _raw(name: str) -> Table:
-    """Make the raw twin of a table: no derived columns, and those that only `assemble` reads."""
+    """Make the raw twin of a table: no derived columns, but those that only `assemble` reads."""
     is_work = name in {"kernels", "memcpys", "memsets", "synchronizations"}
     own_columns = [
         replace(column, nullable=column.nullable or (is_work and column.name in _OPTIONAL))

@@ -1,7 +1,4 @@
-"""Collect call stacks from gdb and cuda-gdb.
-
-They are read from logs, or taken from a program that runs under one of them.
-"""
+"""Collect call stacks from gdb and cuda-gdb, from their logs or from a program that they run."""
 
 from tracelens.collectors.gdb.breakpoints import DEFAULT_SYMBOL, PRESETS
 from tracelens.collectors.gdb.live import Limits, LiveStacks, run

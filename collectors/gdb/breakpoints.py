@@ -48,7 +48,7 @@ _WHY_NEVER = (
 )
 """Reasons why a breakpoint was never hit, each with advice.
 
-The first part says whether a loaded library defines the functions (True) or none does (False).
+The key says whether a loaded library defines the functions (True) or none does (False).
 """
 _USE_BACKEND = (
     f". {BACKEND_SYMBOL} is loaded, by which PyTorch 2 calls cuDNN instead: break there (--break"
@@ -61,7 +61,7 @@ class Breakpoint:
     """One symbol with a breakpoint.
 
     `n_calls` counts each call once, `n_matching` those with the wanted frame, `n_kept` the stacks
-    kept. `is_found`: a loaded library defines it; otherwise the breakpoint is pending.
+    kept. `is_found`: a loaded library defines the symbol; otherwise the breakpoint is pending.
     """
 
     symbol: str
@@ -91,8 +91,8 @@ class Breakpoint:
 class Breakpoints:
     """All breakpoints of a run, by gdb's number.
 
-    Some programs are asked for cuDNN's older interface only. For these, a disabled breakpoint on
-    the newer interface shows whether a loaded library defines it.
+    For some programs, only breakpoints on cuDNN's older interface are requested. A disabled
+    breakpoint on the newer interface then shows whether a loaded library defines it.
     """
 
     symbols: tuple[str, ...]

@@ -72,9 +72,9 @@ def failed_to_start(reason: str, printed: str) -> str:
 
 @dataclass(slots=True)
 class Interruption:
-    """The first signal that asked this process to end, None before.
+    """The first signal that asked this process to end; None before.
 
-    `wake` is readable after one.
+    `wake` is readable after such a signal.
     """
 
     wake: int | None = None
@@ -91,7 +91,7 @@ class Interruption:
 def interruptible() -> Iterator[Interruption]:
     """Record SIGINT, SIGTERM and SIGHUP while the body runs, instead of ending by them.
 
-    In the main thread only.
+    Outside the main thread, do nothing.
     """
     if threading.current_thread() is not threading.main_thread():
         yield Interruption()
@@ -118,7 +118,7 @@ def interruptible() -> Iterator[Interruption]:
 def borrowed_terminal() -> Iterator[None]:
     """Take the terminal back after the body, if this process had it.
 
-    gdb gives it to the program to read from.
+    gdb gives the terminal to the program, so that it can read from it.
     """
     try:
         had_it = os.isatty(0) and os.tcgetpgrp(0) == os.getpgrp()

@@ -1,6 +1,6 @@
 """Take call stacks of a program that runs under gdb.
 
-Breakpoints are set, the stack of every stop is read, and the program is ended.
+Breakpoints are set, the stack at every stop is read, and the program is ended.
 """
 
 import logging
@@ -41,11 +41,11 @@ _LOG = logging.getLogger(__name__)
 class Limits:
     """Limits on the stacks that are taken.
 
-    `hits`: stacks kept of each symbol; then its breakpoint is deleted, and the program continues.
-    `skip`: the number of first calls of each symbol that are skipped, counted among those that
+    `hits`: after this many kept stacks of a symbol, its breakpoint is deleted, and the program
+    continues. `skip`: this many calls of each symbol are skipped first, counted among those that
     `where_frame` matches. `where_frame`: a pattern for a function that must be in the stack, a
     plain name or a regular expression. `timeout_s`: the program is killed after this time, and the
-    capture is incomplete. `frames`: the most frames listed of a stack.
+    capture is incomplete. `frames`: at most this many frames of a stack are listed.
     """
 
     hits: int = 100
@@ -64,7 +64,7 @@ class Limits:
         ):
             raise UsageError("hits, frames and the timeout are above 0, and skip is not below it")
         if self.where_frame is not None:
-            find_function([""], self.where_frame)  # raises for an invalid pattern
+            find_function([""], self.where_frame)  # raises if the pattern is invalid
 
 
 _GRACE_S = 10.0
@@ -72,9 +72,10 @@ _SETTINGS = (
     "confirm off",
     "pagination off",
     "breakpoint pending on",
-    "print frame-arguments none",  # values cost time and may be secrets
+    "print frame-arguments none",  # reading values takes time, and they may be secrets
     "print entry-values no",
-    "auto-load python-scripts off",  # libpython's own would put filters before the frames
+    # Libpython's own script would put its filters before the frames
+    "auto-load python-scripts off",
     "debuginfod enabled off",
     "startup-with-shell on",
     "detach-on-fork on",
@@ -159,13 +160,14 @@ class _Live:
                 ) from error
             return Outcome(1, f"gdb failed: {error}", was_cut=True)
         finally:
-            self._signal(signal.SIGKILL)  # what still runs, with the children in its process group
+            # Kills what still runs, with the children in its process group
+            self._signal(signal.SIGKILL)
             session.close()
 
     def _set_up(self, session: Session, streams: list[int]) -> None:
         """Set gdb's settings and the breakpoints, before the program starts."""
         for setting in _SETTINGS:
-            with suppress(RefusedError):  # some versions do not know it
+            with suppress(RefusedError):  # some versions do not know this setting
                 session.ask(f"-gdb-set {setting}")
         printed = session.ask_console("show version")
         self.version = (
@@ -173,7 +175,8 @@ class _Live:
             if (match := re.search(r"(?:gdb|GDB)\D{0,80}?(\d+\.\d[\w.]*)", printed))
             else None
         )
-        # Signals go to the program unseen; only a terminal's Ctrl-Z would leave it stuck under gdb.
+        # gdb passes signals on without stopping. Only a Ctrl-Z at the terminal would leave the
+        # program stuck.
         for rule in (
             "all nostop noprint pass",
             "SIGINT nostop noprint pass",
@@ -218,14 +221,13 @@ class _Live:
         """Read a stop at a breakpoint and keep its stack if it is wanted."""
         began = time.perf_counter()
         breakpoint_ = self.breakpoints.at(stop)
-        # Asked at every stop: the first call may be what loads the library that it is forwarded to.
+        # Checked at every stop, because the first call may load the library to which it is
+        # forwarded.
         if breakpoint_ is None or self.reader.is_forwarded(session, stop):
             return
         breakpoint_.n_calls += 1
         if self.limits.where_frame is None and breakpoint_.n_calls <= self.limits.skip:
-            breakpoint_.n_matching += (
-                1  # passed over without a look: that is what makes skipping quick
-            )
+            breakpoint_.n_matching += 1  # not examined, which makes skipping fast
             return
         taken = self.reader.frames(session, stop)
         if not self.reader.matches(taken):

@@ -22,7 +22,7 @@ _NEXT = (
     'record one with: gdb -batch -ex "break SYMBOL" -ex run -ex bt --args PROGRAM > stacks.txt, '
     "or directly: tracelens collect gdb --break SYMBOL -- PROGRAM"
 )
-# No pattern here can match one text in two ways: a line of a megabyte is read in one pass.
+# No pattern here can match a text in two ways, so a line of a megabyte is read in one pass.
 _FRAME = re.compile(r"\s*#(\d{1,7})\s+(?:(0x[0-9a-fA-F]+) in )?(\S.*)")
 _PREFIX = re.compile(r"(.{0,160}?[\s\]:|>)])(?=#\d{1,7} )")
 _COLOUR = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
@@ -103,7 +103,7 @@ def read(path: Path, *, implementation: str | None = None) -> list[Capture]:
             source=source,
             tables=tables,
             producer="gdb",
-            rank=0,  # logs of one program are of one rank, unless told otherwise
+            rank=0,  # logs of one program are of one rank, unless the user says otherwise
             versions={"gdb": version} if version else {},
             complete=not any(stop.truncated for stop in kept),
             reasons=dict.fromkeys(TABLES, "a gdb log holds call stacks only"),
@@ -163,14 +163,17 @@ class _Log:
     stops: list[Stop] = field(default_factory=list)
     _prefix: re.Pattern[str] | None = None
     _parts: list[str] = field(default_factory=list)  # text of the open frame
-    _head: tuple[int, str | None] = (0, None)  # its level and address
-    _unclosed: int = 0  # its parentheses
+    _head: tuple[int, str | None] = (0, None)  # the open frame's level and address
+    _unclosed: int = 0  # the open frame's unclosed parentheses
     _source_shown: bool = (
-        False  # after the newest frame, as `frame`, `up` and `down` do and `bt` does not
+        # True if a source line follows the newest frame, as after `frame`, `up` and `down` (not
+        # `bt`)
+        False
     )
     _thread: str | None = None
     _thread_id: int | None = None
-    _lwps: dict[str, int] = field(default_factory=dict)  # by gdb's thread number
+    # The system's thread ids, by gdb's thread number
+    _lwps: dict[str, int] = field(default_factory=dict)
 
     def read(self, lines: list[str]) -> list[Stop]:
         """Return the backtraces in the log."""
@@ -193,13 +196,13 @@ class _Log:
         self._remark(line.strip())
 
     def _frame(self, line: str) -> bool:
-        """Return whether a frame begins on this line, which is then opened."""
+        """Return whether a frame begins on this line; open it if so."""
         match = _FRAME.match(line)
         if match is None and "#" in line[:170] and (prefix := _PREFIX.match(line)):
             match = _FRAME.match(line, prefix.end())
             if match and (
                 match[2] or " (" in match[3]
-            ):  # prefixes differ in numbers only: times, ranks
+            ):  # prefixes that differ only in numbers, such as times or ranks, count as equal
                 shape = "".join(
                     r"\d+" if p.isdigit() else re.escape(p) for p in re.split(r"(\d+)", prefix[1])
                 )
@@ -235,7 +238,7 @@ class _Log:
     def _continues(self, line: str) -> bool:
         """Return whether the line continues the open frame.
 
-        gdb breaks lines before arguments and places, terminals anywhere.
+        gdb breaks lines before arguments and before places, a terminal breaks them anywhere.
         """
         indented = line[0] in " \t"
         if self._unclosed > 0:

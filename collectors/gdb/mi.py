@@ -25,7 +25,7 @@ from tracelens.running.program import start
 _ANSWER_S = 120.0
 """The time that gdb may take to answer a command.
 
-Unwinding 16,000 frames or reading the symbols of CUDA takes seconds.
+Unwinding 16,000 frames, or reading CUDA's symbols, takes seconds.
 """
 _GRACE_S = 3.0
 _KEPT_WORDS = 40
@@ -44,7 +44,7 @@ class RefusedError(Exception):
 class Session:
     """A running gdb.
 
-    It keeps commands and their answers by token, and the stops that came meanwhile, in order.
+    It keeps commands and their answers by token, and stops in the order in which they came.
     `on_notice` is called with every other asynchronous record (libraries loaded, breakpoints
     modified). `wake` is a file descriptor that ends a wait when it becomes readable.
     """
@@ -80,7 +80,8 @@ class Session:
                 bufsize=0,
                 process_group=0,
                 pass_fds=streams,
-                # gdb starts the program through $SHELL, which need not be one of sh's kind
+                # gdb starts the program through $SHELL, which may be a shell that does not
+                # understand sh
                 env={**os.environ, "SHELL": "/bin/sh"},
             )
         except ToolError:
@@ -159,9 +160,9 @@ class Session:
                     stream.close()
 
     def _read(self, deadline: float | None, *, watch: bool) -> bool:
-        """Read gdb's next records; false when none came before the deadline or the wake-up.
+        """Read gdb's next records; return False if none came before the deadline or the wake-up.
 
-        Raises GdbGoneError at gdb's end.
+        Raises GdbGoneError if gdb has ended.
         """
         assert self.process.stdout is not None
         watched = [self.process.stdout.fileno()]

@@ -1,4 +1,4 @@
-"""Read Python's own frames with py-spy, and place them among a stack's native frames.
+"""Read Python's own frames with py-spy, and insert them among a stack's native frames.
 
 py-spy reads them while gdb holds the program.
 """
@@ -27,9 +27,9 @@ _PATIENCE_S = 10
 _MOST_FAILURES = 3
 _EVAL = "_PyEval_EvalFrameDefault"
 _TAIL_CALL = "_TAIL_CALL_"
-"""Prefix of the instruction handlers in CPython 3.14's interpreter built with tail calls.
+"""Prefix of the instruction handlers in CPython 3.14's interpreter if it was built with tail calls.
 
-The running handler has a frame right inside the loop's.
+The handler that runs has a frame directly inside the loop's frame.
 """
 _INTERPRETER = re.compile(r"_?Py[A-Z_]|pymain_")
 _LIBPYTHON = re.compile(r"libpython\d")
@@ -39,10 +39,10 @@ _LIBPYTHON = re.compile(r"libpython\d")
 class PythonFrame:
     """A frame as py-spy reports it.
 
-    `is_entry`: the interpreter's C function was entered with it.
-    CPython 3.11 marks such a frame itself (py-spy's is_entry). From 3.12 on the C function puts a
-    frame of its own, a shim, below the first one; py-spy leaves shims out and marks the frame right
-    above (is_shim_entry, from 0.4.1 on).
+    `is_entry`: the interpreter's C function was entered with this frame. CPython 3.11 marks such a
+    frame itself (py-spy's is_entry). From 3.12 on the C function puts a frame of its own, a shim,
+    below the first one; py-spy leaves shims out and marks the frame directly above (is_shim_entry,
+    from 0.4.1 on).
     """
 
     printed: PrintedFrame
@@ -51,7 +51,7 @@ class PythonFrame:
 
 @dataclass(slots=True)
 class PythonStacks:
-    """Reader of Python's frames by py-spy, which is given up after a few failures in a row."""
+    """Reads Python's frames by py-spy; it gives up after a few failures in a row."""
 
     program: str | None
     diagnostics: Diagnostics
@@ -69,7 +69,8 @@ class PythonStacks:
         if self._n_failures >= _MOST_FAILURES:
             return None
         try:
-            # Nonblocking: gdb holds the program, and a process can have one tracer only.
+            # Nonblocking, because gdb holds the program already, and a process can have only one
+            # tracer.
             answer = ask(
                 [self.program, "dump", "--nonblocking", "--json", "--pid", str(process_id)],
                 _PATIENCE_S,
@@ -98,7 +99,7 @@ class PythonStacks:
 
 
 def read_threads(threads: list[dict[str, Any]]) -> dict[int, list[PythonFrame]]:
-    """Return py-spy's answer by thread, without threads at which it failed."""
+    """Return py-spy's answer by thread, without the threads that it could not read."""
     return {
         int(thread.get("os_thread_id") or thread["thread_id"]): [
             _frame(frame) for frame in thread["frames"] if not _is_trampoline(frame)
@@ -123,14 +124,14 @@ def _frame(frame: dict[str, object]) -> PythonFrame:
 def _is_trampoline(frame: dict[str, object]) -> bool:
     """Return whether the frame belongs to no function.
 
-    Python 3.12 adds one that checks the result of `__init__`.
+    Python 3.12 adds such a frame, which checks the result of `__init__`.
     """
     return frame.get("name") == frame.get("filename") == "__init__"
 
 
 @dataclass(frozen=True, slots=True)
 class Loops:
-    """Native frames that run Python frames, or may run some, as indices.
+    """Indices of native frames that run Python frames, or may run some.
 
     `named` are calls of the interpreter's loop. `unnamed` are frames of the interpreter without a
     name: each may be such a call.
@@ -144,9 +145,8 @@ class Loops:
 class Placing:
     """Python's frames, in one group per call of the interpreter's loop, with the place of each.
 
-    The innermost group comes first. Several native frames may be the call that runs a group:
-    `least` is the innermost candidate, `most` the outermost. If both are equal, the place is
-    exact.
+    The innermost group comes first. If several native frames may have run a group, `least` is the
+    innermost of them and `most` the outermost. If both are equal, the place is exact.
     """
 
     groups: tuple[tuple[PythonFrame, ...], ...]
@@ -199,8 +199,7 @@ def find_loops(native: Sequence[StackFrame]) -> Loops:
     for i, frame in enumerate(native):
         if _is_eval(frame):
             inner = i - 1 if i and _is_tail_call(native[i - 1]) else i
-            # A part of the loop that the compiler made a function is called by the loop's own
-            # frame.
+            # If the compiler made a part of the loop a function, the loop's own frame calls it.
             if not (i and native[i - 1].printed.raw_function.startswith(f"{_EVAL}.part.")):
                 named.append(inner)
         elif _is_tail_call(frame) and not (i + 1 < len(native) and _is_eval(native[i + 1])):
@@ -228,8 +227,8 @@ def place(loops: Loops, python: Sequence[PythonFrame], *, truncated: bool) -> Pl
     last = len(groups) - 1
     least, most = [], []
     for j in range(len(groups)):
-        # Every named loop is used, in order, and leaves enough loops on both sides for the other
-        # activations.
+        # Every named loop must be used, in order, and leave enough loops on both sides for the
+        # other groups.
         may = [
             loop
             for i, loop in enumerate(all_of_them)
@@ -246,7 +245,7 @@ def place(loops: Loops, python: Sequence[PythonFrame], *, truncated: bool) -> Pl
 def merge(native: Sequence[StackFrame], placing: Placing) -> list[StackFrame]:
     """Return both kinds of frames in one list from the innermost, renumbered.
 
-    Python's frames stand right inside the loop that runs them.
+    Python's frames come directly inside the loop that runs them.
     """
     inside = dict(zip(placing.least, placing.groups, strict=True))
     merged: list[StackFrame] = []
@@ -288,6 +287,6 @@ def _is_interpreter(frame: StackFrame) -> bool:
 def _is_in_interpreter(frame: StackFrame) -> bool:
     """Return whether the frame's code is Python's own.
 
-    It is in libpython or, where Python is linked statically, in the program.
+    It is in libpython or, if Python is linked statically, in the program.
     """
     return frame.printed.library is None or _LIBPYTHON.match(frame.printed.library) is not None

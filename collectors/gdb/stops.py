@@ -28,12 +28,13 @@ _LWP = re.compile(r"(?:Thread (0x[0-9a-f]+) )?\(?LWP (\d+)")
 _LIST = "-stack-list-frames --no-frame-filters"
 _NO_SUCH_FILE = "^[.]no-such-file$"
 _CALL = ".forward"
-"""End of a function's name above which calls are counted, even if Python frames are uncertain."""
+"""Ending of the name of functions above which calls are counted, even if Python frames are
+uncertain."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Call:
-    """A call under way: its function and library, and its return address."""
+    """A call in progress: its function and library, and its return address."""
 
     function: str
     library: str | None
@@ -45,8 +46,8 @@ class _Call:
 class Libraries:
     """The libraries of the program, kept up to date by gdb's notices.
 
-    `debug` has, by library and for the program itself, whether it has debug information; None if
-    gdb does not list it.
+    `debug` says of each library, and of the program itself, whether it has debug information; None
+    if gdb does not list it.
     """
 
     debug: dict[str, bool | None] = field(default_factory=dict)
@@ -89,8 +90,8 @@ class Libraries:
             )
             for item in answer.get("files", []):
                 path = str(item.get("filename", ""))
-                # Separate files of debug information are listed, too. The library of such a file
-                # is listed as having debug information as well.
+                # Separate files of debug information are listed, too. Their libraries then count as
+                # having it.
                 if (
                     path.startswith("/")
                     and not path.endswith(".debug")
@@ -101,7 +102,7 @@ class Libraries:
             self.debug.setdefault(library)
 
     def build_kinds(self) -> dict[str, str]:
-        """Return, by library and for the program itself: debug, release or unknown."""
+        """Return, by library and for the program itself, the build: debug, release or unknown."""
         words = {True: "debug", False: "release", None: "unknown"}
         return {name: words[debug] for name, debug in sorted(self.debug.items())}
 
@@ -225,7 +226,7 @@ class StopReader:
         return "merged"
 
     def _unplaced(self, placing: Placing | None) -> None:
-        """Report that Python's frames are left out, and which counts are certain nevertheless."""
+        """Report that Python's frames are left out, and which counts are certain all the same."""
         text = "stacks whose Python frames do not fit the native ones; they were left out"
         self.diagnostics.add("warning", "python_frames_unfit", text)
         bounds = placing and (placing.calls_above(_CALL) or placing.calls_above(""))
@@ -270,7 +271,8 @@ class StopReader:
                 match = _LWP.search(str(about.get("target-id", "")))
             except (RefusedError, KeyError, ValueError):
                 match = None
-            # A program of one thread, without libpthread, has its process for a thread.
+            # A program with one thread and no libpthread has no thread of its own; its process
+            # counts as one.
             self._lwps[thread] = int(match[2]) if match else self.process_id
             if match and match[1]:
                 self._pthreads[thread] = int(match[1], 16)

@@ -1,4 +1,7 @@
-"""Find gdb, and the program to run under it: gdb cannot start a script, only its interpreter."""
+"""Find gdb and the program to run under it.
+
+gdb cannot start a script, only the script's interpreter.
+"""
 
 import glob
 import os
@@ -52,9 +55,9 @@ def find_cuda_gdb() -> str | None:
 def resolve(command: Sequence[str]) -> list[str]:
     """Return the command with the executable that really runs as its first word.
 
-    For a script that is its interpreter: `python` may be a version manager's shim, which is asked;
-    any other script names its interpreter in the first line. Raises ToolError when there is no such
-    program.
+    For a script, that is its interpreter, which its first line names. `python` itself may be a
+    version manager's shim; it is run to print the real interpreter. Raises ToolError if there is no
+    such program.
     """
     words = [
         os.path.abspath(find_program(command[0])),  # noqa: PTH100

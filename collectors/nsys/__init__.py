@@ -1,6 +1,6 @@
 """Collect captures of Nsight Systems.
 
-Exports in SQLite, Parquet or Arrow are read, and reports where nsys is installed.
+Exports in SQLite, Parquet or Arrow are read. Reports are read if nsys is installed.
 """
 
 from tracelens.collectors.nsys.collector import CHOSEN, KIND, RANK_BY, ranked_by, read, sniff

@@ -26,7 +26,8 @@ from tracelens.trace.cleaning import clean
 RANK_BY = ("auto", "process", "file")
 """Choices of what counts as a rank.
 
-`auto` takes each process with kernels if the processes use different devices, else the whole file.
+With `auto`, each process with kernels is a rank if the processes use different devices; otherwise
+the whole file is one rank.
 """
 CHOSEN: ContextVar[str] = ContextVar("rank_by", default="auto")
 
@@ -244,7 +245,7 @@ def _captures(export: Export, source: Future[SourceFile]) -> list[Capture]:
     for number, raw in enumerate(ranks):
         diagnostics_of_rank = (
             Diagnostics() if number else diagnostics
-        )  # what was lost of the file is told once
+        )  # losses of the file are reported with its first capture only
         raw["devices"] = _one_numbering(raw, raw["devices"], diagnostics_of_rank)
         fitted = {
             name: fitting(TABLES[name], f, diagnostics_of_rank) if name in TABLES else f
@@ -277,8 +278,8 @@ def _captures(export: Export, source: Future[SourceFile]) -> list[Capture]:
 def _raw_tables(session: Session) -> dict[str, pl.DataFrame]:
     """Return every table that the export fills, before sorting and linking."""
     with ThreadPoolExecutor(1) as pool:
-        # Each thread counts losses separately: counts added at once could be lost, and their order
-        # would vary.
+        # Each thread counts losses separately. With one counter, counts could be lost, and their
+        # order would vary.
         session_of_thread = replace(session, diagnostics=Diagnostics())
         begun = {name: pool.submit(read, session_of_thread) for name, read in _WORK.items()}
         calls = events.api_calls(session)
@@ -306,7 +307,8 @@ def _one_numbering(
 ) -> pl.DataFrame:
     """Return the devices, numbered so that each GPU has one device_id.
 
-    Two processes may use one ordinal for different GPUs; their work then gets the GPU's own id.
+    Two processes may use one ordinal for different GPUs; their work then gets the GPU's own id
+    instead.
     """
     clash = (
         devices.group_by("device_id").agg(pl.col("gpu_id").n_unique()).filter(pl.col("gpu_id") > 1)

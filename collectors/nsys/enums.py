@@ -1,6 +1,6 @@
-"""Translate codes that exports use.
+"""Translate codes that exports use into words.
 
-The ENUM_ tables that name them came with schema 3.0, so the names are here.
+The ENUM_ tables that name the codes came with schema 3.0, so the names are listed here.
 """
 
 import polars as pl

@@ -50,7 +50,8 @@ def api_calls(session: Session) -> pl.DataFrame:
 
 def _calls(session: Session, table: str, raw: pl.DataFrame) -> pl.DataFrame:
     name = session.named(raw["nameId"]).fill_null("unknown").alias("raw_api")
-    # Without eventClass (early schema 2.x) the name decides: cuLaunchKernel, but cudaLaunchKernel.
+    # Without eventClass (early schema 2.x) the name decides: cuLaunchKernel is the driver's,
+    # cudaLaunchKernel the runtime's.
     is_driver = pl.col("raw_api").cast(pl.String).str.contains("^cu[A-Z]")
     by_name = pl.when(is_driver).then(enums.constant("driver")).otherwise(enums.constant("runtime"))
     source = enums.word(pl.col("eventClass"), enums.API_CLASSES, default=None)
@@ -133,7 +134,7 @@ def _kernels(session: Session, table: str, raw: pl.DataFrame) -> pl.DataFrame:
 def graph_nodes(session: Session) -> pl.DataFrame:
     """Return when, and by which thread, each node of a CUDA graph was made.
 
-    The node that it was copied from is a column, too.
+    A column has the node from which it was copied.
     """
     integers = ["globalTid", "graphNodeId", "originalGraphNodeId"]
     return together(
@@ -209,8 +210,8 @@ def synchronizations(session: Session) -> pl.DataFrame:
 
 def _waits(session: Session, table: str, raw: pl.DataFrame) -> pl.DataFrame:
     code = pl.coalesce("syncType", "deprecatedSyncType")
-    # nsys 2025.3 writes cudaStreamSynchronize with the code of a stream's wait for an event, but
-    # without an event.
+    # nsys 2025.3 gives cudaStreamSynchronize the code of a stream's wait for an event, but no
+    # event.
     code = pl.when(code == 2, pl.col("eventId") == enums.NONE_U32).then(3).otherwise(code)
     absent = {
         name: pl.col(name).replace(enums.NONE_U32, None)
@@ -274,5 +275,5 @@ def with_process(session: Session, frame: pl.DataFrame, calls: pl.DataFrame) -> 
 
 
 def _correlation() -> pl.Expr:
-    """Return the correlation id; CUPTI counts from 1, and 0 means none."""
+    """Return the correlation id; CUPTI counts from 1, so 0 becomes None."""
     return pl.col("correlationId").replace(0, None)

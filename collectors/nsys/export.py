@@ -36,26 +36,26 @@ _FLAT = (
     pa.types.is_large_binary,
 )
 _HEADER, _RECORD_BATCH = 2, 3
-"""Field of a Message that holds the header's kind, and the kind that means a batch of rows.
+"""The field of a Message that holds the kind of its header, and the kind for a batch of rows.
 
-The next field has the header itself. Dictionaries have another kind.
+The next field is the header itself. Dictionaries have another kind.
 """
 _LENGTH, _NODES, _BUFFERS, _COMPRESSION = 0, 1, 2, 3
 
 
 def wanted(integers: Iterable[str] = (), texts: Iterable[str] = ()) -> dict[str, DataType]:
-    """Return a schema of columns to read from an export, with the dtype that they shall get."""
+    """Return a schema: the columns to read from an export, each with its wanted dtype."""
     columns: dict[str, DataType] = dict.fromkeys(integers, pl.Int64)
     return columns | dict.fromkeys(texts, pl.String)
 
 
 def chunk_rows(columns: Collection[str]) -> int:
-    """Return the number of rows of these columns to read at a time."""
+    """Return how many rows of these columns are read at a time."""
     return max(1, _CHUNK_CELLS // max(1, len(columns)))
 
 
 class Export(ABC):
-    """One export. Every format yields the same frames."""
+    """One export. All formats yield the same frames."""
 
     def __init__(self, path: Path, columns: Mapping[str, frozenset[str]]) -> None:
         self.path = path
@@ -77,14 +77,14 @@ class Export(ABC):
     def chunks(self, table: str, columns: Mapping[str, DataType]) -> Iterator[pl.DataFrame]:
         """Yield the rows of `frame` in chunks of some million cells.
 
-        A caller who keeps fewer columns of them needs less memory.
+        A caller that keeps only some columns needs less memory with this.
         """
         present = {
             name: dtype for name, dtype in columns.items() if name in self.columns.get(table, ())
         }
         if not self.has(table):
             return
-        # A table without any of the columns still has its rows.
+        # A table without any of the columns still has rows.
         for chunk in self._chunks(table, present) if present else [self._nothing(table)]:
             yield chunk.select(
                 (
@@ -173,13 +173,13 @@ class DirectoryExport(Export):
 
 
 def read_ahead(chunks: Iterator[pl.DataFrame]) -> Iterator[pl.DataFrame]:
-    """Yield the same chunks, each read in another thread while the one before is used."""
+    """Yield the same chunks, each read in another thread while its predecessor is used."""
     with ThreadPoolExecutor(1) as pool:
         coming = pool.submit(next, chunks, None)
         while (chunk := coming.result()) is not None:
             coming = pool.submit(next, chunks, None)
             yield chunk
-    # Arrow would keep its read buffers for the next time.
+    # Otherwise Arrow would keep its read buffers for the next time.
     pa.default_memory_pool().release_unused()
 
 
@@ -220,10 +220,10 @@ def _schema_of(file: Path) -> pa.Schema:
 
 
 def _parquet_tables(file: Path, columns: list[str]) -> Iterator[pa.Table]:
-    """Yield the file in batches, each decoded by one core, as tables are read in parallel.
+    """Yield the file in batches, each decoded by one core, because tables are read in parallel.
 
     If several cores decode a row group, they free each other's memory, which costs as much system
-    time as decoding takes.
+    time as the decoding itself.
     """
     import pyarrow.parquet as pq  # noqa: PLC0415 - takes 0.02 s, which others need not wait
 
@@ -263,7 +263,7 @@ def _spread(file: Path, table: pa.Table) -> pa.Table:
 def _check_types(schema: pa.Schema, columns: list[str] | None) -> None:
     """Raise ValueError for a column type whose rows have no bounded size.
 
-    Types whose rows share memory count as such.
+    Types whose rows share memory are such types.
     """
     for field in schema:
         if (columns is None or field.name in columns) and not any(
@@ -285,7 +285,7 @@ def _check_size(file: Path, size_bytes: int) -> None:
 def _arrow_batches(file: Path, columns: list[str] | None) -> Iterator[pa.Table]:
     """Yield the stream to its end.
 
-    Arrow's own reader accepts one that was cut between two batches.
+    A stream that was cut between two batches is an error, although Arrow's own reader accepts it.
     """
     with pa.memory_map(str(file)) as mapped:
         if (
@@ -309,7 +309,7 @@ def _checked(column: pa.ChunkedArray) -> pa.ChunkedArray:
     Arrow and Polars would otherwise read out of bounds.
     """
     if not (pa.types.is_string(column.type) or pa.types.is_large_string(column.type)):
-        column.validate(full=True)  # streams tell how many nulls there are, and that may be wrong
+        column.validate(full=True)  # a stream states its number of nulls, which may be wrong
         return column
     try:
         column.validate(full=True)
@@ -324,7 +324,7 @@ def _checked(column: pa.ChunkedArray) -> pa.ChunkedArray:
 
 
 def batch_bytes(stream: pa.NativeFile) -> Iterator[int]:
-    """Yield how many bytes each batch of rows takes in memory, from its header.
+    """Yield how many bytes each batch of rows takes in memory, as its header says.
 
     That is the size of its buffers, and eight bytes for each value. Arrow would inflate a buffer of
     any size in one piece, so the sizes are read first. The header is a FlatBuffers table, which

@@ -23,7 +23,7 @@ def main(file: str, command: list[str]) -> int:
         for child in children:
             child.send_signal(number)
 
-    # A terminal's Ctrl-C reaches the program by itself; signals that nsys sends to end it do not.
+    # The program gets a terminal's Ctrl-C directly, but not the signals by which nsys ends it.
     signal.signal(signal.SIGINT, lambda _number, _frame: None)
     signal.signal(signal.SIGTERM, forward)
     signal.signal(signal.SIGHUP, forward)
@@ -31,9 +31,7 @@ def main(file: str, command: list[str]) -> int:
         children.append(program)
         code = program.wait()
     code = code if code >= 0 else 128 - code
-    with suppress(
-        OSError
-    ):  # an interrupted nsys may end before the program, and its folder be gone
+    with suppress(OSError):  # an interrupted nsys may end before the program and remove the folder
         Path(file).write_text(str(code))
     return code
 

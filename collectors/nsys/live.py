@@ -30,8 +30,8 @@ _KEEP_EXIT_CODE = Path(__file__).with_name("keep_exit_code.py")
 class Options:
     """Options of a recording.
 
-    `trace` names the APIs to trace; with `range_only`, only the time from cudaProfilerStart to
-    cudaProfilerStop is recorded; `more` are further words for nsys profile.
+    `trace` names the APIs to trace. With `range_only`, only the time from cudaProfilerStart to
+    cudaProfilerStop is recorded. `more` are further words for nsys profile.
     """
 
     trace: str = "cuda,nvtx"
@@ -41,9 +41,9 @@ class Options:
     def own(self) -> list[str]:
         """Return the options for nsys profile, without `more`.
 
-        `more` may contain secrets and stays out of the trace. Graphs are recorded node by node, as
-        their kernels are hidden otherwise. The CPU is not sampled: its samples take gigabytes and
-        are not read here.
+        `more` may contain secrets and stays out of the trace. Graphs are recorded node by node,
+        because a graph recorded as a whole hides its kernels. The CPU is not sampled: its samples
+        take gigabytes and are not read here.
         """
         words = [f"--trace={self.trace}", "--sample=none", "--cpuctxsw=none"]
         if "cuda" in self.trace.split(","):

@@ -1,8 +1,8 @@
 """Read facts about an export: versions, clock, settings, devices, sampled counters, errors.
 
 An export contains the environment of the profiled program, its paths and the host's name, in
-META_DATA_CAPTURE, TARGET_INFO_SYSTEM_ENV and StringIds. So single values are picked here by name,
-and checked for their form.
+META_DATA_CAPTURE, TARGET_INFO_SYSTEM_ENV and StringIds. So only single values, chosen by name here,
+are read, and each is checked for its form.
 """
 
 import re
@@ -47,8 +47,8 @@ _PLAIN_WORD = re.compile(
 def versions(export: Export, diagnostics: Diagnostics) -> dict[str, str]:
     """Return versions of nsys, the export's schema and the driver.
 
-    A schema that tracelens does not know gets a warning. The columns that are needed are
-    checked as each table is read.
+    A schema that tracelens does not know gets a warning. The needed columns are checked when each
+    table is read.
     """
     facts = _values(export, "META_DATA_CAPTURE", "EXPORT_META_DATA", "META_DATA_EXPORT")
     driver = _values(export, "TARGET_INFO_SYSTEM_ENV").get("NvDriverVersion")
@@ -105,7 +105,7 @@ def clock(export: Export, diagnostics: Diagnostics) -> tuple[int, str]:
 
 
 def settings(export: Export) -> dict[str, Any]:
-    """Return the settings of the capture that matter to readers of its numbers.
+    """Return the settings of the capture that matter for reading its numbers.
 
     They are the traced APIs, and whether graphs were recorded as a whole or by node.
     """
@@ -203,7 +203,7 @@ def counters(session: Session) -> pl.DataFrame:
 
 
 def note_losses(export: Export, diagnostics: Diagnostics) -> None:
-    """Count the export's rows that are missing in the trace, and nsys's own warnings."""
+    """Count the export's rows that the trace lacks, and nsys's own warnings."""
 
     def count(severity: str, code: str, table: str, text: str) -> None:
         diagnostics.add(severity, code, text, export.n_rows(table) if export.has(table) else 0)
@@ -231,7 +231,7 @@ def note_losses(export: Export, diagnostics: Diagnostics) -> None:
         text = scrub(message or "", private)
         name = (
             "_".join(re.findall(r"[a-z]+", text.lower())[:6]) or "message"
-        )  # stable: without numbers
+        )  # without numbers, so that the text is the same in each run
         diagnostics.add(enums.SEVERITIES[severity], f"nsys_{name}", f"nsys: {text}")
 
 
@@ -249,7 +249,7 @@ def scrub(text: str, private: frozenset[str] = frozenset()) -> str:
 
 
 def owners(export: Export) -> frozenset[str]:
-    """Return names of the machine and its user, which look like any other word."""
+    """Return names of the machine and its user, which otherwise look like any word."""
     environment = _values(export, *_ENVIRONMENT)
     named = {
         v
@@ -279,7 +279,7 @@ def host(export: Export) -> str | None:
 def _values(export: Export, *tables: str) -> dict[str, str]:
     """Return tables of names and values as one dict.
 
-    It also holds private values: callers pick single ones and never copy it as a whole.
+    It also holds private values, so callers pick single values and never copy it as a whole.
     """
     frames = [export.frame(table, wanted(texts=["name", "value"])).drop_nulls() for table in tables]
     return dict(pl.concat(frames).iter_rows())

@@ -33,7 +33,7 @@ _PARTS = (
     r"(?:, sizes = (?P<input_shapes>\[[\[\]0-9, -]+\]))?(?:, input_op_ids = \[[()0-9, -]*\])?$"
 )
 _QUALIFIED = r"^[A-Za-z_]\w*(::[A-Za-z_]\w*)+(\.\w+)?(: .+)?$"
-"""Names of ops, aten::add.Tensor, and of autograd's nodes.
+"""Names of ops, such as aten::add.Tensor, and of autograd's nodes.
 
 An example of the latter is autograd::engine::evaluate_function: AddmmBackward0.
 """
@@ -46,7 +46,7 @@ def spans(session: Session, end_ns: Callable[[], int | None]) -> pl.DataFrame:
 
     A range still open when the capture ended, at `end_ns()`, is cut there.
     """
-    # Some versions of nsys put _V2 or _V3 behind the table's name.
+    # Some versions of nsys add _V2 or _V3 to the table's name.
     tables = sorted(
         t
         for t in session.export.columns
@@ -75,7 +75,7 @@ def _classified(ranges: pl.DataFrame) -> pl.DataFrame:
     The library that opened a range decides how its name is parsed.
     """
     named = read_names(ranges["name"])
-    # PyTorch pushes its ranges in the default domain.
+    # PyTorch pushes its ranges into the default domain.
     is_named = (
         named["kind"].is_not_null() & (ranges["domainId"] == 0) & (ranges["category"] == "push_pop")
     )
@@ -182,9 +182,9 @@ def _find_layers(ranges: pl.DataFrame) -> pl.Series:
 def read_names(names: pl.Series) -> pl.DataFrame:
     """Return the kind of each range, its name, and other columns of spans.
 
-    A kind is op or annotation, and None if PyTorch did not name the range. An op has a qualified
-    name, or an id and a sequence number or sizes. Only PyTorch's own ops may have a bare name, so
-    ranges named `load, shard 3` or `Model::forward` remain ranges.
+    The kind is op or annotation; it is None if PyTorch did not name the range. An op has a
+    qualified name, or an id and a sequence number or sizes. Only PyTorch's own ops may have a bare
+    name, so ranges named `load, shard 3` or `Model::forward` remain ranges.
     """
     rows, places = distinct_rows(names.cast(pl.Categorical).to_physical())
     parsed = _parsed(names.gather(rows).cast(pl.String)).with_columns(

@@ -29,7 +29,7 @@ _LONGEST_NAME = 1 << 13
 class Session:
     """The state needed to read any table of one export.
 
-    It is its strings, its time zero, and the diagnostics in which losses are counted.
+    It has the export's strings, its time zero, and the diagnostics in which losses are counted.
     """
 
     export: Export
@@ -38,9 +38,9 @@ class Session:
     diagnostics: Diagnostics
 
     def named(self, ids: pl.Series) -> pl.Series:
-        """Return the strings that a column of ids refers to, as Categorical.
+        """Return the strings to which a column of ids refers, as Categorical.
 
-        Only those that are used are kept.
+        Only strings that are used are kept.
         """
         rows, places = distinct_rows(ids)
         used = self.names.filter(pl.col("id").is_in(ids.gather(rows).drop_nulls().implode()))
@@ -71,7 +71,7 @@ class Session:
                     " another version of nsys"
                 )
         columns = wanted([*needed, *integers], texts)
-        # A frame without rows first, so that an absent table has its columns.
+        # First a frame without rows, so that an absent table has its columns.
         return chain([pl.DataFrame(schema=columns)], self.export.chunks(table, columns))
 
     def intervals(
@@ -106,8 +106,8 @@ class Session:
 def read_names(export: Export, diagnostics: Diagnostics) -> pl.DataFrame:
     """Return the export's strings by id.
 
-    The environment is among them: callers keep only those that events refer to. A very long string
-    loses its end, as every row that refers to it repeats it in results.
+    The environment is among them, so callers keep only those to which events refer. A very long
+    string loses its end, because results repeat it in every row that refers to it.
     """
     names = (
         export.frame("StringIds", wanted(["id"], ["value"]))
@@ -143,7 +143,7 @@ def narrow(frame: pl.DataFrame) -> pl.DataFrame:
 
 
 def together(parts: Iterable[pl.DataFrame]) -> pl.DataFrame:
-    """Return chunks as one contiguous frame; each column is as wide as its widest chunk."""
+    """Return chunks as one contiguous frame; each column has the type of its widest chunk."""
     return pl.concat(parts, how="vertical_relaxed", rechunk=True)
 
 

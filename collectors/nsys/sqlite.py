@@ -59,8 +59,8 @@ class SqliteExport(Export):
                 n_read += chunk.height
                 yield chunk
         except (ImportError, OSError, pa.ArrowException):
-            # ADBC is not installed, or refuses a damaged file or a column of several types, of
-            # which rows tell more.
+            # ADBC is not installed, or refuses a damaged file or a column of several types. Python
+            # rows show more.
             yield from self._row_chunks(table, columns, n_read)
 
     def _arrow_chunks(self, table: str, columns: Mapping[str, DataType]) -> Iterator[pl.DataFrame]:
@@ -117,7 +117,7 @@ def _address(path: Path) -> tuple[str, OwnFolder | None]:
     """
     with path.open("rb") as stream:
         head = stream.read(100)
-    if head[18:19] != _WAL:  # else pages may still be in the log
+    if head[18:19] != _WAL:  # otherwise pages may still be in the log
         page_bytes, n_pages = int.from_bytes(head[16:18]), int.from_bytes(head[28:32])
         expected, size = (65536 if page_bytes == 1 else page_bytes) * n_pages, path.stat().st_size
         if size < expected:

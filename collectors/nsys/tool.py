@@ -27,7 +27,7 @@ _USUAL = (
     "/opt/nvidia/nsight-systems*/bin/nsys",
     "/usr/local/cuda*/bin/nsys",
     "/usr/lib/nsight-systems/bin/nsys",
-    # Nsight Compute brings an nsys, without the importer where one expects it.
+    # Nsight Compute brings an nsys whose importer is not at the expected place.
     "/opt/nvidia/nsight-compute/*/host/target-linux-*/nsys",
     "/usr/local/cuda*/nsight-compute*/host/target-linux-*/nsys",
 )
@@ -46,7 +46,7 @@ _PACKAGES = {"libdw.so.1": "libdw1 on Debian and Ubuntu, elfutils-libs on Fedora
 
 @dataclass(frozen=True, slots=True)
 class Nsys:
-    """An installed nsys that runs: its file, its version as it prints it, and its importer.
+    """An installed nsys that runs: its file, its version as printed, and its importer.
 
     The importer is the program that writes nsys's reports.
     """
@@ -74,7 +74,7 @@ def find_nsys(given: str | None = None) -> Nsys:
         program = shutil.which(given)
         if program is None:
             raise ToolError(f"--nsys {given}: there is no such program; give the path of nsys")
-        path = Path(program).absolute()  # as a Path, ./nsys is a name to look up
+        path = Path(program).absolute()  # as a Path, ./nsys would be a name to look up on PATH
     try:
         answer = run_tool([path, "--version"], _PATIENCE_S)
     except ToolError as error:

@@ -1,7 +1,7 @@
 """Read the output of AMD's rocprofv3: JSON (`--output-format json`), and rocpd, a SQLite file.
 
-Both hold the environment, the command and the host's name; none of these is read. Times are those
-of a clock that began when the machine was started.
+Both hold the environment, the command and the host's name, none of which is read. Times count from
+the machine's start.
 """
 
 from pathlib import Path

@@ -16,9 +16,9 @@ _WORK = {
 }
 _SHAPE = {f"{word}_{axis}": pl.Int64 for word in ("grid", "block") for axis in _AXES}
 KERNELS = _PLACE | _WORK | {"shared_bytes": pl.Int64, "registers_per_thread": pl.Int64} | _SHAPE
-"""A kernel; its grid is counted in work-items, as rocprofv3 does."""
+"""Columns of a kernel. Its grid is counted in work-items, as rocprofv3 does."""
 COPIES = _PLACE | _WORK | {"size_bytes": pl.Int64}
-"""A copy; its name ends in HOST_TO_DEVICE and the like."""
+"""Columns of a copy. Its name ends in HOST_TO_DEVICE and the like."""
 REGIONS = _PLACE | {
     "thread_id": pl.Int64,
     "correlation_id": pl.Int64,
@@ -26,7 +26,7 @@ REGIONS = _PLACE | {
     "name": pl.String,
     "message": pl.String,
 }
-"""A call, or a roctx range whose text is in `message`.
+"""Columns of a call, or of a roctx range, whose text is in `message`.
 
 The category begins with HIP_, HSA_ or MARKER_.
 """
@@ -39,7 +39,7 @@ _COPIES = {
 
 
 class Agent(msgspec.Struct):
-    """A processor, with the facts that a device needs."""
+    """A processor, with the facts that describe a device."""
 
     name: str = ""
     product_name: str = ""
@@ -53,7 +53,7 @@ class Agent(msgspec.Struct):
 class Recorded:
     """The records of a process, and its GPUs by ordinal.
 
-    Columns are KERNELS, COPIES and REGIONS.
+    The records' columns are KERNELS, COPIES and REGIONS.
     """
 
     kernels: pl.DataFrame
@@ -104,7 +104,10 @@ class Recorded:
 
 
 def _with_direction(copies: pl.DataFrame) -> pl.DataFrame:
-    """Add the direction in a copy's name; whether host memory is pinned is not recorded."""
+    """Add the direction, which is in a copy's name.
+
+    Whether host memory is pinned is not recorded.
+    """
     direction = pl.coalesce(
         *(
             pl.when(pl.col("name").str.ends_with(ending)).then(pl.lit(word))

@@ -120,7 +120,7 @@ class _Process(msgspec.Struct):
         return {"category": kind.kind, "name": name}
 
     def placed(self, record: _Record) -> dict[str, Any]:
-        """Return the record's times and the call that it belongs to."""
+        """Return the record's times and the call to which it belongs."""
         return {
             "process_id": self.metadata.pid,
             "start_ns": record.start_timestamp,

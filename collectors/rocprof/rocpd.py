@@ -1,6 +1,7 @@
-"""Read rocpd, the SQLite file of rocprofv3 since ROCm 7, by its views, which outlast changes.
+"""Read rocpd, the SQLite file of rocprofv3 since ROCm 7, by its views.
 
-The views are in source/share/rocprofiler-sdk-rocpd/data_views.sql of rocprofiler-sdk.
+Tables change more often than these views, which are in
+source/share/rocprofiler-sdk-rocpd/data_views.sql of rocprofiler-sdk.
 """
 
 import sqlite3
@@ -80,7 +81,7 @@ def _connected(path: Path) -> sqlite3.Connection:
 def _frame(
     database: sqlite3.Connection, query: str, schema: dict[str, type[pl.DataType]]
 ) -> pl.DataFrame:
-    """Return the rows that a query selects; a value of another type than declared is None."""
+    """Return the rows that a query selects; a value whose type is not the declared one is None."""
     cursor = database.execute(query)
     names = [column[0].lower() for column in cursor.description]
     columns = zip(*cursor.fetchall(), strict=True)

@@ -1,7 +1,4 @@
-"""Results about two runs.
-
-Whether they are comparable, and how their time, kernels, ops and memory differ.
-"""
+"""Results about two runs: if they are comparable, and how time, kernels and memory differ."""
 
 import polars as pl
 

@@ -1,6 +1,6 @@
-"""Results about the layers below a framework's call, in one trace and in two.
+"""Results about the levels below a framework's call, in one trace and in two.
 
-They are op, library, primitive and family.
+The levels are op, library, primitive and family.
 """
 
 import polars as pl

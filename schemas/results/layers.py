@@ -1,7 +1,4 @@
-"""Results of analyses of layers.
-
-Two configurations, the best choice between them, and ways of timing.
-"""
+"""Results of analyses of layers: two configurations, the best choice, ways of timing."""
 
 import polars as pl
 
@@ -38,7 +35,7 @@ def _configuration(which: str) -> Column:
 
 
 def _times(which: str) -> tuple[Column, ...]:
-    """Return a layer's time in one of the two, with its range."""
+    """Return columns for a layer's time in one of two runs, with its range."""
     return (
         Column(
             f"{which}_low_ns",

@@ -1,4 +1,4 @@
-"""Results of analyses of time by what it was spent on: parts of a step, idle causes, the bound."""
+"""Results of analyses of time by use: parts of a step, causes of idle time, and the bound."""
 
 import polars as pl
 
@@ -29,9 +29,9 @@ IDLE_PARTS = tuple(cause for cause in CAUSES if cause != "communication")
 PARTS = ("compute", "communication", "waiting", "copy", *IDLE_PARTS)
 """Parts that add up to a rank's time.
 
-`communication` and `copy` are the time that no other work hides, `waiting` is in collectives for
-other ranks, and idle time is by cause. Communication is the device's, and the host's while the
-device is idle.
+`communication` and `copy` are time that no other work hides. `waiting` is in collectives for other
+ranks. Idle time is by cause. `communication` is the device's, and also the host's while the device
+is idle.
 """
 
 PROGRAM = "program"

@@ -1,7 +1,4 @@
-"""Results of analyses of how work reaches the device, and of layers.
-
-They are dispatch depth, copies and attribution.
-"""
+"""Results of analyses of dispatch depth, copies and attribution."""
 
 import polars as pl
 

@@ -17,7 +17,7 @@ from tracelens.errors import ToolError, UsageError, first_line
 _ANEW = "make it anew with tracelens advise"
 _COVERS = {function.name: function.pattern for function in TORCH}
 _LIMITS = {True: 1e-3, False: 1e-5}
-"""Largest difference of outputs, relative to the largest output: with TF32, and without."""
+"""Largest allowed difference of outputs, relative to the largest output: with TF32, and without."""
 
 
 def apply_calls(
@@ -27,7 +27,7 @@ def apply_calls(
     *,
     tolerance: float | None = None,
 ) -> Any:
-    """Return a module that computes the same as the model by the calls of the plan.
+    """Return a module that computes the same as the model, with the calls of the plan.
 
     It has weights of its own; the model stays as it is. `inputs` is an example of the model's
     inputs; by default it is generated in the shapes that the plan names. Raises UsageError for a
@@ -63,7 +63,7 @@ def apply_calls(
 
 
 def _given(torch: Any, model: Any, plan: CallPlan) -> tuple[Any, ...]:
-    """Return inputs made up in the shapes of the plan, the same ones each time."""
+    """Return inputs generated in the shapes of the plan, the same ones each time."""
     device = next((p.device for p in model.parameters()), torch.device("cpu"))
     source = torch.Generator().manual_seed(0)
     return tuple(
@@ -103,7 +103,7 @@ def _tensors(torch: Any, output: Any) -> list[Any]:
 
 
 class _Rewriting:
-    """A new graph with the plan's calls, beside the exported one."""
+    """A new graph with the plan's calls, built from the exported one."""
 
     def __init__(self, torch: Any, program: Any, plan: CallPlan) -> None:
         self.torch, self.program, self.plan = torch, program, plan
@@ -112,7 +112,7 @@ class _Rewriting:
         self.functions = lowerings()
         self.nodes = {node.name: node for node in program.graph.nodes}
         self.have: dict[tuple[str, str], Any] = {}
-        self.several: dict[str, Any] = {}  # all results of a call that has several
+        self.several: dict[str, Any] = {}  # all results, for a call with several
         self.numbers = itertools.count()
         constants = {**program.state_dict, **program.constants}
         specs = program.graph_signature.input_specs
@@ -126,7 +126,7 @@ class _Rewriting:
             )
 
     def made(self) -> Any:
-        """Return the finished module; all calls must be in its graph."""
+        """Return the finished module, whose graph must have all calls."""
         for spec in self.program.graph_signature.user_inputs:
             self.have[spec, "NCHW"] = self.graph.placeholder(spec)
         for call in self.plan.calls:
@@ -148,7 +148,7 @@ class _Rewriting:
         return module.eval()
 
     def _any(self, name: str, layout: str = "NCHW") -> Any:
-        """Return the tensor in this layout, else in the layout that it was computed in.
+        """Return the tensor in this layout, or without one in the layout in which it was computed.
 
         A parameter is registered with the new module first.
         """
@@ -245,7 +245,10 @@ class _Rewriting:
 
 
 def _name(node: Any) -> str:
-    """Return a node's name in the plan; the first result of an operator has the operator's."""
+    """Return a node's name in the plan.
+
+    The first result of an operator has the operator's name.
+    """
     is_first = node.target is operator.getitem and node.args[1] == 0
     return str(node.args[0].name if is_first else node.name)
 

@@ -1,6 +1,6 @@
 """Implement the functions of the library description in torch.
 
-Each takes tensors in any layout, and does not convert them.
+Each accepts tensors in any layout, and does not convert them.
 """
 
 from collections.abc import Callable, Sequence
@@ -45,7 +45,7 @@ def lowerings() -> dict[str, Lowering]:
         weight = w.reshape(w.shape[0], -1).t()
         if (
             x.shape[0] == 1 and x.is_contiguous()
-        ):  # the pixels of one image are a matrix's columns as they lie
+        ):  # in memory, the pixels of one image already are the columns of a matrix
             columns = x.view(x.shape[1], -1)
             product = (
                 torch.mm(weight.t(), columns)
@@ -61,7 +61,7 @@ def lowerings() -> dict[str, Lowering]:
         return as_image(torch._addmm_activation(b, as_rows(x), w.reshape(w.shape[0], -1).t()), x)  # noqa: SLF001
 
     def activated(x: Any, w: Any, b: Any, *, use_gelu: bool) -> Any:
-        if not x.is_cuda:  # there use_gelu means the exact one
+        if not x.is_cuda:  # on a CPU, use_gelu would compute the exact GELU
             product = torch.nn.functional.linear(x, w, b)
             return gelu(product, "tanh") if use_gelu else torch.relu_(product)
         rows = x.reshape(-1, x.shape[-1])
@@ -130,7 +130,7 @@ def laid_out(tensor: Any, layout: str) -> Any:
 def folded(weight: Any, bias: Any, norm: Sequence[Any], epsilon: float) -> tuple[Any, Any]:
     """Return weight and bias of a convolution with its batch normalisation folded in.
 
-    They are the same as those of fuse_conv_bn_weights.
+    They equal those of fuse_conv_bn_weights.
     """
     torch = load_torch("folding")
     scale, shift, mean, variance = norm

@@ -1,4 +1,4 @@
-"""Choose submodules to compile as wholes, so that exactly the chosen layers are compiled."""
+"""Choose submodules to compile as a whole, so that exactly the chosen layers are compiled."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -11,7 +11,7 @@ ROOT = ""
 class Regions:
     """Submodules by path, outermost first and in the order of the layers.
 
-    There are submodules to compile, and submodules to leave out of these.
+    Those in `to_compile` are compiled, except for the submodules within them in `to_disable`.
     """
 
     to_compile: list[str] = field(default_factory=list)
@@ -58,7 +58,7 @@ def _visit(
 
 
 def _choices(path: str, is_compiled: Mapping[str, bool]) -> set[bool]:
-    """Return the choices for the layers below the module: none, one or both."""
+    """Return the choices of the layers below the module: none, one or both."""
     prefix = f"{path}." if path else ""
     return {
         choice

@@ -1,6 +1,6 @@
 """A compile plan: which submodules to compile and which to leave eager.
 
-It is a file, and can be applied to a model.
+It is a file that can be applied to a model.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ class Plan:
     def read(cls, path: str | os.PathLike[str]) -> Plan:
         """Return the plan in a file.
 
-        Raises SourceError when it is none, SchemaError when a newer version wrote it.
+        Raises SourceError if it is no plan, SchemaError if a newer version wrote it.
         """
         how = (
             "compile and disable are lists of module paths, layers say eager or compiled for each"
@@ -127,13 +127,13 @@ def make_plan(
     switch_cost_ns: float | None = None,
     method: str | None = None,
 ) -> Plan:
-    """Plan what to compile by an oracle's path through an eager run (base) and a compiled one.
+    """Plan what to compile, by an oracle's path through an eager run (base) and a compiled one.
 
     The plan is for the lowest rank. `beyond_spread` works as in layer_oracle: a layer that is not
     certainly faster is neither compiled for its speed nor counted in the prediction. A layer with
-    different choices for its operations goes as a whole with its faster run. Raises UsageError for
-    an unknown oracle, and without evidence that base ran eager and other compiled. Raises
-    MissingTableError if the runs lack the oracle's path.
+    different choices for its operations is compiled or not as a whole, as in its faster run. Raises
+    UsageError for an unknown oracle, and without evidence that base ran eager and other compiled.
+    Raises MissingTableError if the runs lack the oracle's path.
     """
     if oracle not in ORACLES:
         raise UsageError(f"no oracle is called {oracle}; the oracles are {', '.join(ORACLES)}")
@@ -194,12 +194,11 @@ def make_plan(
 def apply_plan(model: Any, plan: Plan | str | os.PathLike[str], **options: Any) -> Any:
     """Compile exactly the plan's submodules of the model, except those to disable.
 
-    Returns the same model.
-    It changes in place: the submodules get a compiled `forward`; their names, parameters and hooks
-    stay as they are. `options` go to torch.compile (mode, backend, dynamic, …). Apply it once, to
-    the model that will run: a copy made afterwards shares the compiled code of the original. Raises
-    UsageError for a path that the model does not have, before anything is changed, ToolError if
-    torch is not installed.
+    Returns the same model. It changes in place: the submodules get a compiled `forward`; their
+    names, parameters and hooks stay as they are. `options` are passed to torch.compile (mode,
+    backend, dynamic, …). Apply the plan once, to the model that will run: a copy made afterwards
+    shares the compiled code of the original. Raises UsageError, before anything is changed, for a
+    path that the model does not have; ToolError if torch is not installed.
     """
     torch = load_torch("apply_plan")
     chosen = plan if isinstance(plan, Plan) else Plan.read(plan)
@@ -241,8 +240,8 @@ def compile_module(module: Any, **options: Any) -> None:
     """
     torch = load_torch("compile_module")
     config = torch._dynamo.config  # noqa: SLF001 - the documented place of these settings
-    # Where a region breaks at a disabled module, the pieces are frames of a class's forward, shared
-    # by its instances.
+    # If a region breaks at a disabled module, the pieces are frames of a class's forward, which its
+    # instances share.
     config.recompile_limit = max(config.recompile_limit, _MANY)
     config.accumulated_recompile_limit = max(config.accumulated_recompile_limit, _MANY)
     module.forward = torch.compile(_region(module.forward), **options)
@@ -262,7 +261,7 @@ def _region(forward: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def load_torch(what: str) -> Any:
-    """Return the torch package, imported only now. Raises ToolError if it is not installed."""
+    """Import and return the torch package. Raises ToolError if it is not installed."""
     try:
         import torch  # noqa: PLC0415 - analyses never need it
         import torch._dynamo  # noqa: PLC0415

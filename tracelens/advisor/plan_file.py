@@ -25,7 +25,7 @@ class PlannedCall:
 
 @dataclass(frozen=True, slots=True)
 class CallPlan:
-    """Calls in order, the graph that they were made for, and calls worth timing alone."""
+    """Calls in order, the graph for which they were made, and calls worth timing alone."""
 
     source: str
     calls: tuple[PlannedCall, ...]
@@ -37,7 +37,7 @@ class CallPlan:
     def read(cls, path: str | os.PathLike[str]) -> CallPlan:
         """Return the plan in a file.
 
-        Raises SourceError when it is none, SchemaError when a newer version wrote it.
+        Raises SourceError if it is no plan, SchemaError if a newer version wrote it.
         """
         return read_plan(
             path, cls, "tracelens call plan", "make one with tracelens advise TRACE --out plan.json"

@@ -34,9 +34,9 @@ def time_calls(
     """Time library calls alone: return a trace whose table call_costs has one row per candidate.
 
     Columns are function, call, dtype and layout, as a plan names them. On a GPU, CUDA events time a
-    call, minus the time that two events take by themselves; on a CPU the clock does. The GPU's
-    cache is flushed before each call; without `flush` it holds the data that the previous call left
-    in it. A call that fails has the problem in place of times.
+    call, and the time that two events take by themselves is subtracted; on a CPU the clock times
+    it. The GPU's cache is flushed before each call; without `flush` it holds the data that the
+    previous call left. A call that fails has the problem in place of times.
     """
     torch = load_torch("timing calls")
     device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
@@ -81,7 +81,7 @@ def _clock(call: Callable[[], Any], n: int) -> list[float]:
 
 
 def _events(torch: Any, *, flush: bool) -> Callable[[Callable[[], Any], int], list[float]]:
-    """Return a timer by CUDA events.
+    """Return a timer that uses CUDA events.
 
     Other work keeps the device busy first, so that the host is ahead when a call begins.
     """
@@ -104,7 +104,7 @@ def _events(torch: Any, *, flush: bool) -> Callable[[Callable[[], Any], int], li
 
 
 def _prepared(torch: Any, candidate: Mapping[str, str], device: Any) -> Callable[[], Any]:
-    """Return the call on tensors of its own.
+    """Return the call with tensors of its own.
 
     Raises KeyError for a function that cannot be called alone.
     """

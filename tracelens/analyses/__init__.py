@@ -1,8 +1,8 @@
 """Every analysis: a pure function from a Trace (or from base and other) to a DataFrame.
 
 A new analysis consists of its module, which ends with `ANALYSIS`, its test, and one line in
-`__init__.pyi`. A module is imported when its analysis is used, since a verdict needs only a few of
-them.
+`__init__.pyi`. A module is imported when its analysis is used, because a verdict needs only a few
+of them.
 """
 
 import re
@@ -50,7 +50,7 @@ __all__ += list(ANALYSES)
 
 
 class _Package(ModuleType):
-    """The class of this package: an analysis's name gives its function, not its module."""
+    """The class of this package: an analysis's name gives its function instead of its module."""
 
     def __setattr__(self, name: str, value: object) -> None:
         """Keep the analysis's function where Python would store its module after the import."""

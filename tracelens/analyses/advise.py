@@ -121,7 +121,7 @@ def advise(trace: Trace, costs: Sequence[Trace] = (), *, z3: bool | None = False
 def advised_ranks(
     trace: Trace, costs: Sequence[Trace] = (), *, z3: bool | None = False
 ) -> dict[int, Advice]:
-    """Return, by rank that ran inference, the advice behind the rows of `advise`."""
+    """Return the advice behind the rows of `advise`, by rank that ran inference."""
     trace.require("advise", "kernels", "spans")
     with_kernels = trace.heights("kernels")
     ranks = [rank for rank in judgeable_ranks(trace) if rank in with_kernels]
@@ -160,7 +160,7 @@ def frame_of(advised: Mapping[int, Advice]) -> pl.DataFrame:
 def _rows(rank: int, advice: Advice) -> list[dict[str, Any]]:
     calls = advice.calls
     parts = [_row((part,), number) for number, part in enumerate(advice.parts)]
-    if advice.solver != GREEDY:  # whose losses are what it is asked for
+    if advice.solver != GREEDY:  # greedy is run to show its losses
         parts = [row for row in parts if row["saving_high_ns"] > 0]
     whole = _row(advice.parts, None)
     if advice.launch_ns:
@@ -177,9 +177,9 @@ def _rows(rank: int, advice: Advice) -> list[dict[str, Any]]:
 
 
 def _launching(advice: Advice, whole: dict[str, Any]) -> dict[str, Any]:
-    """Return a trace's host times where launches limit it.
+    """Return a trace's host times if launches limit it, else None.
 
-    A change then saves of the longer of host and device time.
+    A change then only shortens the longer of host and device time.
     """
     now, then = advice.host_now, advice.host_then
     judged = advice.now - advice.calls.unjudged_ns
@@ -227,7 +227,7 @@ def _row(parts: Sequence[Advised], number: int | None) -> dict[str, Any]:
 
 
 def _is_changed(part: Advised) -> bool:
-    """Return whether a call is no recorded one: fused, in another layout, or a layout change."""
+    """Return whether a call was not recorded: fused, in another layout, or a layout change."""
     layouts = {node.name: node.layout for node in part.part.nodes if len(node.shape) == 4}
     return any(
         len(call.nodes) != 1
@@ -337,10 +337,10 @@ def _advice(row: dict[str, Any], costs: Sequence[Trace]) -> list[str]:
 
 
 def _launches(row: dict[str, Any]) -> str:
-    """Return the launch time that limits a rank that waits for its host.
+    """Return the launch time that limits a rank, if the device waits for launches.
 
-    A sequence takes the longer of its launches and its kernels. Launches shorter than the kernels
-    limit nothing: then the device waits for the rest of the host's work.
+    A sequence of calls takes as long as its launches or its kernels, whichever is longer. If
+    launches take less than kernels, the device waits for other work of the host.
     """
     now, then = row["host_now_ns"], row["host_then_ns"]
     longest = max(row["device_ns"] - row["unjudged_ns"], now)

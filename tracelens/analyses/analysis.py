@@ -1,6 +1,6 @@
 """Declare an analysis: its question, result, function and notes, and how to show the result.
 
-Charts name the data that they show; `views` draws them.
+Charts only name the data that they show; `views` draws them.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -14,7 +14,7 @@ import polars as pl
 from tracelens.storage.table import Table
 
 TOP = 20
-"""Most bars in one chart; the table also has the other rows."""
+"""Most bars in one chart. The table has the other rows, too."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,8 +50,8 @@ class SplitBars:
 class Points:
     """One point per row, sized by its total duration; the x axis is logarithmic.
 
-    `roofs` gives, by colour, the largest y and the greatest possible y at each x. They are drawn as
-    lines, and then both axes are logarithmic.
+    `roofs` gives, by colour, the largest y and the greatest possible y at each x. If given, they
+    are drawn as lines, and both axes are logarithmic.
     """
 
     title: str
@@ -92,7 +92,7 @@ def named(frame: pl.DataFrame, *names: str) -> list[str]:
 
 
 class Scope(Enum):
-    """The traces whose report contains an analysis, unless it is asked for by name."""
+    """To which traces an analysis applies, unless it is asked for by name."""
 
     ANY = "any"
     HOST = "those without kernels, as it reads all spans"
@@ -113,15 +113,14 @@ class Parallel(Enum):
 class Analysis:
     """An analysis, as the report, the views, the documentation and the tests use it.
 
-    `run` takes one trace, or base and other. Its signature may name more: `base` (the trace
-    compared with, if any), `rules` (how to judge a comparison), `peaks` (a device's). `notes` takes
-    the same traces and the resulting frame, and `base` after it. It returns the finding in words,
-    plus whatever the reader must know to trust it: plain text, one or two sentences in an entry.
-
-    `shown` lists the columns that people need first; empty means all. A narrow terminal drops the
-    last of them. HTML has the other columns after them. CSV and JSON have all, as declared.
-    `charts` takes the resulting frame. `of_one_program`: the analysis matches what two runs of one
-    program have in common, and is not run on other pairs.
+    `run` takes one trace, or base and other. Its signature may name more: `base` (the trace with
+    which this one is compared, if any), `rules` (how to judge a comparison), `peaks` (a device's).
+    `notes` takes the same traces and the resulting frame, then `base`. It returns the finding in
+    words, plus whatever the reader must know to trust it: plain text, one or two sentences in an
+    entry. `shown` lists the columns that people need first; empty means all. A narrow terminal
+    drops the last of them. HTML has the other columns after them. CSV and JSON have all, as
+    declared. `charts` takes the resulting frame. `of_one_program`: the analysis needs two runs of
+    one program, and is not run on other pairs.
     """
 
     question: str
@@ -149,7 +148,7 @@ class Analysis:
 
     @property
     def takes_base(self) -> bool:
-        """True if it takes one trace, and optionally the trace that this one is compared with."""
+        """True if it takes one trace, and optionally the trace with which this one is compared."""
         return "base" in _parameters(self.run)[1:]
 
     @property
@@ -159,7 +158,7 @@ class Analysis:
 
     @property
     def takes_peaks(self) -> bool:
-        """True if it accepts the peaks of a device."""
+        """True if it accepts the measured peaks of a device."""
         return "peaks" in _parameters(self.run)
 
 

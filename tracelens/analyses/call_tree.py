@@ -1,4 +1,4 @@
-"""The calling-context tree of the host: time by the chain of calls that took it."""
+"""Sum the host's time by the chain of calls that took it: the calling-context tree."""
 
 import polars as pl
 
@@ -31,7 +31,7 @@ CALL_TREE = Table(
     ),
 )
 SMALLEST_FRAC = 0.001
-"""Calling contexts below this share of a rank's time are summed in one row per parent."""
+"""Chains of calls that take a smaller share of a rank's time share one row per parent."""
 _OTHERS, _BELOW, _SHOWN = "(other calls)", " > ", 32
 
 
@@ -72,7 +72,7 @@ def _of_rank(
     kept, small = (
         nodes.filter((pl.col("host_total_ns") >= least) == is_kept) for is_kept in (True, False)
     )
-    # A small one below another is in that one's total.
+    # A small chain below another small one is in that one's total already.
     outer = small.join(small, left_on="parent_node_id", right_on="node_id", how="anti")
     others = outer.group_by("parent_node_id", maintain_order=True).agg(
         pl.col("depth").first(),
@@ -123,7 +123,7 @@ def _nodes(tree: pl.DataFrame) -> pl.DataFrame:
 
 
 def _paths(rows: pl.DataFrame) -> pl.Series:
-    """Return the path of names to each row; long paths lose their outermost names."""
+    """Return the path of names to each row; a long path loses its outermost names."""
     known = dict(rows.select("node_id", pl.struct("parent_node_id", "name")).iter_rows())
     paths = []
     for node in rows["node_id"]:

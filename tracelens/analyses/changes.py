@@ -85,13 +85,13 @@ _SQL = {
     "launch": _CALLS.format("kind = 'launch'"),
     "loading": _CALLS.format("kind = 'other'"),
 }
-"""SQL queries that show examples, by cause; other causes get the spans with most self time."""
+"""SQL queries that show examples, by cause; other causes show the spans with most self time."""
 
 
 def changes(trace: Trace) -> pl.DataFrame:
     """List the changes that would help, the largest saving first: one row per change.
 
-    They are those of the answer and of the verdict's notes: none saves less than 2 % of a step, and
+    They are those of the answer and of the verdict's notes. Each saves at least 2 % of a step, and
     savings of several do not add up. The result is empty if no change would help. Raises
     MissingTableError without kernels and ops.
     """

@@ -1,4 +1,4 @@
-"""Collectives across ranks: transfer times and rates by group, and how unevenly ranks begin."""
+"""Compare collectives across ranks: transfer times and rates, and how unevenly ranks begin."""
 
 import polars as pl
 
@@ -12,7 +12,7 @@ from tracelens.schemas.results.ranks import COLLECTIVES_ACROSS
 from tracelens.trace import Trace
 
 _MOST = 3
-"""Most slow groups, and most groups with calls that do not pair, that notes name."""
+"""Notes name at most this many slow groups, and groups with calls that do not pair."""
 
 
 def collectives_across(trace: Trace, *, peaks: Peaks | None = None) -> pl.DataFrame:

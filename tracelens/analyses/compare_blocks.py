@@ -16,8 +16,8 @@ from tracelens.trace import Trace
 def compare_blocks(base: Trace, other: Trace, *, rules: Rules = DEFAULT) -> pl.DataFrame:
     """Compare repeated layers: one row per rank, pattern and phase, and one per layer beneath it.
 
-    The pattern with most time comes first.
-    Raises MissingTableError if a run has no kernels, or no path has a number.
+    The pattern with most time comes first. Raises MissingTableError if a run has no kernels, or no
+    path has a number.
     """
     for trace in (base, other):
         trace.require("compare_blocks", "kernels")
@@ -47,7 +47,7 @@ def compare_blocks(base: Trace, other: Trace, *, rules: Rules = DEFAULT) -> pl.D
 def _blocks(trace: Trace) -> pl.DataFrame:
     """Return, by step, the time of each layer with a number in its path, and of each pattern.
 
-    In a pattern's rows, the layer is None.
+    In the rows of a pattern, the layer is None.
     """
     pattern = pl.col("layer").str.replace_all(r"(^|\.)\d+\b", "${1}*")
     layers = (

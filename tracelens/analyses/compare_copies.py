@@ -1,4 +1,4 @@
-"""The copies of two traces side by side."""
+"""Compare the copies of two traces."""
 
 from typing import Any
 

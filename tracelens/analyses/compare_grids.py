@@ -1,4 +1,4 @@
-"""The grids of the same kernels, or of kernels of the same primitive, in two traces."""
+"""Compare the grids of the same kernels, or of kernels of the same primitive, in two traces."""
 
 import polars as pl
 
@@ -27,7 +27,7 @@ def compare_grids(base: Trace, other: Trace) -> pl.DataFrame:
     return COMPARE_GRIDS.conform(
         rows.with_columns(*_means("base"), *_means("other"))
         .with_columns(
-            # A primitive's kernels may have been fused into fewer.
+            # Fusion may have left fewer kernels of a primitive.
             speedup=pl.when(
                 (pl.col("match") != "kernel")
                 | same_steps(base, other)
@@ -79,7 +79,7 @@ def _grids(trace: Trace) -> pl.DataFrame:
     grids = by_grid(trace, ("name", "primitive")).with_columns(
         total_blocks=pl.col("n_blocks") * pl.col("n_calls")
     )
-    # Kernels are matched by name: one may serve several primitives, and the evidence may differ
+    # Kernels are matched only by name: one may serve several primitives, and evidence may differ
     # between traces.
     merged = grids.group_by("name", *SHAPE, maintain_order=True).agg(
         pl.col("primitive").first(), pl.col("n_calls", "duration_total_ns", "total_blocks").sum()
@@ -94,8 +94,8 @@ def _match_kernels(
 ) -> tuple[pl.DataFrame, list[pl.DataFrame]]:
     """Match grids of the same kernel.
 
-    Return the matched grids of both sides in one frame, and the unmatched rows of base and of
-    other.
+    Return the matched grids of both sides in one frame, and the rows of base and of other without a
+    match.
     """
     equal = base.join(other, on=["name", *SHAPE], how="semi", nulls_equal=True).select(
         "name", *SHAPE, _equal=True
@@ -103,8 +103,8 @@ def _match_kernels(
     key = ["name", "_equal", "_order", *(f"_{column}" for column in SHAPE)]
     sides = [
         side.join(equal, on=["name", *SHAPE], how="left", nulls_equal=True, maintain_order="left")
-        # Equal grids are matched with each other, the others in the order of their total time,
-        # which the rows have.
+        # Equal grids are matched first, then the others in the order of the rows, which is that of
+        # total time.
         .with_columns(
             _order=pl.when(pl.col("_equal").is_null()).then(
                 pl.int_range(pl.len()).over("name", "_equal")

@@ -40,9 +40,10 @@ def compare_layers(base: Trace, other: Trace, *, rules: Rules = DEFAULT) -> pl.D
     Rows are sorted by way, then by time in base, longest first; layers that one run lacks come
     last. The row for work outside of layers has times and no speedup. Kernel times are those of a
     step, or of the whole trace if no step is marked; measured times are those of an execution. Each
-    way's rows are judged together, see `judge`. A layer that shares fused kernels is unclear if it
-    is faster by one split of them and slower by another. Raises MissingTableError if no way of
-    timing is common to both: neither kernels, nor layers measured by the same method.
+    way's rows are judged together, see `judge`. Fused kernels may be split among layers in two
+    ways. A layer is unclear if it is faster by one split and slower by the other. Raises
+    MissingTableError if no way of timing is common to both: neither kernels, nor layers measured by
+    the same method.
     """
     pairs = layer_pairs(base, other, both_kernel_times(base, other))
     if pairs.is_empty():
@@ -72,10 +73,10 @@ def compare_layers(base: Trace, other: Trace, *, rules: Rules = DEFAULT) -> pl.D
 
 
 def _with_speedups(layers: pl.DataFrame, *, are_marked: bool) -> pl.DataFrame:
-    """Add speedups with their ranges, and call unclear what the split of fused kernels decides.
+    """Add speedups with their ranges; a row is unclear if the split of fused kernels decides it.
 
     `are_marked`: both runs mark steps. Otherwise, times by kernels are those of whole traces, and
-    say a speedup only where both hold equally many executions.
+    there is a speedup only if both hold equally many executions.
     """
     estimates = speedup(pl.col("base_estimate_ns"), pl.col("other_estimate_ns"))
     low_split, high_split = (
@@ -117,7 +118,8 @@ def _judged(base: Trace, other: Trace, rules: Rules) -> list[pl.DataFrame]:
             frame.with_columns(method=pl.lit("kernels"), **dict.fromkeys(_WAY[1:], _NONE))
         )
     for ways in measured_ways(measured_times(base), measured_times(other)):
-        # With several traces, each trace is a run; with one trace, each round is a run.
+        # With several traces per side, each trace is one sample; with a single trace, each round
+        # is.
         base_values, other_values = (
             (
                 executions(side[0], way)

@@ -1,4 +1,4 @@
-"""The allocator's memory in two runs."""
+"""Compare the allocator's memory in two runs."""
 
 import polars as pl
 

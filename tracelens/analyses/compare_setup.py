@@ -46,7 +46,7 @@ def compare_setup(base: Trace, other: Trace) -> pl.DataFrame:
 
 
 def notes(base: Trace, other: Trace, frame: pl.DataFrame) -> list[str]:
-    """Name what each difference invalidates, and the properties that no capture records."""
+    """Name what each difference invalidates, and the properties that neither capture records."""
     refused = unrelated(base, other)
     sentences = [f"{refused[0].upper()}{refused[1:]}."] if refused else []
     sentences += [

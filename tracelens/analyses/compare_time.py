@@ -27,13 +27,10 @@ _RECORDED = Comparison(_KEY, recorded_time_values)
 def compare_time(base: Trace, other: Trace, *, rules: Rules = DEFAULT) -> pl.DataFrame:
     """Compare time: one row per rank, device and part of a step, the whole step first.
 
-    Raises MissingTableError as time_breakdown does.
-
-    Times are without what the profiler is known to add, as in the answer for one run.
-
-    A part is judged by how much it changes the step: half of a copy that takes 0.2 % of a step is
-    no effect. Causes of idle time are shown and not judged: a device that waits less for one thing
-    may wait more for another.
+    Raises MissingTableError as time_breakdown does. Times are without what the profiler is known to
+    add, as in the answer for one run. A part is judged by how much it changes the step: to halve a
+    copy that takes 0.2 % of a step has no effect. Causes of idle time are shown but not judged,
+    because a device that waits less for one thing may wait more for another.
     """
     for trace in (base, other):
         require_time(trace, "compare_time")
@@ -66,11 +63,11 @@ def compare_time(base: Trace, other: Trace, *, rules: Rules = DEFAULT) -> pl.Dat
 
 
 def _no_surer_than(recorded: pl.DataFrame, rows: pl.DataFrame) -> pl.DataFrame:
-    """Return rows that differ only where their recorded times differ, with no narrower intervals.
+    """Make each interval as wide as that of the recorded times, and unclear if that is unclear.
 
     If a run timed steps without the profiler, one ratio shortens all of its recorded steps. The
-    error of that ratio is the same in each step, so the spread of the steps does not show it. Two
-    equal runs are told from each other no more often than by their recorded steps.
+    error of that ratio is the same in each step, so the spread of the steps does not show it. With
+    this, two equal runs count as different no more often than by their recorded steps.
     """
     columns = [*_KEY, "low", "high", "outcome", "reason"]
     both = rows.join(

@@ -1,4 +1,4 @@
-"""The cost of copies: bytes, bandwidth, time that no kernel hides, and what could be saved."""
+"""Sum the cost of copies: bytes, bandwidth, time that no kernel hides, and possible savings."""
 
 from typing import Any
 
@@ -22,18 +22,18 @@ _KEY = ["rank", "direction", "source_memory", "destination_memory", "step"]
 _WAYS = {"h2d": "to the device", "d2h": "to the host", "d2d": "between devices"}
 _MOST_PLACES = 3
 _PINNED_BYTES = 64 << 10
-"""Copies below this size are bound by latency, not bandwidth.
+"""Smaller copies are limited by latency, not bandwidth.
 
-Pinned memory does not speed them up, nor do they show its bandwidth.
+Pinned memory does not speed them up, and they do not show its bandwidth.
 """
 
 
 def copy_cost(trace: Trace, base: Trace | None = None) -> pl.DataFrame:
     """Sum copies: one row per rank, direction, pair of memory kinds and step.
 
-    Step None is the whole trace.
-    Pinned bandwidth is taken from `trace`, or from `base` where `trace` has no pinned copy of that
-    direction. Raises MissingTableError when the trace has no copy.
+    Step None is the whole trace. The bandwidth of pinned copies comes from `trace`, or from `base`
+    if `trace` has no pinned copy of that direction. Raises MissingTableError if the trace has no
+    copy.
     """
     if not trace.has("memcpys"):
         raise MissingTableError(
@@ -60,7 +60,8 @@ def copy_cost(trace: Trace, base: Trace | None = None) -> pl.DataFrame:
         .agg(
             *durations(),
             pl.col("size_bytes", "exposed_ns").sum(),
-            n_unsized=(size == 0).sum().cast(pl.Int64),  # a size that the source does not record
+            # Copies whose size the source does not record
+            n_unsized=(size == 0).sum().cast(pl.Int64),
             sized_ns=ns.filter(size > 0).sum(),
             wasted_bytes=pl.col("wasted").sum(),
             wasteful_dtype=pl.col("dtype").drop_nulls().mode().min(),
@@ -211,7 +212,7 @@ def _about_pinning(where: str, row: dict[str, Any]) -> str:
 
 
 def _charts(frame: pl.DataFrame) -> list[Chart]:
-    if frame["step"].null_count():  # rows over the whole trace, beside those of single steps
+    if frame["step"].null_count():  # if single steps have rows, the whole trace has rows as well
         frame = frame.filter(pl.col("step").is_null())
     frame = frame.with_columns(hidden_ns=pl.col("duration_total_ns") - pl.col("exposed_ns"))
     names = named(frame, "direction", "source_memory", "destination_memory")

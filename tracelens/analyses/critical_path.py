@@ -1,4 +1,4 @@
-"""Find the critical path of a step: the intervals that the step waited for."""
+"""Find the critical path of a step: the intervals that determine how long it takes."""
 
 import polars as pl
 
@@ -29,8 +29,8 @@ _WORDS = {
 def critical_path(trace: Trace) -> pl.DataFrame:
     """List the critical path of each rank's median step, in order of time: one row per interval.
 
-    Shortening anything else leaves the step as long as it is. The durations add up to the replayed
-    step. Raises MissingTableError without kernels and ops.
+    Shortening anything that is not on the path leaves the step as long as it is. The durations add
+    up to the replayed step. Raises MissingTableError without kernels and ops.
     """
     require_time(trace, "critical_path")
     parts = [critical_path_of(trace, replay) for replay in replays(trace).values()]

@@ -28,7 +28,7 @@ _OPERATOR = "::"
 _NOT_IN_THERE = ("gemm", "conv", "attention")
 """Primitives of ops that a generated kernel lists but does not compute.
 
-A library computes them, or a kernel of another name.
+A library or a kernel of another name computes them.
 """
 
 FAMILY_OF = {
@@ -36,7 +36,7 @@ FAMILY_OF = {
 }
 _KEY = ["rank", "op", "library", "primitive"]
 _SHARES_NAMED = (0.8, 0.95)
-"""Shares of time for which notes give the number of pairs of library and primitive."""
+"""Notes say how many pairs of library and primitive take each of these shares of time."""
 _BLAS_OPS = r"^aten::_?(addmm|mm|bmm|baddbmm|addbmm|addmv|mv|addr|dot|vdot)_?$"
 _NODE = r"Backward[0-9]*$"
 _BLAS_NAMES = {
@@ -59,14 +59,13 @@ def cross_layer(trace: Trace) -> pl.DataFrame:
     """Sum kernel time: one row per rank, framework op, library and primitive, most time first.
 
     Rows sum to the kernel total exactly. The op is the outermost operator around the launch
-    (aten::conv2d), else the outermost op. If provenance was recorded, a fused kernel of a
-    compiled graph is split among the operators that it was made of, in proportion to the bytes that
-    they write. Other splits give low_ns and high_ns. Without provenance it stays `fused`. The
-    columns what_if_twice and what_if_limit say what the whole would gain if the row's primitive
-    were faster everywhere.
-
-    A trace without kernels is answered from the ops' self time on the host; the ops' names then
-    tell the libraries. Raises MissingTableError if there are neither kernels nor ops.
+    (aten::conv2d), else the outermost op. If provenance was recorded, a fused kernel of a compiled
+    graph is split among the operators from which it was made, in proportion to the bytes that they
+    write. low_ns and high_ns are its times by other splits. Without provenance it stays `fused`.
+    The columns what_if_twice and what_if_limit say what the whole would gain if the row's primitive
+    were faster everywhere. A trace without kernels is answered from the ops' self time on the host;
+    the ops' names then tell the libraries. Raises MissingTableError if there are neither kernels
+    nor ops.
     """
     parts = _of_kernels(trace) if trace.has("kernels") else _of_host(trace)
     total, of_primitive = (
@@ -96,13 +95,13 @@ def _of_kernels(trace: Trace) -> pl.DataFrame:
 
 
 def _op_parts(trace: Trace) -> pl.DataFrame:
-    """Split kernels among ops: one row per kernel, or one per op that a fused kernel was made of.
+    """Split kernels among ops: one row per kernel, or one per op of a fused kernel.
 
     Columns: rank, op, op_id, library, primitive, duration_ns, low_ns and high_ns. `op` is the
     outermost operator around the launch (aten::conv2d, a node of autograd), else the outermost op
-    (a compiled region). `op_id` is its span. Both are None if no op is around. A fused kernel of
-    a compiled graph with recorded provenance has one row per op that it was made of, without op_id.
-    Its time is split by the bytes that the ops write, as `layer_attribution` splits it among
+    (a compiled region). `op_id` is its span. Both are None if no op is around. A fused kernel of a
+    compiled graph with recorded provenance has one row per op from which it was made, without
+    op_id. Its time is split by the bytes that the ops write, as `layer_attribution` splits it among
     modules.
     """
     kernels = _with_ops(trace).with_columns(low_ns="duration_ns", high_ns="duration_ns")
@@ -117,7 +116,7 @@ def _op_parts(trace: Trace) -> pl.DataFrame:
 def _with_ops(trace: Trace) -> pl.DataFrame:
     """Return every kernel with op and op_id.
 
-    They come from the table of sites if all ops of all sites are operators, else from the spans.
+    They come from the table of sites if the ops of all sites are operators, else from the spans.
     """
     if trace.has("sites"):
         sites = trace.select("sites", "rank", "site_id", "op")
@@ -177,7 +176,7 @@ def _split_fused(trace: Trace) -> pl.DataFrame:
 def _computing_nodes(provenance: pl.DataFrame) -> pl.DataFrame:
     """Return the nodes whose work a generated kernel does itself, with op and primitive.
 
-    An op is named as `aten::add`. Views are left out, and so are nodes that a library computes.
+    Names of ops are like `aten::add`. Views are left out, and so are nodes that a library computes.
     """
     name = pl.col("aten_op").str.extract_groups(r"^(?<space>\w+)\.(?<word>\w+)")
     space, word = name.struct.field("space"), name.struct.field("word")
@@ -207,7 +206,8 @@ def _of_host(trace: Trace) -> pl.DataFrame:
         {pl.Categorical: pl.String}
     )
     op = pl.col("op")
-    # A node of the backward pass calls the ops that compute; its own time is autograd's.
+    # A node of the backward pass only calls the ops that compute; its own time is spent in
+    # autograd.
     primitive = pl.when(op.str.contains(_NODE)).then(pl.lit("unknown")).otherwise("primitive")
     library = (
         pl.when(op.str.contains(r"mkldnn|onednn"))
@@ -233,7 +233,7 @@ def _blas(trace: Trace) -> str | None:
 def notes(trace: Trace, frame: pl.DataFrame) -> list[str]:
     """Say how time is divided among families and pairs, and what a faster primitive would gain.
 
-    Caveats follow.
+    Reasons to doubt the numbers follow.
     """
     sentences: list[str] = []
     for (rank,), part in frame.group_by("rank", maintain_order=True):

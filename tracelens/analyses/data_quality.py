@@ -1,4 +1,4 @@
-"""Checks of how far a trace can be trusted."""
+"""Check how far a trace can be trusted."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -20,7 +20,7 @@ _MUCH = 0.10
 def data_quality(trace: Trace) -> pl.DataFrame:
     """Check the trace's data: one row per check and rank, the worst first within the rank.
 
-    Diagnostics of collecting are included.
+    Diagnostics from collecting are included.
     """
     known = _known(trace)
     rows = [(rank, *row) for rank in trace.manifest.ranks for row in _checks(trace, rank, known)]
@@ -46,7 +46,7 @@ class _Known:
 
     It holds the kernels' sums by link and primitive, and by step; the spans' sums; whether the
     sources are complete; whether shapes were recorded; the limits of devices; and whether times
-    are those of a window without Python calls.
+    come from a window without Python calls.
     """
 
     kernels: dict[int, pl.DataFrame]
@@ -106,7 +106,7 @@ def _known(trace: Trace) -> _Known:
 
 
 _Check: TypeAlias = tuple[str, str, float | None, str | None, str]
-"""A row without its rank: check, status, value, unit, text."""
+"""A check's row without the rank: check, status, value, unit, text."""
 
 
 def _checks(trace: Trace, rank: int, known: _Known) -> Iterator[_Check]:

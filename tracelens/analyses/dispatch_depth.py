@@ -1,4 +1,4 @@
-"""The depth of the path from a framework call to the device."""
+"""Measure the depth of the path from a framework call to the device."""
 
 import polars as pl
 
@@ -21,8 +21,8 @@ def dispatch_depth(trace: Trace) -> pl.DataFrame:
 
     There is one row per outermost op, layer and phase that started GPU work, and one per role of
     frames at a symbol. Profiler spans and native stacks are counted separately (`source`) and never
-    joined: a stack's frames have no span. Raises MissingTableError when the trace has neither API
-    calls nor stacks.
+    joined, because a stack's frames have no span. Raises MissingTableError if the trace has neither
+    API calls nor stacks.
     """
     launches = _launches(trace)
     if not launches.height and not trace.has("stacks"):
@@ -82,7 +82,8 @@ def _span_rows(trace: Trace, launches: pl.DataFrame) -> pl.DataFrame:
         pl.col("host_ns").median().alias("host_median_ns"),
     ]
     frame = sites.lazy().group_by(_KEY).agg(measures)
-    # An op that starts several pieces of work is on the host once, until it has started the last.
+    # An op that starts several pieces of work counts once on the host, until it has started the
+    # last.
     calls = sites.lazy().drop_nulls("op_id").group_by(*_KEY, "op_id").agg(pl.col("host_ns").max())
     host = calls.group_by(_KEY).agg(host_total_ns=pl.col("host_ns").sum())
     return frame.join(host, on=_KEY, how="left", nulls_equal=True).collect()

@@ -1,4 +1,4 @@
-"""Idle time of each device by cause and by the place in the program that it comes from."""
+"""Sum idle time of each device by cause and by the place in the program that caused it."""
 
 import polars as pl
 
@@ -26,8 +26,8 @@ def idle_gaps(trace: Trace) -> pl.DataFrame:
     """Return the program's idle time by rank, device, cause and place, most first.
 
     `share_frac` is the share of the program's time, without the time that the profiler is known to
-    add. The rows' idle_ns sum to the idle time that time_breakdown has for the phase program.
-    Raises MissingTableError without kernels and ops.
+    add. The rows' idle_ns sum to the idle time of the phase program in time_breakdown. Raises
+    MissingTableError without kernels and ops.
     """
     require_time(trace, "idle_gaps")
     key = ["rank", "device_id"]
@@ -60,7 +60,7 @@ def notes(trace: Trace, frame: pl.DataFrame) -> list[str]:
             " its call came before the capture, or API calls were not recorded."
         )
     if frame["what"].str.contains(DEFINED, literal=True).any():
-        # A live capture samples lines, and a sample misses short calls.
+        # A live capture samples lines, and samples miss short calls.
         remedy = "" if _is_live(trace) else " tracelens run records lines."
         sentences.append(
             "After 'defined at' stands the line at which a function begins (or a generator goes"
@@ -75,7 +75,7 @@ def _is_live(trace: Trace) -> bool:
 
 
 def _of_shares(trace: Trace) -> list[str]:
-    """Say how much of recorded idle time the shares count, where the profiler slows the host."""
+    """Say how much of recorded idle time the shares count, if the profiler slows the host."""
     kept = time_model(trace).kept_shares()
     several = len(trace.manifest.ranks) > 1
     return [
@@ -95,7 +95,7 @@ def _calls_that_matter(trace: Trace) -> list[str]:
     )
     sums = calls.group_by("api", "kind").agg(n=pl.len(), total=ns.sum(), longest=ns.max()).collect()
     sums = sums.cast({pl.Categorical: pl.String})
-    # StreamWaitEvent makes a stream wait, not the host; some copies make the host wait.
+    # StreamWaitEvent makes a stream wait, not the host. Some copies make the host wait.
     other = pl.when(pl.col("kind") == "sync").then(pl.lit("other")).otherwise("kind")
     waits = pl.col("api").str.contains(WAITS_FOR_DEVICE)
     kind = pl.when(waits).then(pl.lit("sync")).otherwise(other)

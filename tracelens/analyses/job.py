@@ -27,9 +27,10 @@ from tracelens.schemas.results.time import PARTS
 from tracelens.trace import Trace
 
 _LOST = 0.1
-"""A loss that takes at least this share of all ranks' time is named before a straggler."""
+"""If all ranks lose at least this share of their time to one part, it is named before a straggler.
+"""
 _FEW = 3
-"""Most culprits that the job's sentence names."""
+"""The job's sentence names at most this many culprits."""
 _LATE_BY = {
     "compute": "computes {} where {peer} computes {}",
     "communication": "communicates for {} where {peer} does for {}",
@@ -55,12 +56,13 @@ _HOST_WORDS = {
 }
 _OTHER = "loses {} by {cause} where {peer} loses {}"
 _ON_ITS_CLOCK = {*PARTS, LINK, NETWORK} - {"communication", "waiting", "dependency", "unknown"}
-"""Causes of delays that a rank's own clock shows, so that other hosts' clocks do not matter."""
+"""Causes of delays that a rank's own clock shows; errors between hosts' clocks do not matter for
+them."""
 _ALL_OTHERS = "another rank each step"
 
 
 def job(trace: Trace) -> pl.DataFrame:
-    """Return one row per culprit, the most costly first; one row where nobody is to blame.
+    """Return one row per culprit, the most costly first; one row if nobody is to blame.
 
     A culprit is a rank, or several ranks with one name, that meets two conditions. Its own time in
     a step (the step without waiting for others) exceeds the median rank's by 5 % of a step. And the
@@ -175,7 +177,7 @@ def _sentence(trace: Trace, culprit: Culprit) -> str:
 
 
 def _cost(culprit: Culprit) -> str:
-    """Say what the culprit costs, as a share of the steps in which it is late, or of all steps."""
+    """Give the culprit's cost as a share of the steps in which it is late, or of all steps."""
     share = f"{100 * culprit.cost_frac:.0f} %"
     if not culprit.when:
         return f"{share} of the {_ms(culprit.step_ns)} that were recorded"
@@ -184,7 +186,7 @@ def _cost(culprit: Culprit) -> str:
 
 
 def _why(culprit: Culprit, peer: str) -> str:
-    """Say on which part of a step the culprit spends longer than its peer."""
+    """Say in which part of a step the culprit spends more time than its peer."""
     each = " a step" if culprit.when else ""
     cause = culprit.cause
     if culprit.measure in (IDLE, OWN_TIME) and (cause is None or cause in _HOST_WORDS):
@@ -207,9 +209,9 @@ def _why(culprit: Culprit, peer: str) -> str:
 
 
 def _together(culprits: Culprits, costly: Sequence[Culprit]) -> str:
-    """Give the cost of all culprits together and of each costly one alone, in the mean of steps.
+    """Give the cost of all culprits together, and of each costly one alone, in the mean of steps.
 
-    One that costs less than BLAMED alone is not named; it has a row.
+    A culprit that alone costs less than BLAMED is not named, but has a row.
     """
     each = [
         f"{culprit.members.text if not culprit.rotates else _ALL_OTHERS}"
@@ -230,7 +232,7 @@ def _ms(ns: float) -> str:
 
 
 def _number(ns: float) -> str:
-    """Write ms with three digits, or with all before the point."""
+    """Write ms with three digits, or with all digits before the point."""
     ms = ns / 1e6
     return f"{ms:,.{0 if ms >= 100 else 1 if ms >= 10 else 2}f}"
 
@@ -248,7 +250,7 @@ def _range(shares: Sequence[float]) -> str:
 
 
 def _shared_loss(culprit: Culprit, judged: list[RankTime]) -> tuple[str, list[float]]:
-    """Return the part with most time of both the culprit and the others, and its two shares.
+    """Return the part that takes most of the time of culprit and others alike, and its two shares.
 
     The smaller share comes first.
     """
@@ -266,11 +268,12 @@ def _shared_loss(culprit: Culprit, judged: list[RankTime]) -> tuple[str, list[fl
 
 
 def _evenly(model: TimeModel, judged: list[RankTime]) -> dict[str, object]:
-    """Return the row of a job without a culprit: the bound of most ranks, and the second part."""
+    """Return the row of a job without culprit: the most common bound, and the second part."""
     bubble = bubble_sentence(model.trace, judged)
     bounds = Counter(time.bound for time in judged)
     if bubble is None and len(bounds) > 1:
-        # A rank waits for another that is no later by itself: it is bound as that one is.
+        # A rank that waits for another, which is not late itself, is bound by what bounds that
+        # rank.
         del bounds["waiting"]
     bound = max(bounds, key=lambda name: (bounds[name], name))
     ranks = [time for time in judged if time.bound == bound]
@@ -303,7 +306,7 @@ def _parts_sentence(
     ranks: list[RankTime],
     judged: list[RankTime],
 ) -> str:
-    """Say the shares of the bound and of the second part, and of which ranks: those it binds."""
+    """Give the shares of the bound and of the second part on the ranks that this bound limits."""
     is_even = len(ranks) == len(judged)
     which = "every rank" if is_even else list_ranks(time.rank for time in ranks)
     of = "a step" if any(time.n_steps for time in ranks) else "the time"
@@ -319,7 +322,7 @@ def _parts_sentence(
 
 
 def waiting_sentence(judged: Sequence[RankTime], bound: str, before: str = "") -> str:
-    """Say which ranks mostly wait for those of this bound, which are no later; empty for none."""
+    """Say which ranks mostly wait for ranks of this bound that are not late; empty if none do."""
     waiting = [time for time in judged if time.bound == "waiting"]
     if bound == "waiting" or not waiting or len(waiting) == len(judged):
         return ""
@@ -330,7 +333,7 @@ def waiting_sentence(judged: Sequence[RankTime], bound: str, before: str = "") -
 
 
 def _mostly_for(model: TimeModel) -> str:
-    """Name the rank that most of the waiting is for, though its own time is not longer."""
+    """Name the rank for which ranks mostly wait, although its own time is not longer."""
     pairs = model.waits.group_by("awaited_rank").agg(pl.col("exposed_ns").sum())
     pairs = pairs.sort("exposed_ns", "awaited_rank", descending=[True, False])
     if pairs.is_empty() or 2 * int(pairs["exposed_ns"][0]) < int(pairs["exposed_ns"].sum()):

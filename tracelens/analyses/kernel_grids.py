@@ -27,8 +27,8 @@ _UNBOUNDED = 1 << 30
 _LONG_TAIL = 0.25
 _LEAST = 0.02
 """Grids of one block are mentioned if they take at least this share of kernel time."""
-# Shared memory is an argument of the launch like the grid: cuDNN's batch norm launches one grid
-# with several sizes.
+# Shared memory is a launch argument like the grid: cuDNN's batch norm uses several sizes with one
+# grid.
 _TAKEN = ("registers_per_thread", "shared_bytes", "is_cluster_launch")
 _KEYS = ("rank", "device_id", "name", "library", "primitive", *_TAKEN)
 
@@ -36,10 +36,9 @@ _KEYS = ("rank", "device_id", "name", "library", "primitive", *_TAKEN)
 def kernel_grids(trace: Trace) -> pl.DataFrame:
     """List each kernel with its grid, block and resources, by rank and device.
 
-    The longest total time comes first.
-    Occupancy is computed by CUDA's rules from the launch and the device's compute capability. It is
-    None, with the reason, where the rules or the numbers are missing. Raises MissingTableError when
-    the trace has no kernels.
+    The longest total time comes first. Occupancy is computed by CUDA's rules from the launch and
+    the device's compute capability. It is None, with the reason, if the rules or the numbers are
+    missing. Raises MissingTableError if the trace has no kernels.
     """
     trace.require("kernel_grids", "kernels")
     grids = by_grid(trace, _KEYS).pipe(occupancy, trace.devices)
@@ -110,8 +109,8 @@ def _partitions(trace: Trace, frame: pl.DataFrame) -> pl.DataFrame:
 
     Columns: rank, device_id, n_blocks, low and high. A pair qualifies if most time of both streams
     is in grids whose blocks add up to the device's SMs, and if at least half of the smaller grid's
-    time lies within the other stream's kernels. For one main grid only its busiest stream is looked
-    at, so that there are no more pairs than grids.
+    time lies within the other stream's kernels. For each main grid, only the stream that uses it
+    most is checked, so that there are no more pairs than grids.
     """
     key = ["rank", "device_id"]
     blocks = pl.col("grid_x").cast(pl.Int64) * pl.col("grid_y") * pl.col("grid_z")
@@ -169,14 +168,14 @@ def occupancy(launches: pl.DataFrame, devices: pl.DataFrame) -> pl.DataFrame:
     and occupancy_reason. A launch has either the reason or the other values; sm_count may be known
     in both cases. The rules are those of cudaOccupancyMaxActiveBlocksPerMultiprocessor
     (cuda_occupancy.h, CUDA 13.0), with all shared memory that an SM can give to blocks. A trace
-    does not record how many barriers a kernel uses: a kernel with many named barriers may hold
-    fewer blocks than stated here.
+    does not record how many barriers a kernel uses: a kernel with many named barriers may fit fewer
+    blocks than stated here.
     """
     frame = launches.join(
         _rules(devices), on=["rank", "device_id"], how="left", maintain_order="left"
     )
     frame = frame.with_columns(_warps=_ceil_div(pl.col("threads_per_block").cast(pl.Int64), _WARP))
-    # Where several limit alike, the first of these is named.
+    # If several resources limit equally, the first of these is named.
     limits = {
         "warps": _by_warps(),
         "registers": _by_registers(),
@@ -223,7 +222,8 @@ def _rules(devices: pl.DataFrame) -> pl.DataFrame:
         _block_registers=pl.col("registers_per_block").cast(pl.Int64),
         _shared="shared_memory_per_sm_bytes",
         _block_shared="shared_memory_per_block_bytes",
-        # From 8.0 the driver keeps 1 KB of every block's, and the unit is 128 bytes instead of 256.
+        # From 8.0 on, the driver takes 1 KB of every block's shared memory, and the unit is 128
+        # bytes instead of 256.
         _reserved=pl.when(major >= 8).then(1024).otherwise(0),
         _shared_unit=pl.when(major >= 8).then(128).otherwise(256),
     ).unique(["rank", "device_id"], keep="first")
@@ -272,7 +272,7 @@ def _by_shared_memory() -> pl.Expr:
 
 
 def _reason(fitting: pl.Expr) -> pl.Expr:
-    """Return the reason why there is no occupancy, None if there is one."""
+    """Return why there is no occupancy; None if there is one."""
     sizes = ("threads_per_block", "registers_per_thread", "shared_bytes")
     return (
         pl.when(pl.col("is_cluster_launch").fill_null(value=False))

@@ -7,7 +7,7 @@ from tracelens.storage.table import Column, Table
 from tracelens.trace import Trace
 
 SHORT_NS = 5_000
-"""Kernels below this duration are short: launching one takes the host about as long."""
+"""Shorter kernels are short: launching one takes the host about as long as it runs."""
 
 KERNEL_SIZES = Table(
     "kernel_sizes",

@@ -1,4 +1,4 @@
-"""Measure the time that work waits between the call that starts it and its begin on the device."""
+"""Measure how long work waits between the call that starts it and its start on the device."""
 
 import polars as pl
 
@@ -11,7 +11,7 @@ from tracelens.trace import Trace
 
 _KEY = ["rank", "api", "work"]
 _AHEAD = 1.0
-"""With at least this many launches in the queue on average, the device never waits for the next."""
+"""With at least this many launches in the queue on average, the device never waits for a launch."""
 _MOST_RANKS = 1
 _WORK = pl.Enum(["kernel", "memcpy", "memset"])
 
@@ -62,7 +62,7 @@ def _per_call(matched: pl.DataFrame) -> pl.DataFrame:
 
     `is_short` means that the work took less time than the call.
     """
-    # A graph launch starts many pieces of work; its own time counts once, compared with all of
+    # A graph launch starts many pieces of work. Its own time counts once, compared with all of
     # theirs.
     is_short = pl.col("duration_ns").sum() < pl.col("api_ns").first()
     single = (
@@ -100,8 +100,8 @@ def notes(trace: Trace, frame: pl.DataFrame) -> list[str]:
 def _queues(trace: Trace) -> list[str]:
     """Say how many launches wait on average on each rank until their first kernel starts.
 
-    By Little's law, that is the sum of their waits over the time from the first launch to the last
-    start.
+    By Little's law, that is the sum of their waits divided by the time from the first launch to the
+    last start.
     """
     kernels = trace.select("kernels", "rank", "api_call_id", "start_ns").drop_nulls("api_call_id")
     calls = trace.select("api_calls", "rank", "api_call_id", "start_ns", "duration_ns")

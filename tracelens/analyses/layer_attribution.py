@@ -1,4 +1,4 @@
-"""The GPU time of each layer, by library and primitive, forward and backward."""
+"""Sum the GPU time of each layer, by library and primitive, forward and backward."""
 
 import polars as pl
 
@@ -22,25 +22,22 @@ def layer_attribution(
     """Attribute kernel time: one row per rank, layer and phase, most time first.
 
     Rows sum to the kernel total exactly. `(unattributed)`, work without a layer, and
-    `(pre-window)`, work launched before the trace began, always have a row.
+    `(pre-window)`, work launched before the trace began, always have a row. A kernel belongs to the
+    innermost module around its launch; in the backward pass, to the module of the forward op that
+    made the autograd node. If compile provenance was recorded, a kernel of a compiled graph belongs
+    to the modules from which it was made. Its time is split by the bytes that they write
+    (estimate_ns). The range low_ns to high_ns covers an equal split, and all time for the module
+    with most bytes. Work directly in a model's root counts as unattributed.
 
-    A kernel belongs to the innermost module around its launch; in the backward pass, to the module
-    of the forward op that made the autograd node. If compile provenance was recorded, a kernel
-    of a compiled graph belongs to the modules that it was made from. Its time is split by the bytes
-    that they write (estimate_ns). The range low_ns to high_ns covers an equal split, and all time
-    for the module with most bytes. Work that only a model's root encloses counts as unattributed.
-
-    A kernel of a replayed CUDA graph is placed by the first of three that applies. The source may
-    record the graph's nodes: then it belongs to the module around the call that made its node. The
-    capture of the graph may be recorded, in this trace or in `base`: then the captured launches
-    stand for the kernels in order (evidence: graph capture), unless their number, kernels, grids or
-    shapes do not fit. Else `base` may be a run of the same program without graphs: both sequences
-    of kernels are aligned by name, and a kernel gets the layer of its partner (evidence: base
-    capture). Kernels that are not aligned stay as they were; if fewer than half are aligned, all
-    do.
-
-    With `by_step`, a row is of a layer, phase and step (column `step`, None outside of steps).
-    Raises MissingTableError without kernels.
+    A kernel of a replayed CUDA graph is placed by the first of three rules that applies. If the
+    source recorded the graph's nodes, the kernel belongs to the module around the call that made
+    its node. If the capture of the graph was recorded, in this trace or in `base`, the captured
+    launches stand for the kernels in order (evidence: graph capture), unless their number, kernels,
+    grids or shapes do not fit. If `base` is a run of the same program without graphs, both
+    sequences of kernels are aligned by name, and a kernel gets the layer of its partner (evidence:
+    base capture). Kernels that are not aligned stay unattributed; if fewer than half are aligned,
+    all do. With `by_step`, a row is of a layer, phase and step (column `step`, None outside of
+    steps). Raises MissingTableError without kernels.
     """
     if not trace.has("kernels") and process_ranks(trace):
         raise MissingTableError(

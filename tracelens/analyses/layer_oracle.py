@@ -26,7 +26,7 @@ from tracelens.schemas.results.layers import CHOICES, LAYER_ORACLE
 from tracelens.trace import Trace
 
 _METHODS = ("kernels", "cuda_event", "layer", "subtraction", "profiler")
-"""Ways of timing in order of preference, if several are available."""
+"""Ways of timing, the preferred one first."""
 _WAY = ["method", "base_configuration", "other_configuration", "compile_mode"]
 
 
@@ -41,19 +41,16 @@ def layer_oracle(
 ) -> pl.DataFrame:
     """List the layers on each oracle's path, in the order of first calls, after the row (total).
 
-    Base is meant to be the eager run, and other the compiled one; without evidence for that, the
+    Base is meant to be the eager run, and other the compiled one. Without evidence for that, the
     choices are called base and other. `method` selects the times as compare_layers names them. By
     default they are the kernels' times, else those of the first method that measured both runs.
-
     `switch_cost_ns` is the cost of each change between eager and compiled; the model's caller is
-    eager. By default it is half of the measured cost of calling a compiled region (in timings).
-    If that was not measured, it is 0, as in the thesis.
-
-    A layer with a time in one run only keeps that run's choice and counts in no speedup. Rows of
-    compare_layers in brackets are left out. With `beyond_spread`, a layer whose ranges in the two
-    runs overlap counts with its time in base on both sides: it changes neither choice nor speedup.
-    Raises MissingTableError if no layer is matched, UsageError for an unknown method or an
-    invalid cost.
+    eager. By default it is half of the measured cost of calling a compiled region (in timings). If
+    that was not measured, it is 0, as in the thesis. A layer that only one run timed keeps that
+    run's choice and counts in no speedup. Rows of compare_layers in brackets are left out. With
+    `beyond_spread`, a layer whose ranges in the two runs overlap counts with its time in base on
+    both sides, so it changes neither choice nor speedup. Raises MissingTableError if no layer is
+    matched, UsageError for an unknown method or an invalid cost.
     """
     if method is not None and method not in _METHODS:
         raise UsageError(f"no method is called {method}; the methods are {', '.join(_METHODS)}")
@@ -69,8 +66,8 @@ def layer_oracle(
     change_cost = measured / 2 if switch_cost_ns is None else switch_cost_ns
     region = (
         measured if way["method"] == "layer" else 0.0
-    )  # part of each separately compiled layer's time
-    profiled = way | {"method": "profiler"}  # which sums each layer's operations
+    )  # part of the time of each layer that is compiled by itself
+    profiled = way | {"method": "profiler"}  # sums the operations of each layer
     if beyond_spread:
         layers = layers.with_columns(
             other_ns=pl.when(pl.col("is_clear").fill_null(value=True))
@@ -157,13 +154,13 @@ def _ordered(pairs: pl.DataFrame, way: dict[str, Any], base: Trace, other: Trace
 
 
 def _summed(which: str) -> pl.Expr:
-    """Return the layer's time in all phases, at least 0; None if the run has no time for it."""
+    """Return the layer's time in all phases, at least 0; None if the run did not time it."""
     time = pl.col(f"{which}_estimate_ns")
     return pl.when(time.count() > 0).then(time.sum().clip(0)).alias(f"{which}_ns")
 
 
 def _is_clearly_faster(faster: str, slower: str) -> pl.Expr:
-    """Return whether the highest time of one run is less than the lowest of the other.
+    """Return whether the highest time of one run is below the lowest of the other.
 
     It is None if a run has none.
     """
@@ -179,7 +176,7 @@ def _measured_region(base: Trace, other: Trace, configuration: str | None) -> fl
 
 @says_ranks
 def notes(base: Trace, other: Trace, frame: pl.DataFrame) -> list[str]:
-    """Give the gain of each oracle, and the assumptions that its number depends on."""
+    """Give the gain of each oracle, and the assumptions on which its number depends."""
     sentences = []
     several = frame["rank"].n_unique() > 1
     for row in frame.filter(pl.col("layer") == TOTAL).iter_rows(named=True):
@@ -214,7 +211,7 @@ def notes(base: Trace, other: Trace, frame: pl.DataFrame) -> list[str]:
 
 
 def _caveats(base: Trace, other: Trace, frame: pl.DataFrame) -> list[str]:
-    """Warn of different devices, of runs that are not surely eager and compiled, and of costs."""
+    """Warn of different devices, of runs that may not be eager and compiled, and of costs."""
     caveats = []
     devices = other_device(base, other)
     if devices is not None:

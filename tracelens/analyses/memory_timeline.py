@@ -122,7 +122,7 @@ def memory_timeline(trace: Trace) -> pl.DataFrame:
 
 
 def _events(trace: Trace) -> pl.DataFrame:
-    """Return the allocator's events, matched, with the ops, layer and phase around each."""
+    """Return the matched events of the allocator, with the ops, layer and phase around each."""
     events = matched(allocator_events(trace, "address", "span_id"))
     spans = trace.select(
         "spans", "rank", "span_id", "parent_id", "kind", "name", "module_path", "phase"
@@ -174,8 +174,8 @@ def _alive(events: pl.DataFrame, peak: dict[str, int]) -> pl.DataFrame:
     Columns: allocated_by, freed_by, n_blocks and size_bytes.
     """
     then, size, known = peak["at"], pl.col("size_bytes"), pl.col("address").is_not_null()
-    # If an address is allocated again, or freed with another size, its block was freed before
-    # that, and the capture did not record it.
+    # If an address is allocated again, or freed with another size, its block was freed earlier and
+    # the capture missed that.
     until = pl.col("other").fill_null(pl.col("following"))
     blocks = events.filter(
         known & (pl.col("at") <= then) & (size > 0) & (until.is_null() | (until > then))
@@ -192,7 +192,7 @@ def _alive(events: pl.DataFrame, peak: dict[str, int]) -> pl.DataFrame:
     rest = int(peak["allocated_bytes"]) - sum(
         int(part["size_bytes"].sum()) for part in (seen, older)
     )
-    # Where an address is missing, the rest may be of the capture too.
+    # If an event lacks its address, the remaining bytes may have been allocated during the capture.
     is_told = events.filter(~known & (pl.col("at") <= then)).is_empty()
     by, freed = (BEFORE, KEPT) if is_told else ("unknown", "unknown")
     kept = pl.DataFrame({"allocated_by": [by], "freed_by": [freed], "size_bytes": [rest]}).filter(

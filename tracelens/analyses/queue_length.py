@@ -25,11 +25,11 @@ QUEUE_LENGTH = Table(
 _KEY = ("rank", "device_id", "stream_id")
 _SHORT = 1.0
 _MOST_STREAMS = 32
-"""Most streams of a device with rows, those with most launches; each has 200 rows."""
+"""Only this many streams of a device have rows, those with most launches; each has 200 rows."""
 
 
 def queue_length(trace: Trace) -> pl.DataFrame:
-    """Follow each stream's queue: a launch counts from the begin of its call to that of its work.
+    """Follow each stream's queue: a launch is in it from the start of its call to that of its work.
 
     The definition is that of HTA's queue length. A device that finds its queue empty waits for the
     host; a long queue means that the host is ahead. Raises MissingTableError without kernels and
@@ -57,7 +57,7 @@ def queue_length(trace: Trace) -> pl.DataFrame:
 
 
 def notes(trace: Trace, frame: pl.DataFrame) -> list[str]:  # noqa: ARG001 - as all notes
-    """Say how far the host is ahead, on the rank on which it is least ahead."""
+    """Say how far the host is ahead on the rank where it is least ahead."""
     sentences = []
     weighted = pl.col("length_mean") * pl.col("duration_ns")
     streams = frame.group_by(*_KEY).agg(

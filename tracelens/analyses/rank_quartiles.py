@@ -35,7 +35,7 @@ _QUANTILES = {
 
 
 def rank_quartiles(trace: Trace) -> pl.DataFrame:
-    """Return one row for the step and one for each part of it that any rank has.
+    """Return one row for the step, and one for each part of it that any rank has.
 
     Raises MissingTableError with one rank, or without kernels and ops.
     """

@@ -31,9 +31,9 @@ def recomputation(trace: Trace) -> pl.DataFrame:
     """Find ops that ran again for the backward pass, those with the most time first.
 
     Autograd numbers the ops that it records. Within the backward pass it records none, unless
-    torch.utils.checkpoint runs a forward pass there again. With create_graph=True it records the
-    backward pass itself: then only ops count that ran outside of it, too. The result is empty if
-    nothing ran again. Raises MissingTableError without spans.
+    torch.utils.checkpoint runs a forward pass there again. With create_graph=True it also records
+    the backward pass itself; then only ops count that ran outside of it as well. The result is
+    empty if nothing ran again. Raises MissingTableError without spans.
     """
     trace.require("recomputation", "spans")
     spans = trace.select("spans", *_COLUMNS, "duration_ns")

@@ -1,4 +1,4 @@
-"""Align two profilers' captures of one run: one gets the other's layers and ops."""
+"""Align two profilers' captures of one run; kernels of one get layers and ops from the other."""
 
 import polars as pl
 
@@ -20,7 +20,7 @@ from tracelens.trace import Trace
 _PAIRS = {"rank": pl.Int32, "base_id": pl.Int64, "other_id": pl.Int64}
 
 _LEAST = 0.5
-"""If a smaller share of the kernels is aligned, the captures are of two programs."""
+"""If a smaller share of the kernels is aligned, the captures count as two programs."""
 _WHERE = ("layer", "op", "input_shapes")
 _OWN = (*_WHERE, "name", *SHAPE, "registers_per_thread")
 
@@ -102,7 +102,7 @@ def _beside(mine: pl.DataFrame, theirs: pl.DataFrame, pairs: pl.DataFrame) -> pl
 
 
 def _recorded(trace: Trace) -> pl.DataFrame:
-    """List each kernel with its layer, op and shapes, None if they were not recorded."""
+    """List each kernel with its layer, op and shapes, which are None if not recorded."""
     layers = kernel_layers(trace).cast({"layer": pl.Categorical})
     spans = trace.select("spans", "rank", "span_id", "parent_id", "kind", "name", "input_shapes")
     kernels = trace.select("kernels", "rank", "kernel_id", "span_id", *_OWN[3:], "duration_ns")
@@ -124,7 +124,7 @@ def _recorded(trace: Trace) -> pl.DataFrame:
 
 @says_ranks
 def notes(base: Trace, other: Trace, frame: pl.DataFrame) -> list[str]:
-    """Say how many kernels were aligned, their time in each capture, and where layers came from."""
+    """Say how many kernels were aligned, their time in each capture, and from where layers came."""
     aligned = frame.filter(match="aligned")
     n, of = int(aligned["n_kernels"].sum()), (base.height("kernels"), other.height("kernels"))
     times = [int(aligned[f"{side}_duration_total_ns"].sum()) for side in ("base", "other")]
@@ -164,9 +164,9 @@ def aligned_kernels(base: Trace, other: Trace) -> pl.DataFrame:
 
     Each kernel is in one pair at most. Kernels are matched within a rank and step, in launch order:
     grid, block, registers and name must be equal. For two profilers, names are compared without
-    template arguments and parameters. The nth step is matched with the nth, whatever their numbers.
-    If one capture marks no steps, each rank is one sequence. Equal sequences take time in
-    proportion to their length.
+    template arguments and parameters. The nth step of one capture is matched with the nth of the
+    other, whatever their numbers. If one capture marks no steps, each rank is one sequence. Equal
+    sequences take time in proportion to their length.
     """
     sides = [_sequence(trace, is_bare=tools(base) != tools(other)) for trace in (base, other)]
     if any(not side["step"].count() for side in sides):
@@ -175,7 +175,7 @@ def aligned_kernels(base: Trace, other: Trace) -> pl.DataFrame:
     both = pl.concat([side.select(what) for side in sides])
     known = [
         c for c in what if all(side[c].count() for side in sides)
-    ]  # not every source tells registers
+    ]  # some sources do not record registers
     codes = numbered(both, known)[0]
     coded = codes.head(sides[0].height), codes.tail(sides[1].height)
     mine, theirs = (
@@ -186,7 +186,7 @@ def aligned_kernels(base: Trace, other: Trace) -> pl.DataFrame:
     )
     units = mine.join(theirs, on=["rank", "unit"], suffix="_other", maintain_order="left")
     units = units.with_row_index("place")
-    # Most units are alike on both sides; their kernels are paired as whole columns.
+    # Most units are equal on both sides; their kernels are paired as whole columns.
     is_alike = pl.col("code") == pl.col("code_other")
     alike = units.filter(is_alike).select(
         "place", "rank", base_id="kernel_id", other_id="kernel_id_other"
@@ -201,7 +201,7 @@ def aligned_kernels(base: Trace, other: Trace) -> pl.DataFrame:
 def _matches(
     my_codes: list[int], my_ids: list[int], their_codes: list[int], their_ids: list[int]
 ) -> tuple[list[int], list[int | None]]:
-    """Return the ids of one unit's kernels, and for each the id of its match, None without one."""
+    """Return the ids of one unit's kernels, and the id of each one's match; None without one."""
     places = align(tuple(my_codes), tuple(their_codes))
     return my_ids, [None if place is None else their_ids[place] for place in places]
 
@@ -209,7 +209,7 @@ def _matches(
 def _sequence(trace: Trace, *, is_bare: bool) -> pl.DataFrame:
     """Return kernels in launch order.
 
-    `unit` is the place of the kernel's step among the rank's steps, -1 outside of steps.
+    `unit` is the position of the kernel's step among the rank's steps, -1 outside of steps.
     """
     columns = ("kernel_id", "step", "name", *SHAPE, "registers_per_thread")
     kernels = in_launch_order(trace, columns)

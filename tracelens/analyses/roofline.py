@@ -1,4 +1,4 @@
-"""Compare each op with the roofline: what the device can compute or move at most."""
+"""Compare each op with the roofline: the most that the device can compute or move."""
 
 import polars as pl
 
@@ -21,7 +21,7 @@ NOT_MODELLED, STEP = "(not modelled)", "(step)"
 _DEVICE = ("rank", "device_id")
 _N_REASONS = 3
 _NEAR = 0.8
-"""An op counts as near its roof from this share of it on."""
+"""An op counts as near its roof if it reaches this share of it."""
 _OP = ("op", "shapes", "dtypes")
 _SUMS = ("flops", "needed_flops")
 
@@ -33,9 +33,9 @@ def roofline(
 
     The longest come first, then the rows `(step)`, and always `(not modelled)`. Kernels of replayed
     graphs belong to the ops that were recorded while the graphs were captured, in the trace or in
-    `base`; without such a record, to the ops of a base without graphs. Given peaks count for their
-    own device, else the device's datasheet. Raises MissingTableError without kernels or without
-    shapes, SourceError if the given peaks are of no device of the trace.
+    `base`; without such a record, to the ops of a base without graphs. `peaks`, if given, are used
+    for the device that they name; other devices use their datasheet. Raises MissingTableError
+    without kernels or without shapes, SourceError if the given peaks are of no device of the trace.
     """
     work = modelled(trace, base)
     limits = device_peaks(trace, peaks)
@@ -43,7 +43,7 @@ def roofline(
         limits, on=[*_DEVICE, "precision"], how="left", nulls_equal=True, maintain_order="left"
     )
     ops = calls.group_by(*_DEVICE, *_OP, maintain_order=True).agg(
-        # A call that ran a kernel named for TF32 shows how the others ran, whose kernels are not.
+        # If one call ran a kernel whose name says TF32, the op's other calls used it, too.
         pl.col("precision").sort_by(pl.col("precision") == "tf32").last(),
         pl.col(*_SUMS, "duration_ns", "n_kernels").sum(),
         pl.len().cast(pl.Int64).alias("n_calls"),
@@ -92,15 +92,15 @@ def _reasons(rest: pl.DataFrame) -> pl.DataFrame:
 
 
 def _rated(rows: pl.DataFrame) -> pl.DataFrame:
-    """Add rates, the roof that bounds each row, and its share of that roof."""
+    """Add rates, the roof that limits each row, and the share of that roof that it reaches."""
     rows = rows.with_columns(
         flops_per_s=over(pl.col("needed_flops") * 1e9, pl.col("duration_ns")),
         bandwidth_bytes_per_s=over(pl.col("least_bytes") * 1e9, pl.col("duration_ns")),
         flops_per_byte=over(pl.col("needed_flops"), pl.col("least_bytes")),
     )
     ridge = pl.col("peak_flops_per_s") / pl.col("peak_bytes_per_s")
-    # What is no product is bound by memory where the device's peak for its type is not known:
-    # it computes a few operations for each number that it moves.
+    # If the device's peak for its type is not known, an op that is not a product counts as bound by
+    # memory, because it computes few operations for each number that it moves.
     moves = pl.col("peak_bytes_per_s").is_not_null() & (pl.col("flops") == 0)
     computes = pl.coalesce(pl.col("flops_per_byte") >= ridge, pl.when(moves).then(statement=False))
     rows = rows.with_columns(
@@ -274,7 +274,7 @@ def _hints(trace: Trace, rows: pl.DataFrame, total_ns: int) -> list[str]:
 
 
 def _in_float32(trace: Trace, rows: pl.DataFrame, total: int) -> list[str]:
-    """Give the most that products in float32 would save on tensor cores."""
+    """Give the most that float32 products would save if they ran on tensor cores."""
     products = rows.filter(pl.col("precision") == "fp32", pl.col("flops") > 0)
     devices = trace.devices.select("rank", "device_id", "name").iter_rows()
     names = {(rank, device): name for rank, device, name in devices}
@@ -298,7 +298,7 @@ def _in_float32(trace: Trace, rows: pl.DataFrame, total: int) -> list[str]:
 
 
 def _moving(rows: pl.DataFrame, total: int) -> list[str]:
-    """Give the time of ops in a row that read and write memory for little arithmetic."""
+    """Give the time of ops that read and write memory for little arithmetic."""
     families = {op: family for op, (family, _) in signatures().items()}
     family = pl.col("op").replace_strict(families, default=None, return_dtype=pl.String)
     moving = rows.filter(family.is_in(_FUSED_FAMILIES), pl.col("bound") == "memory")

@@ -18,15 +18,15 @@ from tracelens.trace import Trace
 SHARE = 0.1
 """The share by which the time of each op, layer and cause is shortened in turn."""
 _MOST = 12
-"""Most ops, and most layers, that are tried: those with most time."""
+"""At most this many ops and layers are tried, those with most time."""
 
 
 def sensitivity(trace: Trace) -> pl.DataFrame:
     """List the ops, layers and causes that take most of a step, and what a tenth less would save.
 
     There is one row per rank and op, layer or cause. Steps around the median one are replayed
-    without the profiler. Shortening something that the step does not wait for saves nothing. Raises
-    MissingTableError without kernels and ops.
+    without the profiler. Shortening something for which the step does not wait saves nothing.
+    Raises MissingTableError without kernels and ops.
     """
     require_time(trace, "sensitivity")
     steps = unprofiled_steps(trace)
@@ -86,7 +86,7 @@ def _outer(layers: list[str | None]) -> list[str | None]:
 
 
 def _largest(subject: Subject, kind: str, names: list[str | None]) -> list[tuple[str, str, Flags]]:
-    """Return the names with most time, each with flags of its edges."""
+    """Return the names with most time, each with flags that mark its edges."""
     frame = pl.DataFrame(
         {"name": pl.Series(names, dtype=pl.String), "ns": subject.replay.table.graph.weights}
     )

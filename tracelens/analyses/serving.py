@@ -25,12 +25,12 @@ _KINDS = (
 """Purposes of a server's own Python files, by words in their names."""
 _N_PLACES = 4
 _CHECKED = "step[TARGET_VERIFY"
-"""Marks of SGLang's steps that check drafts; how many are accepted is not in them."""
+"""Marks of SGLang's steps that check drafts. They do not say how many are accepted."""
 
 F64, I64, STR = pl.Float64, pl.Int64, pl.String
 _PHASES = ("prefill", "decode", "mixed")
 _MOST_REST = 0.1
-"""Most time of unmodelled kernels with which the bytes of a step are stated.
+"""The bytes of a step are given only if its unmodelled kernels take no more time than this.
 
 It is a share of the time of the modelled calls.
 """
@@ -119,7 +119,7 @@ def serving(trace: Trace, *, peaks: Peaks | None = None, base: Trace | None = No
 
 
 def _bytes_of_steps(trace: Trace, base: Trace | None) -> pl.DataFrame:
-    """Return the least bytes of each rank's steps; no rows where no sizes were recorded.
+    """Return the least bytes of each rank's steps; no rows if no sizes were recorded.
 
     A step has None if over a tenth of its kernels' time is not modelled.
     """
@@ -161,7 +161,7 @@ def notes(
 ) -> list[str]:
     """Describe each phase: its share, tokens per second, and how near it is to its limit.
 
-    The host's activity between replays of graphs follows.
+    What the host does between replays of graphs follows.
     """
     sentences = []
     is_checked = pl.col("name").cast(pl.String).str.starts_with(_CHECKED)
@@ -208,7 +208,7 @@ def _replay_gaps(trace: Trace) -> _ReplayGaps:
     gaps = replays.with_columns(
         begin_ns=pl.col("end_ns").shift(1).over("rank"), until_ns=pl.col("start_ns")
     )
-    # A step without graphs in between runs its own kernels: that time is not the host's.
+    # A step without graphs in between runs its own kernels, so that time is not the host's.
     skips_step = pl.col("step") > pl.col("step").shift(1).over("rank") + 1
     gaps = gaps.filter(pl.col("begin_ns") < pl.col("until_ns"), ~skips_step.fill_null(value=False))
     between = pl.col("until_ns") - pl.col("begin_ns")
@@ -231,7 +231,7 @@ def _sentence(trace: Trace, rank: int, gaps: pl.DataFrame) -> str:
 
 
 def _places(trace: Trace, rank: int, gaps: pl.DataFrame) -> list[tuple[str, float]]:
-    """Return the self time of Python calls between replays by their purpose, largest first."""
+    """Return the self time of Python calls between replays by their purpose, the largest first."""
     columns = ("rank", "thread_id", "name", "start_ns", "duration_ns", "self_ns")
     calls = trace.select("spans", *columns, where=pl.col("kind") == "python")
     calls = calls.filter(
@@ -250,7 +250,7 @@ def _places(trace: Trace, rank: int, gaps: pl.DataFrame) -> list[tuple[str, floa
 def _kind_of(name: pl.Expr) -> pl.Expr:
     """Return the purpose of a Python call in a server, by its file.
 
-    It is the file where the purpose is unknown, and `other` if there is no file.
+    If the purpose is unknown, return the file; without a file, `other`.
     """
     kinds = (pl.when(name.str.contains(words)).then(pl.lit(kind)) for words, kind in _KINDS)
     return pl.coalesce(*kinds, name.str.extract(r"([^/()\s]+\.py)\("), pl.lit("other"))

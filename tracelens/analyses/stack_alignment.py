@@ -91,14 +91,14 @@ STACK_ALIGNMENT = Table(
 )
 
 CONV2D = r"at::conv2d|at::_ops::conv2d::call"
-"""The ATen functions that convolution calls: the first before torch 2, the second since then."""
+"""The ATen functions that a convolution calls: the first before torch 2, the second since then."""
 
 _OCCURRENCES = ("outermost", "innermost")
 
 
 @dataclass(frozen=True, slots=True)
 class _Path:
-    """One stack by level, and the levels between which it is measured."""
+    """One stack by level, with the levels between which it is measured."""
 
     functions: Mapping[int, str]
     roles: Mapping[int, str]
@@ -144,10 +144,9 @@ def stack_alignment(  # noqa: PLR0913 - two traces, and four choices that have d
     Conv2d…::forward, and the Python bindings THPVariable_…), else the outermost frame that is not
     runtime. `via` is at::conv2d, in torch 2.x at::_ops::conv2d::call. The first stack of each
     symbol is used. Symbols are paired by name; if no name is shared, the first stacks of both
-    traces are paired. Segments at `via` appear if a stack has it.
-
-    Raises TracelensError if a given entry is not in a stack. Calls are counted as in "Comparing the
-    costs of abstraction for DL frameworks": differences of levels.
+    traces are paired. Segments at `via` appear if a stack has it. Raises TracelensError if a given
+    entry is not in a stack. Calls are counted as in "Comparing the costs of abstraction for DL
+    frameworks": differences of levels.
     """
     if occurrence not in _OCCURRENCES:
         raise UsageError(f"occurrence is one of {', '.join(_OCCURRENCES)}, not {occurrence!r}")
@@ -165,7 +164,7 @@ def stack_alignment(  # noqa: PLR0913 - two traces, and four choices that have d
 
 
 def notes(base: Trace, other: Trace, frame: pl.DataFrame) -> list[str]:
-    """Say how many calls there are, and what hampers comparing: builds, unknown frames, cuts."""
+    """Say how many calls there are, and what weakens comparing: builds, unknown frames, cuts."""
     texts = []
     whole = frame.filter(pl.col("role").is_null(), segment="entry_to_symbol")
     for (base_stack, other_stack), row in zip(
@@ -300,7 +299,7 @@ def _not_found(trace: Trace, stack: Mapping[str, Any], entry: str) -> str:
 def _segment(segment: str, base: _Path, other: _Path) -> Iterator[dict[str, Any]]:
     """Return the segment's row for all roles, then one for each role in it.
 
-    There are no rows where neither stack has the segment.
+    There are no rows if neither stack has the segment.
     """
     sides = [
         (side, path, ends)

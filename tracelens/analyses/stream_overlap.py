@@ -23,7 +23,10 @@ STREAM_OVERLAP = Table(
     ),
 )
 _MOST_STREAMS = 32
-"""Most streams of a device with rows, those with most work; pairs grow with the square."""
+"""Only this many streams of a device have rows, those with most work.
+
+Pairs grow with the square.
+"""
 
 
 def stream_overlap(trace: Trace) -> pl.DataFrame:
@@ -46,7 +49,7 @@ def stream_overlap(trace: Trace) -> pl.DataFrame:
 
 
 def _of_device(work: pl.DataFrame) -> list[tuple[int, int, int, float]]:
-    """Return stream, other stream, overlap and share of each pair; no row for one stream."""
+    """Return both streams, overlap and share of each pair; no row for a single stream."""
     busiest = work.group_by("stream_id").agg(pl.col("duration_ns").sum())
     streams = busiest.sort("duration_ns", descending=True)["stream_id"].head(_MOST_STREAMS).sort()
     if len(streams) < 2:

@@ -39,9 +39,9 @@ _SHARES = ("wait", "op", "api", "python", "unrecorded")
 def threads(trace: Trace) -> pl.DataFrame:
     """List the threads with spans or API calls by rank and process.
 
-    Those with most time in ops come first.
-    Times are over the program: all steps, or the phase program on a rank that marks none. The parts
-    add up to window_ns. Raises MissingTableError when the trace has neither.
+    Those with most time in ops come first. Times are over the program: all steps, or the phase
+    program on a rank that marks none. The parts add up to window_ns. Raises MissingTableError if
+    the trace has neither.
     """
     if not trace.has("spans") and not trace.has("api_calls"):
         raise MissingTableError(
@@ -96,7 +96,7 @@ class _Thread:
             if not pieces_of_part:
                 row[f"{name}_ns"] = 0
                 continue
-            # Mostly all pieces but those of waits are in order: then merging is a fraction of
+            # Usually all pieces but waits are in order already, and merging takes a fraction of
             # sorting.
             pieces = pl.concat([cover.clear(), *pieces_of_part])
             pieces = pieces if pieces["start_ns"].is_sorted() else pieces.sort("start_ns")
@@ -110,10 +110,10 @@ _Threads: TypeAlias = dict[tuple[int, int | None, int | None], _Thread]
 
 
 def thread_times(trace: Trace) -> pl.DataFrame:
-    """List each rank's threads: window_ns, the parts that tile it, and n_ops.
+    """List each rank's threads: window_ns, the parts that fill it, and n_ops.
 
     The parts are wait, op, api, python and unrecorded. Rows of spans and calls are read in batches,
-    thread by thread, and only the stretches of time that they cover are kept: see `Trace.chunks`.
+    thread by thread, and only the intervals that they cover are kept: see `Trace.chunks`.
     """
     threads: _Threads = {}
     with ThreadPoolExecutor(2) as pool:
@@ -167,7 +167,7 @@ def _take(threads: _Threads, rank: int, events: pl.DataFrame) -> None:
 def _alike(frame: pl.DataFrame, keys: Sequence[str]) -> Iterator[pl.DataFrame]:
     """Split a frame into one frame per distinct key.
 
-    Columns are split one after another, since most have one value in all rows.
+    Columns are split one after another, because most have the same value in all rows.
     """
     if not keys or not frame.height:
         yield from [frame] * bool(frame.height)
@@ -181,7 +181,7 @@ def _alike(frame: pl.DataFrame, keys: Sequence[str]) -> Iterator[pl.DataFrame]:
 def _windows(trace: Trace, rank: int, threads: _Threads) -> pl.DataFrame:
     """Return the windows (start_ns, end_ns) of a rank's program.
 
-    Without any, one reaches from its first event to its last.
+    If there are none, return one window from its first event to its last.
     """
     windows = program(trace).filter(pl.col("rank") == rank).select("start_ns", "end_ns")
     if windows.height:

@@ -1,4 +1,4 @@
-"""Each device's time: computing, communicating, copying, or idle for a cause."""
+"""Split each device's time: computing, communicating, copying, or idle for a cause."""
 
 import re
 
@@ -24,9 +24,9 @@ def time_breakdown(trace: Trace) -> pl.DataFrame:
     """Break each device's time down by step, and by phase: start-up, the program, tear-down.
 
     Compute, exposed communication, exposed copies and the causes of idle time add up to each row's
-    window. Lengths are of interval unions, so overlapping work counts once; exposed time is what no
-    other work hides. The definitions of compute and idle are those of HTA's temporal breakdown.
-    Raises MissingTableError without kernels and ops.
+    window. Lengths are of unions of intervals, so overlapping work counts once; exposed time is
+    time that no other work hides. The definitions of compute and idle are those of HTA's temporal
+    breakdown. Raises MissingTableError without kernels and ops.
     """
     require_time(trace, "time_breakdown")
     return _with_shares(time_model(trace))
@@ -64,7 +64,7 @@ def _charts(frame: pl.DataFrame) -> list[Chart]:
         "exposed_copy_ns": "exposed copy",
         **{f"idle_{cause}_ns": f"idle: {cause}" for cause in CAUSES},
     }
-    if is_process:  # in the words of its answer
+    if is_process:  # with the words of the answer for a process
         parts = {
             column: PROCESS_WORDS[re.sub(r"^(?:exposed|idle)_|_ns$", "", column)]
             for column in parts

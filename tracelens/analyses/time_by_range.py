@@ -1,4 +1,4 @@
-"""Time and device work of the program's own annotations and NVTX ranges."""
+"""Sum time and device work by the program's own annotations and NVTX ranges."""
 
 from concurrent.futures import ThreadPoolExecutor
 
@@ -36,10 +36,10 @@ def time_by_range(trace: Trace) -> pl.DataFrame:
     Most device time comes first, rows of single steps last. Device work counts for the ranges that
     were open on the launching thread when the call began, as in nsys's nvtx_kern_sum and
     nvtx_gpu_proj_sum. Work launched outside of ranges has one row per thread, in brackets. Raises
-    MissingTableError when the trace has neither annotations nor NVTX ranges.
+    MissingTableError if the trace has neither annotations nor NVTX ranges.
     """
     trace.require("time_by_range", "spans")
-    with ThreadPoolExecutor(1) as pool:  # each decodes columns, mostly on one core
+    with ThreadPoolExecutor(1) as pool:  # both decode columns, each mostly on one core
         others = pool.submit(lambda: (read_calls(trace), read_work(trace)))
         ranges = read_ranges(trace)
         calls, work = others.result()
@@ -120,7 +120,7 @@ def _rows_outside(ranges: Ranges) -> pl.DataFrame:
 def notes(trace: Trace, frame: pl.DataFrame) -> list[str]:
     """Give the share of work that ranges launched, the path with most, and work of other threads.
 
-    The other threads are those of the same process.
+    Other threads are those of the same process.
     """
     ns = pl.col("duration_ns")
     work = pl.concat(

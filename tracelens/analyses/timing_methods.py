@@ -1,4 +1,4 @@
-"""Compare each way of timing the model with the run that times only the whole: its cost."""
+"""Compare each way of timing the model with the run that times only the whole model."""
 
 from typing import Any
 
@@ -15,9 +15,9 @@ _GROUP = (*_CONFIGURATION, "variant", "quantity", "profiled", "synchronized")
 _CONFIGURATIONS = ("interpreted", "cpp", "cuda", "triton", "custom")
 _PLAIN, _WAITING = {"e2e": "pure", "layer": "timed"}, {"e2e": "sync", "layer": "timed-sync"}
 _VARIANT_OF = {"cuda_event": "events", "subtraction": "subtraction", "profiler": "profiler"}
-"""The variant in which each method of timing is compared.
+"""Each method of timing is compared in this variant.
 
-The device is waited for around each layer, or it is not, or both count.
+A variant waits for the device around each layer, or does not; some methods have both.
 """
 _VARIANTS = ("pure", "sync", "timed", "timed-sync", "events", "subtraction", "profiler")
 _QUANTITIES = ("wall", "cuda_event", "arr_sum", "CPU_self", "CUDA_self", "CUDA_total")
@@ -73,7 +73,7 @@ _ORDERS = {"configuration": _CONFIGURATIONS, "variant": _VARIANTS, "quantity": _
 
 
 def notes(trace: Trace, frame: pl.DataFrame) -> list[str]:
-    """Say whether a measured plan helps, what timers and profiler cost, what layers explain."""
+    """Say whether a measured plan helps, what timers and profiler cost, and what layers explain."""
     outcome = planned_outcome(trace)
     for key, part in frame.group_by(_CONFIGURATION, maintain_order=True):
         name = str(key[1]) + (f" ({key[2]})" if key[2] else "")
@@ -88,8 +88,8 @@ def notes(trace: Trace, frame: pl.DataFrame) -> list[str]:
             )
         }
         known = {words: row for words, row in costs.items() if row is not None}
-        # Measuring cannot make a run faster: one that is, by more than the spread, differs in
-        # something else.
+        # Measuring cannot make a run faster. If a run is faster by more than the spread, something
+        # else differs.
         strange = {words for words, row in known.items() if row["high_ns"] < row["pure_low_ns"]}
         ratios = [
             f"{words} {row['cost_ratio']:.2f}"

@@ -12,7 +12,7 @@ _WORDS = ("name", "library", "primitive")
 _ORIGINS = {"ops": "op", "layers": "layer", "places": "place", "phases": "phase"}
 _N_ORIGINS = 3
 _NUMBER = r"[_.]\d+(\.|$)"
-"""The number of a layer in its path; a model has many layers that differ only in it."""
+"""The number of a layer in its path; many layers of a model differ only in it."""
 
 
 def top_kernels(trace: Trace, *, base: Trace | None = None) -> pl.DataFrame:
@@ -50,7 +50,7 @@ def top_kernels(trace: Trace, *, base: Trace | None = None) -> pl.DataFrame:
 
 
 def _shares(origins: pl.DataFrame, origin: str) -> pl.DataFrame:
-    """Return rank, name and text: each kernel's origins with most time, with their shares."""
+    """Return rank, name and text: where most time of each kernel comes from, with shares."""
     key = ["rank", "name"]
     sums = origins.group_by(*key, origin).agg(pl.col("duration_ns").sum())
     share = 100 * pl.col("duration_ns") / pl.col("duration_ns").sum().over(key)

@@ -50,7 +50,7 @@ def notes(trace: Trace, frame: pl.DataFrame) -> list[str]:
     sentences = []
     for step in steps:
         subject = f"Rank {step.rank}: a" if several else "A"
-        # Where steps differ much it is their mean, and other sections say their median.
+        # If step times differ much, this is their mean, while other sections give their median.
         is_mean = round(medians[step.rank]) != step.recorded_ns
         sentences.append(_sentence(step, f"{subject} step took{' on average' if is_mean else ''}"))
     return sentences

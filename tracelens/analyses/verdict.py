@@ -20,12 +20,12 @@ from tracelens.schemas.results.time import IDLE_PARTS, VERDICT
 from tracelens.trace import Trace
 
 _LITTLE = 0.1
-"""A third part is mentioned from this share of the time on."""
+"""A third part is mentioned if it takes at least this share of the time."""
 _HANDFUL, _SCARCE, _SEVERAL_STEPS = 5, 0.01, 2
-"""Thresholds below which the bound of a program is not judged.
+"""The bound of a program is not judged below these thresholds.
 
-The first two are a number of kernels, and a share of time in which the device works. From the
-third, a number of steps, on less of both is enough.
+The first two are a number of kernels, and a share of time in which the device works. With at least
+the third number of steps, less of both is enough.
 """
 _PARTS = {
     "communication": "the device only communicates",
@@ -63,7 +63,7 @@ def verdict(trace: Trace) -> pl.DataFrame:
     is the largest part of that time; the second is the next one. Parts are computing, exposed
     communication or copies, waiting in collectives for other ranks, and causes of idle time. The
     time that the profiler is known to add does not count. A trace whose launches were all captured
-    into a graph is too little to judge. Raises MissingTableError without kernels and ops.
+    into a graph has too little to judge. Raises MissingTableError without kernels and ops.
     """
     return trace.derived(_judge)
 
@@ -85,7 +85,7 @@ def _judge(trace: Trace) -> pl.DataFrame:
 
 
 def _row(trace: Trace, rank: RankTime, places: Places, awaited: int | None) -> dict[str, object]:
-    """Return a rank's row; `awaited` is the rank that it waits for most."""
+    """Return a rank's row; `awaited` is the rank for which it waits most."""
     if _is_too_little(rank):
         return _too_little(rank, longest_kernel(trace, rank.rank))
     if rank.is_slowed_beyond_judging:
@@ -94,7 +94,7 @@ def _row(trace: Trace, rank: RankTime, places: Places, awaited: int | None) -> d
 
 
 def _inconclusive(rank: RankTime) -> dict[str, object]:
-    """Return the row of a rank that is not judged, as its steps are mostly the profiler's work."""
+    """Return the row of a rank that is not judged: its steps are mostly the profiler's work."""
     plain, recorded = rank.unprofiled_ns or 0, rank.step_ns or 0
     return {
         "rank": rank.rank,
@@ -166,7 +166,7 @@ def _time(ns: int) -> str:
 
 
 def _caveat(trace: Trace, rank: RankTime) -> str | None:
-    """Say what a rank's parts cannot show: waits for other ranks, or within kernels for pages."""
+    """Say what a rank's parts cannot show: waits for other ranks, or waits for pages in kernels."""
     communicates = bool({rank.bound, rank.second} & {"communication", "waiting"})
     if communicates and len(trace.manifest.ranks) == 1 and missing_ranks(trace):
         return (
@@ -203,7 +203,7 @@ def _too_little(rank: RankTime, longest: str | None) -> dict[str, object]:
 
 
 def _judgement(rank: RankTime, places: Places, awaited: int | None) -> dict[str, object]:
-    """Return a rank's row; `awaited` is the rank that it waits for most."""
+    """Return the row of a rank that is judged; `awaited` is the rank for which it waits most."""
     bound, second = rank.bound, rank.second
     return {
         "rank": rank.rank,
@@ -279,9 +279,9 @@ def notes(trace: Trace, frame: pl.DataFrame) -> list[str]:
 
 
 def _of_either_end(trace: Trace, ranks: list[RankTime]) -> list[str]:
-    """Give both bounds where they differ over a rank's range without the profiler.
+    """Give both bounds if they differ between the ends of a rank's range without the profiler.
 
-    Nothing is said of several ranks that wait for each other, as each would be replayed alone.
+    Of several ranks that wait for each other nothing is said, because each is replayed alone.
     """
     step = unprofiled_steps(trace).get(ranks[0].rank) if len(ranks) == 1 else None
     bounds = None if step is None else bounds_of_range(ranks[0], step)

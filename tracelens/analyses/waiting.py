@@ -17,7 +17,7 @@ def waiting(trace: Trace) -> pl.DataFrame:
     """Return one row per rank with matched collectives, the one that lost most first.
 
     Exposed waiting is waiting that the rank's own computing does not hide. Raises MissingTableError
-    with one rank, or where no collectives match.
+    with one rank, or if no collectives match.
     """
     calls = require_matched(trace, "waiting").calls
     counts = calls.group_by("rank").agg(

@@ -1,4 +1,4 @@
-"""Sum the waiting of each rank by the rank that it waited for, the one that began last."""
+"""Sum the waiting of each rank by the rank for which it waited, which began last."""
 
 import polars as pl
 
@@ -11,9 +11,9 @@ from tracelens.trace import Trace
 
 
 def waiting_for(trace: Trace) -> pl.DataFrame:
-    """Return one row per pair of a rank and one that it waited for, most exposed waiting first.
+    """Return one row per pair of a waiting rank and an awaited one, most exposed waiting first.
 
-    The rows of a rank add up to its waiting. Raises MissingTableError with one rank, or where no
+    The rows of a rank add up to its waiting. Raises MissingTableError with one rank, or if no
     collectives match.
     """
     require_matched(trace, "waiting_for")
@@ -24,7 +24,7 @@ def waiting_for(trace: Trace) -> pl.DataFrame:
 
 
 def notes(trace: Trace, frame: pl.DataFrame) -> list[str]:  # noqa: ARG001 - every notes function takes both
-    """Say for which waits the hosts' clocks do not show who was waited for."""
+    """Name the waits in which the hosts' clocks are too uncertain to show who was waited for."""
     doubt = doubt_of(require_matched(trace, "waiting_for").calls)
     return [] if doubt is None else [f"Inconclusive: {doubt}."]
 

@@ -23,14 +23,14 @@ _OWN_EXCHANGE = (
 )
 """Kernels that send tokens to experts and back without a collective: DeepEP, pplx, TensorRT-LLM."""
 _COUNT_DTYPES = ("Long", "Int", "Int64", "Int32")
-"""Element types of the numbers of tokens, which are exchanged before the tokens themselves."""
+"""Element types of token counts, which ranks exchange before the tokens themselves."""
 _UNEVEN = 1.05
 """Unevenness is mentioned if a rank receives this many times the mean of the ranks."""
 
 _NEAR = 0.8
 """A call counts as near its roof from this share of it on, as in the roofline."""
 _MOST_RANKS = 1
-"""Most ranks that notes name; usually all do the same, and the table has the others."""
+"""Notes name at most this many ranks. Usually all do the same, and the table has the others."""
 _LEAST = 0.005
 """Notes name kinds with at least this share."""
 
@@ -100,9 +100,9 @@ def work_kinds(
 
 
 def _roofs(trace: Trace, peaks: Peaks | None, base: Trace | None) -> pl.DataFrame:
-    """Return how near each kernel's call comes to its roof, as a share of at most 1.
+    """Return how near the call of each kernel comes to its roof, as a share of at most 1.
 
-    It is unknown if contexts of unknown length are read.
+    It is None if a call reads contexts of unknown length.
     """
     try:
         work = modelled(trace, base)
@@ -167,8 +167,8 @@ def _exchange_sentences(trace: Trace, frame: pl.DataFrame) -> list[str]:
 def _unevenness(exchanges: pl.DataFrame, frame: pl.DataFrame) -> list[str]:
     """Name the rank whose experts receive most tokens, by bytes, else by the experts' time.
 
-    Tokens travel to experts and back in turn, in the backward pass, too: every other exchange goes
-    to experts.
+    All-to-alls alternate, in the backward pass, too: one brings tokens to experts, the next brings
+    them back.
     """
     tokens = exchanges.filter(~pl.col("dtype").cast(pl.String).is_in(_COUNT_DTYPES))
     order = pl.int_range(pl.len()).over("rank", order_by="start_ns")

@@ -48,7 +48,7 @@ WORST_RANKS = Table(
 def worst_ranks(trace: Trace) -> pl.DataFrame:
     """Return one row per rank: the culprits of `job` first, then others by the time they cost.
 
-    Ranks that nobody waits for come last, the busiest of them first. Raises MissingTableError with
+    Ranks for which nobody waits come last, the busiest of them first. Raises MissingTableError with
     one rank, or without kernels and ops.
     """
     require_ranks(trace, "worst_ranks")

@@ -51,7 +51,7 @@ def _two(base: Trace, other: Trace, rules: Rules) -> Answer:
 
 
 def _by(module: str, function: str, *inputs: Trace | Rules) -> Answer:
-    """Answer by a function of a module of this package, which is imported only now."""
+    """Answer with a function of a module of this package, which is imported only then."""
     answer: Answer = getattr(import_module(f"{__name__}.{module}"), function)(*inputs)
     return answer
 
@@ -62,7 +62,7 @@ def has_time(trace: Trace) -> bool:
 
 
 def _holds(trace: Trace) -> str:
-    """Describe the content of a trace that cannot show what limits a program."""
+    """Say what a trace holds that cannot show what limits a program."""
     copies = [trace.select(table, "duration_ns") for table in ("memcpys", "memsets")]
     moved_ns = sum(int(part["duration_ns"].sum()) for part in copies)
     if moved_ns:

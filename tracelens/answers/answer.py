@@ -8,7 +8,7 @@ from dataclasses import dataclass
 WORK, WAIT, REST = "work", "wait", "rest"
 """Kinds of a bar's parts: the device or process works, it waits, or all small parts together."""
 LEAST_SHARE = 0.02
-"""The smallest share of a step that a change must save to be named."""
+"""A change is named if it saves at least this share of a step."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,8 +37,8 @@ class Bar:
     def percents(self) -> list[int]:
         """The shares of the parts as whole percents, which sum to the rounded sum of the shares.
 
-        The largest share, which the sentence names, is rounded as usual. The difference that
-        rounding makes goes to the other shares, first to those that it changes least.
+        The largest share, which the sentence names, is rounded as usual. The difference due to
+        rounding goes to the other shares, first to those that it changes least.
         """
         exact = [part.share * 100 for part in self.parts]
         percents = [round(value) for value in exact]
@@ -76,10 +76,10 @@ class Answer:
     """The answer to one trace, or to one compared with another.
 
     `sentence` says what limits the program, with its share; `place` says where. `details` follow
-    them; `rows` are lines that are laid out already. `changes_head` and `no_change` introduce the
-    changes, or say why there are none. `about` describes what was recorded, `doubts` are reasons to
-    trust the answer less. `sections` are those to read next. `refused` is the reason why two runs
-    are not compared.
+    them; `rows` are finished lines of text. `changes_head` and `no_change` introduce the changes,
+    or say why there are none. `about` describes what was recorded, `doubts` are reasons to trust
+    the answer less. `sections` are those to read next. `refused` is the reason why two runs are not
+    compared.
     """
 
     sentence: str

@@ -24,7 +24,7 @@ def changes_of(
 ) -> tuple[Change, ...]:
     """Return the best changes, the largest saving first, for a step of this time.
 
-    `place` is left out of their words, because the answer names it already. Changes for a cause in
+    Their texts do not repeat `place`, because the answer names it already. Changes for a cause in
     `without` are left out.
     """
     changes = []
@@ -42,9 +42,9 @@ def changes_of_job(
 ) -> tuple[Change, ...]:
     """Return the best changes of a job: first the one that the late ranks need, then others.
 
-    The step after the first change is computed by a replay of the job's collectives. `place` is
-    where the late ranks lose their time. Other changes for waiting are left out, because waiting
-    goes away with its cause.
+    A replay of the job's collectives computes the step after the first change. `place` is where the
+    late ranks lose their time. Other changes for waiting are left out, because waiting goes away
+    with its cause.
     """
     if culprit.part == "communication" or step_ns is None:
         return changes_of(trace, step_ns, place)
@@ -71,7 +71,7 @@ def changes_of_job(
 
 
 def _predicted(change: Change, prediction: Prediction) -> Change:
-    """Return the change with the step that a replay gives, and its range."""
+    """Return the change with the step that a replay predicts, and its range."""
     return replace(
         change,
         saved_frac=1 - prediction.after_ns / prediction.before_ns,
@@ -82,7 +82,7 @@ def _predicted(change: Change, prediction: Prediction) -> Change:
 
 
 def _change(saving: Saving, step_ns: int | None, place: str | None) -> Change:
-    """Return the change with the rest of a step after it.
+    """Return the change with the time of a step after it.
 
     Shares of the mean step are taken as shares of the median one.
     """
@@ -98,7 +98,7 @@ def _change(saving: Saving, step_ns: int | None, place: str | None) -> Change:
     if saving.share is None or step_ns is None or not saving.step_ns:
         return change
     if saving.share > 1 - LEAST_SHARE:
-        return change  # no change leaves nothing of a step: how much it leaves is not known
+        return change  # a change cannot leave a step of length 0, so what it leaves is unknown
 
     def after(saved_ns: int) -> int:
         return round(step_ns * (1 - saved_ns / saving.step_ns))

@@ -63,7 +63,7 @@ def answer_comparison(base: Trace, other: Trace, rules: Rules = DEFAULT) -> Answ
 
 
 def _across_processors(base: Trace, other: Trace, times: pl.DataFrame) -> Answer:
-    """Answer if only one run used a GPU: the time of a step is all that both have."""
+    """Answer if only one run used a GPU: only the times of a step can be compared."""
     windows = times.filter(part="window").select(pl.median("base_ns", "other_ns"))
     before, after = map(duration, windows.row(0))
     step = "a step" if _marks_steps(base, other) else "the program"
@@ -89,13 +89,13 @@ def _marks_steps(base: Trace, other: Trace) -> bool:
 
 
 def _rank_time(trace: Trace, rank: int) -> RankTime:
-    """Return the time of a rank; of the only one, whatever its number."""
+    """Return the time of a rank; with a single rank, of that one, whatever its number."""
     ranks = rank_times(time_model(trace))
     return next((judged for judged in ranks if judged.rank == rank), ranks[0])
 
 
 def _step_words(ranks: tuple[RankTime, RankTime], whole: dict[str, Any]) -> str:
-    """Name the step whose time is given: the median one, where the mean of a run is another."""
+    """Name the step whose time is given: the median one, if a run's mean differs from it."""
     medians = whole["base_ns"], whole["other_ns"]
     means = (rank.judged_step_ns for rank in ranks)
     is_uneven = any(
@@ -126,7 +126,7 @@ def _pair(before: float, after: float) -> str:
 
 
 def _bars(ranks: tuple[RankTime, RankTime], whole: dict[str, Any]) -> tuple[Bar, ...]:
-    """Draw the two steps on one scale, with the same parts, whose shares are those of one run."""
+    """Draw the two steps on one scale, with the same parts, each with its run's shares."""
     totals = whole["base_ns"] or 1, whole["other_ns"] or 1
     longest = max(totals)
     sides = list(zip(("base", "new"), ranks, totals, strict=True))
@@ -172,7 +172,7 @@ def _signed(ns: float) -> str:
 
 
 def _changed_layers(base: Trace, other: Trace, rules: Rules) -> tuple[str, ...]:
-    """Name the layers whose time changed most beyond noise; empty if not both have layers."""
+    """Name the layers whose time changed most beyond noise; empty unless both runs have layers."""
     try:
         layers = compare_layers(base, other, rules=rules)
     except MissingTableError:
@@ -193,7 +193,7 @@ def _changed_layers(base: Trace, other: Trace, rules: Rules) -> tuple[str, ...]:
 def _advice(other: Trace) -> str | None:
     """Advise what to do next with the new run.
 
-    A compiled run that waits for launches could record its graphs.
+    A compiled run that waits for launches could use CUDA graphs.
     """
     ranks = rank_times(time_model(other))
     if not ranks or ranks[0].is_process or not shows_compilation(other) or has_replays(other):

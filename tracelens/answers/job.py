@@ -33,7 +33,7 @@ from tracelens.trace import Trace
 
 _STRAGGLER, _INCONCLUSIVE = "straggler", "inconclusive"
 _LABEL = 14
-"""Most characters of a bar's label."""
+"""The most characters in a label of a bar."""
 _MORE_MICROBATCHES = "What would help: more microbatches a step, which makes the bubble smaller"
 
 
@@ -50,7 +50,7 @@ def answer_job(trace: Trace) -> Answer:
 
 
 def _of_straggler(model: TimeModel, judged: Sequence[RankTime], row: dict[str, Any]) -> Answer:
-    """Say who waits for whom, with the culprit's time next to that of the others."""
+    """Say who waits for whom, with the culprit's time and that of the others."""
     trace = model.trace
     sentence, _, more = str(row["evidence"]).partition("; ")
     together = mean_rank(judged)
@@ -73,7 +73,10 @@ def _of_straggler(model: TimeModel, judged: Sequence[RankTime], row: dict[str, A
 
 
 def _place_of(model: TimeModel, culprit: Culprit) -> str | None:
-    """Return where the culprit's ranks lose most time to the cause of their delay, or None."""
+    """Return the place where the culprit's ranks lose most time to the cause of their delay.
+
+    Return None if there is none.
+    """
     of_cause = model.idle.filter(
         pl.col("rank").is_in([*culprit.members.ranks]),
         pl.col("cause") == pl.lit(culprit.cause),
@@ -123,11 +126,11 @@ def _inconclusive(trace: Trace, judged: Sequence[RankTime], row: dict[str, Any])
 def _of_all(trace: Trace, judged: Sequence[RankTime], row: dict[str, Any]) -> Answer:
     """Return the answer for a job without culprit: the most common bound, and the mean step.
 
-    Ranks of a balanced pipeline wait as its schedule has them, and not for the slowest.
+    Ranks of a balanced pipeline wait because of its schedule, not for a slow rank.
     """
     rows = verdict(trace).sort("rank")
     bounds = rows["bound"].to_list()
-    # A loss that all ranks share may be less than what each of them computes.
+    # A loss of all ranks may be smaller than the time in which each computes.
     bound = row["bound"] if row["bound"] in bounds else max(bounds, key=bounds.count)
     rows = rows.filter(pl.col("bound") == bound)
     ranks = [rank for rank in judged if rank.rank in {*rows["rank"]}] or [*judged]
@@ -167,13 +170,13 @@ def _of_all(trace: Trace, judged: Sequence[RankTime], row: dict[str, Any]) -> An
 
 
 def _lacking(trace: Trace) -> tuple[str, ...]:
-    """Warn of ranks that were not given: waiting for them looks like communication."""
+    """Warn of ranks that were not given, because waiting for them looks like communication."""
     missing = describe_missing(trace)
     return () if missing is None else (f"{missing}, and counts as communication",)
 
 
 def _culprit(row: dict[str, Any]) -> tuple[str, ...]:
-    """Say what else costs the job much, where that is less than what all ranks lose."""
+    """Say what else costs the job much, if that is less than what all ranks lose."""
     if row["second"] != _STRAGGLER:
         return ()
     return (str(row["evidence"]).partition("; ")[2],)
@@ -184,7 +187,7 @@ def _named(ranks: Sequence[RankTime]) -> str:
 
 
 def mean_rank(ranks: Sequence[RankTime]) -> RankTime:
-    """Return the mean of several ranks as one rank, whose step is the median of their steps."""
+    """Combine several ranks into one: their mean, with the median of their steps."""
     first = ranks[0]
     steps = [rank.step_ns for rank in ranks if rank.step_ns is not None]
     unprofiled = [rank.unprofiled_ns for rank in ranks if rank.unprofiled_ns is not None]

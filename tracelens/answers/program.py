@@ -51,13 +51,13 @@ _SECTIONS = {
 }
 """Sections to read next, by what limits the program; the default is `idle_gaps`."""
 _UNEVEN = 0.05
-"""The answer gives the mean and the median step if they differ by more than this share."""
+"""The answer gives both the mean and the median step if they differ by more than this share."""
 _MOSTLY = 0.8
 _LONGER = 1.5
-"""Waiting of this many times a step without the profiler is not the program's own."""
+"""Waiting for this many times a step without the profiler cannot be the program's own."""
 _MOST_KINDS = 4
 _MOST_TIME = 0.5
-"""Few long steps come first in the sentence if they take more than this share of the time."""
+"""A few long steps come first in the sentence if they take more than this share of the time."""
 _MORE_BLOCKS = (
     "What would help: more blocks at a time: larger batches, kernels that split the work, or"
     " several streams"
@@ -138,7 +138,7 @@ def answer_program(trace: Trace) -> Answer:
 
 
 def answer_capture(trace: Trace) -> Answer:
-    """Answer for a trace in which a graph was captured, and nothing ran."""
+    """Answer for a trace in which graphs were captured, but no kernel ran."""
     n_launches = max(count_captured(trace).values())
     return Answer(
         "This is the capture of a CUDA graph, not a run: nothing ran on a device",
@@ -153,7 +153,7 @@ def answer_capture(trace: Trace) -> Answer:
 
 
 def _capture(trace: Trace) -> tuple[str, ...]:
-    """Warn of a trace in which graphs are captured and only their warm-up ran."""
+    """Warn of a trace that holds only the capture of graphs and their warm-up."""
     if not is_capture(trace):
         return ()
     n_kernels = counted(sum(count_captured(trace).values()), "kernel")
@@ -161,7 +161,7 @@ def _capture(trace: Trace) -> tuple[str, ...]:
 
 
 def _kinds(trace: Trace, rank: RankTime) -> tuple[str, ...]:
-    """Say what kinds of work a language model's kernels do, the largest ones."""
+    """Name the largest kinds of work that a language model's kernels do."""
     kinds = language_kinds(trace, rank.rank, LEAST_SHARE)
     words = [
         f"{kind} {share * 100:.0f} %" for kind, share in kinds[:_MOST_KINDS] if share >= LEAST_SHARE
@@ -172,7 +172,7 @@ def _kinds(trace: Trace, rank: RankTime) -> tuple[str, ...]:
 def _of_another_thread(
     model: TimeModel, rank: RankTime, bound: str, where: str | None
 ) -> tuple[str, ...]:
-    """Say which Python another thread ran while the host worked at the place."""
+    """Name the Python function that another thread ran while the host worked at the place."""
     if bound != "host" or where is None:
         return ()
     name = python_of_another_thread(model, rank.rank, where)
@@ -184,11 +184,11 @@ def _of_another_thread(
 
 
 def _with_long_steps(trace: Trace, rank: RankTime, sentence: str) -> tuple[str, str | None]:
-    """Return the sentence and a detail on the few steps without the profiler that are much longer.
+    """Return the sentence, and a detail on the few much longer steps without the profiler.
 
     If these take most of the time, the sentence begins with them, and the detail says how to see
-    what they do: a program that saves its state for 400 ms in every fifth step of 14 ms is limited
-    by that. The detail is None if there are no such steps.
+    what they do. For example, a program that saves its state for 400 ms in every fifth step of 14
+    ms is limited by saving. The detail is None if there are no such steps.
     """
     long, usual_ns = trace.manifest.long_steps(rank.rank), rank.judged_step_ns
     if long is None:
@@ -208,11 +208,11 @@ def _with_long_steps(trace: Trace, rank: RankTime, sentence: str) -> tuple[str, 
 
 
 def _waits_beyond_the_step(model: TimeModel, rank: RankTime) -> tuple[str, ...]:
-    """Warn if recorded steps wait longer than whole steps without the profiler take.
+    """Warn if recorded steps wait for longer than whole steps take without the profiler.
 
-    No profiler makes waiting for a time, a queue or a loader's workers longer. The steps without
-    the profiler were run right after a trace was written, and found ready what they otherwise wait
-    for.
+    No profiler makes waiting for a time, a queue or a loader's workers longer. But the steps
+    without the profiler ran right after a trace was written, so they found ready what steps
+    otherwise wait for.
     """
     if rank.unprofiled_ns is None:
         return ()
@@ -295,7 +295,7 @@ def _called_places(model: TimeModel, rank: RankTime) -> list[tuple[str, int]]:
 def _place(
     trace: Trace, rank: RankTime, where: str | None, bound: str, *, reads: bool
 ) -> str | None:
-    """Describe the place, with how often a step reads a value back there."""
+    """Describe the place, with how often a step reads a single value there."""
     text = place_text(where, is_busy=kind_of(bound) == WORK)
     if text is None or not reads:
         return text
@@ -305,7 +305,7 @@ def _place(
 
 
 def no_change(rank: RankTime) -> str:
-    """Say that nothing needs to change, about a step or about the judged time."""
+    """Say that nothing needs to change in a step, or in the judged time."""
     whole = "a step" if rank.n_steps else "the time"
     if rank.bound == "compute" and not rank.is_process:
         return f"What would help: faster kernels; no change around them would save 2 % of {whole}"
@@ -315,7 +315,7 @@ def no_change(rank: RankTime) -> str:
 def special_words(
     model: TimeModel, rank: RankTime, bound: str, where: str | None, *, reads: bool = False
 ) -> str | None:
-    """Describe a program that only reads single values, receives, works in an op or waits.
+    """Describe a program that does little but read single values, receive, work in one op or wait.
 
     Return None for any other program.
     """
@@ -341,7 +341,7 @@ def special_words(
 
 
 def _receiving(trace: Trace, rank: RankTime) -> str | None:
-    """Describe a rank that communicates, and mostly to receive from one other rank."""
+    """Describe a rank that mostly communicates, namely receives from one other rank."""
     if not is_mostly_receiving(trace):
         return None
     subject = "process" if rank.is_process else "GPU"
@@ -351,7 +351,7 @@ def _receiving(trace: Trace, rank: RankTime) -> str | None:
 def program_sentence(rank: RankTime, bound: str, share: str, *, special: str | None = None) -> str:
     """Say what limits the rank, with its share of a step, or of the program's time without steps.
 
-    `special` replaces the sentence on the bound by a more specific one.
+    `special`, if given, replaces the usual sentence by a more specific one.
     """
     words = special or (PROCESS_SENTENCES if rank.is_process else DEVICE_SENTENCES)[bound]
     if rank.n_devices > 1:
@@ -379,7 +379,7 @@ def is_another_time(mean_ns: float, median_ns: float) -> bool:
 
 
 def _profiler_cost(trace: Trace, rank: RankTime) -> str | None:
-    """Describe the step under the profiler, where the time of one without it was measured.
+    """Compare the step under the profiler with one without it, if the latter was timed.
 
     The time without it has the range of the steps that were timed.
     """
@@ -394,7 +394,7 @@ def _profiler_cost(trace: Trace, rank: RankTime) -> str | None:
 
 
 def _profiler_work(rank: RankTime) -> str | None:
-    """Give the recorded step if the profiler's own work, which is left out, is much of it."""
+    """Give the recorded step if much of it is the profiler's own work, which is left out."""
     recorded_ns, judged_ns = rank.recorded_step_ns, rank.judged_step_ns
     if recorded_ns is None or judged_ns is None or not is_another_time(recorded_ns, judged_ns):
         return None
@@ -404,7 +404,7 @@ def _profiler_work(rank: RankTime) -> str | None:
 def _replayed_step(trace: Trace, rank: RankTime) -> str | None:
     """Give the length of a replayed step without the profiler, if it is surely shorter.
 
-    Surely shorter means that its whole range is below the recorded step.
+    It is if its whole range is below the recorded step.
     """
     step = unprofiled_steps(trace).get(rank.rank)
     if step is None or step.unprofiled_ns is None or step.low_ns is None or step.high_ns is None:
@@ -440,7 +440,7 @@ def next_sections(rank: RankTime, bound: str) -> tuple[str, ...]:
 
 
 def _amount(rank: RankTime) -> str:
-    """Say how much work a rank did, and for what time it was recorded."""
+    """Say how much work a rank did, and over what time it was recorded."""
     noun = "op" if rank.is_process else "kernel"
     return f"{counted(rank.n_work, noun)} in {duration(sum(rank.parts.values()))}"
 
@@ -453,7 +453,7 @@ def _too_little(rank: RankTime, row: Mapping[str, object]) -> str:
 
 
 def _plain_fact(trace: Trace, rank: RankTime) -> tuple[str, ...]:
-    """Describe the kernel with most time, if it has most of all time."""
+    """Name the kernel with most time, if it takes most of all time."""
     busy = 1 - sum(rank.shares[name] for name in IDLE_PARTS)
     longest = longest_kernel(trace, rank.rank) if busy > 1 / 2 else None
     return () if longest is None else (longest,)

@@ -17,10 +17,7 @@ from tracelens.trace import Trace
 
 _TRAINING = ("backward", "optimizer")
 _SLOWER, _SIDE = 1.1, 3
-"""Least factor by which the step time changes for good, and least number of steps.
-
-There must be that many steps both before and after the change.
-"""
+"""A step time changes for good if it changes by this factor, with this many steps on both sides."""
 _LENGTH = pl.col("end_ns") - pl.col("start_ns")
 
 
@@ -38,7 +35,7 @@ def about(trace: Trace) -> str:
 
 
 def uneven_steps(model: TimeModel, rank: int) -> tuple[str, ...]:
-    """Say which steps of a rank take longer than its others; empty if they are alike."""
+    """Say which steps of a rank take longer than its others; empty if all take about as long."""
     steps = model.program_steps.filter(rank=rank).sort("step")
     numbers, times = steps["step"].to_list(), steps["duration_ns"].to_list()
     if len(times) <= _SIDE:
@@ -58,7 +55,7 @@ def uneven_steps(model: TimeModel, rank: int) -> tuple[str, ...]:
 
 
 def _is_change(times: list[int], at: int) -> bool:
-    """Return whether all steps from `at` on take about equally longer, or shorter, than before."""
+    """Return whether steps from `at` on are all longer, or all shorter, by about the same."""
     before, after = times[:at], times[at:]
     jump = abs(median(after) - median(before))
     spread = max(max(side) - min(side) for side in (before, after))
@@ -92,7 +89,7 @@ def _steps(model: TimeModel) -> str:
 
 
 def _after_start_up(phases: pl.DataFrame) -> str:
-    """Say how long ranks started up before the time that is judged, if it is worth a word."""
+    """Say how long ranks started up before the judged time, if that is worth mentioning."""
     by_rank = phases.group_by("rank").agg(
         start_up=_LENGTH.filter(phase=START_UP).sum(), program=_LENGTH.filter(phase=PROGRAM).sum()
     )
@@ -107,7 +104,7 @@ def _per_rank(steps: pl.DataFrame) -> int:
 
 
 def _kind(trace: Trace) -> str | None:
-    """Return "training" where a backward pass or an optimizer was recorded, else "inference".
+    """Return "training" if a backward pass or an optimizer was recorded, else "inference".
 
     Return None if there is no layer that would show inference.
     """

@@ -12,7 +12,7 @@ _USED = 0.1
 _MORE = 0.2
 """One device works more than the others if its share is larger by this much."""
 _AT_ONCE = 0.1
-"""Devices work in turns if less than this share of their work is at the same time."""
+"""Devices take turns if less than this share of their work runs at the same time."""
 _MOSTLY = 0.7
 
 

@@ -29,7 +29,7 @@ _WORDS = {
 _MOST_STACKS, _MOST_RUNS, _MOST_LEVELS = 4, 14, 10
 _PATH = 2
 _SIDE = 37
-"""Width in characters of a function, and of the one next to it."""
+"""Width in characters of a function's name, and of the one next to it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,13 +43,13 @@ class CallPath:
     def n_calls(self) -> int:
         """Calls from the program's beginning to the symbol.
 
-        Frames of the process's start do not count, nor the symbol's.
+        Neither frames from the start of the process count, nor those of the symbol.
         """
         return len(self.calling)
 
     @property
     def calling(self) -> tuple[_Frame, ...]:
-        """The frames that call, without the process's start."""
+        """The frames that call, without those from the start of the process."""
         begin = next(
             (number for number, frame in enumerate(self.frames) if frame[0] == "python"), None
         )
@@ -69,7 +69,7 @@ class CallPath:
 
 
 def answer_stacks(trace: Trace) -> Answer:
-    """Answer for the first stack of each function that the program stopped in.
+    """Answer for the first stack of each function at which the program was stopped.
 
     Raises MissingTableError without stacks.
     """
@@ -126,7 +126,7 @@ def path_of(stack: Mapping[str, Any]) -> CallPath:
 def _rows(path: CallPath) -> Iterator[str]:
     """Yield a line for each run of frames with one role, the outermost first.
 
-    A stack of many runs has a line for each role.
+    If a stack has many runs, yield a line for each role instead.
     """
     runs = _runs(path.calling)
     if len(runs) > _MOST_RUNS:
@@ -138,7 +138,7 @@ def _rows(path: CallPath) -> Iterator[str]:
 
 
 def _runs(frames: Sequence[_Frame]) -> list[tuple[str, list[_Frame]]]:
-    """Split the frames into runs of one role; an unnamed frame goes with what calls it."""
+    """Split the frames into runs of one role; an unnamed frame has the role of its caller."""
     runs: list[tuple[str, list[_Frame]]] = []
     for frame in frames:
         role = runs[-1][0] if runs and frame[0] == _UNNAMED else frame[0]
@@ -202,13 +202,13 @@ def _differing_rows(base: CallPath, other: CallPath) -> Iterator[str]:
 
 
 def _cell(frame: _Frame | None) -> str:
-    """Return a frame's function, its middle cut out where it is too long for a column."""
+    """Return a frame's function; its middle is cut out if it is too long for a column."""
     text = "" if frame is None else _frame_text(frame)
     return text if len(text) <= _SIDE else f"{text[: _SIDE // 2]}…{text[-(_SIDE // 2 - 2) :]}"
 
 
 def _same(base: CallPath, other: CallPath) -> int:
-    """Count the frames from the outermost in that name the same function."""
+    """Count the frames, from the outermost on, that name the same function."""
     mine, theirs = ([frame[1] for frame in path.frames] for path in (base, other))
     return n_shared_outer(mine, theirs)
 

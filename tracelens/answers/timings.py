@@ -17,7 +17,7 @@ _WHOLE = (
     & ~pl.col("synchronized")
     & ~pl.col("is_warmup")
 )
-"""Rows of whole executions of a model, during which nothing else was measured."""
+"""Rows that time whole executions of a model and measure nothing else."""
 
 
 def answer_timings(trace: Trace) -> Answer:
@@ -75,7 +75,7 @@ def _sentence(medians: dict[str, float]) -> str:
 
 
 def _mixture(trace: Trace) -> tuple[Change, ...]:
-    """Return the best mixture of eager and compiled layers, where it is faster than either."""
+    """Return the best mixture of eager and compiled layers, if it is faster than either."""
     try:
         rows = layer_oracle(trace, trace).filter(oracle="dynamic")
     except MissingTableError:

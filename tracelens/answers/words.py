@@ -19,7 +19,7 @@ DEVICE_SENTENCES = {
     "dependency": "The GPU waits for its own earlier work: another stream, copy or device",
     "unknown": "The GPU is idle, and the trace does not tell why",
 }
-"""The beginning of the sentence on a device, by the part that is largest."""
+"""The beginning of the sentence on a device, by the largest part of its time."""
 PROCESS_SENTENCES = {
     "compute": "The CPU does arithmetic",
     "communication": "The process communicates and computes nothing meanwhile",
@@ -34,7 +34,7 @@ PROCESS_SENTENCES = {
     "dependency": "The process waits for earlier work",
     "unknown": "The process does something that was not recorded",
 }
-"""The beginning of the sentence on a process without a device, by the part that is largest."""
+"""The beginning of the sentence on a process without a device, by the largest part of its time."""
 _FRAME = re.compile(r"([^\s():]+\.py)\((\d+)\): ?(.*)")
 _DEFINED = re.compile(r"([^\s():]+\.py)\(defined at (\d+)\): (.*)")
 _WITHOUT_LINE = re.compile(r"([^\s():]+\.py): (.*)")
@@ -45,7 +45,7 @@ _MOST_FRAMES = 3
 def place_text(what: str | None, *, is_busy: bool = False) -> str | None:
     """Write a place as the second line of an answer: file:line, at most three frames of a path.
 
-    With `is_busy`, the place is a kernel or an op, the longest of those that ran.
+    With `is_busy`, the place is the kernel or op that ran longest.
     """
     if not what:
         return None
@@ -102,7 +102,7 @@ def span_text(low_ns: int, high_ns: int) -> str:
 
 
 def three_digits(value: float) -> str:
-    """Write a number with three digits, or with all before the point."""
+    """Write a number with three digits, or with all digits before the point."""
     decimals = 0 if value >= 100 else 1 if value >= 10 else 2
     return f"{value:,.{decimals}f}"
 

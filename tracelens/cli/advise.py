@@ -1,4 +1,4 @@
-"""The command `advise`: find a cheaper legal call sequence, and write it as words and as a plan."""
+"""The command `advise`: find a cheaper legal sequence of calls, in words and as a plan."""
 
 import json
 from pathlib import Path

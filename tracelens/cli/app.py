@@ -27,7 +27,7 @@ from tracelens.storage.addresses import refuse_credentials
 
 EXIT_INPUT, EXIT_USAGE, EXIT_INTERRUPTED = 1, 2, 130
 _OF_THE_SYSTEM = (BrokenPipeError, MemoryError, PermissionError)
-"""Errors that no row of a trace can cause."""
+"""Errors that have nothing to do with the rows of a trace."""
 
 
 COMMANDS = {
@@ -50,12 +50,12 @@ COMMANDS = {
     "doctor": "Say which tools and packages are found here.",
     "demo": "Answer for a bundled trace.",
 }
-"""Each command's line in `--help`, in this order. Its module has its name."""
+"""Each command's line in `--help`, in this order. A command's module has its name."""
 
 _WRONG_WORDS: Any = typer.BadParameter.__mro__[1]
 """Typer's exception for words that it cannot parse.
 
-It is click's UsageError up to 0.15, its own copy since 0.29.
+Up to 0.15 it is click's UsageError; since 0.29 Typer has its own copy.
 """
 
 
@@ -63,15 +63,15 @@ It is click's UsageError up to 0.15, its own copy since 0.29.
 def _load(name: str) -> Any:
     """Load a module's command: the function of its name, or the Typer application `app`."""
     is_ignored = signal.getsignal(signal.SIGINT) is signal.SIG_IGN
-    # What is imported stays to the end: looking for garbage among it takes 0.02 s.
+    # Imported modules stay to the end; collecting garbage among them takes 0.02 s.
     gc.disable()
     module = import_module(f"tracelens.cli.{name.replace('-', '_')}")
-    if is_ignored:  # Polars (1.3x) catches SIGINT when it is imported
+    if is_ignored:  # importing Polars (1.3x) replaces the handling of SIGINT
         signal.signal(signal.SIGINT, signal.SIG_IGN)
     gc.freeze()
     gc.enable()
-    # A verdict makes a million objects: with the usual threshold, a twentieth of its time is spent
-    # on looking for garbage, of a page's a tenth.
+    # A verdict makes a million objects. With the usual threshold, garbage collection takes a
+    # twentieth of its time, and a tenth of a page's.
     gc.set_threshold(50_000)
     application = getattr(module, "app", None)
     if application is None:
@@ -96,7 +96,7 @@ class _Commands(LoadedGroup):
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
         """Find and import a command; from then on Ctrl-C raises KeyboardInterrupt."""
         resolved = super().resolve_command(ctx, args)
-        if callable(signal.getsignal(signal.SIGINT)):  # not where it is ignored
+        if callable(signal.getsignal(signal.SIGINT)):  # unless SIGINT is ignored
             signal.signal(signal.SIGINT, signal.default_int_handler)
         return resolved
 
@@ -105,10 +105,11 @@ class _Commands(LoadedGroup):
         try:
             with _blaming_rows():
                 result = super().invoke(ctx)
-            if sys.stdout is not None:  # as with `>&-`
+            if sys.stdout is not None:  # standard output may be closed, as with `>&-`
                 sys.stdout.flush()
         except _WRONG_WORDS as error:
-            lines = error.message.split("\n")  # a group without a command shows its help
+            # A group of commands without a command shows its help
+            lines = error.message.split("\n")
             error.message = "\n".join(map(printable, lines))
             raise
         except TracelensError as error:
@@ -119,7 +120,7 @@ class _Commands(LoadedGroup):
             tell(f"error: {error}")
             failed = error.program_exit_code or EXIT_INPUT
             raise typer.Exit(EXIT_USAGE if isinstance(error, UsageError) else failed) from error
-        except PermissionError as error:  # of a folder that one may not look into
+        except PermissionError as error:  # of a folder that may not be read
             if ctx.params.get("debug"):
                 traceback.print_exc()
             tell(f"error: {error.filename}: {error.strerror}; name a place that you may use")
@@ -131,16 +132,16 @@ class _Commands(LoadedGroup):
             tell("interrupted")
             raise typer.Exit(EXIT_INTERRUPTED) from None
         except BrokenPipeError:
-            drop_output()  # the reader has seen enough
+            drop_output()  # the reader, such as `head`, has closed the pipe
             raise typer.Exit(0) from None
         return result
 
 
 @contextmanager
 def _blaming_rows() -> Iterator[None]:
-    """Raise SourceError in place of an error that a stored trace's impossible rows caused.
+    """Raise SourceError if an error was caused by impossible rows of a stored trace.
 
-    Other errors go on unchanged.
+    Other errors are raised unchanged.
     """
     OPENED.clear()
     try:
@@ -148,7 +149,7 @@ def _blaming_rows() -> Iterator[None]:
     except (TracelensError, typer.Exit, typer.Abort, _WRONG_WORDS, *_OF_THE_SYSTEM):
         raise
     except BaseException as error:
-        # A panic of Polars is no Exception.
+        # A panic in Polars is not an Exception.
         if not isinstance(error, Exception) and type(error).__name__ != "PanicException":
             raise
         from tracelens.trace.checking import blame_rows  # noqa: PLC0415 - only where it is needed
@@ -187,12 +188,12 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")
     try:
-        for word in words:  # before anything repeats it
+        for word in words:  # checked before any message repeats it
             refuse_credentials(word.partition("=")[2] if word.startswith("-") else word)
     except SourceError as error:
         tell(f"error: {error}")
         raise SystemExit(EXIT_INPUT) from None
-    AT_END.clear()  # what a caller of this function has begun is its own
+    AT_END.clear()  # actions of an earlier call of this function do not belong to this command
     try:
         app(args=words, obj=command, prog_name="tracelens")
     except SystemExit as ended:
@@ -207,10 +208,10 @@ def _terminate(number: int, _frame: FrameType | None) -> NoReturn:
 
 
 def split_command(arguments: Sequence[str]) -> tuple[list[str], list[str]]:
-    """Split the arguments of a collect command at the first `--`, where the program to run begins.
+    """Split the arguments of a collect command at the first `--`; the program to run follows.
 
-    This is done before typer parses, which would take the program for FILES. Other commands keep
-    `--` as the end of options.
+    This is done before typer parses, which would take the program for FILES. For other commands,
+    `--` still ends the options.
     """
     words = list(arguments)
     if "--" not in words:
@@ -239,7 +240,7 @@ def with_report(words: Sequence[str]) -> list[str]:
 
 
 def repeat_against(words: Sequence[str]) -> list[str]:
-    """Repeat `--against` before each of the bases that follow it: a shell's pattern gives several.
+    """Repeat `--against` before each base that follows it, as a shell's pattern gives several.
 
     This is done only after the traces: the word after the base of `report --against BASE TRACE` is
     the trace.
@@ -276,4 +277,4 @@ def options(
     ] = False,
     debug: Annotated[bool, typer.Option("--debug", help="Show the traceback of an error.")] = False,
 ) -> None:
-    """Accept the options that stand before the command."""
+    """Accept the options that come before the command."""

@@ -58,8 +58,8 @@ def add(
 ) -> None:
     """Add runs to a baseline; make the baseline if there is none.
 
-    A new run is judged by the spread of three or more runs, and by the latest ten at most. Runs of
-    another program are refused, and then none is added.
+    A new run is judged by the spread of at least three runs, and of the latest ten at most. If a
+    run is of another program, it is refused, and none is added.
     """
     runs = [open_any([path]) for path in traces]
     _check_one_program(name, runs)

@@ -29,14 +29,14 @@ _PROFILES = {
     "shapes": replace(_STEPS, shapes=True, stacks=False, modules=False),
     "stacks": replace(_STEPS, shapes=True, stacks=True, modules=True),
 }
-"""Settings by which each kind of profile is recorded."""
+"""Settings with which each kind of profile is recorded."""
 _STEADY = 1.3
 """Steps are steady if their median is at most this many times their minimum.
 
 Other work on the machine makes them unsteady.
 """
 _TRIES = 3
-"""Most captures of each kind that are made to get steady steps."""
+"""At most this many captures of each kind are made to get steady steps."""
 
 
 def calibrate(
@@ -67,8 +67,8 @@ def calibrate(
     """Measure what torch.profiler adds to each op, Python call and API call on this machine.
 
     A small training loop runs with the profiler and without it, half a minute in all. The costs are
-    kept in the TRACEs: whatif, sensitivity and the step without the profiler then use these costs,
-    not those of another machine.
+    kept in the TRACEs. whatif, sensitivity and the step without the profiler then use them instead
+    of another machine's costs.
     """
     keep_sources([*(traces or []), *([costs] if costs else [])], [out])
     if costs is not None and not traces:
@@ -78,7 +78,8 @@ def calibrate(
     if costs is None:
         emit(json.dumps({SETTING: by_kind}, indent=1) + "\n", out)
     for path, trace in zip(traces or [], opened, strict=True):
-        place = path if url_of(path) is not None else path.resolve()  # a link stays one
+        # A link is followed, and stays a link
+        place = path if url_of(path) is not None else path.resolve()
         with_costs(trace, by_kind).write(place, force=True)
         tell(f"{shown(path)} keeps these costs")
     if traces:
@@ -140,8 +141,7 @@ def _measured(python: str) -> dict[str, list[float]]:
 def costs_of_capture(trace: Trace) -> Costs | None:
     """Return the costs that explain how much longer steps took with the profiler.
 
-    Return None if equal steps differed too much to judge, and where no costs explain the
-    difference.
+    Return None if equal steps differed too much to judge, or if no costs explain the difference.
     """
     settings = next((source.get("settings") or {} for source in trace.manifest.sources), {})
     times = [settings.get(f"{word}_step_ns") or {} for word in ("unprofiled", "profiled")]

@@ -1,4 +1,4 @@
-"""The command `clean`: remove files of a stored trace that nothing names."""
+"""The command `clean`: remove files of a stored trace that nothing refers to."""
 
 from pathlib import Path
 from typing import Annotated
@@ -24,7 +24,7 @@ def clean(
         ),
     ] = 1,
 ) -> None:
-    """Remove a stored trace's files that neither its manifest nor a finished rank names."""
+    """Remove a stored trace's files to which neither its manifest nor a finished rank refers."""
     with progress("cleaning"):
         n_removed = clean_target(shown(target), hours)
     tell(f"removed {n_removed:,} files from {shown(target)}")

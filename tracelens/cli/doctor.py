@@ -1,4 +1,4 @@
-"""The command `doctor`: list the tools and packages that tracelens can use and finds here.
+"""The command `doctor`: list the tools and packages that tracelens can use, and which are here.
 
 No slow program is started to find them.
 """
@@ -39,9 +39,9 @@ def doctor() -> None:
 
 
 def examine() -> pl.DataFrame:
-    """Look for each tool, one row each, with the columns of FINDINGS.
+    """Look for each tool; return one row each, with the columns of FINDINGS.
 
-    Packages are looked up, never imported.
+    Packages are looked up but not imported.
     """
     HOOKS.list_collectors()
     tools = [*(tool for collector in COLLECTORS.values() for tool in collector.tools), *_GENERAL]
@@ -63,7 +63,7 @@ def examine() -> pl.DataFrame:
 def _nvml(_: str) -> Found:
     """Return whether NVML can be loaded, and the driver's version.
 
-    The latter is as the kernel module states it.
+    The kernel module states the version.
     """
     try:
         ctypes.CDLL("libnvidia-ml.so.1")

@@ -43,8 +43,8 @@ def export(
 ) -> None:
     """Write a trace's timeline, or its kernels by call stack, for another program's viewer.
 
-    Tables are read, and the file is written, piece by piece. `--ranks` and `--steps` make the file
-    smaller; layers and idle time are found in the whole trace all the same.
+    The trace is read, and the file written, piece by piece. `--ranks` and `--steps` make the file
+    smaller; layers and idle time are still found in the whole trace.
     """
     if to is None:
         raise UsageError(f"say what to write: --to {'|'.join(EXPORTS)}")
@@ -62,7 +62,7 @@ def export(
 
 
 def _numbers(option: str, text: str | None) -> list[int]:
-    """Read the numbers of a list such as 0,2-4. Raises UsageError for other text."""
+    """Read the numbers in a list such as 0,2-4. Raises UsageError for other text."""
     numbers: list[int] = []
     for part in (text or "").split(",") if text is not None else ():
         first, dash, last = part.strip().partition("-")

@@ -79,7 +79,7 @@ OneFormat = Annotated[
 def open_any(paths: Sequence[Path], step: str | None = None, ranks: Sequence[int] = ()) -> Trace:
     """Open the trace in a directory, or collect the sources in memory, with these ranks.
 
-    `step` replaces its marks of steps. Raises SourceError or UsageError.
+    `step` marks its steps anew. Raises SourceError or UsageError.
     """
     trace = _opened(paths, ranks)
     OPENED.append(trace)
@@ -90,10 +90,10 @@ def open_any(paths: Sequence[Path], step: str | None = None, ranks: Sequence[int
 
 
 def open_base(path: Path, trace: Trace, step: str | None = None) -> Trace:
-    """Open the trace that another one is compared with.
+    """Open the trace with which another one is compared.
 
-    From a folder with captures of graphs, open those with the trace's batch sizes. `step` replaces
-    its marks of steps. Raises SourceError or UsageError.
+    From a folder with captures of graphs, open those with the trace's batch sizes. `step` marks its
+    steps anew. Raises SourceError or UsageError.
     """
     from tracelens.jobs.graph_captures import captures_of  # noqa: PLC0415 - reads sources
 
@@ -128,7 +128,7 @@ def _opened(paths: Sequence[Path], ranks: Sequence[int]) -> Trace:
 
 
 def default_target(paths: Sequence[Path]) -> Path:
-    """Return the trace's path where --out is not given.
+    """Return the trace's path if --out is not given.
 
     It is the source's stem; for several sources, the folder that they share.
     """
@@ -140,7 +140,7 @@ def default_target(paths: Sequence[Path]) -> Path:
 
 
 def stem(path: Path) -> str:
-    """Return the file's name without the endings that sources of any collector have."""
+    """Return the file's name without any ending that belongs to a collector's sources."""
     HOOKS.list_collectors()
     endings = "|".join(
         re.escape(ending) for collector in COLLECTORS.values() for ending in collector.endings
@@ -149,7 +149,7 @@ def stem(path: Path) -> str:
 
 
 def summary_line(trace: Trace) -> str:
-    """Return the row counts of the main tables that have any, as a phrase."""
+    """Return, as a phrase, how many rows each of the main tables has; empty tables are left out."""
     counts = [
         f"{trace.height(name):,} {name.replace('_', ' ')}"
         for name in MAIN_TABLES
@@ -171,7 +171,7 @@ def losses(trace: Trace) -> list[str]:
             for lost in trace.manifest.dropped
             if lost.get("code") == SOURCE_UNREAD
         ]
-        if names := [*filter(None, unread)]:  # the others are among the diagnostics
+        if names := [*filter(None, unread)]:  # the other files are among the diagnostics
             messages.append(
                 f"sources that could not be read, whose ranks are missing: {', '.join(names)}"
             )
@@ -182,10 +182,10 @@ def losses(trace: Trace) -> list[str]:
 
 
 def screen(rows: int | None = None, *, to_file: bool = False) -> Screen:
-    """Return the terminal's width and colours.
+    """Return the terminal's width, and whether it shows colours.
 
-    A pipe has no colours, and its width is that of COLUMNS, else of the terminal that standard
-    error goes to. A file has a fixed width.
+    A pipe has no colours; its width is COLUMNS, else that of the terminal to which standard error
+    goes. A file has a fixed width.
     """
     if to_file or sys.stdout is None:
         return Screen(rows=rows)
@@ -202,14 +202,14 @@ def screen(rows: int | None = None, *, to_file: bool = False) -> Screen:
 
 
 def plain(frame: pl.DataFrame) -> str:
-    """Write all rows of a small frame, its sentences wrapped."""
+    """Write all rows of a small frame; long sentences are wrapped."""
     return frame_to_text(frame, screen())
 
 
 def format_of(name: str | None, out: Path | None) -> Format:
-    """Return the named format, else the one of the file's ending, else text.
+    """Return the named format, else the one that the file's ending tells, else text.
 
-    Raises UsageError for others.
+    Raises UsageError for unknown ones.
     """
     if name is not None:
         if name not in FORMATS:
@@ -251,7 +251,10 @@ def keep_sources(sources: Sequence[Path], targets: Sequence[Path | None]) -> Non
 
 
 def _real(path: Path) -> Path:
-    """Resolve the path's symbolic links; for a circle of links, the error comes on opening."""
+    """Resolve the path's symbolic links.
+
+    A circle of links raises no error here, only when it is opened.
+    """
     return Path(os.path.realpath(path))
 
 
@@ -262,7 +265,7 @@ def write_report(
 
     If the format holds a single table and that table has no rows, warn of it.
     """
-    # Altair imports jsonschema, and that, where a notebook server is installed, 39 grammars of
+    # Altair imports jsonschema. If a notebook server is installed, that imports 39 grammars of
     # addresses, which take 3 s to build. Charts hold no addresses to check.
     sys.modules.setdefault("rfc3987_syntax", None)  # type: ignore[arg-type]
     with progress(f"writing {form.name}"):
@@ -281,7 +284,7 @@ class _Said(logging.Handler):
         self._say = say
 
     def emit(self, record: logging.LogRecord) -> None:
-        """Draw what a record of the log says."""
+        """Draw what a log record says."""
         self._say(record)
 
 
@@ -289,9 +292,9 @@ class _Said(logging.Handler):
 def progress(text: str, *, late: bool = False) -> Iterator[None]:
     """Show progress on standard error while the body runs.
 
-    If the body logs shares, it is a bar with the share, the size and the time left. With `late`,
-    it shows from the first log record on: until then, a program has the terminal. Without a
-    terminal, only steps that take minutes are reported, one line each.
+    If the body logs shares, it is a bar with the share, the size and the time left. With `late`, it
+    appears at the first log record: until then, a program has the terminal. Without a terminal,
+    only tasks that take minutes are reported, one line each.
     """
     console, log = Console(stderr=True), logging.getLogger("tracelens")
     with ExitStack() as ends:

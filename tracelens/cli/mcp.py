@@ -44,16 +44,16 @@ def mcp(
 ) -> None:
     """Serve traces to an agent over MCP, on standard input and output.
 
-    The tools report, section, query, compare and schema read the named traces and nothing else.
-    docs/agents.md says which to ask what.
+    The tools report, section, query, compare and schema read only the named traces. docs/agents.md
+    says which tool answers which question.
     """
     server_of(traces).run()
 
 
 def server_of(paths: Sequence[Path]) -> Any:
-    """Return the server; each trace is read when it is first asked.
+    """Return the server; a trace is read when it is first asked about.
 
-    Raises ToolError without mcp.
+    Raises ToolError if mcp is not installed.
     """
     try:
         from mcp.server import MCPServer  # noqa: PLC0415 - an extra
@@ -72,7 +72,7 @@ def server_of(paths: Sequence[Path]) -> Any:
 def _refusing(
     tool: Callable[..., dict[str, Any]], refusal: Callable[[str], Exception]
 ) -> Callable[..., dict[str, Any]]:
-    """Wrap a tool: a TracelensError becomes a refusal with its message, for the agent to read."""
+    """Wrap a tool: a TracelensError becomes a refusal that the agent can read."""
 
     @wraps(tool)
     def run(*words: Any, **named: Any) -> dict[str, Any]:
@@ -101,7 +101,7 @@ class _Tools:
     def report(self, trace: str = "") -> dict[str, Any]:
         """Say what limits the program, what would help, and which sections say more.
 
-        `trace` may be left out where the server has one only.
+        `trace` may be left out if the server has only one.
         """
         opened = self._trace(trace)
         built = build_report(opened, names=["verdict", "changes", "data_quality"])
@@ -130,7 +130,7 @@ class _Tools:
         return answer
 
     def compare(self, trace: str, base: str, name: str = "", rows: int = _ROWS) -> dict[str, Any]:
-        """Compare a trace with a base; speedups are base over trace, above 1 where it is faster.
+        """Compare a trace with a base; a speedup above 1 means that the trace is faster.
 
         `name` asks for one section, such as compare_ops; without it, those that matter most.
         """
@@ -160,7 +160,7 @@ class _Tools:
 
 
 def _marked(report: Report, rows: int = _ROWS) -> dict[str, Any]:
-    """Return a report's sections, with no more rows than one answer may have."""
+    """Return a report's sections, with as many rows as one answer may have."""
     most = max(1, min(rows, _MOST_ROWS))
     sections = {
         section.analysis.name: section_document(section, most) for section in report.sections

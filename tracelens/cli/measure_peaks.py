@@ -1,4 +1,4 @@
-"""The command `measure-peaks`: measure what a GPU computes and copies at most."""
+"""The command `measure-peaks`: measure the most that a GPU computes and copies per second."""
 
 import json
 from pathlib import Path
@@ -18,7 +18,7 @@ def measure_peaks(
         typer.Option(metavar="FILE", help="Write the peaks there, not to standard output."),
     ] = None,
 ) -> None:
-    """Measure a GPU's peaks, for report --peaks FILE: products by element type, copy bandwidth.
+    """Measure a GPU's peaks for report --peaks FILE: products by element type, copy bandwidth.
 
     Needs PyTorch.
     """

@@ -1,4 +1,4 @@
-"""Suggest the next command: every command ends with one, on standard error."""
+"""Suggest the next command: every command ends with a suggestion on standard error."""
 
 import shlex
 import shutil
@@ -38,7 +38,7 @@ def open_command(page: Path) -> str:
 
 
 def report_command(sources: Sequence[Path], against: Sequence[Path] = (), *options: str) -> str:
-    """Return the report command of these sources, as a shell takes it."""
+    """Return the report command for these sources, quoted for a shell."""
     words = [*map(shown, sources)]
     for base in against:
         words += ["--against", shown(base)]

@@ -1,4 +1,7 @@
-"""Write a command's output, and keep what to do at its end, without importing traces."""
+"""Write a command's output, and keep what to do at its end.
+
+It does not import traces.
+"""
 
 import os
 import sys
@@ -19,7 +22,7 @@ If the command fails, their rows are checked, because impossible rows may be the
 """
 
 AT_END: list[Callable[[SystemExit], None]] = []
-"""Functions that are called with the command's exit before the process ends."""
+"""Functions that are called with the command's exit code before the process ends."""
 
 
 def tell(text: str) -> None:
@@ -56,6 +59,6 @@ def emit(result: str | bytes, out: Path | None = None) -> None:
 
 
 def drop_output() -> None:
-    """Discard what standard output still buffers; writing it at exit would fail again."""
+    """Discard what standard output still buffers, because writing it at exit would fail again."""
     with suppress(OSError, AttributeError, ValueError):
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -35,13 +35,13 @@ class LoadedCommands(Mapping[str, Any]):
 
 
 class LoadedGroup(TyperGroup):
-    """A group of commands that are loaded by name; `names` and `load` are of the subclass."""
+    """A group of commands that are loaded by name. Subclasses define `names` and `load`."""
 
     names: Sequence[str]
     load: Callable[[str], Any]
 
     def __init__(self, *arguments: Any, **named: Any) -> None:
-        """Pass Typer's settings on."""
+        """Pass all of Typer's settings on."""
         super().__init__(*arguments, **named)
         self.commands: Any = LoadedCommands(self.names, self.load)
 
@@ -51,7 +51,7 @@ class LoadedGroup(TyperGroup):
 
 
 class PanelledCommand(TyperCommand):
-    """A command whose help has one section per panel of its options, without rich.
+    """A command whose help has one section per panel of its options, also without rich.
 
     A panel is an option's `rich_help_panel`.
     """

@@ -1,4 +1,4 @@
-"""Draw a progress bar on a terminal: the step under way, share, size and time left if known."""
+"""Draw a progress bar on a terminal: the current task, share, size, and time left if known."""
 
 import logging
 
@@ -47,7 +47,7 @@ _COLUMNS = (
 
 
 class ProgressBar:
-    """The progress bar of one step, described by `text`."""
+    """The progress bar of one task, described by `text`."""
 
     def __init__(self, console: Console, text: str) -> None:
         """Make the bar; `start` draws it."""
@@ -57,7 +57,7 @@ class ProgressBar:
         self.start, self.stop = self._bar.start, self._bar.stop
 
     def show(self, record: logging.LogRecord) -> None:
-        """Draw what was logged, and its share where it has one."""
+        """Draw what was logged, with its share if there is one."""
         self._bar.update(self._task, description=printable(f"{self._text}: {record.getMessage()}"))
         if share := share_of(record):
             self._bar.update(

@@ -30,9 +30,9 @@ def query(
     """Select rows of a trace's tables with SQL; tracelens schema lists tables and columns.
 
     One SELECT (or WITH, or VALUES), with joins, groups, windows and all functions of columns that
-    Polars knows. It reads nothing but the trace's tables and writes nothing: functions that open
-    files or addresses, such as read_csv, are refused before anything is opened. Ctrl-C ends it at
-    once, and so does taking more memory than TRACELENS_MAX_QUERY_MIB allows.
+    Polars knows. It reads only the trace's tables and writes nothing. Functions that open files or
+    addresses, such as read_csv, are refused before anything is opened. Ctrl-C ends it at once, and
+    so does using more memory than TRACELENS_MAX_QUERY_MIB allows.
 
     tracelens query run.tracelens "SELECT name, SUM(duration_ns) AS sum_ns FROM kernels GROUP BY
     name LIMIT 9"

@@ -1,4 +1,4 @@
-"""The command `report`: answer questions on a trace, and judge a comparison by gates."""
+"""The command `report`: answer questions about a trace, and judge a comparison by gates."""
 
 import os
 from collections.abc import Mapping, Sequence
@@ -248,7 +248,7 @@ def report(  # noqa: PLR0913 - one parameter an option
 def _refused(trace: Trace, base: Trace | None, names: Sequence[str], rules: Rules) -> str | None:
     """Return why a comparison of two programs is refused; None if it is shown.
 
-    Named sections that may compare two programs are shown.
+    It is shown if only sections that may compare two programs are named.
     """
     if base is None or rules.any_program:
         return None
@@ -286,7 +286,7 @@ def _suggest(
 def _write_summary(built: Report, rules: Rules, target: Path) -> None:
     """Write the comparison as Markdown.
 
-    A report of chosen sections keeps those that a summary has.
+    A report of named sections keeps those that a summary may have.
     """
     assert built.base is not None
     with progress("summarising"):
@@ -303,7 +303,7 @@ def _asked_apart(
 ) -> Mapping[str, pl.DataFrame]:
     """Return the frames of sections that an engine (name, address) computes rank by rank.
 
-    The trace keeps intermediate results that the other sections need.
+    The trace also gets the intermediate results that the other sections need.
     """
     from tracelens.jobs.engines import engine_of  # noqa: PLC0415
     from tracelens.jobs.run_by_rank import ask_ranks  # noqa: PLC0415
@@ -319,7 +319,10 @@ def _asked_apart(
 def _evaluated(
     runs: Sequence[Trace], bases: Sequence[Trace], gates: Sequence[Expression], rules: Rules
 ) -> tuple[list[Verdict] | None, SourceError | None]:
-    """Judge the gates. Returns their results, or the error to raise once the report is shown."""
+    """Judge the gates.
+
+    Returns their results, or the error to raise once the report is shown.
+    """
     if not gates:
         return None, None
     with progress("judging"):
@@ -344,7 +347,7 @@ def _conclude(
 ) -> None:
     """Report the gates' results, and exit as they demand.
 
-    Raises SourceError if the two were not compared, with the reason.
+    Raises SourceError, with the reason, if the two were not compared.
     """
     if refused is not None:
         raise SourceError(refused)

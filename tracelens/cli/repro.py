@@ -18,7 +18,7 @@ def repro(
         Path | None, typer.Option(metavar="FILE", help="Write there, not to standard output.")
     ] = None,
 ) -> None:
-    """Write a Python script that runs one op again and times it; it needs PyTorch only.
+    """Write a Python script that runs one op again and times it; it needs only PyTorch.
 
     Its inputs have the shapes, types and strides of the calls that took the most time. The trace
     must have shapes: profile with record_shapes=True.

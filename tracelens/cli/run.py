@@ -23,7 +23,7 @@ from tracelens.views.formats import FORMATS
 
 _KIND = "torch"
 SETTINGS = {"ignore_unknown_options": True, "allow_interspersed_args": False}
-"""Settings for parsing the command's words: options after the program belong to the program."""
+"""Settings for parsing the command line: options after the program belong to the program."""
 
 
 def run(  # noqa: PLR0913 - one parameter an option
@@ -63,9 +63,9 @@ def run(  # noqa: PLR0913 - one parameter an option
 ) -> None:
     """Capture a program, say what limits it, and leave a trace and a page.
 
-    The program is not changed, and its exit code is passed on. Its steps are recorded twice, for
-    places and for times, since naming places slows them. Options stand before the COMMAND;
-    tracelens collect torch has more of them.
+    The program is not changed, and its exit code is passed on. Its steps are recorded twice: once
+    for places, and once for times, because recording places slows a step. Options stand before the
+    COMMAND; tracelens collect torch has more of them.
     """
     words = as_command(command, is_module=module)
     trace_path = out or free_name(
@@ -94,9 +94,9 @@ def run(  # noqa: PLR0913 - one parameter an option
 
 
 def as_command(command: list[str], *, is_module: bool) -> list[str]:
-    """Return the command as the system takes it: with Python before a module or a plain script.
+    """Return the command as the system takes it: a module or a plain script gets Python in front.
 
-    A script that can be run as a program stays as it is. Raises UsageError for an empty command.
+    A script that can be executed stays as it is. Raises UsageError for an empty command.
     """
     if not command:
         raise UsageError("nothing to run; give a command: tracelens run python train.py")

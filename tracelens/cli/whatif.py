@@ -37,9 +37,9 @@ def whatif(
 ) -> None:
     """Say how long a step would take after a change, by replaying the trace.
 
-    The times are without what torch.profiler adds; what others add is not known and stays. Several
-    changes are made together. docs/accuracy.md says how near predictions came to programs that were
-    really changed.
+    The times are without what torch.profiler adds; what other profilers add is not known and stays.
+    Several changes are applied together. docs/accuracy.md says how near predictions came to
+    programs that were really changed.
     """
     if not changes:
         raise UsageError(
@@ -67,9 +67,9 @@ def whatif(
 def _sentences(
     prediction: Prediction, changes: list[str], step: UnprofiledStep | None, *, several: bool
 ) -> str:
-    """Describe the answer on one rank, or on the job, in a few lines.
+    """Describe the answer for one rank, or for the job, in a few lines.
 
-    `step` is the rank's step before the changes; None of a job, and where it is not known.
+    `step` is the rank's step before the changes; None for a job, and if it is not known.
     """
     subject = (
         "the job: " if prediction.rank is None else f"rank {prediction.rank}: " if several else ""

@@ -1,4 +1,7 @@
-"""Files for other programs' viewers. An export is its module here, its test, and one line below."""
+"""Files for other programs' viewers.
+
+An export is its module here, its test, and one line below.
+"""
 # ruff: noqa: F401 - importing registers
 
 from tracelens.exports.export import Export

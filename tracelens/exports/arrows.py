@@ -11,12 +11,12 @@ from tracelens.exports.export import Selection
 from tracelens.schemas import DEVICE_WORK
 
 _OF_OPS = 1 << 31
-"""The first number of arrows between ops; those of launches begin at 0."""
+"""The first number of arrows between ops; the numbers of launches' arrows begin at 0."""
 
 
 @dataclass(slots=True)
 class Arrows:
-    """The numbering of a rank's arrows.
+    """The numbers of a rank's arrows.
 
     `calls` has the API call of each piece of device work, sorted: an arrow's number is its index
     there. `n_drawn` says, at the index of a call's first arrow, how many of its arrows have an end
@@ -80,7 +80,7 @@ class Arrows:
 
 
 def _pairs(selection: Selection, rank: int) -> pl.DataFrame:
-    """Return one row per end of an arrow between ops; of an op's arrows, only the first counts."""
+    """Return one row per end of an arrow between ops; only an op's first arrow counts."""
     columns = ("span_id", *NODE, "thread_id", "start_ns")
     has_number = pl.col("sequence_number").is_not_null()
     numbered = selection.rows("spans", rank, *columns, where=has_number)

@@ -15,7 +15,7 @@ _Series = tuple[tuple[object, str], pl.DataFrame]
 def queue_lengths(selection: Selection, rank: int) -> Iterator[_Series]:
     """Yield, for each stream, how much work was launched and has not begun, window by window.
 
-    The number grows where a call begins, and falls where its kernel, copy or fill begins, as in
+    The number grows when a call begins, and falls when its kernel, copy or fill begins, as in
     Holistic Trace Analysis. Work without a recorded call is left out.
     """
     columns = (*_STREAM, "api_call_id")
@@ -62,7 +62,7 @@ def _changes(
 
 
 def _is_among(known: pl.Series, ids: pl.Series) -> pl.Series:
-    """Return whether each id is among the known ones, which are sorted; None is not."""
+    """Return whether each id is among the known ones, which are sorted; False for None."""
     return known.search_sorted(ids) < known.search_sorted(ids, side="right")
 
 
@@ -88,6 +88,6 @@ def _running_sum(changes: pl.DataFrame) -> pl.DataFrame:
     change = pl.col("change")
     change_at_moment = changes.group_by("time_ns").agg(change.sum())
     by_time = change_at_moment.sort("time_ns")
-    # Sums of floats leave a trace of what was added and taken away again.
+    # Adding and subtracting floats leaves rounding errors.
     sum_so_far = change.cum_sum().round(9)
     return by_time.select("time_ns", value=sum_so_far + 0.0)

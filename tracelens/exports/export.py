@@ -77,16 +77,17 @@ class Selection:
 
     @cached_property
     def idle(self) -> pl.DataFrame:
-        """Idle time of devices, and of processes without any.
+        """Idle time of devices, and of processes without a device.
 
-        Columns are rank, device_id, start_ns, end_ns, cause and what; by rank, device and start.
+        Columns are rank, device_id, start_ns, end_ns, cause and what; sorted by rank, device and
+        start.
         """
         return list_idle(self.trace.uncached())
 
     def rows(
         self, table: str, rank: int, *columns: str, where: pl.Expr | None = None
     ) -> pl.DataFrame:
-        """Return columns of a rank's chosen rows of a table that has steps, strings as Categorical.
+        """Return columns of a rank's chosen rows of a table with steps; strings are Categorical.
 
         `where` is a further condition on the rows.
         """

@@ -19,9 +19,9 @@ _VIEWERS = "flamegraph.pl, inferno or https://www.speedscope.app"
 def write(selection: Selection, stream: BinaryIO) -> str:
     """Write the kernels' time by stack, rank by rank; return how many stacks.
 
-    Without kernels, the host's own time is written; for a debugger's log, the number of times that
-    each stack was met. Raises MissingTableError if there is none of these. Weights sum to the
-    kernels' total time. A semicolon in a name becomes a colon.
+    Without kernels, the host's own time is written; for a debugger's log, how often each stack
+    occurred. Raises MissingTableError if there is none of these. Weights sum to the kernels' total
+    time. A semicolon in a name becomes a colon.
     """
     trace = selection.trace
     if trace.has("kernels"):
@@ -34,9 +34,9 @@ def write(selection: Selection, stream: BinaryIO) -> str:
 
 
 def write_host(selection: Selection, stream: BinaryIO) -> str:
-    """Write the own time of each thread's spans and API calls, by stack.
+    """Write the self time of each thread's spans and API calls, by stack; return how many stacks.
 
-    Returns how many stacks. Raises MissingTableError without any.
+    Raises MissingTableError if there are none.
     """
     if not selection.trace.has("api_calls"):
         selection.trace.require("export --to folded_host", "spans")

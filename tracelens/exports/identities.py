@@ -1,4 +1,4 @@
-"""Number processes and threads for a viewer that knows them by number only."""
+"""Number processes and threads for a viewer that knows them only by number."""
 
 from dataclasses import dataclass, field
 
@@ -13,8 +13,8 @@ Linux numbers processes below 2^22. Perfetto holds 31 bits, and reserves 0 for t
 class Identities:
     """The numbers given so far.
 
-    A recorded number is kept if it is free and the viewer can hold it; else a new one is made up.
-    Ranks on two machines may have processes of one number.
+    A recorded number is kept if it is free and the viewer can hold it; otherwise a new one is
+    invented. Ranks on two machines may have processes with the same number.
     """
 
     given: dict[tuple[int, ...], int] = field(default_factory=dict)

@@ -1,4 +1,4 @@
-"""Lay slices of a track in lanes: slices that overlap without nesting get lanes of their own."""
+"""Lay slices of a track in lanes: slices that overlap without nesting get separate lanes."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -9,16 +9,16 @@ from tracelens.errors import SourceError
 
 _MOST_LANES = 1000
 _Events = tuple[int, pl.Series, pl.Series]
-"""A lane, its events (a slice's row where it begins, ~row where it ends), and their times."""
+"""A lane, its events (row where a slice begins, ~row where it ends), and their times."""
 
 
 @dataclass(slots=True)
 class Lanes:
     """The slices of a track that are still open, lane by lane, as (end, row).
 
-    A slice goes to the first lane in which it overlaps none. With `is_nested`, it may also lie
-    wholly within the open slices there. In the order of a lane's events, slices open and close like
-    brackets, even those without a duration. Rows are counted from the first slice added.
+    A slice goes to the first lane in which it overlaps no other. With `is_nested`, it may also lie
+    wholly within the open slices of a lane. In the order of a lane's events, slices open and close
+    like brackets, even those without a duration. Rows are counted from the first slice added.
     """
 
     is_nested: bool

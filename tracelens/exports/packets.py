@@ -1,6 +1,6 @@
 """Write Perfetto's packets of one sequence into a stream.
 
-Numbers of fields are those of Perfetto's protos/perfetto/trace/perfetto_trace.proto.
+Field numbers are those of Perfetto's protos/perfetto/trace/perfetto_trace.proto.
 """
 
 from __future__ import annotations
@@ -82,7 +82,7 @@ class PacketWriter:
         return self.words[kind, text]
 
     def rank(self, rank: int, processes: Sequence[int]) -> None:
-        """Describe a rank's processes; its devices, steps and counters lie in the first of them."""
+        """Describe a rank's processes; its devices, steps and counters belong to the first one."""
         self.processes = {}
         for process in processes:
             root = f"rank {rank}"
@@ -96,8 +96,8 @@ class PacketWriter:
     def track(self, path: tuple[str, ...], about: bytes = b"", *, has_name: bool = True) -> int:
         """Return the number of a track.
 
-        A new track is described first, and so are the tracks that it lies in. `about` gives the
-        kind of track.
+        A new track is described first, and so are the tracks around it. `about` gives the kind of
+        track.
         """
         if path not in self.tracks:
             parent = self.track(path[:-1]) if len(path) > 1 else None
@@ -122,7 +122,7 @@ class PacketWriter:
     def _lane(self, rank: int, track: Track, lane: int) -> int:
         """Return the number of a lane of a track.
 
-        The first lane of a thread is Perfetto's own track of the thread.
+        The first lane of a thread is Perfetto's own track for the thread.
         """
         name = track.path[-1]
         beside = f"{name}, lane {lane + 1}"
@@ -158,7 +158,7 @@ class PacketWriter:
         return b"".join(parts)
 
     def slices(self, rank: int, track: Track) -> None:
-        """Write some more slices of a track, lane by lane, as they begin and end."""
+        """Write some more slices of a track, lane by lane, in order of begins and ends."""
         frame = track.slices
         is_host = track.thread is not None
         self._seen(frame["start_ns"])
@@ -270,7 +270,7 @@ class PacketWriter:
         self.n_values += values.height
 
     def instant(self, rank: int, path: tuple[str, ...], name: str, about: dict[str, Any]) -> None:
-        """Write a moment without a length, at the earliest time written so far."""
+        """Write a moment without duration, at the earliest time written so far."""
         number = self.track((f"rank {rank}", *path))
         event = self.event(_INSTANT, {"name": name} | about)
         head = wire.packet_head(event, wire.TRACK_BYTES)

@@ -20,7 +20,7 @@ _MEMORY = {"allocated_bytes": "allocated", "reserved_bytes": "reserved"}
 
 
 def write(selection: Selection, stream: BinaryIO) -> str:
-    """Write the selection; returns how many slices, flows and counter values it has.
+    """Write the selection; return how many slices, flows and counter values it has.
 
     Raises SourceError if there is nothing to draw.
     """

@@ -25,12 +25,12 @@ _EVENTS_AT_ONCE = 1 << 16
 def write(selection: Selection, stream: BinaryIO) -> str:
     """Write profiles of each rank's kernels, host self time and stops, and of each thread.
 
-    Kernels are in order of time. Returns how many profiles. Raises MissingTableError if there
-    are no kernels, spans or stacks.
+    Kernels are in order of time. Return how many profiles. Raises MissingTableError if there are no
+    kernels, spans or stacks.
     """
     if not any(selection.trace.has(table) for table in ("spans", "frames")):
         selection.trace.require("export --to speedscope", "kernels")
-    frames: dict[str, int] = {}  # numbers of printable names
+    frames: dict[str, int] = {}  # numbers of frames, by printable name
     stream.write(b'{"$schema":"' + _SCHEMA.encode() + b'","exporter":"tracelens","profiles":[')
     n_profiles = 0
     for rank in selection.ranks:
@@ -47,8 +47,8 @@ def write(selection: Selection, stream: BinaryIO) -> str:
 def _profiles(selection: Selection, rank: int, frames: dict[str, int]) -> Iterator[Iterator[str]]:
     """Yield the rank's profiles, each in pieces of text.
 
-    They are of its kernels, the host's self time and stops, if there are any, and of its threads,
-    lane by lane.
+    They are of its kernels, of the host's self time and of stops, if there are any, and of its
+    threads, lane by lane.
     """
     for what, unit, stacks_of in _STACKS:
         stacks = stacks_of(selection, rank)
@@ -62,7 +62,7 @@ def _profiles(selection: Selection, rank: int, frames: dict[str, int]) -> Iterat
 
 
 def _samples(stacks: Stacks, head: str, frames: dict[str, int]) -> Iterator[str]:
-    """Yield a sampled profile: a sample for each row, its weight the row's time."""
+    """Yield a sampled profile: one sample per row, whose weight is the row's time."""
     yield head + ',"samples":['
     yield from _separated(_sample_texts(stacks, frames))
     yield '],"weights":['
@@ -115,7 +115,7 @@ def _separated(parts: Iterator[str]) -> Iterator[str]:
 def _lanes(thread: Thread, rank: int, frames: dict[str, int]) -> Iterator[Iterator[str]]:
     """Yield an evented profile of each of a thread's lanes.
 
-    Most threads have one lane. Events of further ones stay in memory while the first is written.
+    Most threads have one lane. Events of further lanes stay in memory while the first is written.
     """
     name = f"rank {rank}: process {thread.process} thread {thread.number}"
     length_ns = thread.end_ns - thread.start_ns
@@ -138,7 +138,7 @@ def _lanes(thread: Thread, rank: int, frames: dict[str, int]) -> Iterator[Iterat
 def _events(thread: Thread, frames: dict[str, int]) -> Iterator[tuple[int, pl.DataFrame]]:
     """Yield lanes and some of their events, in order: begins, frame and at.
 
-    `at` counts from the thread's first start, as JavaScript's numbers hold 53 bits.
+    `at` counts from the thread's first start, because numbers in JavaScript hold only 53 bits.
     """
     lanes = Lanes(is_nested=True)
     row_schema = {"row": pl.Int64, "frame": pl.Int64}
@@ -174,7 +174,7 @@ def _frame_numbers(names: pl.Series, frames: dict[str, int]) -> pl.Series:
 
 
 def _with_frames(events: pl.Series, at: pl.Series, known: pl.DataFrame) -> pl.DataFrame:
-    """Return events (a row where it begins, ~row where it ends) with the frames of their rows."""
+    """Return events (row where it begins, ~row where it ends) with the frames of their rows."""
     begins = events >= 0
     ended_row = -1 - events
     rows = events.zip_with(begins, ended_row)
@@ -185,7 +185,7 @@ def _with_frames(events: pl.Series, at: pl.Series, known: pl.DataFrame) -> pl.Da
 def _evented(head: str, parts: Iterator[pl.DataFrame]) -> Iterator[str]:
     """Yield an evented profile."""
     kind = pl.when("begins").then(pl.lit("O")).otherwise(pl.lit("C"))
-    # Not pl.format: of two braces, Polars 1.38 keeps both.
+    # Not pl.format: Polars 1.38 keeps both of two braces.
     names = (pl.lit(text) for text in ('{"type":"', '","frame":', ',"at":', "}"))
     before_kind, before_frame, before_at, end = names
     event = pl.concat_str(before_kind, kind, before_frame, "frame", before_at, "at", end)

@@ -1,6 +1,7 @@
-"""Build call stacks, outermost first: of kernels, of own host time, of a debugger's stops.
+"""Build call stacks of kernels, of the host's self time, and of a debugger's stops.
 
-A kernel's stack is the spans around the call that launched it, and the kernel.
+Frames are listed outermost first. A kernel's stack is the spans around the call that launched it,
+and the kernel.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -24,7 +25,7 @@ class Stacks:
 
     `parts` reads the rows anew, some at a time, by start: start_ns, duration_ns, the innermost
     name, `path` of the frames around it, and `place`, which keeps stacks of different places apart.
-    A path is an index into `names`, with its last name there, and into `parents`, with the path
+    A path is an index into `names`, which has its last name, and into `parents`, which has the path
     without that name, or -1.
     """
 
@@ -44,7 +45,7 @@ class Stacks:
 def kernel_stacks(selection: Selection, rank: int) -> Stacks:
     """Return the stacks of a rank's kernels.
 
-    Names are printable; spans with one name in one place are one frame.
+    Names are printable. Spans with the same name and parent are one frame.
     """
     path, parents, names = _paths(selection, rank)
     for word in (PRE_WINDOW, UNLINKED):
@@ -101,7 +102,7 @@ def host_stacks(selection: Selection, rank: int) -> Stacks:
         first += n_spans
         spans_with_path = spans.with_columns(own_ns=own_ns.clip(0), path=above)
         sums.append(_by_stack(spans_with_path, selection.steps))
-    # A million rows are a few thousand stacks: only of these are names and places written out.
+    # A million rows have a few thousand stacks; only for these are names and places written out.
     stacks = _summed(pl.concat(sums).lazy(), "duration_ns")
     ordered = stacks.sort("start_ns", maintain_order=True)
     place = pl.format("thread {}", "thread_id")
@@ -110,10 +111,10 @@ def host_stacks(selection: Selection, rank: int) -> Stacks:
 
 
 def _calls_with_own_time(selection: Selection, rank: int) -> Iterator[pl.DataFrame]:
-    """Yield a rank's API calls by start, some at a time, with own_ns as of `with_own_time`.
+    """Yield a rank's API calls by start, some at a time, with own_ns as in `with_own_time`.
 
-    The call of each thread that returns last so far goes before the next calls, as it may cover
-    some of their time.
+    Of each thread, the call that returns last so far is repeated before the next calls, because it
+    may cover some of their time.
     """
     end = pl.col("start_ns") + pl.col("duration_ns")
     trace = selection.trace.uncached()
@@ -129,7 +130,7 @@ def _calls_with_own_time(selection: Selection, rank: int) -> Iterator[pl.DataFra
 
 
 def _added(sums: pl.Series, calls: pl.DataFrame) -> pl.Series:
-    """Return the sums by span with the own time of calls added, which all lie in a span."""
+    """Return the sums by span, plus the own time of calls, each of which lies in a span."""
     by_span = calls.group_by("span_id")
     added = by_span.agg(pl.col("own_ns").sum())
     span = added["span_id"]
@@ -184,7 +185,7 @@ def stop_stacks(selection: Selection, rank: int) -> Stacks:
 
 
 def _gathered(path: pl.Series, span: pl.Series) -> pl.Series:
-    """Return the path of each span's row, None if it is unknown."""
+    """Return the path of each span's row; None if it is not known."""
     is_unknown = (span < 0) | (span >= len(path))
     known = span.set(is_unknown, None)
     return path.gather(known) if len(path) else known.cast(path.dtype)

@@ -11,7 +11,7 @@ _THREAD = ("process_id", "thread_id")
 _TIMES = ("start_ns", "duration_ns")
 _END = (pl.col("start_ns") + pl.col("duration_ns")).alias("end_ns")
 _NAMES = {"spans": "name", "api_calls": "api"}
-"""The column with an event's name, by table."""
+"""The column with the name of an event, by table."""
 
 
 @dataclass(frozen=True, slots=True)

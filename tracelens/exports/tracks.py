@@ -28,12 +28,12 @@ _SPAN = ("name", "kind", "module_path", "phase", "input_shapes", "input_dtypes")
 
 @dataclass(frozen=True, slots=True)
 class Track:
-    """Some slices of one place, by start and longest first; more may follow.
+    """Some slices of one track, by start and longest first; more may follow.
 
     Columns: start_ns, end_ns, category, name, and others with details. `path` names the track and
-    those that it lies in, outermost first. `first_flow` and `n_flows` are the numbers of the arrows
-    that begin at a slice, or end there where `ends_flow`. Slices of a host `thread` (its process
-    and number) are nested.
+    those around it, outermost first. `first_flow` and `n_flows` are the numbers of the arrows that
+    begin at a slice, or end there if `ends_flow`. Slices of a host `thread` (its process and
+    number) are nested.
     """
 
     path: tuple[str, ...]
@@ -47,7 +47,7 @@ def tracks_of(selection: Selection, rank: int) -> Iterator[Track]:
     First come steps, and each device's idle time and waits. Then come host threads and streams,
     window by window.
     """
-    # First, as pairing ops takes most memory.
+    # First, because pairing ops takes most memory.
     arrows = Arrows.of(selection, rank)
     all_steps = steps_of(selection.trace)
     steps = selection.in_time(all_steps, rank).select("name", *_TIMES)

@@ -1,9 +1,9 @@
 """Encode protobuf: messages field by field, and packets of one shape by whole columns.
 
 A million slices take 0.3 s; as message objects they take 4.8 s. Bytes that slices share are encoded
-once. Only times, numbers of flows, and values that differ from slice to slice are put in by
-columns. Lengths must not depend on these, so they are varints of a fixed width (padded, which
-protobuf's readers accept). Encoding: protobuf.dev/programming-guides/encoding.
+once. Only times, flow numbers, and values that differ from slice to slice are put in by columns.
+Lengths must not depend on these, so they are varints of a fixed width (padded, which protobuf's
+readers accept). Encoding: protobuf.dev/programming-guides/encoding.
 """
 
 from collections.abc import Sequence
@@ -53,7 +53,7 @@ def track(number: int) -> bytes:
 def packet_head(event: bytes, n_more: int) -> bytes:
     """Return a packet's bytes before its event's last `n_more` bytes.
 
-    After those come the timestamp's bytes.
+    The timestamp's bytes follow after these.
     """
     head = b"\x50\x01\x68\x02\x5a" + varint(len(event) + n_more) + event
     size = varint(len(head) + n_more + MOMENT_BYTES)
@@ -86,9 +86,9 @@ def wide_varints(values: pl.Series) -> list[pa.Array]:
 
 
 _CONTINUE_BITS = pl.Series([0x8080_8080_8080_8080], dtype=pl.UInt64)
-"""The bit of each of eight bytes that says that another byte follows."""
+"""The bit in each of eight bytes that says that another byte follows."""
 _HALVINGS = ((28, 4), (14, 2), (7, 1))
-"""Steps of spreading 56 bits over eight bytes: the width of a half, and the bits it moves up by."""
+"""Steps of spreading 56 bits over eight bytes: the width of a half, and the bits it is moved up."""
 
 
 def _spread(bits: pl.Series) -> pl.Series:

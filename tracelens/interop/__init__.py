@@ -8,16 +8,15 @@ from tracelens.trace import Trace
 
 
 def hta(trace: Trace, *, include_last_profiler_step: bool = False) -> Any:
-    """Return HTA's TraceAnalysis of the trace, one frame per rank.
+    """Return HTA's TraceAnalysis of the trace, with one frame per rank.
 
-    Its methods take and return the same as on files. As there, the last of several steps is left
-    out unless told otherwise. Starts and ends are rounded inward to microseconds, unless HTA's own
-    option (HTA_DISABLE_NS_ROUNDING) forbids it. Events are numbered in the order of our tables.
+    Its methods take and return the same as if it had read files. As in HTA, the last of several
+    steps is left out by default. Starts and ends are rounded inward to microseconds, unless HTA's
+    own option (HTA_DISABLE_NS_ROUNDING) forbids it. Events are numbered in the order of our tables.
     Times of annotations on the device are computed from what was launched in them. Arguments that
     no analysis of HTA reads (shapes, message sizes) are left out. A method that writes a trace file
-    writes these events.
-
-    Raises ToolError if HTA is not installed, MissingTableError for a trace without kernels.
+    writes these events. Raises ToolError if HTA is not installed, MissingTableError for a trace
+    without kernels.
     """
     try:
         import_module("hta.trace_analysis")
@@ -25,7 +24,7 @@ def hta(trace: Trace, *, include_last_profiler_step: bool = False) -> Any:
         raise ToolError(
             f"HTA (traceinsight) cannot be imported ({first_line(error)}): pip install traceinsight"
         ) from error
-    # NumPy comes with HTA.
+    # HTA requires NumPy, so it is installed.
     hta_trace = import_module("tracelens.interop.hta_trace")
     return hta_trace.analysis_of(trace, include_last_profiler_step=include_last_profiler_step)
 

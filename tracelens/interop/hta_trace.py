@@ -1,6 +1,6 @@
 """Fill HTA's TraceAnalysis from our tables.
 
-It has HTA's columns, its numbering of names, its links and iterations.
+It gets HTA's columns, numbers of names, links and iterations.
 """
 
 from importlib import import_module
@@ -14,7 +14,7 @@ from tracelens.derive.events.span_trees import span_trees
 from tracelens.trace import Trace
 
 _BASE_NS = 7_889_238 * 10**9
-"""Kineto floors baseTimeNanoseconds to multiples of this, and writes times relative to it."""
+"""Kineto rounds baseTimeNanoseconds down to multiples of this, and writes times relative to it."""
 _CATEGORIES = {
     "op": "cpu_op",
     "annotation": "user_annotation",
@@ -46,7 +46,7 @@ _COLUMNS = {
     "msg_dtype": pl.lit(""),
     "group_size": pl.lit(0),
 }
-"""HTA's columns of an event, with defaults, beside its name, category and times."""
+"""HTA's columns of an event with their defaults, besides its name, category and times."""
 _PROFILER = {
     "ph": "X",
     "cat": "Trace",
@@ -54,7 +54,7 @@ _PROFILER = {
     "pid": "Spans",
     "tid": "PyTorch Profiler",
 }
-"""The event that Kineto writes for the capture; HTA looks for it where it writes a trace."""
+"""The event that Kineto writes for the capture; HTA needs it to write a trace."""
 
 
 def analysis_of(trace: Trace, *, include_last_profiler_step: bool) -> Any:
@@ -87,9 +87,9 @@ def analysis_of(trace: Trace, *, include_last_profiler_step: bool) -> Any:
 
 
 def _trace_class(reader: Any) -> Any:
-    """Return HTA's Trace with events from our tables.
+    """Return HTA's Trace class for events from our tables.
 
-    A file that it writes is made of these events, not of the source.
+    A file that it writes has these events, not those of the source.
     """
 
     class Handed(reader):  # type: ignore[misc]  # HTA has no types
@@ -103,7 +103,7 @@ def _trace_class(reader: Any) -> Any:
             """Do nothing: HTA's TraceDiff also calls this for traces that are parsed already."""
 
         def get_raw_trace_for_one_rank(self, rank: int = 0) -> dict[str, Any]:
-            """Return events of a rank as in a Chrome trace, each at the position of its index."""
+            """Return a rank's events as in a Chrome trace, each at the position of its index."""
             frame = self.get_trace(rank)
             symbols = self.symbol_table.get_sym_table()
             events: list[dict[str, Any]] = [dict(_PROFILER, ts=self.min_ts, dur=0, args={})]
@@ -155,7 +155,7 @@ def _events(trace: Trace, rank: int, counters: pl.DataFrame) -> pl.DataFrame:
     parts = [
         _spans(spans),
         _calls(trace.frame("api_calls").filter(is_of_rank)),
-        # HTA takes the last of a graph's nodes for what its launch started.
+        # HTA takes the last of a graph's nodes as the work that its launch started.
         pl.concat(on_device, how="diagonal_relaxed").sort("start_ns", maintain_order=True),
         _waits(trace.frame("synchronizations").filter(is_of_rank)),
         _profiler_ranges(counters),
@@ -209,7 +209,7 @@ def _on_device(work: pl.DataFrame, category: str, name: str | pl.Expr) -> pl.Dat
     duration_ns = pl.col("duration_ns")
     size_bytes = pl.col("size_bytes")
     rate = pl.when(duration_ns > 0).then(size_bytes / duration_ns) if is_sized else None
-    stream = pl.col("stream_id").fill_null(0)  # HTA takes work without a stream for the host's
+    stream = pl.col("stream_id").fill_null(0)  # HTA takes work without a stream as work of the host
     return work.select(
         "start_ns",
         "duration_ns",
@@ -262,8 +262,8 @@ def _annotations(spans: pl.DataFrame, work: pl.DataFrame) -> pl.DataFrame:
     """Return annotations as Kineto has them on the device (gpu_user_annotation), one per stream.
 
     Each lasts from the first to the last work for which it was the innermost annotation. Kineto
-    makes it a nanosecond wider at both ends. No table of ours needs them, so no collector keeps
-    them.
+    makes it a nanosecond wider at both ends. Our own analyses do not need them, so no collector
+    keeps them.
     """
     marks = (spans["category"] == "user_annotation").fill_null(value=False)
     names = spans.select("span_id", mark=nearest_row(spans["parent_id"], marks)).drop_nulls("mark")
@@ -286,9 +286,9 @@ def _annotations(spans: pl.DataFrame, work: pl.DataFrame) -> pl.DataFrame:
 def _timed(events: pl.DataFrame, base_ns: int) -> pl.DataFrame:
     """Return events with ts and dur in microseconds, rounded as HTA rounds them.
 
-    They are the floats that a file's digits would give.
+    They are the floats that parsing the digits of a file would give.
     """
-    # Polars multiplies by 0.001 instead, which is not the nearest number to what the digits say.
+    # Polars multiplies by 0.001 instead, which may not give the float nearest to the digits.
     ts, dur = (
         (events[name] - base).to_numpy() / 1000
         for name, base in (("start_ns", base_ns), ("duration_ns", 0))
@@ -307,7 +307,7 @@ def _timed(events: pl.DataFrame, base_ns: int) -> pl.DataFrame:
 def _frame(module: Any, symbols: Any, events: pl.DataFrame) -> Any:
     """Return the events as HTA keeps them.
 
-    Names are numbers; the index of the linked event and the iteration are added.
+    Names are numbers; the linked event's index and the iteration are added.
     """
     known = symbols.get_sym_id_map()
     numbers = [
@@ -344,5 +344,5 @@ def _iterations(frame: Any, symbols: list[str]) -> np.ndarray[Any, Any]:
         step_of_row[order[low:high]] = steps[names[row]]
     linked = frame["index_correlation"].to_numpy()
     is_work = frame["stream"].to_numpy() >= 0
-    # An event's index is its row, counted from 1.
+    # An event's index is its row number, counted from 1.
     return np.where(is_work, np.where(linked > 0, step_of_row[linked - 1], -1), step_of_row)

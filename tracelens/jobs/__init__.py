@@ -1,4 +1,4 @@
-"""Collect many ranks as tasks that may run anywhere.
+"""Collect many ranks as tasks that may run on any machine.
 
-They write into an object store or a folder that their machines share.
+They write into an object store or a folder that the machines share.
 """

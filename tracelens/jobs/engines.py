@@ -23,9 +23,9 @@ LOCAL, RAY = "local", "ray"
 ENGINES = (LOCAL, RAY)
 _RETRIES = 3
 _POOLS = 2
-"""Number of pools of processes that are started anew when a process is killed.
+"""If a process is killed, a new pool of processes is started, at most this many times.
 
-After these, each task gets its own process.
+After that, each task gets its own process.
 """
 _CONNECT_S = 5
 _GET_RAY = "--engine ray needs Ray, which is not installed: pip install ray obstore"
@@ -34,7 +34,7 @@ _GET_RAY = "--engine ray needs Ray, which is not installed: pip install ray obst
 def engine_of(
     name: str | None, address: str | None = None, limit_bytes: int | None = None
 ) -> Engine:
-    """Return the engine of a name, by default processes.
+    """Return the engine with this name, by default processes.
 
     `address` is that of a running Ray cluster. `limit_bytes` is the memory that all processes of
     this machine may take. Raises UsageError, and ToolError if Ray is not installed or nothing
@@ -63,7 +63,7 @@ def _in_processes(
     """Run tasks in processes, as many at a time as memory and cores allow.
 
     If one process is killed, all running tasks are lost. They run again, in the end each by itself.
-    So only a task whose process is killed every time is given up.
+    So a task is given up only if its process is killed every time.
     """
     left = list(tasks)
     for _ in range(_POOLS if left else 0):
@@ -123,7 +123,10 @@ def _on_ray(tasks: Sequence[Task], work: Work, ray: Any, address: str | None) ->
 
 
 def _awaited(ray: Any, done: Any, task: Task) -> Any:
-    """Return the result of a task that ended, or the versions of a node that cannot run it."""
+    """Return the result of a task that ended.
+
+    If the task's node has the wrong versions, return these.
+    """
     try:
         return ray.get(done)
     except ray.exceptions.RayTaskError as error:
@@ -167,7 +170,8 @@ def _on_node(expected: str, task: bytes) -> Any:
 
 def _imported() -> Any:
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
-    os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")  # else Ray 2.60 warns about it
+    # Otherwise Ray 2.60 warns about it
+    os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")
     try:
         return import_module("ray")
     except ImportError as error:
@@ -178,13 +182,13 @@ def _imported() -> Any:
 def _connected(ray: Any, address: str | None) -> Iterator[None]:
     """Connect to the cluster at the address while the body runs.
 
-    Without an address, it is one of this machine that ends with the body. A program that is
-    connected to a cluster stays so. Raises ToolError if no cluster could be joined.
+    Without an address, start a cluster on this machine that ends with the body. A program that is
+    connected to a cluster already stays so. Raises ToolError if no cluster could be joined.
     """
     if ray.is_initialized():
         yield
         return
-    os.environ.pop("RAY_ADDRESS", None)  # Ray prefers it to what it is told
+    os.environ.pop("RAY_ADDRESS", None)  # Ray would prefer it to the given address
     try:
         ray.init(
             address=address or "local",
@@ -192,7 +196,7 @@ def _connected(ray: Any, address: str | None) -> Iterator[None]:
             log_to_driver=False,
             logging_level=logging.ERROR,
         )
-    except Exception as error:  # Ray 2.60 raises no other where a node does not start in time
+    except Exception as error:  # if a node starts too late, Ray 2.60 raises no other
         reason = " ".join(str(error).split())
         raise ToolError(f"--engine ray: no cluster could be joined: {reason}") from error
     try:

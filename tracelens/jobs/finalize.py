@@ -1,6 +1,6 @@
 """Join the ranks of a job: find contradictions, hosts and clocks.
 
-A rank's own task cannot know these.
+A task that reads only one rank cannot know these.
 """
 
 import copy
@@ -25,7 +25,7 @@ from tracelens.trace.same_run import WORLD_SIZE, RankFacts, refuse_unrelated
 _ABOUT_ALL_RANKS = ("ranks", "diagnostics")
 """Tables whose rows depend on other ranks.
 
-They are written again, beside the output of the ranks' tasks.
+They are written again after the tasks, in new files beside the tasks' own.
 """
 
 
@@ -95,7 +95,7 @@ def _with_ranks(name: str, parts: Sequence[tuple[int, pl.DataFrame]]) -> pl.Data
 def _write_changed(
     folder: Path, before: pl.DataFrame, after: pl.DataFrame, name: str
 ) -> dict[str, int]:
-    """Write the ranks whose rows changed; return their numbers of rows by rank."""
+    """Write the ranks whose rows changed; return how many rows each has, by rank."""
     old, n_rows = before.partition_by("rank", as_dict=True), {}
     for (rank,), rows in after.partition_by("rank", as_dict=True).items():
         if (rank,) not in old or not rows.equals(old[rank,]):
@@ -126,7 +126,7 @@ def _place_of(
 ) -> RankPlace:
     """Return where a rank ran, from its record and its row of the table `ranks`.
 
-    A task knows one host, and numbers it 0. Only a launcher's number is valid among all ranks.
+    A task knows one host, and numbers it 0. Only a number from the launcher is valid for all ranks.
     """
     if rank_rows is None:
         return RankPlace(

@@ -1,7 +1,7 @@
-"""Choose, from a folder of captures of graphs, those with the batch sizes of a trace.
+"""Choose, from a folder with captures of graphs, those with the batch sizes of a trace.
 
 Inference servers capture their CUDA graphs in one trace per batch size, in one folder. A replay
-runs the graph of the smallest size that its tokens fit into.
+runs the smallest graph into which its tokens fit.
 """
 
 import gzip
@@ -26,8 +26,8 @@ _AT_ONCE, _LONGEST_MARK = 1 << 20, 64
 def captures_of(path: str | os.PathLike[str], trace: Trace) -> list[Path]:
     """Return a folder's files with the captures of a trace's graphs, else the path itself.
 
-    Of captures of several batch sizes, they are those of the trace's rank and sizes. If the trace's
-    steps have no size, it is the first capture whose launches fit a replay.
+    If there are several batch sizes, return those of the trace's rank and sizes. If the trace's
+    steps have no size, return the first capture whose launches fit a replay.
     """
     folder = Path(path)
     files = _files_of_rank(folder, min(trace.manifest.ranks)) if folder.is_dir() else []
@@ -44,13 +44,13 @@ def captures_of(path: str | os.PathLike[str], trace: Trace) -> list[Path]:
 
 
 def open_captures(path: str | os.PathLike[str], trace: Trace) -> Trace:
-    """Return the captures of a trace's graphs as one trace, with a rank for each file."""
+    """Return the captures of a trace's graphs as one trace, with one rank per file."""
     files = captures_of(path, trace)
     return collect(files, ranks=range(len(files)) if len(files) > 1 else ())
 
 
 def _files_of_rank(folder: Path, rank: int) -> list[Path]:
-    """Return the traces of a folder with the rank in their names; all where no name has one."""
+    """Return the traces of a folder with the rank in their names; all if no name has a rank."""
     files = sorted(file for file in folder.iterdir() if file.name.endswith((".json", ".json.gz")))
     of_rank = [
         file
@@ -78,7 +78,7 @@ def _parts(file: Path) -> Iterator[bytes]:
             while part := stream.read(_AT_ONCE):
                 yield part
     except (OSError, EOFError):
-        return  # what is damaged is said when the file is read
+        return  # a damaged file is reported when it is read
 
 
 def _batch_sizes_of_steps(trace: Trace) -> list[int]:

@@ -1,6 +1,6 @@
 """Run a job: sources become tasks, an engine turns tasks into ranks, and ranks into a trace.
 
-A job that is started again goes on where it ended.
+A job that is started again continues after the ranks that it has finished.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -33,7 +33,7 @@ from tracelens.trace.sources import Paths, given_paths, note_skipped, sources_of
 
 Work: TypeAlias = Callable[[Task], Any]
 Engine: TypeAlias = Callable[[Sequence[Task], Work], Iterator[tuple[Task, Any]]]
-"""Runs the work for each task, and yields results in the order of completion.
+"""A function that runs the work for each task, and yields results in the order of completion.
 
 The work can be pickled. A SourceError is yielded for a task whose sources cannot be read, or that
 was lost for good; a TargetError is raised.
@@ -42,10 +42,10 @@ was lost for good; a TargetError is raised.
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """A job: its sources, its target, and how many ranks suffice.
+    """A job: its sources, its target, and how many ranks are enough.
 
-    Kind and ranks are given if the sources do not contain them. `limit_bytes` is the memory that
-    processes may take in which several files are read at a time.
+    Kind and ranks are given if the sources do not contain them. Several files may be read at a
+    time, in processes that together take no more than `limit_bytes` of memory.
     """
 
     paths: Paths
@@ -66,7 +66,7 @@ def in_turn(tasks: Sequence[Task], work: Work) -> Iterator[tuple[Task, Any]]:
 
 
 def attempted(task: Task, work: Work) -> Any:
-    """Return the result of a task, or the error that costs the job the task's ranks.
+    """Return the result of a task, or the error that loses the task's ranks.
 
     Raises TargetError, which ends the job.
     """
@@ -79,12 +79,12 @@ def attempted(task: Task, work: Work) -> Any:
 
 
 def collect_job(job: Job, engine: Engine | None, tell: Tell) -> tuple[Trace, dict[str, str]]:
-    """Collect the sources into the target: read them, put them together, check, and write once.
+    """Collect the sources into the target: read, combine and check them, and write once.
 
     Return the trace, and messages by the name of each source or task that could not be read.
-    Without an engine all is done in this process, and nothing is kept until the trace is whole.
-    Raises SourceError if nothing, or fewer ranks than asked for, could be collected, and where
-    the target cannot be written.
+    Without an engine, all is done in this process, and nothing is kept until the trace is whole.
+    Raises SourceError if nothing, or fewer ranks than asked for, could be collected, or if the
+    target cannot be written.
     """
     return _at_once(job, tell) if engine is None else _by_rank(job, engine, tell)
 
@@ -92,7 +92,7 @@ def collect_job(job: Job, engine: Engine | None, tell: Tell) -> tuple[Trace, dic
 def _at_once(job: Job, tell: Tell) -> tuple[Trace, dict[str, str]]:
     """Collect all sources into a local target.
 
-    The first source that cannot be read ends this. Damaged gzip in a folder only costs its ranks.
+    A source that cannot be read ends this, but damaged gzip in a folder only loses its ranks.
     """
     target = Path(job.target)
     check_target(target, force=job.force)
@@ -116,7 +116,7 @@ def _at_once(job: Job, tell: Tell) -> tuple[Trace, dict[str, str]]:
 
 
 def _by_rank(job: Job, engine: Engine, tell: Tell) -> tuple[Trace, dict[str, str]]:
-    """Collect rank by rank, as tasks of the engine; a source that cannot be read costs its ranks.
+    """Collect rank by rank, as tasks of the engine; a source that cannot be read loses its ranks.
 
     Ranks that are in the target already, from the same sources and options, are not read again.
     """
@@ -160,7 +160,10 @@ def _by_rank(job: Job, engine: Engine, tell: Tell) -> tuple[Trace, dict[str, str
 
 
 def _finished(job: Job, tasks: Sequence[Task]) -> list[RankRecord]:
-    """Return the records in the target. Raises TargetError for one of other sources or options."""
+    """Return the records in the target.
+
+    Raises TargetError if one was made of other sources or with other options.
+    """
     records = finished_ranks(job.target)
     known = {source for task in tasks for source in source_facts(task.sources)}
     for record in records:

@@ -32,9 +32,9 @@ from tracelens.trace.sources import note_skipped, sources_of
 
 
 class TargetError(SourceError):
-    """An error that says that the target cannot take the rank.
+    """The target cannot take the rank.
 
-    It ends the whole job, while other errors lose only a rank.
+    This error ends the whole job, while others lose only a rank.
     """
 
 
@@ -42,8 +42,8 @@ class TargetError(SourceError):
 class Options:
     """Options that change the contents of the tables.
 
-    They are the profiler whose events are kept, and the pattern of steps. `reading` has, by kind of
-    collector, options for reading sources.
+    They are the profiler whose events are kept, and the pattern of steps. `reading` has the options
+    for reading sources, by kind of collector.
     """
 
     events: str | None = None
@@ -52,13 +52,13 @@ class Options:
 
 
 class RankRecord(msgspec.Struct, frozen=True):
-    """The content of `ranks/R.json`: the files of a collected rank, and what they were made from.
+    """The content of `ranks/R.json`: the files of a collected rank, and from what they were made.
 
     `beside` are all ranks in the same sources. `sources` has name, size and ETag of each. `made_by`
     has the version, the schema's version and the options. `sizes` are the bytes of each table's
     file. `manifest` is that of a trace of this rank alone; it counts the files' rows. `first_ns`
     and `last_ns` say when the rank's events began and ended, by its clock. `host` is a digest that
-    is valid within this target only and equal for ranks of one host. `node` is the number that a
+    is valid only within this target, and equal for ranks of one host. `node` is the number that a
     launcher gave the host. `groups` are the ranks of its process groups.
     """
 
@@ -82,7 +82,7 @@ class RankRecord(msgspec.Struct, frozen=True):
 
 
 def made_by(options: Options) -> dict[str, Any]:
-    """Return the version and options that tell whether a rank's record is still valid."""
+    """Return the version and options, which must be the same for a rank's record to be valid."""
     return {
         "tracelens_version": installed_version(),
         "schema_version": SCHEMA_VERSION,
@@ -93,7 +93,7 @@ def made_by(options: Options) -> dict[str, Any]:
 def source_facts(sources: Sequence[Listed]) -> list[tuple[str, int, str]]:
     """Return name, size and ETag of the sources, as a record holds them.
 
-    Addresses are left out, as they may tell who ran the program.
+    Addresses are left out, because they may reveal who ran the program.
     """
     return [(source.name, source.size_bytes, source.etag) for source in sources]
 
@@ -101,11 +101,11 @@ def source_facts(sources: Sequence[Listed]) -> list[tuple[str, int, str]]:
 def collect_rank(
     task: Task, target: str, options: Options, attempt: str | None = None
 ) -> list[RankRecord]:
-    """Collect the ranks in the sources of a task, mostly one, into the target.
+    """Collect the ranks in the sources of a task, usually one, into the target.
 
-    Returns their records. Files have the attempt in their names, by default a random word, so a
-    task may run twice, even at the same time: the first record stays, and the other run returns it.
-    Raises SourceError if the sources cannot be read, which costs the job their ranks. Raises
+    Return their records. Files have the attempt in their names, by default a random word, so a task
+    may run twice, even at the same time: the first record stays, and the other run returns it.
+    Raises SourceError if the sources cannot be read, so that the job loses their ranks. Raises
     TargetError if nothing can be written, or if the rank was collected from other sources.
     """
     attempt = attempt or secrets.token_hex(8)
@@ -117,10 +117,11 @@ def collect_rank(
             bounds = [bound for bound in map(extent_of, captures) if bound is not None]
             trace = combine(
                 captures, ranks=task.ranks, events=options.events, is_one_run=True
-            )  # judged with all
+            )  # checked later, with all ranks together
             if options.step is not None:
                 trace = mark_steps_by(trace, options.step)
-            trace = trace.write(folder / "made" / "trace")  # the folder itself is locked
+            # The folder itself is locked, so the trace goes into one below it
+            trace = trace.write(folder / "made" / "trace")
         except TracelensError as error:
             raise type(error)(addressed(str(error), files | {folder: task.name})) from None
         alike = {
@@ -179,13 +180,14 @@ def _read(
 def _fetched(task: Task, folder: Path) -> dict[Path, str]:
     """Return the sources as local files, and their addresses.
 
-    Objects are fetched into the folder.
+    Objects are downloaded into the folder.
     """
     files = {}
     for number, source in enumerate([*task.sources, *task.beside]):
         file = Path(source.address)
         if url_of(source.address) is not None:
-            # Each in a folder of its own, for names may repeat, but with what lies beside it.
+            # Each has a folder of its own, because names may repeat; files that belong to it are
+            # put beside it.
             is_alone = task.folder is None and not task.beside
             file = fetch(source, folder / (str(number) if is_alone else "0") / (task.folder or ""))
         if number < len(task.sources):
@@ -198,7 +200,7 @@ def _record(
 ) -> RankRecord:
     """Return the record of one rank of a manifest.
 
-    `about` has the fields that do not follow from the other arguments.
+    `about` has the fields that the other arguments do not determine.
     """
     sizes_of_rank = {
         table: by_rank[str(rank)] for table, by_rank in sizes.items() if str(rank) in by_rank
@@ -214,7 +216,7 @@ def _record(
 def _create(objects: Objects, record: RankRecord) -> RankRecord:
     """Write a rank's record.
 
-    If there is one of the same sources and options, it stays, and our files are removed.
+    If there is a record of the same sources and options, it stays, and the new files are removed.
     """
     rank, key = record.rank, f"{RANKS}/{record.rank}.json"
     if objects.create(key, json_bytes(msgspec.to_builtins(record))):
@@ -235,7 +237,7 @@ def _create(objects: Objects, record: RankRecord) -> RankRecord:
 
 
 def _place(captures: Sequence[Capture], rank: int, target: str) -> dict[str, Any]:
-    """Return the rank's host, node and groups, from the first capture of it that knows them."""
+    """Return the rank's host, node and groups, from its first capture that knows them."""
     first = (
         captures[0]
         if len(captures) == 1

@@ -21,13 +21,13 @@ from tracelens.storage.objects import Listed
 from tracelens.trace import Trace
 
 _BYTES_A_ROW = 500
-"""Bytes of a profiler's file per row of the tables, by which a task's memory is estimated."""
+"""Estimated size in a profiler's file of one row of the tables, which gives a task's memory."""
 
 
 def ask_ranks(trace: Trace, names: Sequence[str], engine: Engine) -> Mapping[str, pl.DataFrame]:
-    """Run the named analyses rank by rank, those that allow it; return their frames by name.
+    """Run the named analyses rank by rank, if they allow it; return their frames by name.
 
-    In such an analysis, a rank's rows depend on that rank only. The trace also gets its time model,
+    They allow it if a rank's rows depend only on that rank. The trace also gets its time model,
     merged from the ranks' breakdowns, for the other analyses. Raises UsageError for a trace that is
     not in files, and SourceError if a rank's tables cannot be read.
     """
@@ -65,10 +65,10 @@ def ask_ranks(trace: Trace, names: Sequence[str], engine: Engine) -> Mapping[str
 def _ask_rank(
     task: Task, place: str, names: Sequence[str], *, of_time: bool, awaited: Mapping[int, int]
 ) -> tuple[dict[str, pl.DataFrame], Breakdown | None]:
-    """Return frames of the task's rank by analysis, and the breakdown of its time.
+    """Return the frames of the task's rank by analysis, and the breakdown of its time.
 
-    Analyses that lack a table are left out. `awaited` says when others wait for each rank: it tells
-    a late rank from one that is starting up.
+    Analyses that lack a table are left out. `awaited` says when others wait for each rank, which
+    distinguishes a late rank from one that is starting up.
     """
     trace = Trace.open(place, task.ranks[0]).with_listed_names()
     give_awaited(trace, awaited)

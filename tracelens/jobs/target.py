@@ -26,10 +26,8 @@ _OURS = re.compile(r"\w+/rank=\d+/part-\w+\.parquet|trial-[0-9a-f]{16}")
 def prepare(target: str, *, force: bool) -> None:
     """Check that a job can write there.
 
-    With `force`, ranks that an earlier one finished are forgotten.
-
-    Raises SourceError if there is a trace, which `force` replaces when the job ends, or a folder
-    of something else.
+    With `force`, ranks that an earlier job finished are forgotten. Raises SourceError if there is a
+    folder of something else, or a trace, which `force` replaces when the job ends.
     """
     if url_of(target) is None and os.path.lexists(target) and not Path(target, RANKS).is_dir():
         check_target(Path(target), force=force)
@@ -39,13 +37,14 @@ def prepare(target: str, *, force: bool) -> None:
             f"{objects.address}: exists already; give another --out, or --force to replace it"
         )
     if url_of(target) is None:
-        Path(target, RANKS).mkdir(exist_ok=True)  # by which a job that was killed is known
+        # This folder shows that a job was here, even if it was killed
+        Path(target, RANKS).mkdir(exist_ok=True)
     if force:
         objects.remove(_record_keys(objects))
 
 
 def finished_ranks(target: str) -> list[RankRecord]:
-    """Return the records of the ranks that are in the target, by rank."""
+    """Return the records of the ranks in the target, by rank."""
     objects = Objects(target)
     keys = _record_keys(objects)
     with ThreadPoolExecutor(_REQUESTS) as pool:
@@ -56,7 +55,10 @@ def finished_ranks(target: str) -> list[RankRecord]:
 
 
 def _record_keys(objects: Objects) -> list[str]:
-    """Return the keys of the ranks' records; the table `ranks` lies in folders beside them."""
+    """Return the keys of the ranks' records.
+
+    The table `ranks` has the same folder, but its files lie in folders below it.
+    """
     return [
         f"{RANKS}/{member.name}"
         for member in objects.members(RANKS)
@@ -75,10 +77,10 @@ def commit_trace(  # noqa: PLR0913 - the ranks, and what is asked of them
 ) -> Manifest:
     """Write the manifest of the ranks, which makes them a trace.
 
-    `failed` has messages by the name of their task; with any, the manifest's `complete` is False.
-    With `force`, the manifest replaces an existing trace. With `force_mix`, ranks of different
-    programs may be combined. Raises SourceError for fewer than `min_ranks` ranks, for none, for
-    ranks that cannot be of one program, and if another job wrote a manifest meanwhile.
+    `failed` has messages by the name of their task; if there are any, the manifest's `complete` is
+    False. With `force`, the manifest replaces an existing trace. With `force_mix`, ranks of
+    different programs may be combined. Raises SourceError if there are no ranks or fewer than
+    `min_ranks`, if they cannot be of one program, or if another job wrote a manifest meanwhile.
     """
     if len(records) < max(1, min_ranks):
         wanted = f", fewer than the {min_ranks:,} of --min-ranks" if min_ranks > 1 else ""
@@ -94,7 +96,7 @@ def commit_trace(  # noqa: PLR0913 - the ranks, and what is asked of them
 
 
 def merged(records: Sequence[RankRecord], failed: Mapping[str, str]) -> Manifest:
-    """Return the manifest of all ranks, like that of a trace collected at once."""
+    """Return the manifest of all ranks, as if they had been collected at once."""
     manifests = [Manifest.from_dict(record.manifest) for record in records]
     n_rows: dict[str, dict[str, int]] = {}
     n_names: dict[str, dict[str, int]] = {}
@@ -129,9 +131,9 @@ def merged(records: Sequence[RankRecord], failed: Mapping[str, str]) -> Manifest
 
 
 def clean(target: str, hours: float = 1) -> int:
-    """Remove the files of a target that neither its manifest nor a rank's record names.
+    """Remove the files of a target to which neither its manifest nor a rank's record refers.
 
-    Return how many there were. Files of the last `hours` stay, because a running job names its
+    Return how many there were. Files of the last `hours` stay, because a running job records its
     files only when a rank is complete.
     """
     if url_of(target) is None and not Path(target).is_dir():

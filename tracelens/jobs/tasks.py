@@ -1,4 +1,4 @@
-"""List the tasks of a job: the sources to read, mostly one per task.
+"""List the tasks of a job: the sources to read, usually one per task.
 
 Kinds of sources are recognised by their first bytes.
 """
@@ -17,7 +17,7 @@ from tracelens.trace.fetching import PREFIX, REQUESTS, addressed, beside, listed
 from tracelens.trace.sources import HEAD_BYTES, Paths, given_paths, is_damaged, sources_of
 
 _TABLES = (".parquet", ".arrow")
-"""Suffixes of files that are a source together, in a folder of their own."""
+"""Endings of files that together are one source, in a folder of their own."""
 _RANK = re.compile(r"(?<![a-z])rank[-_ ]?(\d{1,9})(?!\d)", re.IGNORECASE)
 
 
@@ -127,8 +127,9 @@ def _local(path: Path, kind: str | None, skipped: list[str]) -> list[tuple[bool,
 def _chosen(path: Path, kind: str | None, strange: list[Path]) -> list[tuple[Path, bool]]:
     """Return the files to read for a path, by name, and whether each is a profiler's.
 
-    Damaged gzip is among them: its task reports it and loses its rank only. Files of a folder that
-    are no traces are appended to `strange`. Raises SourceError for a path without anything to read.
+    Damaged gzip is among them: its task reports it and loses only its own rank. Names of files in a
+    folder that are no traces are appended to `strange`. Raises SourceError for a path without
+    anything to read.
     """
     files = [path] if path.is_file() else path.iterdir() if path.is_dir() else ()
     chosen = {file: True for file in files if file.is_file() and is_damaged(file)}
@@ -151,9 +152,9 @@ def local(path: Path) -> Listed:
 
 
 def _remote(url: str, kind: str | None, skipped: list[str]) -> list[tuple[bool, Task]]:
-    """Return the sources of a URL.
+    """Return the sources of a URL: the object itself, or objects directly below it.
 
-    They are the object itself, or the objects directly below it that begin like a source.
+    Objects below it count if they begin like a source.
     """
     members, more = listed(url)
     is_itself = members[0].address == url

@@ -1,16 +1,12 @@
 """Become a program that a capture runs.
 
-This is started as a script and uses nothing but the standard library.
-
-`launch.py child SIGNAL REPORT PARENT PROGRAM ARGUMENTS…` becomes the file PROGRAM. The kernel sends
-it SIGNAL when PARENT dies. If it cannot start, the reason is written to the descriptor REPORT, as
-errno. ARGUMENTS begin with its own name.
-
-`launch.py under_gdb IN OUT ERR UNSET PARENT PROGRAM ARGUMENTS…`, run by gdb, becomes the program
-that gdb looks at. It has the user's own standard streams instead of gdb's, and lacks the
-environment variables UNSET (joined by commas).
-
-Popen's preexec_fn could do the same, but not safely in a process with threads.
+This file is started as a script and uses only the standard library. `launch.py child SIGNAL REPORT
+PARENT PROGRAM ARGUMENTS…` becomes the file PROGRAM. The kernel sends it SIGNAL when PARENT dies. If
+it cannot start, the reason is written to the descriptor REPORT, as errno. The first of ARGUMENTS is
+the program's own name. `launch.py under_gdb IN OUT ERR UNSET PARENT PROGRAM ARGUMENTS…`, run by
+gdb, becomes the program that gdb debugs. It has the user's own standard streams instead of gdb's,
+and lacks the environment variables UNSET (joined by commas). Popen's preexec_fn could do the same,
+but not safely in a process with threads.
 """
 
 import ctypes
@@ -23,8 +19,8 @@ _PR_SET_PDEATHSIG, _PR_SET_PTRACER = 1, 0x59616D61
 
 
 def main(role: str, words: list[str]) -> None:
-    """Become the program that the words describe."""
-    # Python ignores these two, and what is ignored stays so in the program.
+    """Become the program that the command line describes."""
+    # Python ignores these two signals, and the program would inherit that.
     for name in ("SIGPIPE", "SIGXFSZ"):
         signal.signal(getattr(signal, name), signal.SIG_DFL)
     if role == "child":
@@ -51,8 +47,8 @@ def _become_traced(streams: list[int], unset: list[str], parent: int, command: l
     libc = ctypes.CDLL(None)
     libc.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
     _take_streams(streams, parent)
-    # Where Yama restricts ptrace, py-spy may read the program only if the program names it or its
-    # parent.
+    # If Yama restricts ptrace, py-spy may read the program only if the program permits py-spy or
+    # its parent.
     libc.prctl(_PR_SET_PTRACER, ctypes.c_ulong(parent), 0, 0, 0)
     for name in unset:
         os.environ.pop(name, None)
@@ -62,7 +58,7 @@ def _become_traced(streams: list[int], unset: list[str], parent: int, command: l
 def _take_streams(streams: list[int], parent: int) -> None:
     """Make the user's streams the standard ones.
 
-    If the parent's process group owned the terminal, this one takes it over.
+    If the parent's process group owned the terminal, this process's group takes it over.
     """
     for number, stream in enumerate(streams):
         os.dup2(stream, number)
@@ -73,7 +69,7 @@ def _take_streams(streams: list[int], parent: int) -> None:
     if os.isatty(0):
         kept = signal.signal(
             signal.SIGTTOU, signal.SIG_IGN
-        )  # a group in the background may not take it otherwise
+        )  # without it, a group in the background may not take the terminal
         with suppress(OSError):
             if os.tcgetpgrp(0) == os.getpgid(parent):
                 os.tcsetpgrp(0, os.getpgrp())

@@ -1,4 +1,4 @@
-"""Sample GPU utilisation and memory used while a program is captured.
+"""Sample GPU utilisation and used memory while a program is captured.
 
 They are sampled through NVML (nvidia-ml-py).
 """
@@ -28,13 +28,12 @@ class Sampler:
     """Sample every device that a program with this environment can see.
 
     A thread does so from `start` to `capture`. `gpu_utilization` is the percentage of the last
-    period (the driver's own, 1/6 to 1 s) in which any kernel ran, by whatever process.
-    `gpu_memory_used` is the bytes allocated on the device, by whatever process. `device_id` is the
-    ordinal that CUDA gives the device in the program: its place in CUDA_VISIBLE_DEVICES where that
-    is set, else NVML's index. NVML counts in PCI order. CUDA does so with
-    CUDA_DEVICE_ORDER=PCI_BUS_ID, and on machines whose GPUs are all the same.
-
-    Without a GPU, or without nvidia-ml-py, nothing is sampled, and the capture's reasons say why.
+    period (the driver's own, 1/6 to 1 s) in which any kernel of any process ran. `gpu_memory_used`
+    is the bytes allocated on the device by all processes. `device_id` is the ordinal that CUDA
+    gives the device in the program: its position in CUDA_VISIBLE_DEVICES if that is set, else
+    NVML's index. NVML counts in PCI order. So does CUDA with CUDA_DEVICE_ORDER=PCI_BUS_ID, or if
+    all GPUs of the machine are the same. Without a GPU, or without nvidia-ml-py, nothing is
+    sampled, and the capture's reasons say why.
     """
 
     environment: Mapping[str, str] = field(default_factory=lambda: os.environ)
@@ -57,7 +56,7 @@ class Sampler:
         self.stop()
 
     def start(self) -> None:
-        """Find the devices and begin to sample them."""
+        """Find the devices and start to sample them."""
         try:
             nvml = importlib.import_module("pynvml")
         except ImportError:
@@ -90,7 +89,7 @@ class Sampler:
             self._nvml = None
 
     def capture(self, rank: int | None = None) -> Capture:
-        """Return the samples, to be combined with the profiler's capture; ends the sampling."""
+        """End the sampling; return the samples, to be combined with the profiler's capture."""
         self.stop()
         tables = {}
         if self._rows:
@@ -177,8 +176,8 @@ class Sampler:
 def visible_indices(visible: str, uuids: list[str]) -> list[int]:
     """Return NVML's indices of the devices in CUDA_VISIBLE_DEVICES, in its order.
 
-    An entry is an index or the beginning of one UUID. As in CUDA, the list ends at the first other
-    entry. MIG devices have no utilisation of their own and end it, too.
+    An entry is an index or the beginning of one UUID. As in CUDA, the list ends at the first
+    invalid entry. MIG devices have no utilisation of their own and end the list, too.
     """
     indices: list[int] = []
     for word in visible.split(","):

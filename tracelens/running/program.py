@@ -26,7 +26,7 @@ _LOG = logging.getLogger(__name__)
 LAUNCH = [sys.executable, "-I", "-S", str(Path(__file__).with_name("launch.py"))]
 """Prefix of a command line that is run through launch.py."""
 SIGNAL_BASE = 128
-"""A shell's exit code is this number plus that of the signal that ended the program."""
+"""A signal's number plus this is the exit code that a shell reports for it."""
 VERSION = re.compile(r"\d+\.\d+[\w.+-]*")
 _PATIENCE_S = 3
 _DRIVER = Path("/proc/driver/nvidia/version")
@@ -38,7 +38,7 @@ def run_program(command: Sequence[str], environment: Mapping[str, str] | None = 
     `environment` is added to its variables. Return the exit code as a shell reports it. Ctrl-C
     reaches the program, which is in the same process group, and this process waits for it to end.
     SIGTERM and SIGHUP are passed on. On Linux the program gets SIGTERM when this process dies.
-    Raises ToolError when the program cannot be started.
+    Raises ToolError if the program cannot be started.
     """
     path = find_program(command[0], environment)
     children: list[subprocess.Popen[bytes]] = []
@@ -49,13 +49,13 @@ def run_program(command: Sequence[str], environment: Mapping[str, str] | None = 
                 child.send_signal(number)
 
     def interrupt(number: int, frame: FrameType | None) -> None:
-        # A terminal's Ctrl-C goes to the whole foreground group, the program included; a second one
-        # would be too much.
+        # A terminal's Ctrl-C reaches the whole foreground group, the program included, so it is not
+        # sent again.
         if not _is_in_foreground():
             forward(number, frame)
 
     with handling({signal.SIGINT: interrupt, signal.SIGTERM: forward, signal.SIGHUP: forward}):
-        # SIGTERM has torchrun and the like end their workers, which SIGKILL would leave running.
+        # SIGTERM makes torchrun and the like end their workers; SIGKILL would leave them running.
         process = start(
             path, command, at_death=signal.SIGTERM, env={**os.environ, **(environment or {})}
         )
@@ -184,9 +184,9 @@ def handling(
 
 
 def _is_in_foreground() -> bool:
-    """Return whether this process group is the terminal's foreground.
+    """Return whether this process group is in the terminal's foreground.
 
-    Ctrl-C reaches the program by itself then.
+    If so, Ctrl-C reaches the program by itself.
     """
     try:
         with Path("/dev/tty").open("rb") as terminal:
@@ -196,14 +196,14 @@ def _is_in_foreground() -> bool:
 
 
 def program(name: str) -> Found:
-    """Return the program on PATH or beside this Python."""
+    """Return the program, found on PATH or beside this Python."""
     return program_at(
         shutil.which(name) or shutil.which(name, path=str(Path(sys.executable).parent))
     )
 
 
 def program_at(path: str | None) -> Found:
-    """Return the program in the file, with the version that it prints first.
+    """Return the program in the file, with the version that it prints.
 
     Return None if the path is None.
     """
@@ -218,7 +218,7 @@ def program_at(path: str | None) -> Found:
 
 
 def package(name: str) -> Found:
-    """Return the installed Python package, which is not imported."""
+    """Return the installed Python package, without importing it."""
     try:
         return Found(True, metadata.version(name))
     except metadata.PackageNotFoundError:

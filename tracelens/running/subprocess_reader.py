@@ -22,14 +22,14 @@ Read: TypeAlias = Callable[[Path, Path], list[Capture]]
 """A function that reads a file, and stores its large tables in a folder."""
 
 WORTH_A_PROCESS = 32 << 20
-"""Files smaller than this are read faster than a process starts."""
+"""Smaller files are read faster than a process starts."""
 MANY = 12
-"""With at least this number of files, all are read in processes, however small they are.
+"""If there are at least this many files, all are read in processes, even small ones.
 
 A process starts in 0.25 s.
 """
 
-# Peak memory of a process that reads a torch trace: measured at 30 MB to 2 GB, and rounded up.
+# Peak memory of a process that reads a torch trace, measured at 30 MB to 2 GB and rounded up.
 _BASE_BYTES, _BYTES_A_BYTE = 400_000_000, 0.2
 _GZIP_FACTOR = 20
 
@@ -91,7 +91,7 @@ def read_sources(
     """Return each source's captures; collectors that can store large tables put them in the folder.
 
     Large or many files are read in processes that together take no more than `limit_bytes`. `tell`
-    is called with the number that are read at a time.
+    is called with the number of files that are read at a time.
     """
     read: dict[str, Iterator[list[Capture]]] = {}
     for collector in dict.fromkeys(collector for collector, _ in sources):
@@ -115,7 +115,7 @@ def _read_stored(
     limit_bytes: int | None,
     tell: Tell,
 ) -> list[list[Capture]]:
-    """Return the captures of each file, their tables stored in the folder."""
+    """Return the captures of each file, whose tables are stored in the folder."""
     chosen = chosen_files(files)
     read_captures: Iterator[list[Capture]] = iter(())
     if chosen:
@@ -137,9 +137,9 @@ def _read_stored(
 def read_apart(
     read: Read, files: Sequence[Path], folder: Path, n_workers: int
 ) -> list[list[Capture]]:
-    """Return the captures in each of the torch traces.
+    """Return the captures in each of the torch traces, read in processes.
 
-    Their tables are stored in a folder that lives as long as they do. Errors of reading are raised
+    Their tables are stored in a folder that exists as long as they do. Errors of reading are raised
     here, and SourceError if a process is killed.
     """
     try:
@@ -156,8 +156,8 @@ def read_apart(
 @contextlib.contextmanager
 def processes(n_workers: int) -> Iterator[ProcessPoolExecutor]:
     """Make a pool of processes that end with this process, and with the body if it fails."""
-    # As Python has it by itself: Polars (2.1) has an interrupted wait for a lock go on, and Ctrl-C
-    # would be heard once everything is read. Windows has no such choice.
+    # Restores Python's own behaviour: with Polars (2.1), an interrupted wait for a lock continues,
+    # so Ctrl-C would take effect only once everything is read. Windows has no such choice.
     if hasattr(signal, "siginterrupt"):
         signal.siginterrupt(signal.SIGINT, True)
     pool = ProcessPoolExecutor(
@@ -176,7 +176,10 @@ def processes(n_workers: int) -> Iterator[ProcessPoolExecutor]:
 
 
 def _follow_parent() -> None:
-    """End with the parent; an interrupt from the keyboard reaches only the parent."""
+    """End with the parent.
+
+    An interrupt from the keyboard reaches only the parent.
+    """
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     threading.Thread(target=_end_with_parent, daemon=True).start()
 

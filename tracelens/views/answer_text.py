@@ -21,18 +21,16 @@ _BAR = 56
 _MOST_OF = {"sentence": 2, "place": 2, "detail": 2, "change": 3, "fact": 2}
 """Most lines of each kind of text; longer text is cut after a word."""
 _BEFORE_UNIT = re.compile(r"(?<=[0-9]) (?=(?:ns|µs|ms|s|%)(?![a-z]))")
-"""The space between a number and its unit, where no line ends."""
+"""A space between a number and its unit at which no line breaks."""
 _GLYPHS = {WORK: "█▓▆▂", WAIT: "░▒▚▖", REST: "·"}
-"""Characters that draw a bar, by kind of part.
-
-The first part of a kind gets the first character.
-"""
+"""Characters that draw a bar, by kind of part; each part of a kind takes the next one."""
 
 
 def answer_text(answer: Answer, *, color: bool = False) -> str:
     """Draw the answer; `color` is True for a terminal that shows colours."""
     lines = [*_lines(answer)]
-    while len(lines) > MOST_LINES and len(answer.changes) > 1:  # the least one gives way
+    # The change with the smallest saving is dropped first
+    while len(lines) > MOST_LINES and len(answer.changes) > 1:
         answer = replace(answer, changes=answer.changes[:-1])
         lines = [*_lines(answer)]
     lines = lines[:MOST_LINES]
@@ -85,8 +83,8 @@ def _wrapped(text: str, kind: str, indent: str = "", *, style: str = "") -> list
 def _cut(text: str, width: int, most: int) -> list[str]:
     """Break the text into at most `most` lines of the width.
 
-    Words that are left out are shown by an ellipsis in the last line. A word that fits on no line
-    loses its middle.
+    An ellipsis in the last line shows that words were left out. A word longer than a line loses its
+    middle.
     """
     text = " ".join(_fitted(word, width) for word in text.split())
     text = _BEFORE_UNIT.sub("\N{NO-BREAK SPACE}", text)
@@ -128,7 +126,7 @@ def _drawn_bars(bars: Sequence[Bar]) -> Iterator[Text]:
 
 
 def _looks(parts: Iterable[Part]) -> dict[str, tuple[str, str]]:
-    """Return the character and the style that draw each label, the same in all bars."""
+    """Return the character and the style for each label, the same in all bars."""
     looks: dict[str, tuple[str, str]] = {}
     used = dict.fromkeys(_GLYPHS, 0)
     for part in parts:
@@ -155,7 +153,7 @@ def _cells_of(parts: Sequence[Part], width: int) -> list[int]:
 def _legend(
     bar: Bar, looks: dict[str, tuple[str, str]], margin: int, label: str = ""
 ) -> Iterator[Text]:
-    """Draw the characters of the parts with their labels and percents, as many per line as fit.
+    """Explain the characters of the parts by labels and percents, as many per line as fit.
 
     The first line begins with `label`.
     """
@@ -209,7 +207,7 @@ def _has_step(change: Change) -> bool:
 def after_text(change: Change) -> str:
     """Write the time of a step after a change, with its range.
 
-    Without steps it is the share that it saves.
+    Without steps, write the share that the change saves.
     """
     if change.saved_frac is None:
         return "not known"

@@ -14,7 +14,7 @@ from tracelens.schemas.results.replay import STRETCHES
 from tracelens.views.values import quantity
 
 MOST_COLUMNS = 500
-"""Most steps in the overview; further ones are left out."""
+"""At most this many steps are in the overview; later ones are left out."""
 PATH_LANE = "critical path: what the step waited for"
 _INTERNAL = ("rank", "source", "event_id")
 _SHOWN = {name: dtype for name, dtype in (BARS | DETAILS).items() if name not in _INTERNAL}
@@ -35,7 +35,7 @@ class Bars:
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """One picture of a drawing, with the words to choose it by.
+    """One picture of a drawing, with the words by which it is chosen.
 
     page.js draws it from its data.
     """
@@ -71,7 +71,7 @@ def _shown_bars(timeline: Timeline, path: pl.DataFrame) -> pl.DataFrame:
 
 
 def _path_bars(path: pl.DataFrame, drawn_step: DrawnStep) -> pl.DataFrame:
-    """Return the stretches of the critical path as bars of one lane; none for another step."""
+    """Return the critical path's intervals as bars of one lane; none if it is of another step."""
     rows = path.filter(
         pl.col("rank") == drawn_step.rank, pl.col("step").eq_missing(drawn_step.step)
     )
@@ -97,7 +97,7 @@ def _path_bars(path: pl.DataFrame, drawn_step: DrawnStep) -> pl.DataFrame:
 
 
 def timeline_note(timeline: Timeline) -> str:
-    """Return a sentence on what is drawn, and what is put together or left out."""
+    """Return a sentence on what is drawn, and what is merged or left out."""
     drawn_step, ranks = timeline.drawn_step, timeline.ranks
     where = (
         "All that was recorded"
@@ -133,7 +133,7 @@ def timeline_note(timeline: Timeline) -> str:
 
 
 def _view_names(timeline: Timeline) -> tuple[str, str]:
-    """Return the words by which a timeline is chosen: its rank, and which step."""
+    """Return the words by which a timeline is chosen: its rank and its step."""
     drawn_step, ranks = timeline.drawn_step, timeline.ranks
     whose = f"ranks {', '.join(map(str, ranks))}" if len(ranks) > 1 else f"rank {drawn_step.rank}"
     if drawn_step.step is None:
@@ -177,7 +177,7 @@ def _overview(
 
 
 def _working(report: Report, rank: int) -> dict[int, float]:
-    """Return the share of each step in which the rank's devices work, where the report has it.
+    """Return the share of each step in which the rank's devices work, if the report has it.
 
     A kernel that only waits for another rank does not work.
     """

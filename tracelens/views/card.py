@@ -1,4 +1,4 @@
-"""List the facts that a page opens with: program, machine, steps, and the profiler's cost."""
+"""List the facts with which a page opens: program, machine, steps, and the profiler's cost."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -16,7 +16,7 @@ _UNKNOWN_COST = (
 
 
 def card(model: TimeModel) -> list[tuple[str, str]]:
-    """List pairs of a word and its text; facts that the trace does not have are left out."""
+    """List pairs of a word and its text; facts that the trace lacks are left out."""
     trace = model.trace
     sources = trace.manifest.sources
     versions = {

@@ -37,10 +37,10 @@ class Drawing:
 
 
 def draw(section: Section) -> list[Drawing]:
-    """Return the section's charts; none that would be empty."""
+    """Return the section's charts, without empty ones."""
     with debug_mode(
         arg=False
-    ):  # which checks each part of each chart against Vega-Lite's schema, for half a second
+    ):  # leaves out checking each chart against Vega-Lite's schema, which takes half a second
         drawings = [_drawn(asked, section.analysis.result) for asked in section.charts]
     return [drawing for drawing in drawings if drawing is not None]
 
@@ -56,7 +56,7 @@ def _drawn(asked: Chart, result: Table) -> Drawing | None:
 
 
 def _bars(asked: Bars, result: Table) -> Drawing | None:
-    """Draw a bar for each row; bars of a speedup grow from 1, both ways, on a log axis."""
+    """Draw one bar per row. A bar of a speedup begins at 1 and goes up or down on a log axis."""
     measure, color = asked.measure, asked.color
     is_ratio = measure.startswith("speedup")
     frame = asked.frame.filter(
@@ -90,7 +90,7 @@ def _bars(asked: Bars, result: Table) -> Drawing | None:
 
 
 def _split_bars(asked: SplitBars, result: Table) -> Drawing | None:
-    """Draw stacked or grouped bars, without the parts that are zero everywhere."""
+    """Draw stacked or grouped bars, without parts that are zero everywhere."""
     frame, names, stacked = asked.frame, asked.names, asked.stacked
     parts = {
         column: word
@@ -128,7 +128,7 @@ def _split_bars(asked: SplitBars, result: Table) -> Drawing | None:
 
 
 def _points(asked: Points, result: Table) -> Drawing | None:
-    """Draw a point for each row that has a value on both axes, below their roofs."""
+    """Draw one point per row that has values on both axes, below the roofs."""
     axes, color, size = asked.axes, asked.color, "duration_total_ns"
     logarithmic = axes if asked.roofs else axes[:1]
     frame = (
@@ -182,7 +182,7 @@ def _points(asked: Points, result: Table) -> Drawing | None:
 
 
 def _roofs(asked: Points, rows: list[dict[str, Any]], scale: Scale) -> list[dict[str, Any]]:
-    """Return the corners of each roof's line, which rises to its ridge and is level after it."""
+    """Return the corners of each roof's line, which rises up to its ridge and is level after it."""
     xs = [row["x"] for row in rows if row["x"] is not None]
     words = {row[asked.color] for row in rows}
     return [
@@ -274,7 +274,7 @@ def _density(asked: Density, result: Table) -> Drawing | None:
 def labels(frame: pl.DataFrame, names: Sequence[str | pl.Expr]) -> list[str]:
     """Return a short, distinct label per row.
 
-    Two kernels that shorten to the same text stay two bars.
+    Two kernels that shorten to the same text still get two bars.
     """
     used: dict[str, int] = {}
     out = []

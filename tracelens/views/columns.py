@@ -22,7 +22,7 @@ PROSE = (
     "empty because",
     "answers",
 )
-"""Columns of sentences, which are wrapped; long names in other columns are cut in their middle."""
+"""Columns of sentences, which are wrapped. In other columns, long names lose their middle."""
 _PLACES = ("rank", "device_id")
 _IF_ANY = (
     *SHARES,
@@ -54,10 +54,10 @@ def useful(section: Section) -> list[str]:
 
 
 def _informative(section: Section) -> list[str]:
-    """Return the columns that have more than one value or need none.
+    """Return the columns that have more than one value, or inform with a single one.
 
-    Of a trace with several ranks, a rank that is the only one in a section stays: it is the answer,
-    such as the rank that others wait for.
+    In a trace of several ranks, a section's only rank is kept: it is the answer, such as the rank
+    for which others wait.
     """
     frame = section.frame
     columns = informative(frame)
@@ -70,7 +70,7 @@ def _informative(section: Section) -> list[str]:
 
 
 def informative(frame: pl.DataFrame) -> list[str]:
-    """Return the columns that say something.
+    """Return the columns that inform.
 
     Columns without values, a single rank or device, and libraries or causes without time are left
     out.

@@ -1,4 +1,4 @@
-"""Choose what a report shows as text: of many ranks, only the job and its worst ranks."""
+"""Choose what a report shows as text: for many ranks, only the job and its worst ranks."""
 
 from dataclasses import replace
 
@@ -15,7 +15,7 @@ _MORE = "What else this trace answers, rank by rank"
 def digest(report: Report, rows: int | None) -> list[tuple[Section, int | None]]:
     """Return sections in reading order, each with the number of rows to show.
 
-    None stands for all rows, 0 for a section whose notes say enough.
+    None means all rows; 0 is for a section whose notes say enough.
     """
     sections = report.to_read()
     if not report.is_of_many:
@@ -61,7 +61,7 @@ def title(report: Report) -> str:
 
 
 def _shortened(section: Section, processes: list[int]) -> tuple[Section, int | None]:
-    """Shorten a section of many ranks: one sentence per verdict that ranks share, few rows."""
+    """Shorten a section of many ranks: one sentence per verdict that ranks share, and few rows."""
     if section.analysis.name != "verdict":
         return section, _MOST_ROWS.get(section.analysis.name)
     sentences = [

@@ -30,13 +30,13 @@ class Drawing:
     notes: list[str]
     views: list[View]
     overviews: dict[str, dict[str, Any]] = field(default_factory=dict)
-    """All steps of a rank, by the words that its views are chosen by."""
+    """All steps of each rank, by the words that choose its views."""
 
 
 def draw_events(report: Report, model: TimeModel) -> list[Drawing]:
     """Draw heat maps of several ranks, the timeline and the icicle, from the trace's model.
 
-    None are drawn where sections were asked for.
+    Nothing is drawn if sections were asked for.
     """
     if report.is_asked:
         return []
@@ -97,8 +97,8 @@ def _heat(heat: HeatMap) -> Drawing:
 def list_stacks(report: Report) -> list[dict[str, Any]]:
     """List the call stacks that the page shows, one entry per symbol.
 
-    An entry has a title and its stacks. With a base, its stack stands beside the trace's. If there
-    are too many symbols, a last entry without stacks counts the others.
+    An entry has a title and its stacks. With a base, its stack is beside the trace's. If there are
+    too many symbols, a last entry without stacks counts the others.
     """
     if report.is_asked or not report.trace.has("frames"):
         return []
@@ -124,8 +124,8 @@ def list_stacks(report: Report) -> list[dict[str, Any]]:
 def _beside(title: str, stacks: list[tuple[Trace, dict[str, Any]]]) -> dict[str, Any]:
     """Put stacks side by side, from the innermost frame.
 
-    A frame is None if only the other stack has one. `shared` frames have the same function in
-    both stacks, and stand in one row.
+    A frame is None if only the other stack has one there. `shared` frames have the same function in
+    both stacks and share a row.
     """
     both = [stack["frames"] for _, stack in stacks]
     rows = (

@@ -1,4 +1,4 @@
-"""Embed tables and drawings in the page as compressed columns, within a budget that it states.
+"""Embed tables and drawings in the page as compressed columns, within a budget.
 
 A script of the page inflates them (DecompressionStream). base64 has no character that could end its
 element.
@@ -22,13 +22,13 @@ from tracelens.views.palette import colors_of
 from tracelens.views.values import Shown, printable, shorten_apart, show
 
 BUDGET = 3_500_000
-"""Most characters of embedded data; of larger tables, the first rows are embedded."""
+"""At most this many characters of data are embedded; of larger tables, only the first rows."""
 _LEAST = 500_000
-"""Characters that tables may have at least, however much drawings take."""
+"""Tables may have at least this many characters, however much the drawings take."""
 MOST_ROWS = 100_000
-"""Most rows of one table that are packed.
+"""At most this many rows of one table are packed.
 
-Packing all of 3 million kernel names took 4.5 GB, to embed a hundredth of them.
+Packing all of 3 million kernel names took 4.5 GB, only to embed a hundredth of them.
 """
 LONGEST = 4_000
 """Most characters of one text; a longer one loses its middle."""
@@ -51,7 +51,7 @@ def packed(data: Any) -> str:
 
 
 def clip(text: str) -> str:
-    """Make the text printable, and cut its middle where it is too long for a page."""
+    """Make the text printable, and cut its middle if it is too long for a page."""
     half = LONGEST // 2
     if len(text) > LONGEST:
         text = f"{text[:half]} … {len(text) - 2 * half:,} characters … {text[-half:]}"
@@ -96,7 +96,7 @@ def _packed_drawing(drawing: Drawing) -> dict[str, Any]:
 
 
 def _picture_data(picture: Bars | dict[str, Any]) -> dict[str, Any]:
-    """Return a picture's columns, texts as words and places, with a note and the kinds' colours."""
+    """Return a picture's columns (texts as indices into words), a note, and the kinds' colours."""
     if not isinstance(picture, Bars):
         return picture
     columns: dict[str, Any] = {}
@@ -127,7 +127,7 @@ def _picture_data(picture: Bars | dict[str, Any]) -> dict[str, Any]:
 
 
 def _share(sizes: Sequence[int], budget: int) -> int:
-    """Return the most that one table may take, so that all fit the budget.
+    """Return the most characters that one table may take, so that all fit the budget.
 
     Tables below that stay whole.
     """
@@ -141,12 +141,12 @@ def _share(sizes: Sequence[int], budget: int) -> int:
 
 
 def _table_data(section: Section, heads: Sequence[Shown], n_rows: int) -> dict[str, Any]:
-    """Return the first rows of a section's columns, which have these heads, for tables.js.
+    """Return the first rows of a section's columns for tables.js.
 
     A column that equals an earlier one has that one's index in place of its values. `first` are the
-    columns that people need, which are printed. `choices` are those to select rows by: rank, step,
-    and columns with few declared words. `tree` is the column of paths where the table splits a
-    whole by layer.
+    columns that people need, which are printed. `choices` are those by which rows are selected:
+    rank, step, and columns with few declared words. `tree` is the column of paths if the table
+    splits a whole by layer.
     """
     frame, result = section.frame, section.analysis.result
     part = frame.head(n_rows)
@@ -222,9 +222,9 @@ def _distinct_words(
 
 
 def _numbers(values: pl.Series) -> list[Any]:
-    """Return numbers as JSON can hold them.
+    """Return numbers in a form that JSON can hold.
 
-    Infinities, and numbers that a script cannot hold exactly, are text.
+    Infinities, and numbers that a script cannot hold exactly, become text.
     """
     if values.dtype.is_float():
         values = values.round_sig_figs(_DIGITS).fill_nan(None)

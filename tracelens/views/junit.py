@@ -1,4 +1,4 @@
-"""Write gates as JUnit's XML, which continuous integration shows as tests, and for GitHub."""
+"""Write gates as JUnit XML, which continuous integration shows as tests, and for GitHub."""
 
 from collections.abc import Sequence
 from xml.etree import ElementTree as ET
@@ -11,7 +11,10 @@ _SUITE = "tracelens gates"
 
 
 def to_junit(verdicts: Sequence[Verdict]) -> str:
-    """Write one test case per gate: failed is a failure, unclear is skipped with the reason."""
+    """Write one test case per gate.
+
+    A failed gate is a failure; an unclear one is skipped, with the reason.
+    """
     n_failed = sum(verdict.verdict == FAILED for verdict in verdicts)
     n_unclear = sum(verdict.verdict == UNCLEAR for verdict in verdicts)
     counts = {"tests": len(verdicts), "failures": n_failed, "errors": 0, "skipped": n_unclear}
@@ -27,7 +30,7 @@ def to_junit(verdicts: Sequence[Verdict]) -> str:
 
 
 def annotations(verdicts: Sequence[Verdict]) -> list[str]:
-    """Write a workflow command of GitHub Actions for each gate that failed or could not be judged.
+    """Write a GitHub Actions workflow command for each gate that failed or could not be judged.
 
     See https://docs.github.com/en/actions/reference/workflow-commands-for-github-actions
     """

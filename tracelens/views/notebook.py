@@ -45,7 +45,7 @@ class ReportView:
         return frames[name]
 
     def to_html(self, path: str | os.PathLike[str] | None = None) -> str:
-        """Write the page, also to the path where one is given.
+        """Write the page, also to the path if one is given.
 
         Raises SourceError if it cannot be written.
         """
@@ -56,11 +56,14 @@ class ReportView:
         return page
 
     def __repr__(self) -> str:
-        """Draw the answer with its bars, and each section folded below it; names are escaped."""
+        """Return the report as text."""
         return str(FORMATS["text"].write(self.report, Screen(rows=_ROWS)))
 
     def _repr_html_(self) -> str:
-        """Draw the answer with its bars, and folded below it each section; names are escaped."""
+        """Return the answer with its bars as HTML, with each section folded below it.
+
+        Names are escaped.
+        """
         parts = [
             *(_section(section) for section in self.report.to_read()),
             *(f"<p>{_text(line)}</p>" for line in self.report.unanswered()),

@@ -93,7 +93,7 @@ print(f"{{op}} on {{DEVICE}}: {{sorted(times)[3] * 1e6:.1f}} us (best {{min(time
 def op_script(trace: Trace, op: str) -> str:
     """Write the script for those of the op's inputs that took the most time.
 
-    Raises UsageError for an op that is not recorded, MissingTableError if no shapes are.
+    Raises UsageError for an op that was not recorded, MissingTableError if no shapes were.
     """
     spans = trace.select(
         "spans",
@@ -134,7 +134,7 @@ def op_script(trace: Trace, op: str) -> str:
 def _inputs(op: str, call: dict[str, Any]) -> list[dict[str, Any]]:
     """Return each input: shape, stride and dtype of a tensor, else its value.
 
-    Raises UsageError for lists of tensors, whose sizes torch does not record one by one.
+    Raises UsageError for lists of tensors, because torch does not record the size of each.
     """
     shapes, dtypes = json.loads(call["input_shapes"]), json.loads(call["input_dtypes"])
     strides = json.loads(call["input_strides"] or "[]") or [None] * len(shapes)

@@ -1,7 +1,7 @@
 """Write a report as one HTML page that needs no network, no other file and no server.
 
-The page is page.html. Whatever it shows is escaped there by jinja2, after `clip`, as names are
-hostile. Tables are data that tables.js draws, see embedding.py.
+The page is page.html. jinja2 escapes all that it shows, after `clip`, because names are hostile.
+Tables are data that tables.js draws, see embedding.py.
 """
 
 import base64
@@ -34,7 +34,7 @@ from tracelens.views.verdicts import list_cards
 
 _IN_CARDS = ("job", "verdict")
 _FIRST = ("job", "verdict", "worst_ranks", "rank_quartiles")
-"""Sections that stand before the drawings."""
+"""Sections that come before the drawings."""
 _BEFORE_UNIT = re.compile(r"(?<=\d) (?=(?:%|ns|µs|ms|s|min|h)(?!\w))")
 _SCRIPTS = ("page.js", "tables.js", "bars.js", "timeline.js", "icicle.js", "heat.js")
 
@@ -44,7 +44,7 @@ def to_html(report: Report, rows: int | None = 25) -> str:
 
     Tables show `rows` rows at a time; None shows all.
     """
-    with ThreadPoolExecutor(1) as pool:  # it waits for another process
+    with ThreadPoolExecutor(1) as pool:  # the thread only waits for another process
         bundling = pool.submit(vega_script)
         sections, unanswered = _split(report)
         heads = [
@@ -130,7 +130,7 @@ def _environment(names: Collection[str] = ()) -> Environment:
     )
     # `tojson` writes <, > and & as \u003c and so on, so that no name can end its <script>.
     environment.policies["json.dumps_kwargs"] = {"allow_nan": False, "separators": (",", ":")}
-    environment.filters["packed"] = Markup  # base64, of `packed`
+    environment.filters["packed"] = Markup  # base64, which `packed` made
     words = re.compile(r"\b([a-z]+_[a-z_]+|(?<=see )[a-z]+)\b")
     environment.filters["linked"] = lambda text: [
         (piece, piece if at % 2 and piece in names else None)
@@ -182,7 +182,7 @@ def _parts(
 ) -> list[dict[str, Any]]:
     """Prepare each section for the template: notes, cards, charts with titles, and its table.
 
-    A note that an earlier section has is left out. `tables` are those of `embed`, `processes` the
+    A note that an earlier section has is left out. `tables` come from `embed`; `processes` are the
     ranks without a device.
     """
     first = {note: one.analysis.name for one in reversed(sections) for note in one.notes}

@@ -60,11 +60,11 @@ ROLES = {
 }
 """Roles of frames in lists of calls. These show no time, so all colours may be used."""
 KIND_COLORS = {WORK: _GREEN, WAIT: "#b97f00", REST: GREY}
-"""Colours of an answer's bars by kind of part, for labels that are not among PART_COLORS."""
+"""Colours of an answer's bars by kind of part, for labels that PART_COLORS lacks."""
 PART_COLORS = PARTS | {
     word: PARTS[part] for words in (PROCESS_WORDS, PART_WORDS) for part, word in words.items()
 }
-"""Colours of an answer's bars by label: a part of the time, or its noun."""
+"""Colours of an answer's bars by label: a part of the time, or the words for it."""
 _OF_PRIMITIVES = {
     "gemm": _BLUE,
     "conv": _NAVY,
@@ -116,7 +116,7 @@ COLORS: dict[str, str] = {
     "layer": _HOST["module"],
     "other": GREY,
     "unknown": PALE,
-    # Kinds of stretches of the critical path.
+    # Kinds of intervals on the critical path.
     "kernel": _GREEN,
     "memcpy": _VIOLET,
     "memset": _VIOLET,

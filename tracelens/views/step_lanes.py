@@ -1,4 +1,4 @@
-"""Draw a step as recorded, without the profiler, and after the best change: three bars."""
+"""Draw three bars: a step as recorded, without the profiler, and after the best change."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -59,7 +59,7 @@ def step_lanes(report: Report, answer: Answer) -> list[Lane]:
 
 
 def _unprofiled(report: Report) -> dict[str, int] | None:
-    """Return the row of unprofiled_step of the first rank, where the report has it."""
+    """Return the first rank's row of unprofiled_step, if the report has it."""
     if report.base is not None:
         return None
     frame = report.frames.get("unprofiled_step")
@@ -70,7 +70,7 @@ def _unprofiled(report: Report) -> dict[str, int] | None:
 def _lane(label: str, text: str, edges: Sequence[float | None], longest: float) -> Lane:
     """Draw one lane from three times: the end of its work, and its least and its longest duration.
 
-    The end of its work is None if it is unknown.
+    The end of its work is None if it is not known.
     """
     working, low, high = (
         None if edge is None else round(100 * edge / longest, 3) for edge in edges

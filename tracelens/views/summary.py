@@ -1,6 +1,6 @@
-"""Summarise a comparison in a few lines of Markdown: gates, differences, judged rows.
+"""Summarise a comparison in a few lines of Markdown, as for a pull request.
 
-It suits a pull request.
+They are gates, differences, and judged rows.
 """
 
 import textwrap
@@ -39,7 +39,7 @@ def found_value(verdict: Verdict) -> str:
     """Write the value with its interval: a share, or a number in the expression's unit."""
     if verdict.value is None:
         return "no value"
-    if isinf(verdict.value):  # a share of nothing
+    if isinf(verdict.value):  # the base is 0, so there is no share
         return "only in new"
     form = "{:+.2%}" if verdict.expr.rstrip().endswith("%") else "{:,.0f}"
     value = form.format(verdict.value)
@@ -52,7 +52,7 @@ def found_value(verdict: Verdict) -> str:
 def to_summary(report: Report) -> str:
     """Write Markdown: the gates, how the runs differ, and rows judged faster or slower."""
     answer = answer_text(report.answer).rstrip()
-    # Indented, a block of text holds whatever a name contains.
+    # An indented block shows a name as it is, whatever it contains.
     parts = [f"# {escape(report.title)}", textwrap.indent(answer, "    ")]
     if report.gate is not None:
         n = {

@@ -1,6 +1,6 @@
 """Show values to people: labels, units and numbers.
 
-Nothing here is an API; the columns are.
+Labels and shown units may change; the columns are the API.
 """
 
 import math
@@ -29,8 +29,8 @@ SCALES: dict[str, tuple[tuple[float, float, str], ...]] = {
 }
 """Scales of each stored unit.
 
-A scale has the least value for which it is used (the column's largest counts), a divisor and a
-symbol.
+A scale has the least value for which it is used (the column's largest value decides), a divisor and
+a symbol.
 """
 
 _LABELS = {
@@ -49,17 +49,17 @@ _LABELS = {
 _IDS = ("rank", "step", "line")
 """Columns of numbers that identify things: they have no thousands separators.
 
-Columns that end in _id are treated likewise.
+Neither do columns that end in _id.
 """
 
 _SINCE_EPOCH_NS = 1e15
-"""A moment above this counts from the clock's beginning, not from the trace's.
+"""A larger moment counts from the clock's beginning, not from the trace's.
 
 It is shown in whole nanoseconds.
 """
 
 SHARES = ("library_", "primitive_")
-"""Prefixes of time columns by library and by primitive."""
+"""Prefixes of time columns, one column per library or per primitive."""
 _AXES = ("x", "y", "z")
 
 
@@ -76,7 +76,7 @@ class Shown:
     """One column ready to be drawn: `label` and `symbol` of its head, `cells` of printable text.
 
     There is one cell per row. Numbers with `decimals` are divided by `divisor` and written with
-    that many decimals; all else is shown as it is.
+    that many decimals; everything else is shown as it is.
     """
 
     name: str
@@ -97,7 +97,7 @@ class Shown:
 def shorten(text: str, width: int) -> str:
     """Shorten the text to `width` characters by cutting its middle.
 
-    A signature keeps most of its beginning, which tells kernels apart; a path keeps more of its
+    A signature keeps most of its beginning, which distinguishes kernels; a path keeps more of its
     end.
     """
     text = text.removeprefix("void ")
@@ -111,9 +111,8 @@ def shorten(text: str, width: int) -> str:
 def shorten_apart(texts: Iterable[str], width: int) -> dict[str, str]:
     """Shorten each text that is longer than the width, so that different texts stay different.
 
-    If two texts would become the same, the shortened text keeps, in its middle, the piece in
-    which it differs from its neighbours in the alphabet. Texts that are still the same get a
-    number.
+    If two texts would become the same, the shortened text keeps, in its middle, the piece in which
+    it differs from its neighbours in the alphabet. Texts that are still the same get a number.
     """
     by_form: dict[str, list[str]] = {}
     for text in sorted({*texts}):
@@ -168,7 +167,7 @@ def scale_of(column: Column, largest: float | None) -> Scale:
 
 
 def largest_of(values: pl.Series) -> float:
-    """Return the largest finite magnitude of the column, 0 if there is none."""
+    """Return the largest finite magnitude of the column; 0 if there is none."""
     if not values.dtype.is_numeric():
         return 0.0
     numbers = values.drop_nulls().cast(pl.Float64).abs()
@@ -176,7 +175,7 @@ def largest_of(values: pl.Series) -> float:
 
 
 def number(value: float | None, decimals: int = 3) -> str:
-    """Write a number with thousands separators; decimals only where it is a fraction."""
+    """Write a number with thousands separators; decimals only if it is a fraction."""
     if value is None or math.isnan(value):
         return NOTHING
     if isinstance(value, int) or math.isinf(value):
@@ -197,9 +196,9 @@ def quantity(value: float | None, unit: str | None) -> str:
 
 
 def decimals_for(scale: Scale, largest: float) -> int:
-    """Return the decimals of a column by its largest magnitude.
+    """Return the number of decimals for a column, by its largest magnitude.
 
-    All rows have the same, so that points align.
+    All rows have as many, so that their decimal points align.
     """
     if scale.symbol == "%":
         return 1
@@ -213,7 +212,7 @@ def decimals_for(scale: Scale, largest: float) -> int:
 def columns_of(table: Table, frame: pl.DataFrame) -> dict[str, Column]:
     """Return the frame's columns by name, as declared.
 
-    A column that is not declared is described by its dtype only.
+    A column that is not declared is described only by its dtype.
     """
     declared = {column.name: column for column in table}
     return {
@@ -227,8 +226,8 @@ def show(
 ) -> list[Shown]:
     """Write the named columns of the first `rows` rows as printable text.
 
-    `grid_x`, `grid_y` and `grid_z` become one column (64x7x1), and a `value` beside a `unit` one
-    quantity.
+    `grid_x`, `grid_y` and `grid_z` become one column (64x7x1), and a `value` beside a `unit`
+    becomes one quantity.
     """
     columns = columns_of(table, frame)
     head = frame if rows is None else frame.head(rows)

@@ -19,17 +19,18 @@ _EMBED = "window.vegaEmbed = vegaEmbed;"
 def vega_script() -> str:
     """Return the script.
 
-    Bundling it takes 1.7 s and gives the same result for one version of vl-convert-python. So it is
-    stored in the user's cache folder (XDG_CACHE_HOME, else ~/.cache).
+    Bundling it takes 1.7 s and gives the same result for each version of vl-convert-python. So it
+    is stored in the user's cache folder (XDG_CACHE_HOME, else ~/.cache).
     """
     kept = _kept_script()
     script = None if kept is None else _read_own(kept)
     if script is None:
         script = _bundle()
-        with suppress(OSError, SourceError):  # what cannot be kept costs only time
+        with suppress(OSError, SourceError):  # failing to store the script only costs time
             if kept is not None:
                 kept.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-                kept.unlink(missing_ok=True)  # whoever may write an old one keeps that right
+                # A new file, because whoever may write the old one would keep that right
+                kept.unlink(missing_ok=True)
                 with replacing(kept) as part:
                     part.write_text(script, encoding="utf-8")
                     part.chmod(0o600)
@@ -48,7 +49,7 @@ def _kept_script() -> Path | None:
 def _read_own(kept: Path) -> str | None:
     """Return the stored script.
 
-    Return None if there is none, or where another user could have written it.
+    Return None if there is none, or if another user could have written it.
     """
     try:
         with kept.open(encoding="utf-8") as file:
@@ -62,9 +63,9 @@ def _read_own(kept: Path) -> str | None:
 
 
 def _bundle() -> str:
-    """Bundle the script, in another process where one can be started.
+    """Bundle the script, in another process if one can be started.
 
-    Bundling holds Python's lock, while the page is built in this process.
+    Bundling holds Python's lock, and this process builds the page meanwhile.
     """
     code = (
         "import sys, vl_convert;"

@@ -15,7 +15,7 @@ _SHOWN_BY = {
     "straggler": "waiting",
 }
 _OF_PROCESSES = {"compute": "top_ops", "copy": "top_ops"}
-"""Sections that show a bound for ranks without a device, where they differ."""
+"""Sections that show a bound for ranks without a device, if they differ from the usual ones."""
 _CAUSES = ("input", "allocation", "sync", "loading", "launch", "host")
 _MOST_CARDS = 16
 
@@ -23,7 +23,7 @@ _MOST_CARDS = 16
 def list_cards(verdict: Section, processes: Collection[int] = ()) -> list[dict[str, Any]]:
     """Make one card for each pair of parts and its evidence, with the ranks that share it.
 
-    `words` says the largest part of the time and the next one, with their shares. Rows of single
+    `words` gives the largest part of the time and the next one, with their shares. Rows of single
     steps are left to the table. `processes` are the ranks that use no device.
     """
     frame = verdict.frame
@@ -56,7 +56,7 @@ def list_cards(verdict: Section, processes: Collection[int] = ()) -> list[dict[s
 def _words(row: dict[str, Any], *, is_process: bool) -> str:
     """Write the two largest parts of a row with their shares.
 
-    A row of `job` has the share of its bound in `value`.
+    A row of `job` has its bound's share in `value`.
     """
     share = row.get("bound_frac", row["value"] if row["unit"] == "1" else None)
     parts = row["bound"], share, row.get("second"), row.get("second_frac")

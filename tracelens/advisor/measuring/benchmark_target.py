@@ -1,6 +1,6 @@
 """Prepare a model in one configuration, with its layers, so that it can be timed.
 
-Every method of measuring uses one.
+Every method of measuring uses this.
 """
 
 import copy
@@ -25,7 +25,7 @@ class Subject:
     """A model in one configuration.
 
     `whole` is compiled as a whole, `by_layer` layer by layer; both are the same if eager. `modules`
-    are the modules of `by_layer` by path, in the order first called, without the model itself.
+    are the modules of `by_layer` by path, in the order of first calls, without the model itself.
     `calls` lists the calls that are timed. `plain` makes an eager copy on the device.
     """
 
@@ -131,7 +131,7 @@ class Subject:
 def is_timed(module: Any) -> bool:
     """Return whether the module is timed as one layer.
 
-    It has no children, or computes without calling them.
+    It is if it has no children, or computes without calling them.
     """
     return next(module.children(), None) is None or type(module).__name__ == "MultiheadAttention"
 

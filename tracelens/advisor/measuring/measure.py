@@ -68,7 +68,7 @@ def measure(
                 measured.append((subject, variants(subject, methods, protocol, diagnostics)))
         n_variants = sum(len(found) for _, found in measured)
         turns = _Turns(n_variants * (protocol.warmup_rounds + protocol.rounds))
-        # A process that has profiled may stay slower: what is compared with plain runs comes last.
+        # A process that has profiled may stay slower, so methods with the profiler come last.
         for profiled in (False, True):
             for subject, found in measured:
                 chosen = [variant for variant in found if variant.key["profiled"] is profiled]
@@ -126,7 +126,7 @@ class _Turns:
     done: int = 0
 
     def next(self, text: str) -> None:
-        """Log that another turn begins."""
+        """Log that the next turn begins."""
         log_share(_LOG, Share(self.done, self.total), text)
         self.done += 1
 
@@ -163,7 +163,7 @@ def _rounds(
 def _round(subject: Subject, variant: Variant, n: int) -> list[Found]:
     """Return the times of a round.
 
-    Raises ToolError if a compiled configuration fails; eager, the model has run before.
+    Raises ToolError if a compiled configuration fails; an eager one has run before.
     """
     try:
         return variant.round(n)

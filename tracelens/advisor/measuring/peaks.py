@@ -1,7 +1,4 @@
-"""Measure a GPU's peaks.
-
-They are those of products of large matrices by element type, and of copies in its own memory.
-"""
+"""Measure a GPU's peaks: matrix products by element type, and copies in its own memory."""
 
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
@@ -56,7 +53,7 @@ def measure_peaks(
             AttributeError,
             RuntimeError,
             ValueError,
-        ) as error:  # no such type in this torch, or on this device
+        ) as error:  # this torch or this device lacks the type
             missing[name] = first_line(error)
         finally:
             torch.set_float32_matmul_precision(before)
@@ -74,7 +71,7 @@ def measure_peaks(
 
 
 def _product(torch: Any, dtype: Any, device: str, size: int) -> Callable[[], Any]:
-    """Return a product of two matrices of the element type; for fp8 a scaled one."""
+    """Return a function that multiplies two matrices of the element type (fp8: scaled)."""
     left, right = (torch.randn(size, size, device=device).to(dtype) for _ in range(2))
     if dtype.itemsize > 1:
         return partial(torch.mm, left, right)
@@ -96,7 +93,7 @@ def _seconds(run: Callable[[], Any], wait: Callable[[], Any]) -> float:
 
     A round has enough calls to make the time of waiting for the device negligible.
     """
-    clocked(run, wait)  # loads the library, and chooses the kernel
+    clocked(run, wait)  # the first call loads the library and chooses the kernel
     n_calls = 1
     while (ns := clocked(lambda: [run() for _ in range(n_calls)], wait)) < _ROUND_NS:  # noqa: B023 - called at once
         n_calls = max(2 * n_calls, int(n_calls * 1.2 * _ROUND_NS / max(ns, 1)))

@@ -26,8 +26,8 @@ def eager_prefixes(
 ) -> list[Callable[[], int]]:
     """Return runs that end before the first call of a layer, and after each call.
 
-    A run returns the nanoseconds that it took. It ends by a forward hook that raises at the layer's
-    nth call; no other layer has a hook. This works for any model.
+    A run returns the nanoseconds that it took. A forward hook ends it by raising at the layer's nth
+    call; no other layer has a hook. This works for any model.
     """
     stops = [(calls[0], 1, True)]
     seen: Counter[str] = Counter()
@@ -78,7 +78,7 @@ def compiled_prefixes(
         graph = Tracer().trace(model)
     except (
         Exception
-    ) as error:  # tracing runs the model's code with stand-ins: anything can come of it
+    ) as error:  # tracing runs the model's code with stand-ins, which may raise anything
         raise ToolError(
             f"{type(model).__name__} cannot be traced by torch.fx ({type(error).__name__}), which"
             " layer subtraction needs under torch.compile; measure it with the methods layer or"

@@ -35,8 +35,8 @@ class Protocol:
     """The number of runs of the model: rounds of executions, by default the thesis's ten of two.
 
     `warmup_rounds` come first and are kept as warm-up; the first one includes compiling.
-    `synchronized` lists whether the device is waited for around each layer (it always is after an
-    execution), `profiled` whether the profiler is on: each value is measured. `compile_modes` are
+    `synchronized` lists whether to wait for the device around each layer (a run always waits at its
+    end), `profiled` whether the profiler is on; every combination is measured. `compile_modes` are
     torch.compile's modes for cpp and triton.
     """
 
@@ -147,7 +147,7 @@ def _profiler(torch: Any) -> AbstractContextManager[Any]:
 def _plain(subject: Subject, synchronized: bool, n: int) -> Iterator[Found]:
     """Yield times of the whole model.
 
-    With `synchronized`, the device is waited for around each layer.
+    With `synchronized`, wait for the device around each layer.
     """
     waits: AbstractContextManager[None] = nullcontext()
     if synchronized:
@@ -330,7 +330,7 @@ def _subtraction(subject: Subject) -> Callable[[int], list[Found]]:
 def _region_cost(subject: Subject) -> Callable[[int], list[Found]]:
     """Return a function that measures the cost of calling a compiled region.
 
-    The cost is the time of a tiny layer compiled, minus that of the same layer eager.
+    The cost is the time of a tiny compiled layer, minus that of the same layer eager.
     """
     x = subject.torch.zeros(16, device=subject.device)
     eager, compiled = subject.torch.nn.ReLU(), subject.torch.nn.ReLU()

@@ -1,6 +1,7 @@
 """The command `collect`: read sources, or capture a program, and write a trace directory.
 
-Every collector gets a command; one with options of its own has a module here, named in _OWN.
+Every collector gets a command. A collector whose command has options of its own has a module here,
+named in _OWN.
 """
 
 from functools import cache
@@ -15,15 +16,15 @@ from tracelens.collectors import NAMES
 from tracelens.trace.collector import COLLECTORS
 
 _OWN = ("torch", "nsys", "gdb")
-"""Collectors whose command has options of its own: a module here with `collect_NAME`."""
+"""Collectors whose command has options of its own, each in a module here as `collect_NAME`."""
 _OTHERS = ("timings", "calls", "files")
-"""Commands that belong to no collector, each in a module here, too."""
+"""Commands that belong to no collector, each in a module here."""
 _NAMES = [*_OWN, *(name for name in NAMES if name not in _OWN), *_OTHERS]
 
 
 @cache
 def _load(name: str) -> Any:
-    """Load a command from its module here, or make the command of a collector without one."""
+    """Load a command from its module here, or make the command of a collector without a module."""
     application = typer.Typer(add_completion=False, rich_markup_mode=None)
     if name in (*_OWN, *_OTHERS):
         module = import_module(f"tracelens.cli.collect.{name}")
@@ -35,7 +36,10 @@ def _load(name: str) -> Any:
 
 
 class _Commands(LoadedGroup):
-    """The commands, each imported when it is used, as reading a file needs no measuring."""
+    """The commands.
+
+    Each is imported when it is used: reading a file needs none of measuring's modules.
+    """
 
     names = _NAMES
     load = staticmethod(_load)

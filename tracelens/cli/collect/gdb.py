@@ -103,7 +103,7 @@ def collect_gdb(  # noqa: PLR0913 - one parameter an option
 
 
 def _symbols(breaks: list[str] | None, presets: list[str] | None) -> list[str]:
-    """Return the functions asked for. Raises UsageError for an unknown preset."""
+    """Return the functions to stop at. Raises UsageError for an unknown preset."""
     unknown = [name for name in presets or [] if name not in collector.PRESETS]
     if unknown:
         raise UsageError(f"--preset {unknown[0]}: the presets are {', '.join(collector.PRESETS)}")

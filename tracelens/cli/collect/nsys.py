@@ -90,7 +90,7 @@ def collect_nsys(  # noqa: PLR0913 - one parameter an option
 ) -> None:
     """Collect exports of NVIDIA Nsight Systems, or run a program under nsys and collect its report.
 
-    Kernels stay visible under CUDA graphs. Exits with the program's own code, with 1 when nothing
+    Kernels stay visible under CUDA graphs. Exits with the program's own code, or with 1 if nothing
     was captured.
     """
 

@@ -111,7 +111,7 @@ MinRanks = Annotated[
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """A request to collect: the target, options of writing it, and facts that sources may lack."""
+    """A request to collect: the target, options for writing it, and facts that sources may lack."""
 
     out: Path | None
     force: bool
@@ -134,9 +134,9 @@ def read_or_run(
 ) -> None:
     """Collect the FILES, or run the COMMAND under the collector, and write the trace.
 
-    `of_a_command` are the parameters that make no sense with FILES. `options` returns, for a
-    target, the options of the collector's run. Raises UsageError if FILES and a COMMAND were both
-    given, or neither.
+    `of_a_command` are the parameters that make no sense with FILES. `options` is a function that
+    returns the options of the collector's run for a target. Raises UsageError if both FILES and a
+    COMMAND were given, or neither.
     """
     collector, command = COLLECTORS[str(context.info_name)], context.obj or []
     name = collector.kind
@@ -187,8 +187,8 @@ def capture_program(
 ) -> tuple[Trace, Run]:
     """Run the command under a collector and write the trace; `step` marks its steps anew.
 
-    Raises SourceError before the program is started where the trace cannot be written, ToolError
-    if nothing was captured; then nothing is written.
+    Raises SourceError before the program is started if the trace cannot be written, ToolError if
+    nothing was captured; then nothing is written.
     """
     check_target(target, force=force)
     with progress(f"reading what {kind} recorded", late=True):
@@ -203,17 +203,17 @@ def capture_program(
         if step is not None:
             try:
                 trace = mark_steps_by(trace, step)
-            except UsageError as error:  # no span matches, and what was captured is kept
+            except UsageError as error:  # no span matches; the trace is kept with its own steps
                 warn(str(error))
         trace = trace.write(target, force=force)
     return trace, done
 
 
 def free_name(target: Path, *, force: bool, beside: str = ".tracelens") -> Path:
-    """Return the target, or the first of `train-2.tracelens`, … that does not exist.
+    """Return the target if it does not exist, else the first free name like `train-2.tracelens`.
 
-    If another name than the target's is used, it is printed. `beside` is the ending of another file
-    that is written under the same name.
+    Another name than the target's is printed. `beside` is the ending of another file that is
+    written under the same name.
     """
 
     def is_taken(name: Path) -> bool:
@@ -242,7 +242,7 @@ def refuse_options(context: typer.Context, names: Sequence[str], where: str) -> 
 
 
 def write_files(paths: list[Path], kind: str | None, request: Request) -> None:
-    """Collect the sources into a trace directory and report on standard error what is in it."""
+    """Collect the sources into a trace directory; report its content on standard error."""
     target = request.out or default_target(paths)
     limit = None if request.max_memory is None else bytes_of(request.max_memory)
     options = Options(request.events, request.step)

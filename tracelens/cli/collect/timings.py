@@ -69,12 +69,12 @@ def collect_timings(  # noqa: PLR0913 - one parameter an option
 ) -> None:
     """Measure how long a model's layers take, by several methods, and what measuring costs.
 
-    There is no limit of time; Ctrl-C ends it. Processes and threads that FUNCTION left running end
+    There is no time limit; Ctrl-C ends it. Processes and threads that FUNCTION left running end
     with the command.
     """
     target = out or Path(f"{Path(subject.rpartition(':')[0]).stem}.tracelens")
     check_target(target, force=force)
-    place = target.absolute()  # the user's code may change the folder
+    place = target.absolute()  # the user's code may change the working directory
     before = set(_descendants(os.getpid())), set(threading.enumerate())
     AT_END.append(lambda ended: _leave(ended, subject, *before))
     chosen_plan = None if plan is None else Plan.read(plan)
@@ -82,7 +82,8 @@ def collect_timings(  # noqa: PLR0913 - one parameter an option
         make = _function(subject)
     protocol = Protocol(rounds, executions, warmup, compile_modes=compile_mode or ("default",))
     planned = None
-    if chosen_plan is not None:  # a plan of another model is refused before anything is measured
+    # Refused before anything is measured if it is the plan of another model
+    if chosen_plan is not None:
         mode = {"mode": compile_mode[0]} if compile_mode and compile_mode[0] != "default" else {}
         model, inputs = _made(make, subject)
         planned = apply_plan(model, chosen_plan, **mode), inputs
@@ -123,7 +124,8 @@ def _loaded(file: Path) -> Any:
             f"{file}: no such file; name the file of the function that makes the model"
         )
     sys.path.insert(0, str(file.resolve().parent))
-    name = f"{file.stem}_of_timings" if file.stem in sys.modules else file.stem  # such as json.py
+    # The file may be called like a loaded module, such as json.py
+    name = f"{file.stem}_of_timings" if file.stem in sys.modules else file.stem
     spec = importlib.util.spec_from_file_location(name, file)
     assert spec is not None
     assert spec.loader is not None
@@ -154,7 +156,7 @@ def _made(make: Callable[[], Any], subject: str) -> tuple[Any, Any]:
 def _users_code(what: str) -> Iterator[None]:
     """Turn whatever the user's code raises into a SourceError of one line.
 
-    This includes sys.exit, whose code would be taken for ours.
+    This includes sys.exit, whose code would otherwise become ours.
     """
     try:
         yield
@@ -163,7 +165,7 @@ def _users_code(what: str) -> Iterator[None]:
     except BaseException as error:
         if (
             isinstance(error, SystemExit) and error.code == 128 + signal.SIGTERM
-        ):  # ours, of a SIGTERM
+        ):  # our own exit, after a SIGTERM
             raise
         problem = f"{type(error).__name__}: {first_line(error)}"
         raise SourceError(
@@ -174,10 +176,10 @@ def _users_code(what: str) -> Iterator[None]:
 def _leave(
     ended: SystemExit, subject: str, processes: set[int], threads: set[threading.Thread]
 ) -> None:
-    """End processes and threads that a subject left running.
+    """End processes and threads that the user's code left running.
 
-    Only processes that were not there before are ended. If new threads would keep Python waiting,
-    this process ends at once.
+    Processes that existed before stay. If new threads would keep Python from ending, this process
+    ends at once.
     """
     for process_id in _descendants(os.getpid()):
         if process_id not in processes:
@@ -198,7 +200,7 @@ def _descendants(process_id: int) -> list[int]:
     """
     descendants = []
     for task in Path(f"/proc/{process_id}/task").glob("*/children"):
-        with suppress(OSError):  # it has ended
+        with suppress(OSError):  # it may have ended
             for child in map(int, task.read_text().split()):
                 descendants += [child, *_descendants(child)]
     return descendants

@@ -135,12 +135,12 @@ def collect_torch(  # noqa: PLR0913 - one parameter an option
         ),
     ] = None,
 ) -> None:
-    """Collect traces of torch.profiler: from files, or from a program run with the profiler in it.
+    """Collect traces of torch.profiler: from files, or from a program that runs with the profiler.
 
     The program is not changed: python train.py, python -m pkg, torchrun. Its steps are found from
-    the optimizer, the data loader or the outermost module's calls. After the steps to keep, the
-    same number of steps is recorded without stacks, modules and shapes, and the trace has the times
-    of these. Exits with the program's own code, with 1 when nothing was captured.
+    the optimizer, the data loader or the outermost module's calls. After the steps to keep, as many
+    steps are recorded without stacks, modules and shapes; the trace has the times of these. Exits
+    with the program's own code, or with 1 if nothing was captured.
     """
 
     def options(_: Path) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""Formats that a report can be written in.
+"""The formats in which a report can be written.
 
 A format is its module here, its test, and one line below.
 """

@@ -1,4 +1,4 @@
-"""One section of a report as CSV."""
+"""Write one section of a report as CSV."""
 
 import re
 
@@ -16,9 +16,9 @@ _FORMULA = r"^[=+\-@\t\r]"
 def to_csv(report: Report) -> str:
     """Write the column names and every row of the only section.
 
-    None is empty, times are integers.
-    Texts may be hostile: invisible characters are written as escapes, and a quote is put before
-    what a spreadsheet would take for a formula. JSON and Parquet keep them as stored.
+    None is empty, times are integers. Texts may be hostile: invisible characters are written as
+    escapes, and a quote precedes what a spreadsheet would take for a formula. JSON and Parquet keep
+    them as stored.
     """
     (section,) = report.sections
     cleaned = []
@@ -39,7 +39,7 @@ def to_csv(report: Report) -> str:
 
 
 def _cell(text: str) -> str:
-    """Remove a text's invisible characters, and quote what a spreadsheet would run as a formula."""
+    """Escape a text's invisible characters, and quote what a spreadsheet would run as a formula."""
     seen = printable(text)
     return f"'{seen}" if re.match(_FORMULA, seen) else seen
 

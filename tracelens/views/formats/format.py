@@ -1,4 +1,4 @@
-"""Declare a format, and the medium that a report is drawn for."""
+"""Declare a format, and the medium for which a report is drawn."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ WIDTH = 140
 
 @dataclass(frozen=True, slots=True)
 class Screen:
-    """The medium of a report: characters per line, rows per table (None: all), colours or not."""
+    """The medium of a report: characters per line, rows per table (None: all), and if colours."""
 
     width: int = WIDTH
     rows: int | None = None
@@ -22,13 +22,12 @@ class Screen:
 
 @dataclass(frozen=True, slots=True)
 class Format:
-    """One way to write a report.
+    """One way to write a report, for `--format`, the endings of `--out`, their help and errors.
 
-    `--format`, the endings of `--out`, their help and errors use it.
     `name` is the word after `--format`; `endings` are those of its files. `write` returns text, or
-    bytes where `is_text` is false, for a report that passes `check`. `rows` is the default number
-    of rows per table, None for all; `rows_of_all` that of a report in which no section is named,
-    where it differs.
+    bytes if `is_text` is false, for a report that passes `check`. `rows` is the default number of
+    rows per table, None for all. `rows_of_all` is that of a report in which no section is named, if
+    it differs.
     """
 
     name: str

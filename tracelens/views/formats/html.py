@@ -1,4 +1,4 @@
-"""A report as an HTML page."""
+"""Write a report as an HTML page."""
 
 from tracelens.report import Report
 from tracelens.views.formats.format import Format, Screen

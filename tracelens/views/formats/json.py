@@ -11,7 +11,7 @@ from tracelens.views.columns import useful
 from tracelens.views.formats.format import Format
 
 _ANSWER = ("job", "verdict", "changes")
-"""Sections that answer a question in few rows, and that programs read; they have all columns."""
+"""Sections that answer a question in few rows, which programs read. They have all columns."""
 
 _ROWS = 12
 
@@ -57,7 +57,7 @@ def section_document(
 ) -> dict[str, Any]:
     """Return a section's first rows, how many it has, its notes, and why it has no answer.
 
-    With `columns`, rows have these, and it is said how many the result has.
+    With `columns`, rows have only these, and the document says how many columns the result has.
     """
     frame = section.frame if rows is None else section.frame.head(rows)
     written = {
@@ -75,7 +75,7 @@ def _trace(trace: Trace) -> dict[str, Any]:
 
 
 def _rounded(section: dict[str, Any]) -> dict[str, Any]:
-    """Return a section's document with four digits of each fraction."""
+    """Return a section's document with fractions rounded to four digits."""
     rows = [
         {
             name: float(f"{cell:.4g}") if isinstance(cell, float) else cell
@@ -87,7 +87,7 @@ def _rounded(section: dict[str, Any]) -> dict[str, Any]:
 
 
 def _finite(value: Any) -> Any:
-    """Replace every float that JSON has no number for by None, at any depth."""
+    """Replace every float for which JSON has no number by None, at any depth."""
     if isinstance(value, float):
         return value if math.isfinite(value) else None
     if isinstance(value, dict):

@@ -1,4 +1,4 @@
-"""A report as Markdown, to paste into an issue or a merge request."""
+"""Write a report as Markdown, to paste into an issue or a merge request."""
 
 import re
 

@@ -1,4 +1,4 @@
-"""One section of a report as a Parquet file."""
+"""Write one section of a report as a Parquet file."""
 
 import io
 

@@ -1,4 +1,4 @@
-"""A report as text for a terminal: questions, tables that fit its width, and notes."""
+"""Write a report as text for a terminal: questions, tables that fit its width, and notes."""
 
 import io
 import textwrap
@@ -23,7 +23,7 @@ from tracelens.views.values import Shown, printable, shorten, show
 _NARROWEST, _NARROWEST_FIRST = 16, 36
 """Least widths of text columns, and of the first column, which names the row.
 
-Columns that would be narrower are dropped.
+Narrower columns are dropped.
 """
 _WIDEST = 72
 """Greatest width of a text column; a longer name loses its middle."""
@@ -32,7 +32,10 @@ _GAP = 2
 
 
 def to_text(report: Report, screen: Screen) -> str:
-    """Write the whole report, the verdict first; sections without an answer come last, as lines."""
+    """Write the whole report, the verdict first.
+
+    Sections without an answer come last, one line each.
+    """
     parts: list[RenderableType] = [_head(report)]
     for section, rows in digest(report, screen.rows):
         parts += [Text(), _section(section, replace(screen, rows=rows))]
@@ -61,7 +64,7 @@ def _render(what: RenderableType, screen: Screen) -> str:
         markup=False,
         emoji=False,
         legacy_windows=False,
-        force_jupyter=False,  # else a notebook shows what is only written into the stream
+        force_jupyter=False,  # otherwise a notebook shows what is only written into the stream
     ).print(what)
     return "\n".join(line.rstrip() for line in stream.getvalue().splitlines()) + "\n"
 
@@ -136,7 +139,7 @@ def _bullet(note: str) -> RenderableType:
 def _fit(columns: Sequence[Shown], width: int) -> tuple[list[tuple[Shown, int]], list[Shown]]:
     """Return the columns that fit, with their widths, and those left out.
 
-    The last columns are left out first. Columns of text share the width that is left.
+    The last columns are left out first. Columns of text share the remaining width.
     """
     wanted = [_wanted_width(column) for column in columns]
     first = next((i for i, column in enumerate(columns) if not column.is_number), None)
@@ -166,7 +169,7 @@ def _wanted_width(column: Shown) -> int:
     longest = max(map(cell_len, column.cells), default=0)
     heading = max(
         cell_len(word) for word in [*column.label.split(), column.symbol]
-    )  # it wraps between words
+    )  # lines break between words
     return max(heading, longest if column.name in PROSE else min(longest, _WIDEST))
 
 
