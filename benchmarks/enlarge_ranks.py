@@ -14,10 +14,10 @@ import json
 import os
 import re
 import shutil
-from dataclasses import replace
 from pathlib import Path
 
 import polars as pl
+from msgspec.structs import replace
 
 import tracelens as tl
 from tracelens.schemas import TABLES

@@ -10,13 +10,13 @@ nodes, operators, kernels and modules are read.
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 from math import prod
 from pathlib import Path
 from typing import Any, TypeAlias
 
 import msgspec
 import polars as pl
+from msgspec import Struct, field
 
 from tracelens.errors import SourceError
 from tracelens.schemas import TABLES
@@ -51,8 +51,7 @@ _MOST_DIGITS = 18
 _CompileId: TypeAlias = tuple[str, ...]
 
 
-@dataclass(slots=True)
-class _Node:
+class _Node(Struct):
     """A node of the graph that Dynamo printed.
 
     It has an operator, a module with the evidence for it, and the size of its output in bytes.
@@ -64,8 +63,7 @@ class _Node:
     output_bytes: int
 
 
-@dataclass(slots=True)
-class _Log:
+class _Log(Struct):
     """The compiled graphs in a log.
 
     For each compilation, it holds the graph that Dynamo printed, the last lowered graph, and

@@ -6,7 +6,7 @@ reads. A column that may be None may also be missing.
 
 from __future__ import annotations
 
-from dataclasses import replace
+from msgspec.structs import replace
 
 from tracelens.schemas import TABLES
 from tracelens.schemas.common import I64, PROCESS, STR, THREAD

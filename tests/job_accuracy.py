@@ -16,6 +16,7 @@ from dataclasses import dataclass, replace
 from random import Random
 
 import polars as pl
+from msgspec import structs
 
 from tests.job_simulator import Job, Layout, Plant
 from tracelens.analyses import job as judge
@@ -73,7 +74,7 @@ def without_rank(trace: Trace, rank: int) -> Trace:
         for name in trace._tables
     }
     ranks = [one for one in trace.manifest.ranks if one != rank]
-    return Trace(replace(trace.manifest, ranks=ranks), kept)
+    return Trace(structs.replace(trace.manifest, ranks=ranks), kept)
 
 
 def step_ns(job: Job) -> int:

@@ -1,8 +1,7 @@
 """A job of many ranks, made from a capture of two: one slow rank, and copies of the other."""
 
-from dataclasses import replace
-
 import polars as pl
+from msgspec.structs import replace
 
 from tracelens.schemas import TABLES
 from tracelens.trace import Trace

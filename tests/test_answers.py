@@ -1,10 +1,10 @@
 """The answer to a trace: sentence, place, bar and changes by hand; its shape for all captures."""
 
-from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 import tracelens as tl
 from tests.answer_checks import check_answer

@@ -3,12 +3,12 @@
 import importlib
 import importlib.util
 import json
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import polars as pl
 import pytest
+from msgspec.structs import replace
 
 import tracelens as tl
 from tests.advised import CAPTURES, model, needs_torch, traced, with_costs

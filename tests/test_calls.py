@@ -5,9 +5,10 @@ import json
 import math
 import random
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 import pytest
+from msgspec.structs import replace
 
 from tests.conftest import examples
 from tracelens.derive.calls.advising import Greedy

@@ -1,10 +1,10 @@
 """Ops of a process without a device: arithmetic, copies, or no more than being called; by hand."""
 
-from dataclasses import replace
 from typing import Any
 
 import polars as pl
 import pytest
+from msgspec.structs import replace
 
 from tests.test_cpu_only import OTHER, US, process, span, step
 from tracelens.analyses import compare_time, idle_gaps, time_breakdown, verdict

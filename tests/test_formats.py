@@ -4,12 +4,12 @@ import csv
 import io
 import json
 import os
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pyarrow.parquet as pq
 import pytest
+from msgspec.structs import replace
 
 import tracelens as tl
 from tests.command_line import command_line

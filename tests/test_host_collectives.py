@@ -1,9 +1,9 @@
 """Ranks without a device that communicate: who waits for whom in gloo, on pairs made by hand."""
 
-from dataclasses import replace
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 import tracelens as tl
 from tests.cases import WHOLE, make_trace

@@ -5,12 +5,12 @@ import hashlib
 import json
 import math
 import re
-from dataclasses import replace
 from pathlib import Path
 
 import polars as pl
 import pytest
 from jinja2 import UndefinedError
+from msgspec.structs import replace
 
 from tests.cases import make_trace
 from tests.html_pages import tables_of, tags_of

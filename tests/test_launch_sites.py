@@ -1,10 +1,10 @@
 """Sites: where calls are made, as stored, and what analyses say with them and without."""
 
-from dataclasses import replace
 from pathlib import Path
 
 import polars as pl
 import pytest
+from msgspec.structs import replace
 
 from tests.torch_files import CAPTURES, call, kernel, needs_captures, read, rows, span, write
 from tracelens.analyses import ANALYSES

@@ -5,10 +5,10 @@ The latter must not get out.
 
 from __future__ import annotations
 
-from dataclasses import asdict
 from pathlib import Path
 
 import pytest
+from msgspec.structs import asdict
 
 from tests.nsys_exports import (
     KERNEL,

@@ -2,11 +2,11 @@
 
 import importlib.util
 import json
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 import tracelens as tl
 from tests.cases import make_trace

@@ -2,12 +2,12 @@
 
 import importlib.util
 import json
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import polars as pl
 import pytest
+from msgspec.structs import replace
 
 from tests.torch_files import call, codes, kernel, read, rows, span, write
 from tracelens.collectors.torch import trace_files

@@ -4,11 +4,12 @@ import logging
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Any
 
 import polars as pl
+from msgspec import Struct
+from msgspec.structs import replace
 
 from tracelens.analyses import ANALYSES, Analysis
 from tracelens.analyses.analysis import Chart, Scope
@@ -33,8 +34,7 @@ from tracelens.trace.checking import blame_rows
 _LOG = logging.getLogger(__name__)
 
 
-@dataclass(frozen=True, slots=True)
-class Section:
+class Section(Struct, frozen=True):
     """One analysis's result.
 
     If there is none, `missing` says why, and the frame is typed and empty. `is_query`: the columns
@@ -57,8 +57,7 @@ class Section:
         return "Nothing in this trace." if self.frame.is_empty() else None
 
 
-@dataclass(frozen=True, slots=True)
-class Report:
+class Report(Struct, frozen=True):
     """The input of every view: a trace, its base if compared, and sections in order of analyses.
 
     `is_asked`: the sections were asked for by name, so each is drawn, with or without rows.

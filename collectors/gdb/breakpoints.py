@@ -1,8 +1,9 @@
 """The breakpoints of a run: named presets, where each symbol was found, and its hits."""
 
 from contextlib import suppress
-from dataclasses import dataclass, field
 from typing import Any
+
+from msgspec import Struct, field
 
 from tracelens.collectors.gdb.mi import Record, RefusedError, Session
 from tracelens.errors import ToolError, UsageError
@@ -56,8 +57,7 @@ _USE_BACKEND = (
 )
 
 
-@dataclass(slots=True)
-class Breakpoint:
+class Breakpoint(Struct):
     """One symbol with a breakpoint.
 
     `n_calls` counts each call once, `n_matching` those with the wanted frame, `n_kept` the stacks
@@ -87,8 +87,7 @@ class Breakpoint:
                 session.ask(f"-break-delete {self.number}")
 
 
-@dataclass(slots=True)
-class Breakpoints:
+class Breakpoints(Struct):
     """All breakpoints of a run, by gdb's number.
 
     For some programs, only breakpoints on cuDNN's older interface are requested. A disabled

@@ -5,8 +5,9 @@ import signal
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from types import FrameType
+
+from msgspec import Struct
 
 from tracelens.collectors.gdb.mi import Record
 from tracelens.running.program import SIGNAL_BASE, handling
@@ -18,8 +19,7 @@ _PTRACE_DENIED = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Outcome:
+class Outcome(Struct, frozen=True):
     """The program's exit code as a shell reports it, and the failure, if any.
 
     If signal n ended the program, the code is 128+n. `was_cut` is True if it ended neither by
@@ -70,8 +70,7 @@ def failed_to_start(reason: str, printed: str) -> str:
     return f"gdb could not start the program: {reason} ({printed})"
 
 
-@dataclass(slots=True)
-class Interruption:
+class Interruption(Struct):
     """The first signal that asked this process to end; None before.
 
     `wake` is readable after such a signal.

@@ -12,7 +12,10 @@ import statistics
 import time
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
+
+from msgspec import Struct
+from msgspec.structs import asdict
 
 from tracelens.collectors.gdb.breakpoints import DEFAULT_SYMBOL, Breakpoints
 from tracelens.collectors.gdb.ending import (
@@ -37,8 +40,7 @@ from tracelens.trace.collector import Run
 _LOG = logging.getLogger(__name__)
 
 
-@dataclass(frozen=True, slots=True)
-class Limits:
+class Limits(Struct, frozen=True):
     """Limits on the stacks that are taken.
 
     `hits`: after this many kept stacks of a symbol, its breakpoint is deleted, and the program
@@ -84,8 +86,7 @@ _SETTINGS = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class LiveStacks(Run):
+class LiveStacks(Run, frozen=True):
     """The result of a run under gdb.
 
     `hit_seconds`: how long the program was stopped for each kept stack.

@@ -5,9 +5,10 @@ Formats are those of gdb 8 to 15 and cuda-gdb 13.0.
 
 import os
 import re
-from dataclasses import dataclass, field
 from itertools import zip_longest
 from pathlib import Path
+
+from msgspec import Struct, field
 
 from tracelens.derive.stacks.frame_names import UNKNOWN_FUNCTION, split_frame
 from tracelens.derive.stacks.stack_tables import StackFrame, Stop, drop_doubled, stack_tables
@@ -151,8 +152,7 @@ def count_losses(stops: list[Stop], diagnostics: Diagnostics) -> None:
         )
 
 
-@dataclass(slots=True)
-class _Log:
+class _Log(Struct):
     """Reads the lines of a `bt` log one after another.
 
     A frame stays open until its text is complete.

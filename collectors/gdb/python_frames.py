@@ -7,9 +7,10 @@ import json
 import re
 from bisect import bisect_left
 from collections.abc import Sequence
-from dataclasses import dataclass
 from itertools import accumulate
 from typing import Any
+
+from msgspec import Struct
 
 from tracelens.derive.stacks.frame_names import (
     UNKNOWN_FUNCTION,
@@ -35,8 +36,7 @@ _INTERPRETER = re.compile(r"_?Py[A-Z_]|pymain_")
 _LIBPYTHON = re.compile(r"libpython\d")
 
 
-@dataclass(frozen=True, slots=True)
-class PythonFrame:
+class PythonFrame(Struct, frozen=True):
     """A frame as py-spy reports it.
 
     `is_entry`: the interpreter's C function was entered with this frame. CPython 3.11 marks such a
@@ -49,8 +49,7 @@ class PythonFrame:
     is_entry: bool
 
 
-@dataclass(slots=True)
-class PythonStacks:
+class PythonStacks(Struct):
     """Reads Python's frames by py-spy; it gives up after a few failures in a row."""
 
     program: str | None
@@ -129,8 +128,7 @@ def _is_trampoline(frame: dict[str, object]) -> bool:
     return frame.get("name") == frame.get("filename") == "__init__"
 
 
-@dataclass(frozen=True, slots=True)
-class Loops:
+class Loops(Struct, frozen=True):
     """Indices of native frames that run Python frames, or may run some.
 
     `named` are calls of the interpreter's loop. `unnamed` are frames of the interpreter without a
@@ -141,8 +139,7 @@ class Loops:
     unnamed: tuple[int, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Placing:
+class Placing(Struct, frozen=True):
     """Python's frames, in one group per call of the interpreter's loop, with the place of each.
 
     The innermost group comes first. If several native frames may have run a group, `least` is the

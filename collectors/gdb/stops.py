@@ -7,8 +7,11 @@ import os
 import re
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from tracelens.collectors.gdb.mi import Record, RefusedError, Session, mi_frame
 from tracelens.collectors.gdb.python_frames import (
@@ -32,8 +35,7 @@ _CALL = ".forward"
 uncertain."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Call:
+class _Call(Struct, frozen=True):
     """A call in progress: its function and library, and its return address."""
 
     function: str

@@ -3,8 +3,9 @@
 import shutil
 import sys
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec import Struct
 
 from tracelens.collectors.nsys.collector import read_export
 from tracelens.collectors.nsys.tool import (
@@ -26,8 +27,7 @@ _FULL_BYTES = 1 << 20
 _KEEP_EXIT_CODE = Path(__file__).with_name("keep_exit_code.py")
 
 
-@dataclass(frozen=True, slots=True)
-class Options:
+class Options(Struct, frozen=True):
     """Options of a recording.
 
     `trace` names the APIs to trace. With `range_only`, only the time from cudaProfilerStart to

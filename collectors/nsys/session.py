@@ -5,10 +5,10 @@ thread (24).
 """
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from itertools import chain
 
 import polars as pl
+from msgspec import Struct
 
 from tracelens.collectors.nsys.export import Export, wanted
 from tracelens.derive.columns.per_unique import distinct_rows
@@ -25,8 +25,7 @@ No session is longer, and no clock of this century is further from 1970.
 _LONGEST_NAME = 1 << 13
 
 
-@dataclass(frozen=True, slots=True)
-class Session:
+class Session(Struct, frozen=True):
     """The state needed to read any table of one export.
 
     It has the export's strings, its time zero, and the diagnostics in which losses are counted.

@@ -7,8 +7,9 @@ import re
 import shutil
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec import Struct
 
 from tracelens.errors import ToolError
 from tracelens.running.program import ask, program_at
@@ -44,8 +45,7 @@ _MISSING_LIBRARY = re.compile(r"(lib[\w+.-]+\.so[.\d]*): cannot open shared obje
 _PACKAGES = {"libdw.so.1": "libdw1 on Debian and Ubuntu, elfutils-libs on Fedora"}
 
 
-@dataclass(frozen=True, slots=True)
-class Nsys:
+class Nsys(Struct, frozen=True):
     """An installed nsys that runs: its file, its version as printed, and its importer.
 
     The importer is the program that writes nsys's reports.

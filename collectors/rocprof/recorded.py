@@ -1,9 +1,8 @@
 """Make raw tables of a process's records from rocprofv3, in either of its formats."""
 
-from dataclasses import dataclass
-
 import msgspec
 import polars as pl
+from msgspec import Struct
 
 HOW = "record again: rocprofv3 --sys-trace --output-format json rocpd -- PROGRAM"
 _AXES = ("x", "y", "z")
@@ -49,8 +48,7 @@ class Agent(msgspec.Struct):
     lds_size_in_kb: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Recorded:
+class Recorded(Struct, frozen=True):
     """The records of a process, and its GPUs by ordinal.
 
     The records' columns are KERNELS, COPIES and REGIONS.

@@ -6,12 +6,13 @@ They may be JSON or gzip, of every format generation since 2021, from NVIDIA and
 import re
 from collections.abc import Iterator
 from contextlib import nullcontext
-from dataclasses import dataclass, replace
 from itertools import count
 from pathlib import Path
 from typing import Any
 
 import polars as pl
+from msgspec import Struct
+from msgspec.structs import replace
 
 from tracelens.collectors.torch import sidecar
 from tracelens.collectors.torch.distributed import (
@@ -265,8 +266,7 @@ def _capture(
     )
 
 
-@dataclass(frozen=True, slots=True)
-class _Recorded:
+class _Recorded(Struct, frozen=True):
     """The content of a trace: raw tables, the sidecar's facts, and the manifest's settings.
 
     The facts are empty without a sidecar.

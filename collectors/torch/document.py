@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import polars as pl
+from msgspec import Struct
 
 from tracelens.collectors.torch.damage import KEYS, LONG, LOST, SEPARATORS, Recovery
 from tracelens.collectors.torch.events import (
@@ -38,8 +39,7 @@ _MOSTLY_AT_ONCE = 256 << 10
 _FEWEST_AT_ONCE = 4 << 10
 
 
-@dataclass(frozen=True, slots=True)
-class ReadEvents:
+class ReadEvents(Struct, frozen=True):
     """The content of a trace: raw frames by table, top-level facts, and `path`.
 
     `path` names the parser that read it.

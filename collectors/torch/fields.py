@@ -8,7 +8,8 @@ in C.
 import functools
 from array import array
 from collections.abc import Mapping
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 # How a key's value is read. WHOLE: an integer. NUMERAL: an integer, or a string of digits. TRACK:
 # the same, or a string in which a number is found later. TIME: microseconds as exact nanoseconds.
@@ -120,8 +121,7 @@ CATEGORIES = {
 """The table of a complete event (phase X), by the event's category."""
 
 
-@dataclass(frozen=True, slots=True)
-class Column:
+class Column(Struct, frozen=True):
     """A column: its name, how it is filled, and the key of its value.
 
     `second` is the key for events without the first key. `axis` selects a value of a triple.

@@ -9,10 +9,11 @@ from array import array
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass, field, replace
 from queue import SimpleQueue
 
 import polars as pl
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from tracelens.collectors.torch import fields
 from tracelens.collectors.torch.columns import RawEvents
@@ -159,8 +160,7 @@ def read_native(
     )
 
 
-@dataclass(slots=True)
-class _Parsed:
+class _Parsed(Struct):
     """The rows and refused events of one block of a file, in file order.
 
     The block ends with the list, at invalid JSON, or after too many refused events.
@@ -175,8 +175,7 @@ class _Parsed:
     """The start of the first event that was not read; the block's size if all were."""
 
 
-@dataclass(slots=True)
-class _Block:
+class _Block(Struct):
     """A piece of the trace's text that ends between events, and the parser's result for it."""
 
     text: memoryview

@@ -4,11 +4,11 @@ import re
 from bisect import bisect_left, bisect_right
 from collections import Counter
 from collections.abc import Iterable
-from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any, TypeAlias
 
 import polars as pl
+from msgspec import Struct, field
 
 from tracelens.derive.columns.intervals import END, covered_ns
 from tracelens.derive.columns.split_intervals import cut_at
@@ -24,8 +24,7 @@ Call: TypeAlias = tuple[int, int, tuple[str, str, int, bool]]
 """Start, end, and the frame that makes the call."""
 
 
-@dataclass(frozen=True, slots=True)
-class CallLines:
+class CallLines(Struct, frozen=True):
     """Intervals in which a call that a function makes is running, with the calling line.
 
     They do not overlap and are in order.
@@ -74,8 +73,7 @@ class CallLines:
         return at < len(self.ends) and self.starts[at] <= moment_ns
 
 
-@dataclass(frozen=True, slots=True)
-class RecordedLines:
+class RecordedLines(Struct, frozen=True):
     """Lines that ran: samples of a thread with their frames, and lines of calls.
 
     A frame has its file, function and line, and whether it is in the program's own code. The

@@ -8,11 +8,11 @@ window's Python calls are moved to the times at which the ops around them ran.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
 import polars as pl
+from msgspec import Struct
 
 from tracelens.collectors.torch.matched_steps import (
     THREAD,
@@ -31,8 +31,7 @@ _SHAPES = ("input_shapes", "input_dtypes", "input_strides", "concrete_inputs")
 _END = pl.col("start_ns") + pl.col("duration_ns")
 
 
-@dataclass(frozen=True, slots=True)
-class Stretch:
+class Stretch(Struct, frozen=True):
     """Successive steps of the deep window, and the successive light steps that match them.
 
     `begin` and `end` limit the stretch on the deep window's clock. `anchors` lists moments of the
@@ -68,8 +67,7 @@ class Stretch:
         return frame.select(pl.col("begin") + since).to_series()
 
 
-@dataclass(frozen=True, slots=True)
-class Windows:
+class Windows(Struct, frozen=True):
     """The tables of both windows combined, and the stretches in which the windows were matched."""
 
     tables: Tables

@@ -6,9 +6,10 @@ alarm.
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from itertools import permutations, product
 from pathlib import Path
+
+from msgspec.structs import replace
 
 import tracelens as tl
 from tracelens.derive.comparing.expressions import parse

@@ -1,14 +1,14 @@
 """Choose submodules to compile as a whole, so that exactly the chosen layers are compiled."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+
+from msgspec import Struct, field
 
 ROOT = ""
 """The model itself, named as in torch's named_modules."""
 
 
-@dataclass(slots=True)
-class Regions:
+class Regions(Struct):
     """Submodules by path, outermost first and in the order of the layers.
 
     Those in `to_compile` are compiled, except for the submodules within them in `to_disable`.

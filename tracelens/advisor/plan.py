@@ -8,13 +8,14 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass, field
 from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, Literal, TypeAlias, TypeVar
 
 import msgspec
 import polars as pl
+from msgspec import Struct, field
+from msgspec.structs import asdict
 
 from tracelens.advisor.module_regions import ROOT, regions
 from tracelens.analyses import layer_oracle
@@ -32,8 +33,7 @@ Paths: TypeAlias = Literal["attribute", "instance"]
 _P = TypeVar("_P")
 
 
-@dataclass(frozen=True, slots=True)
-class Plan:
+class Plan(Struct, frozen=True):
     """The modules of a model to compile, by their paths in named_modules.
 
     The empty path is the model itself. `compile` and `disable` list whole submodules; the innermost

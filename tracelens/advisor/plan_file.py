@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass, field
 from typing import Any
+
+from msgspec import Struct, field
 
 from tracelens.advisor.plan import read_plan
 
 
-@dataclass(frozen=True, slots=True)
-class PlannedCall:
+class PlannedCall(Struct, frozen=True):
     """One call of the plan: the nodes that it covers, the tensors it reads and returns, layouts."""
 
     function: str
@@ -23,8 +23,7 @@ class PlannedCall:
     evidence: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class CallPlan:
+class CallPlan(Struct, frozen=True):
     """Calls in order, the graph for which they were made, and calls worth timing alone."""
 
     source: str

@@ -4,12 +4,12 @@ Charts only name the data that they show; `views` draws them.
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
 from enum import Enum
 from inspect import signature
 from typing import TypeAlias
 
 import polars as pl
+from msgspec import Struct, field
 
 from tracelens.storage.table import Table
 
@@ -17,8 +17,7 @@ TOP = 20
 """Most bars in one chart. The table has the other rows, too."""
 
 
-@dataclass(frozen=True, slots=True)
-class Bars:
+class Bars(Struct, frozen=True):
     """One bar per row for the largest values of `measure`, coloured by the column `color`.
 
     `names` are columns, or expressions that are evaluated for the drawn rows only.
@@ -31,8 +30,7 @@ class Bars:
     color: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class SplitBars:
+class SplitBars(Struct, frozen=True):
     """Bars that split each row into `parts` (column: word), stacked or one below the other.
 
     Rows with the same names are summed. The longest bars come first, unless `in_order`.
@@ -46,8 +44,7 @@ class SplitBars:
     in_order: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Points:
+class Points(Struct, frozen=True):
     """One point per row, sized by its total duration; the x axis is logarithmic.
 
     `roofs` gives, by colour, the largest y and the greatest possible y at each x. If given, they
@@ -62,8 +59,7 @@ class Points:
     roofs: Mapping[str, tuple[float, float]] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True)
-class Lines:
+class Lines(Struct, frozen=True):
     """The columns of `parts` (column: word) over time `x`, as steps."""
 
     title: str
@@ -72,8 +68,7 @@ class Lines:
     parts: Mapping[str, str]
 
 
-@dataclass(frozen=True, slots=True)
-class Density:
+class Density(Struct, frozen=True):
     """The distribution of a ratio, as one curve per group."""
 
     title: str
@@ -109,8 +104,7 @@ class Parallel(Enum):
     OF_TIME = "the breakdown of each rank's time, which the time model is put together from"
 
 
-@dataclass(frozen=True, slots=True)
-class Analysis:
+class Analysis(Struct, frozen=True):
     """An analysis, as the report, the views, the documentation and the tests use it.
 
     `run` takes one trace, or base and other. Its signature may name more: `base` (the trace with

@@ -1,10 +1,10 @@
 """Check how far a trace can be trusted."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 import polars as pl
+from msgspec import Struct
 
 from tracelens.analyses.analysis import Analysis, Parallel
 from tracelens.derive.columns.intervals import END
@@ -40,8 +40,7 @@ def data_quality(trace: Trace) -> pl.DataFrame:
     return frame.sort("rank", order, "check")
 
 
-@dataclass(frozen=True, slots=True)
-class _Known:
+class _Known(Struct, frozen=True):
     """The data that the checks read, by rank.
 
     It holds the kernels' sums by link and primitive, and by step; the spans' sums; whether the

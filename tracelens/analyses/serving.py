@@ -1,8 +1,7 @@
 """Describe inference servers' steps by phase: time, tokens, how near decoding is to its limit."""
 
-from dataclasses import dataclass
-
 import polars as pl
+from msgspec import Struct
 
 from tracelens.analyses.analysis import Analysis, Bars, Chart, named
 from tracelens.derive.columns.intervals import END
@@ -183,8 +182,7 @@ def notes(
     return sentences + _replay_gaps(trace).sentences
 
 
-@dataclass(frozen=True, slots=True)
-class _ReplayGaps:
+class _ReplayGaps(Struct, frozen=True):
     """The host's time between replays of graphs.
 
     `by_step` has rank, step and between_ns, the time before the step's replays. `sentences` give

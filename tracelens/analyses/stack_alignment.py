@@ -2,11 +2,11 @@
 
 import difflib
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from itertools import zip_longest
 from typing import Any
 
 import polars as pl
+from msgspec import Struct
 
 from tracelens.analyses.analysis import Analysis, Chart, SplitBars
 from tracelens.derive.stacks.frame_names import UNKNOWN_FUNCTION
@@ -96,8 +96,7 @@ CONV2D = r"at::conv2d|at::_ops::conv2d::call"
 _OCCURRENCES = ("outermost", "innermost")
 
 
-@dataclass(frozen=True, slots=True)
-class _Path:
+class _Path(Struct, frozen=True):
     """One stack by level, with the levels between which it is measured."""
 
     functions: Mapping[int, str]

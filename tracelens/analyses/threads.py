@@ -2,10 +2,10 @@
 
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
 from typing import TypeAlias
 
 import polars as pl
+from msgspec import Struct, field
 
 from tracelens.analyses.analysis import Analysis, Chart, Parallel, Scope, SplitBars, named
 from tracelens.derive.columns.intervals import END, covered_by, union
@@ -70,8 +70,7 @@ def _charts(frame: pl.DataFrame) -> list[Chart]:
     ]
 
 
-@dataclass(slots=True)
-class _Thread:
+class _Thread(Struct):
     """One thread: the stretches of time that its events cover, by part and batch, and its ops."""
 
     rank: int

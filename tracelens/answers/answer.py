@@ -3,7 +3,7 @@
 Terminal, page, notebook and summary draw the same `Answer`.
 """
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 WORK, WAIT, REST = "work", "wait", "rest"
 """Kinds of a bar's parts: the device or process works, it waits, or all small parts together."""
@@ -11,8 +11,7 @@ LEAST_SHARE = 0.02
 """A change is named if it saves at least this share of a step."""
 
 
-@dataclass(frozen=True, slots=True)
-class Part:
+class Part(Struct, frozen=True):
     """A part of a bar: its label, its share of the bar between 0 and 1, and WORK, WAIT or REST."""
 
     label: str
@@ -20,8 +19,7 @@ class Part:
     kind: str
 
 
-@dataclass(frozen=True, slots=True)
-class Bar:
+class Bar(Struct, frozen=True):
     """A step as a bar, or one of two that are compared.
 
     `length` is relative to the longest bar. `text` is the length of the whole bar in words, such as
@@ -52,8 +50,7 @@ class Bar:
         return percents
 
 
-@dataclass(frozen=True, slots=True)
-class Change:
+class Change(Struct, frozen=True):
     """A change that would help, and how long a step would take with it.
 
     `after_ns` is the predicted step; without a prediction, it is the shortest possible step.
@@ -71,8 +68,7 @@ class Change:
     place: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Answer:
+class Answer(Struct, frozen=True):
     """The answer to one trace, or to one compared with another.
 
     `sentence` says what limits the program, with its share; `place` says where. `details` follow

@@ -1,7 +1,8 @@
 """List changes that would help one program, with the time of a step after each."""
 
 from collections.abc import Collection
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from tracelens.answers.answer import LEAST_SHARE, Change
 from tracelens.answers.words import place_text

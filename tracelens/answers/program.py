@@ -5,10 +5,10 @@ Without a device, the answer is about the process.
 
 import re
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Any
 
 import polars as pl
+from msgspec.structs import replace
 
 from tracelens.analyses.verdict import longest_kernel, verdict
 from tracelens.answers.answer import LEAST_SHARE, WORK, Answer

@@ -1,9 +1,10 @@
 """Answer for call stacks: the calls to a function by level, and where two stacks diverge."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import zip_longest
 from typing import Any
+
+from msgspec import Struct
 
 from tracelens.answers.answer import Answer
 from tracelens.answers.words import counted
@@ -32,8 +33,7 @@ _SIDE = 37
 """Width in characters of a function's name, and of the one next to it."""
 
 
-@dataclass(frozen=True, slots=True)
-class CallPath:
+class CallPath(Struct, frozen=True):
     """A stack from its outermost frame to the stopped function: role, function, file, line."""
 
     symbol: str

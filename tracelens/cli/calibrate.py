@@ -2,11 +2,12 @@
 
 import json
 import sys
-from dataclasses import astuple, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
+from msgspec.structs import astuple
 
 from tracelens.cli.io import keep_sources, progress
 from tracelens.cli.next_step import suggest

@@ -2,12 +2,12 @@
 
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
 import polars as pl
 import typer
+from msgspec.structs import replace
 
 from tracelens.analyses import ANALYSES
 from tracelens.answers import make_answer

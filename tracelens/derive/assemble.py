@@ -1,8 +1,7 @@
 """Assemble one rank's raw frames, from any profiler, into the tables of a trace."""
 
-from dataclasses import dataclass, field
-
 import polars as pl
+from msgspec import Struct, field
 
 from tracelens.derive.columns.per_unique import each_once
 from tracelens.derive.events.api_names import api_kind, strip_version
@@ -58,8 +57,7 @@ def assemble(
     }
 
 
-@dataclass(slots=True)
-class _Rank:
+class _Rank(Struct):
     """The events of one rank while its raw rows are turned into tables."""
 
     raw: dict[str, pl.DataFrame]

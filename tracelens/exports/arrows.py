@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import polars as pl
+from msgspec import Struct
 
 from tracelens.derive.events.autograd_nodes import NODE, forward_backward
 from tracelens.exports.export import Selection
@@ -14,8 +13,7 @@ _OF_OPS = 1 << 31
 """The first number of arrows between ops; the numbers of launches' arrows begin at 0."""
 
 
-@dataclass(slots=True)
-class Arrows:
+class Arrows(Struct):
     """The numbers of a rank's arrows.
 
     `calls` has the API call of each piece of device work, sorted: an arrow's number is its index

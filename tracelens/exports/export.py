@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
 from typing import BinaryIO
 
 import polars as pl
+from msgspec import Struct
 
 from tracelens.derive.layers.attribution import kernel_layers
 from tracelens.derive.time.model import list_idle
@@ -21,8 +21,7 @@ ROWS_AT_ONCE = 1 << 18
 _LARGE = ("spans", "api_calls", "kernels")
 
 
-@dataclass(frozen=True)
-class Selection:
+class Selection(Struct, frozen=True, dict=True):
     """The ranks and steps of a trace that are exported.
 
     If `steps` is None, all time is exported, including time outside of steps.
@@ -141,8 +140,7 @@ class Selection:
         return of_rank.filter(is_before_end.fill_null(value=False))
 
 
-@dataclass(frozen=True, slots=True)
-class Export:
+class Export(Struct, frozen=True):
     """A format of another program.
 
     `name` is the word after `--to`, `ending` that of its files. `write` puts the selection into a

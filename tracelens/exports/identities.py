@@ -1,6 +1,6 @@
 """Number processes and threads for a viewer that knows them only by number."""
 
-from dataclasses import dataclass, field
+from msgspec import Struct, field
 
 _FIRST_MADE_UP, _LAST = 1 << 23, (1 << 31) - 1
 """The range of invented process numbers.
@@ -9,8 +9,7 @@ Linux numbers processes below 2^22. Perfetto holds 31 bits, and reserves 0 for t
 """
 
 
-@dataclass(slots=True)
-class Identities:
+class Identities(Struct):
     """The numbers given so far.
 
     A recorded number is kept if it is free and the viewer can hold it; otherwise a new one is

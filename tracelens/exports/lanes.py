@@ -1,9 +1,9 @@
 """Lay slices of a track in lanes: slices that overlap without nesting get separate lanes."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 
 import polars as pl
+from msgspec import Struct, field
 
 from tracelens.errors import SourceError
 
@@ -12,8 +12,7 @@ _Events = tuple[int, pl.Series, pl.Series]
 """A lane, its events (row where a slice begins, ~row where it ends), and their times."""
 
 
-@dataclass(slots=True)
-class Lanes:
+class Lanes(Struct):
     """The slices of a track that are still open, lane by lane, as (end, row).
 
     A slice goes to the first lane in which it overlaps no other. With `is_nested`, it may also lie

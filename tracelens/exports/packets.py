@@ -7,12 +7,12 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Any, BinaryIO
 
 import polars as pl
 import pyarrow as pa
 import pyarrow.compute as pc
+from msgspec import Struct, field
 
 from tracelens.derive.columns.lookup import numbered
 from tracelens.errors import SourceError, printable
@@ -43,8 +43,7 @@ _EVENTS_AT_ONCE = 1 << 17
 _SHAPES = {word: tuple(f"{word}_{axis}" for axis in "xyz") for word in ("grid", "block")}
 
 
-@dataclass(slots=True)
-class PacketWriter:
+class PacketWriter(Struct):
     """Writes packets into a stream.
 
     The writer keeps the interned texts, the tracks, the open slices, and the counts of what it

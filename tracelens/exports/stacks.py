@@ -5,9 +5,9 @@ and the kernel.
 """
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 
 import polars as pl
+from msgspec import Struct
 
 from tracelens.derive.events.call_tree import CallPaths
 from tracelens.derive.events.span_trees import spans_by_id
@@ -19,8 +19,7 @@ PRE_WINDOW, UNLINKED = "(launched before the trace began)", "(its call is unknow
 """Names of the frame around kernels without a recorded call."""
 
 
-@dataclass(frozen=True, slots=True)
-class Stacks:
+class Stacks(Struct, frozen=True):
     """Rows of time with their stacks, for one rank.
 
     `parts` reads the rows anew, some at a time, by start: start_ns, duration_ns, the innermost

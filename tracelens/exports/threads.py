@@ -1,9 +1,9 @@
 """Read what each host thread did, some rows at a time: its spans and API calls, by start."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 import polars as pl
+from msgspec import Struct
 
 from tracelens.exports.export import ROWS_AT_ONCE, Selection
 
@@ -14,8 +14,7 @@ _NAMES = {"spans": "name", "api_calls": "api"}
 """The column with the name of an event, by table."""
 
 
-@dataclass(frozen=True, slots=True)
-class Thread:
+class Thread(Struct, frozen=True):
     """A thread of a rank: when its first event begins and its last one ends, and its events.
 
     `parts` has its events by start and longest first: start_ns, end_ns and name.

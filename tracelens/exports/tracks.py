@@ -1,9 +1,9 @@
 """Yield a timeline's tracks in parts: host threads, streams, steps and idle time."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 import polars as pl
+from msgspec import Struct
 
 from tracelens.derive.time.step_table import steps_of
 from tracelens.exports.arrows import Arrows
@@ -26,8 +26,7 @@ _KERNEL = (
 _SPAN = ("name", "kind", "module_path", "phase", "input_shapes", "input_dtypes")
 
 
-@dataclass(frozen=True, slots=True)
-class Track:
+class Track(Struct, frozen=True):
     """Some slices of one track, by start and longest first; more may follow.
 
     Columns: start_ns, end_ns, category, name, and others with details. `path` names the track and

@@ -4,10 +4,11 @@ A job that is started again continues after the ranks that it has finished.
 """
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import Any, TypeAlias
+
+from msgspec import Struct, field
 
 from tracelens.derive.ranks.validate_ranks import validate_ranks
 from tracelens.derive.time.step_table import mark_steps_by
@@ -40,8 +41,7 @@ was lost for good; a TargetError is raised.
 """
 
 
-@dataclass(frozen=True, slots=True)
-class Job:
+class Job(Struct, frozen=True):
     """A job: its sources, its target, and how many ranks are enough.
 
     Kind and ranks are given if the sources do not contain them. Several files may be read at a

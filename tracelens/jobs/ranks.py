@@ -7,11 +7,12 @@ each.
 import hashlib
 import secrets
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 import msgspec
+from msgspec import Struct, field
+from msgspec.structs import asdict, replace
 
 import tracelens.collectors  # noqa: F401 - a worker that is handed a task reads by them
 from tracelens.derive.time.step_table import mark_steps_by
@@ -38,8 +39,7 @@ class TargetError(SourceError):
     """
 
 
-@dataclass(frozen=True, slots=True)
-class Options:
+class Options(Struct, frozen=True):
     """Options that change the contents of the tables.
 
     They are the profiler whose events are kept, and the pattern of steps. `reading` has the options

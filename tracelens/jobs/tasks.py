@@ -6,8 +6,10 @@ Kinds of sources are recognised by their first bytes.
 import re
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, replace
 from pathlib import Path
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from tracelens.errors import SourceError
 from tracelens.storage.addresses import url_of
@@ -21,8 +23,7 @@ _TABLES = (".parquet", ".arrow")
 _RANK = re.compile(r"(?<![a-z])rank[-_ ]?(\d{1,9})(?!\d)", re.IGNORECASE)
 
 
-@dataclass(frozen=True, slots=True)
-class Task:
+class Task(Struct, frozen=True):
     """Sources that are read together, and the files that are read along with them.
 
     A task can be pickled. If the sources are the files of a folder, as in some exports, `folder` is

@@ -8,11 +8,11 @@ import os
 import threading
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from types import ModuleType
 from typing import Any, Self
 
 import polars as pl
+from msgspec import Struct, field
 
 from tracelens.trace.capture import Capture, Diagnostics, SourceFile
 
@@ -23,8 +23,7 @@ _HERTZ = 10.0
 _NOT = "GPU utilisation was not sampled"
 
 
-@dataclass(slots=True)
-class Sampler:
+class Sampler(Struct):
     """Sample every device that a program with this environment can see.
 
     A thread does so from `start` to `capture`. `gpu_utilization` is the percentage of the last

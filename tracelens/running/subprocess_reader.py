@@ -8,9 +8,10 @@ import threading
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeAlias
+
+from msgspec import Struct
 
 from tracelens.errors import SourceError
 from tracelens.storage.limits import memory_bytes
@@ -34,8 +35,7 @@ _BASE_BYTES, _BYTES_A_BYTE = 400_000_000, 0.2
 _GZIP_FACTOR = 20
 
 
-@dataclass(frozen=True, slots=True)
-class Plan:
+class Plan(Struct, frozen=True):
     """The number of files read at a time, the memory that each may take, and the limit for all."""
 
     n_workers: int

@@ -6,15 +6,15 @@ the message names the environment variable that raises the limit.
 
 import contextlib
 import os
-from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
+
+from msgspec import Struct
 
 from tracelens.errors import UsageError
 
 
-@dataclass(frozen=True, slots=True)
-class Limit:
+class Limit(Struct, frozen=True):
     """A limit: the environment variable that sets it, its default, and what it limits."""
 
     variable: str

@@ -8,12 +8,13 @@ from __future__ import annotations
 import base64
 import json
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import BinaryIO, TypeAlias
 
 import polars as pl
 import pyarrow as pa
+from msgspec import Struct
+from msgspec.structs import force_setattr, replace
 
 from tracelens.errors import SchemaError, first_line
 
@@ -26,8 +27,7 @@ _UNITS = {"_ns": "ns", "_bytes": "bytes", "_bytes_per_s": "bytes/s", "_frac": "1
 """Units, by the ending of a column's name."""
 
 
-@dataclass(frozen=True, slots=True)
-class Column:
+class Column(Struct, frozen=True):
     """A column: name, Polars dtype, meaning, unit, whether it may be None, and words of an enum.
 
     A name that ends in a unit needs no `unit`.
@@ -45,11 +45,10 @@ class Column:
             unit = next(
                 (unit for ending, unit in _UNITS.items() if self.name.endswith(ending)), None
             )
-            object.__setattr__(self, "unit", unit)
+            force_setattr(self, "unit", unit)
 
 
-@dataclass(frozen=True, slots=True)
-class Stored:
+class Stored(Struct, frozen=True):
     """Rows of a table, without the rank, in a file that `Table.write` made.
 
     `n_names` counts the distinct names, as the function `n_names` does.
@@ -64,8 +63,7 @@ class Stored:
         return pl.scan_parquet(self.path, glob=False)
 
 
-@dataclass(frozen=True, slots=True)
-class Table:
+class Table(Struct, frozen=True):
     """A named set of columns; `doc` is one sentence on what a row means."""
 
     name: str

@@ -11,12 +11,13 @@ import os
 import re
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
 
 import msgspec
 import polars as pl
+from msgspec import Struct, field
+from msgspec.structs import asdict, fields, replace
 
 from tracelens.errors import SchemaError, SourceError, first_line
 from tracelens.schemas import SCHEMA_VERSION, TABLES
@@ -26,8 +27,7 @@ SOURCE_UNREAD = "source_unread"
 """Code of the loss, in the manifest, that one of several sources could not be read."""
 
 
-@dataclass(frozen=True, slots=True)
-class SourceFile:
+class SourceFile(Struct, frozen=True):
     """A file that was read: its name without folders, size and SHA-256.
 
     Folders are left out because a path may reveal a user's name.
@@ -51,8 +51,7 @@ class SourceFile:
         return cls(name, kind, sum(f.stat().st_size for f in files), digest.hexdigest())
 
 
-@dataclass(slots=True)
-class Diagnostics:
+class Diagnostics(Struct):
     """Counts losses and oddities while a source is read; becomes the table `diagnostics`."""
 
     texts: dict[tuple[str, str], str] = field(default_factory=dict)
@@ -79,8 +78,7 @@ class Diagnostics:
         return pl.DataFrame(rows, schema=schema)
 
 
-@dataclass(frozen=True, slots=True)
-class HostFacts:
+class HostFacts(Struct, frozen=True):
     """Facts that show whether captures are from one host, and from one job.
 
     They are never written. `host` is a digest of the host's name in the source. `groups` maps the
@@ -98,8 +96,7 @@ class HostFacts:
         )
 
 
-@dataclass(slots=True)
-class Capture:
+class Capture(Struct):
     """The tables of one source of one rank, without the rank column.
 
     `tables` holds only what the source filled, in the form that `Table.conform` takes: integers may
@@ -132,8 +129,7 @@ class Capture:
         return self.stored.get(name, self.tables.get(name))
 
 
-@dataclass(slots=True)
-class Manifest:
+class Manifest(Struct):
     """The content of manifest.json: where a trace came from and how complete it is.
 
     It never contains environment variables, host or user names. `n_rows` counts the rows written,

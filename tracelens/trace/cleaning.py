@@ -6,10 +6,10 @@ beginning, or a file's ending. A name that is merely long, such as a kernel's or
 
 import re
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import replace
 from typing import Any
 
 import polars as pl
+from msgspec.structs import replace
 
 from tracelens.schemas import TABLES
 from tracelens.trace.capture import Capture, Diagnostics

@@ -3,9 +3,10 @@
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple, TypeAlias
+
+from msgspec import Struct, field
 
 from tracelens.hooks import HOOKS
 from tracelens.trace.capture import Capture
@@ -14,8 +15,7 @@ Tell: TypeAlias = Callable[[str], None]
 """A function that shows the user a line about progress."""
 
 
-@dataclass(frozen=True, slots=True)
-class Run:
+class Run(Struct, frozen=True):
     """The result of running a program under a collector.
 
     It has the captures (the lowest rank's first), the exit code as a shell reports it, and remarks.
@@ -49,8 +49,7 @@ class Tool(NamedTuple):
     find: Callable[[str], Found]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Collector:
+class Collector(Struct, frozen=True, kw_only=True, eq=False):
     """Reads one kind of source into one Capture per rank.
 
     The command `tracelens collect KIND` is made from it.

@@ -2,11 +2,11 @@
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, replace
 from importlib.metadata import PackageNotFoundError, version
 from typing import TypeAlias
 
 import polars as pl
+from msgspec.structs import asdict, replace
 
 from tracelens.errors import SourceError, UsageError
 from tracelens.schemas import EVENT_TABLES, ROW_IDS, SPAN_POINTERS, TABLES

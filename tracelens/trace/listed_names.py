@@ -7,11 +7,11 @@ the trace, and a report would need several times its memory. Names with the most
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Protocol
 
 import polars as pl
 import pyarrow as pa
+from msgspec import Struct
 
 from tracelens.storage.limits import NAMES
 
@@ -42,8 +42,7 @@ class Source(Protocol):
         """Yield rows of some columns."""
 
 
-@dataclass(frozen=True, slots=True)
-class ListedNames:
+class ListedNames(Struct, frozen=True):
     """The listed names of a column, by their hashes, and the one name for all others.
 
     If an unlisted name has the hash of a listed one, it is listed, too; of millions, a handful do.

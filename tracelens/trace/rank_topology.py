@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import polars as pl
+from msgspec import Struct
 
 from tracelens.schemas import TABLES
 from tracelens.trace.capture import Capture
@@ -15,8 +15,7 @@ from tracelens.trace.same_run import WORLD_SIZE
 _TABLE = TABLES["ranks"].without("rank")
 
 
-@dataclass(frozen=True, slots=True)
-class RankPlace:
+class RankPlace(Struct, frozen=True):
     """The place where a rank ran, as far as its source shows.
 
     `device_id` is the device that ran most kernels, `n_devices` how many devices the source

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from itertools import combinations
 
 import polars as pl
+from msgspec import Struct, field
 
 from tracelens.errors import SourceError
 from tracelens.trace.capture import Capture, Diagnostics, SourceFile
@@ -26,8 +26,7 @@ HOW_TO_FORCE = (
 _TIMED = ("kernels", "api_calls", "spans")
 
 
-@dataclass(frozen=True, slots=True)
-class RankFacts:
+class RankFacts(Struct, frozen=True):
     """Facts of a rank's source that show which ranks are of one program.
 
     `extent` is the start of its first event and the end of its last, None without a common clock.

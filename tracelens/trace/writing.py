@@ -3,11 +3,11 @@
 import json
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
 from pathlib import Path
 from typing import TypeAlias
 
 import polars as pl
+from msgspec.structs import replace
 
 from tracelens.errors import SourceError
 from tracelens.schemas import TABLES

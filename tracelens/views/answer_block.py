@@ -1,7 +1,8 @@
 """Draw the answer as the page's first screen, ready for the template."""
 
-from dataclasses import dataclass
 from itertools import accumulate
+
+from msgspec import Struct
 
 from tracelens.answers.answer import Answer, Bar
 from tracelens.report import Report
@@ -9,8 +10,7 @@ from tracelens.views.answer_text import after_head, after_text
 from tracelens.views.palette import KIND_COLORS, PART_COLORS
 
 
-@dataclass(frozen=True, slots=True)
-class BarPart:
+class BarPart(Struct, frozen=True):
     """A part of a drawn bar: begin and width in percent of the longest bar, and its colour."""
 
     label: str
@@ -20,8 +20,7 @@ class BarPart:
     colour: str
 
 
-@dataclass(frozen=True, slots=True)
-class DrawnBar:
+class DrawnBar(Struct, frozen=True):
     """A bar with its label, the text at its end, and its parts."""
 
     label: str
@@ -29,8 +28,7 @@ class DrawnBar:
     parts: tuple[BarPart, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class AnswerBlock:
+class AnswerBlock(Struct, frozen=True):
     """The first block of the page.
 
     `changes` are pairs of texts: the step after a change, and its place.

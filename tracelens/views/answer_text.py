@@ -3,10 +3,10 @@
 import io
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import replace
 from itertools import pairwise
 from textwrap import wrap
 
+from msgspec.structs import replace
 from rich.cells import cell_len, set_cell_size
 from rich.console import Console
 from rich.text import Text

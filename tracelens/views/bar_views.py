@@ -1,9 +1,9 @@
 """Make views of the timeline and the icicle: bars, details on a click, and all steps."""
 
-from dataclasses import dataclass
 from typing import Any
 
 import polars as pl
+from msgspec import Struct
 
 from tracelens.derive.time.drawn_bars import DETAILS
 from tracelens.derive.time.event_bars import BARS
@@ -20,8 +20,7 @@ _INTERNAL = ("rank", "source", "event_id")
 _SHOWN = {name: dtype for name, dtype in (BARS | DETAILS).items() if name not in _INTERNAL}
 
 
-@dataclass(frozen=True, slots=True)
-class Bars:
+class Bars(Struct, frozen=True):
     """Bars to draw, of the kind "timeline" or "icicle": one row of `frame` each.
 
     `length` is the duration of the whole in nanoseconds.
@@ -33,8 +32,7 @@ class Bars:
     note: str
 
 
-@dataclass(frozen=True, slots=True)
-class View:
+class View(Struct, frozen=True):
     """One picture of a drawing, with the words by which it is chosen.
 
     page.js draws it from its data.

@@ -2,12 +2,12 @@
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import altair as alt
 import polars as pl
 from altair.utils.schemapi import debug_mode
+from msgspec import Struct
 
 from tracelens.analyses.analysis import TOP, Bars, Chart, Density, Lines, Points, SplitBars
 from tracelens.report import Section
@@ -28,8 +28,7 @@ _MOST_POINTS = 500
 _BAR, _THIN_BAR = 20, 12
 
 
-@dataclass(frozen=True, slots=True)
-class Drawing:
+class Drawing(Struct, frozen=True):
     """A chart and its title."""
 
     title: str

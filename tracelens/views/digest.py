@@ -1,6 +1,6 @@
 """Choose what a report shows as text: for many ranks, only the job and its worst ranks."""
 
-from dataclasses import replace
+from msgspec.structs import replace
 
 from tracelens.derive.time.step_table import process_ranks
 from tracelens.report import Report, Section

@@ -1,7 +1,8 @@
 """Draw events for the page: a step's timeline, kernel time as an icicle, stacks by frame."""
 
-from dataclasses import dataclass, field
 from typing import Any
+
+from msgspec import Struct, field
 
 from tracelens.derive.layers.icicle import kernel_paths
 from tracelens.derive.rank_ranges import list_ranks
@@ -18,8 +19,7 @@ from tracelens.views.palette import COLORS
 _MOST_STACKS = 8
 
 
-@dataclass(frozen=True, slots=True)
-class Drawing:
+class Drawing(Struct, frozen=True):
     """A drawing: the name of its section, its title, its caption, and its views.
 
     One view is shown at a time.

@@ -1,7 +1,8 @@
 """Draw three bars: a step as recorded, without the profiler, and after the best change."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from tracelens.answers.answer import WORK, Answer
 from tracelens.answers.words import duration, span_text
@@ -11,8 +12,7 @@ from tracelens.views.answer_text import after_text
 _WORKS, _WAITS, _AFTER, _RANGE = "lane-works", "lane-waits", "step-after", "range"
 
 
-@dataclass(frozen=True, slots=True)
-class LanePart:
+class LanePart(Struct, frozen=True):
     """A part of a lane: begin and width in percent of the longest lane; its class in style.css."""
 
     begin: float
@@ -20,8 +20,7 @@ class LanePart:
     look: str
 
 
-@dataclass(frozen=True, slots=True)
-class Lane:
+class Lane(Struct, frozen=True):
     """A step as a bar: its label, how long it takes in words, and its parts."""
 
     label: str

@@ -4,10 +4,10 @@ They are gates, differences, and judged rows.
 """
 
 import textwrap
-from dataclasses import replace
 from math import isinf
 
 import polars as pl
+from msgspec.structs import replace
 
 from tracelens.derive.comparing.gate import FAILED, UNCLEAR, Verdict
 from tracelens.report import Report, Section

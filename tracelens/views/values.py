@@ -6,11 +6,11 @@ Labels and shown units may change; the columns are the API.
 import math
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from os.path import commonprefix
 from typing import Any
 
 import polars as pl
+from msgspec import Struct
 
 from tracelens.derive.time.since_start import MOMENTS
 from tracelens.errors import printable as printable  # noqa: PLC0414 - the views take it from here
@@ -63,16 +63,14 @@ SHARES = ("library_", "primitive_")
 _AXES = ("x", "y", "z")
 
 
-@dataclass(frozen=True, slots=True)
-class Scale:
+class Scale(Struct, frozen=True):
     """The divisor that turns a stored number into a shown one, and the symbol of the shown unit."""
 
     divisor: float = 1.0
     symbol: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Shown:
+class Shown(Struct, frozen=True):
     """One column ready to be drawn: `label` and `symbol` of its head, `cells` of printable text.
 
     There is one cell per row. Numbers with `decimals` are divided by `divisor` and written with

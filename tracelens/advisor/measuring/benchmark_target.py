@@ -8,10 +8,10 @@ import json
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
 from typing import Any
 
 import polars as pl
+from msgspec import Struct
 
 from tracelens.advisor.plan import compile_module
 from tracelens.derive.layers.layer_times import DEVICES
@@ -20,8 +20,7 @@ from tracelens.schemas import TABLES
 COMPILED = ("cpp", "triton")
 
 
-@dataclass(frozen=True, slots=True)
-class Subject:
+class Subject(Struct, frozen=True):
     """A model in one configuration.
 
     `whole` is compiled as a whole, `by_layer` layer by layer; both are the same if eager. `modules`

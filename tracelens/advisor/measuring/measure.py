@@ -5,10 +5,11 @@ It runs every method in every configuration, round by round.
 
 import logging
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass
 from typing import Any
 
 import polars as pl
+from msgspec import Struct
+from msgspec.structs import asdict
 
 from tracelens.advisor.measuring.benchmark_target import COMPILED, Subject
 from tracelens.advisor.measuring.variants import Found, Protocol, Variant, variants
@@ -118,8 +119,7 @@ def _check(wanted: Sequence[str], known: Sequence[str], what: str) -> None:
         raise UsageError(f"expected a list of {what}s out of {', '.join(known)}, found {named}")
 
 
-@dataclass
-class _Turns:
+class _Turns(Struct):
     """Counts the turns that variants take in all rounds, and those that are over."""
 
     total: int

@@ -8,10 +8,11 @@ import time
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass
 from functools import partial
 from itertools import product
 from typing import Any
+
+from msgspec import Struct
 
 from tracelens.advisor.measuring.benchmark_target import COMPILED, Subject, around, clocked
 from tracelens.advisor.measuring.subtraction import compiled_prefixes, differences, eager_prefixes
@@ -30,8 +31,7 @@ The layer None is the whole model, and the quantity None is a plain duration.
 Execute = Callable[[Subject, bool, int], Iterator[Found]]
 
 
-@dataclass(frozen=True, slots=True)
-class Protocol:
+class Protocol(Struct, frozen=True):
     """The number of runs of the model: rounds of executions, by default the thesis's ten of two.
 
     `warmup_rounds` come first and are kept as warm-up; the first one includes compiling.
@@ -58,8 +58,7 @@ class Protocol:
             raise UsageError("synchronized, profiled and compile_modes each need a value")
 
 
-@dataclass(frozen=True, slots=True)
-class Variant:
+class Variant(Struct, frozen=True):
     """One way of timing: `round(n)` executes the model n times.
 
     `key` has the columns of `timings` in which variants differ.

@@ -3,12 +3,12 @@
 import os
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import count
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
+from msgspec import Struct
 
 from tracelens.cli.io import default_target, losses, progress, summary_line
 from tracelens.cli.next_step import suggest_report
@@ -109,8 +109,7 @@ MinRanks = Annotated[
 ]
 
 
-@dataclass(frozen=True, slots=True)
-class Request:
+class Request(Struct, frozen=True):
     """A request to collect: the target, options for writing it, and facts that sources may lack."""
 
     out: Path | None

@@ -3,10 +3,11 @@
 import json
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 from typing import Any
 
 import polars as pl
+from msgspec import Struct
+from msgspec.structs import replace
 
 from tracelens.derive.calls.call_graph import Calls, Node, read_calls
 from tracelens.derive.calls.constraints import LAYOUTS, NHWC, Z3Solver, enumerate_layouts, has_z3
@@ -24,8 +25,7 @@ GREEDY = "greedy"
 """The solver's name in a plan that was built greedily, without a search."""
 
 
-@dataclass(frozen=True, slots=True)
-class Advice:
+class Advice(Struct, frozen=True):
     """The advised parts in the order of the graph, and the search that found their calls.
 
     If launches limit the trace, `launch_ns` is the least host time of a call; otherwise it is 0.

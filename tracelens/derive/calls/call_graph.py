@@ -6,11 +6,12 @@ It is the recorded graph, or one guessed from the order of the calls.
 import json
 from collections import defaultdict
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 from typing import Any
 
 import msgspec
 import polars as pl
+from msgspec import Struct
+from msgspec.structs import replace
 
 from tracelens.derive.calls.constraints import NCHW, layout_of
 from tracelens.derive.calls.op_catalog import ATTENTION, VIEWS
@@ -59,8 +60,7 @@ _DTYPES = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Node:
+class Node(Struct, frozen=True):
     """A call of a graph: its function, and the nodes whose results it reads.
 
     A measured call has its kernel time in one step; otherwise `device_ns` is None. `call` holds
@@ -83,8 +83,7 @@ class Node:
     transform_ns: float = 0.0
 
 
-@dataclass(frozen=True, slots=True)
-class Calls:
+class Calls(Struct, frozen=True):
     """The calls of a graph in order, the tensors given to it, and the source of the graph.
 
     `unmatched` counts graph nodes without a measured call. `unjudged_ns` is the kernel time of a

@@ -12,8 +12,10 @@ import importlib.util
 import math
 import operator
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 Term: TypeAlias = Any
 """A number, or a tuple that begins with its operator or property."""
@@ -23,8 +25,7 @@ _VIEW = "view"
 """The only place whose tensor may share the memory of another one."""
 
 
-@dataclass(frozen=True, slots=True)
-class Facts:
+class Facts(Struct, frozen=True):
     """The known properties of the tensor at one place of a call.
 
     `strides` is None if the call decides them. `live`: the tensor is read after the call, or does

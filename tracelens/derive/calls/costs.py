@@ -4,9 +4,9 @@ import json
 import math
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 
 import polars as pl
+from msgspec import Struct
 
 from tracelens.derive.calls.call_graph import Calls, Node
 from tracelens.derive.calls.constraints import NCHW, NHWC
@@ -25,8 +25,7 @@ _BYTES = {"float32": 4, "float64": 8, "float16": 2, "bfloat16": 2}
 _ALIGNED_CHANNELS = 4
 
 
-@dataclass(frozen=True, slots=True)
-class Cost:
+class Cost(Struct, frozen=True):
     """Kernel time of one call: between `low` and `high`, most likely `ns`.
 
     `transform_ns` is the part of it that moves data.

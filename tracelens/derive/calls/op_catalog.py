@@ -4,8 +4,9 @@ A description says which operators a function covers, what it demands, and how t
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any
+
+from msgspec import Struct
 
 from tracelens.derive.calls.constraints import NCHW, NHWC, Term
 
@@ -37,8 +38,7 @@ VIEWS = frozenset(
 """Operators that move no data if they can return a view."""
 
 
-@dataclass(frozen=True, slots=True)
-class Function:
+class Function(Struct, frozen=True):
     """A call that covers the operators of `pattern`.
 
     The operators follow each other, and each is the only reader of the one before. `constraints` is

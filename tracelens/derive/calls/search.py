@@ -9,8 +9,10 @@ import itertools
 import json
 import math
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass, field, replace
 from typing import TypeAlias
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from tracelens.derive.calls.call_graph import GIVEN, Node
 from tracelens.derive.calls.constraints import (
@@ -35,8 +37,7 @@ A damaged graph has endlessly many orders; the largest sub-graph of ResNet-50 ta
 _VIEW = "view"
 
 
-@dataclass(frozen=True, slots=True)
-class Call:
+class Call(Struct, frozen=True):
     """A call of a sequence: function, covered nodes, inputs and their layouts, result, and cost."""
 
     function: str
@@ -52,8 +53,7 @@ Have: TypeAlias = frozenset[tuple[str, str]]
 """Tensors that have been computed, each with a layout."""
 
 
-@dataclass(slots=True)
-class Statistics:
+class Statistics(Struct):
     """Counts of a search: states, questions to the solver, and sub-graphs."""
 
     n_states: int = 0
@@ -62,8 +62,7 @@ class Statistics:
     is_bound: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Part:
+class Part(Struct, frozen=True):
     """A sub-graph: nodes in order, the outside tensors that they read, and those they pass on.
 
     `wanted` tensors go to other parts and must have the requested layout. `returned` ones are
@@ -81,8 +80,7 @@ class Part:
         return (*self.wanted, *self.returned)
 
 
-@dataclass(frozen=True, slots=True)
-class _Match:
+class _Match(Struct, frozen=True):
     function: Function
     nodes: tuple[Node, ...]
     inputs: tuple[str, ...]
@@ -91,8 +89,7 @@ class _Match:
 _Found: TypeAlias = tuple[float, list[Call]] | None
 
 
-@dataclass(slots=True)
-class Search:
+class Search(Struct):
     """Searches sub-graphs for the cheapest calls.
 
     `solve` returns the layouts in which a call is legal, `costs` its kernel time. A function

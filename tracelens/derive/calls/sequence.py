@@ -5,7 +5,8 @@ joined over their layouts.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from tracelens.derive.calls.call_graph import ADJACENCY, Calls, Node
 from tracelens.derive.calls.constraints import LAYOUTS, NCHW
@@ -13,8 +14,7 @@ from tracelens.derive.calls.costs import MEASURED, Cost
 from tracelens.derive.calls.search import MOST_NODES, Call, Have, Part, Search
 
 
-@dataclass(frozen=True, slots=True)
-class Advised:
+class Advised(Struct, frozen=True):
     """A part of the graph with the calls that are advised for it.
 
     `is_judged` is false if the part has a node that was not measured.

@@ -1,8 +1,10 @@
 """The expression of a gate, as in `--fail-on "gpu_time > +5%"`, parsed."""
 
 import re
-from dataclasses import dataclass, replace
 from typing import Literal, TypeAlias
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from tracelens.derive.comparing.per_step import CAUSE_PARTS
 from tracelens.errors import UsageError, near
@@ -38,8 +40,7 @@ _EACH = "each "
 _EXAMPLE = "as in gpu_time > +5%, exposed_copy > 1 ms or layer:layer1.*:duration > +10%"
 
 
-@dataclass(frozen=True, slots=True)
-class Expression:
+class Expression(Struct, frozen=True):
     """A gate: `kind` is metric, layer, kernel or op; `name` the metric or the pattern.
 
     `measure` is the quantity compared for a layer, kernel or op. `form` is the kind of `limit`:

@@ -1,11 +1,11 @@
 """Gates: limits on how much worse than its base a run may be."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
 import polars as pl
+from msgspec import Struct
 
 from tracelens.derive.comparing.comparability import not_judged, unrelated
 from tracelens.derive.comparing.expressions import COUNT, TIME, Expression, ExpressionError
@@ -32,8 +32,7 @@ _ZEROS = "0 in both runs, so there is no share to judge"
 _UNITS = {TIME: "ns", COUNT: "calls"}
 
 
-@dataclass(frozen=True, slots=True)
-class Verdict:
+class Verdict(Struct, frozen=True):
     """The outcome of a gate: `value` is compared with `limit`, and `interval` is its 95 % range.
 
     `value`, `limit` and `interval` are shares of base, or have the unit. `base` and `new` are the

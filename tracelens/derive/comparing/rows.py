@@ -1,9 +1,9 @@
 """Compare two runs row by row: calls and time of each row, judged, also of rows in one run only."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
 import polars as pl
+from msgspec import Struct
 
 from tracelens.derive.columns.ratios import speedup, which_side
 from tracelens.derive.comparing.comparability import not_judged
@@ -27,8 +27,7 @@ CALLS_SHOWN = (
 """Columns of `Comparison.calls` that people need first, after those of the key."""
 
 
-@dataclass(frozen=True, slots=True)
-class Comparison:
+class Comparison(Struct, frozen=True):
     """Two runs compared row by row: `key` names a row, `measure` lists its values in one run.
 
     The measure has the key, value and, for `calls`, step and n. Values that differ by `tick` or

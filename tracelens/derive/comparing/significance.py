@@ -1,11 +1,11 @@
 """Judge significance: find rows of a comparison that differ by more than their spread."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import cache
 from math import atan, comb, inf, sin, sqrt
 
 import polars as pl
+from msgspec import Struct
 
 from tracelens.trace import Trace
 
@@ -38,8 +38,7 @@ REASON_SMALL = "less than the least effect"
 REASON_TICKS = "within two ticks of the clock"
 
 
-@dataclass(frozen=True, slots=True)
-class Rules:
+class Rules(Struct, frozen=True):
     """The rules of judging a comparison.
 
     `base_runs` and `other_runs` are more runs of the same two programs. `across_devices`: runs on

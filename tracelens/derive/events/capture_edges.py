@@ -4,9 +4,9 @@ If so, its beginning shows work launched before, or work launched at its end is 
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 
 import polars as pl
+from msgspec import Struct, field
 
 from tracelens.derive.events.api_names import WAITS_FOR_DEVICE
 
@@ -24,8 +24,7 @@ _END = pl.col("start_ns").cast(pl.Int64) + pl.col("duration_ns")
 _START = pl.col("start_ns").cast(pl.Int64)
 
 
-@dataclass(slots=True)
-class CaptureEdges:
+class CaptureEdges(Struct):
     """Find, from a rank's device work, whether its capture begins or ends while the device works.
 
     At the beginning, work may have been launched before the capture (link pre_window). If such work

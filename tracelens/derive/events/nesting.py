@@ -5,10 +5,10 @@ which. `nest_fast` returns the same from C, and is used if there are many.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import polars as pl
 import pyarrow as pa
+from msgspec import Struct
 
 from tracelens.native import LIBRARY
 from tracelens.native.columns import memory, series
@@ -23,8 +23,7 @@ _MANY = 1 << 10
 _I32, _I64 = pl.Int32(), pl.Int64()
 
 
-@dataclass(frozen=True, slots=True)
-class Nesting:
+class Nesting(Struct, frozen=True):
     """Parent row (-1: none), depth and self time of each span; enclosing span of each call.
 
     Two counts describe what did not nest. `n_overlaps` counts spans that start inside another and

@@ -1,8 +1,9 @@
 """Read a recorded call by a signature: which argument is a tensor, a list, or decides a size."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any
+
+from msgspec import Struct
 
 from tracelens.derive.kernels.recorded_call import RecordedCall, Tensor, UnknownWorkError
 from tracelens.derive.kernels.recorded_dtypes import element_type
@@ -52,8 +53,7 @@ _FLOATS = ("float8", "float16", "bfloat16", "float32", "float64", "complex64", "
 _ORDER = {name: order for order, name in enumerate(_RANKS + _FLOATS)}
 
 
-@dataclass(frozen=True, slots=True)
-class Bound:
+class Bound(Struct, frozen=True):
     """A recorded call, read by the letters of its signature."""
 
     call: RecordedCall
@@ -96,8 +96,7 @@ Outputs = Callable[[Bound], Sequence[int]]
 """A function that returns the number of elements of each result of a call."""
 
 
-@dataclass(frozen=True, slots=True)
-class Family:
+class Family(Struct, frozen=True):
     """A family of ops that move memory alike: one formula gives the elements of their results.
 
     `operations` is the arithmetic per element of the largest tensor, or a formula for the whole

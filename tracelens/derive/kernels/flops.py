@@ -6,14 +6,14 @@ follows.
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from math import prod
+
+from msgspec import Struct
 
 from tracelens.derive.kernels.recorded_call import RecordedCall, UnknownWorkError
 
 
-@dataclass(frozen=True, slots=True)
-class Work:
+class Work(Struct, frozen=True):
     """The work of a call: operations and bytes.
 
     `flops` is torch's number where torch counts the op, and 0 for ops that only move memory.

@@ -8,10 +8,11 @@ other libraries. A signature has one letter per argument, `>`, and one letter pe
 import json
 import tomllib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from functools import cache
 from math import prod
 from pathlib import Path
+
+from msgspec import Struct
 
 from tracelens.derive.kernels.bound_call import Bound, Family, bind, computed_in
 from tracelens.derive.kernels.library_families import LIBRARY_FAMILIES
@@ -22,8 +23,7 @@ _SIGNATURES = Path(__file__).with_name("op_signatures.json")
 _CUSTOM = Path(__file__).with_name("custom_ops.toml")
 
 
-@dataclass(frozen=True, slots=True)
-class Traffic:
+class Traffic(Struct, frozen=True):
     """The bytes and operations of a call; `dtype` is the element type that it computes in.
 
     `operations` counts all arithmetic, `flops` that of products only. Attention to a cache has

@@ -2,13 +2,13 @@
 
 import tomllib
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import cache
 from math import isfinite
 from pathlib import Path
 from typing import Any
 
 import msgspec
+from msgspec import Struct
 
 from tracelens.errors import SourceError, first_line
 
@@ -17,8 +17,7 @@ PRECISIONS = ("fp32", "tf32", "bf16", "fp16", "fp8", "fp6", "fp4", "int8")
 """Precisions of products for which peaks are known."""
 
 
-@dataclass(frozen=True, slots=True)
-class Peaks:
+class Peaks(Struct, frozen=True):
     """Peaks of the device with this name.
 
     They are operations per second by precision, bytes per second, and the source of the numbers.

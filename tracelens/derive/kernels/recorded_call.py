@@ -1,9 +1,10 @@
 """Parse the recorded inputs of one call of an op: sizes, strides, element types and values."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from math import prod
 from typing import Any, TypeGuard
+
+from msgspec import Struct
 
 from tracelens.derive.kernels.recorded_dtypes import element_type, listed
 
@@ -15,8 +16,7 @@ class UnknownWorkError(Exception):
     """An error that says what a call's recorded inputs do not show."""
 
 
-@dataclass(frozen=True, slots=True)
-class Tensor:
+class Tensor(Struct, frozen=True):
     """A recorded tensor.
 
     `n_stored` counts the elements in memory: an expanded dimension counts once.
@@ -38,8 +38,7 @@ class Tensor:
         return self.n_stored * self.width
 
 
-@dataclass(frozen=True, slots=True)
-class RecordedCall:
+class RecordedCall(Struct, frozen=True):
     """The recorded inputs of one call, by position.
 
     `list_type` is the element type of tensors in lists, for which the profiler records none.

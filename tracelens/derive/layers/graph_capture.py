@@ -9,10 +9,10 @@ to be a graph's if it has as many launches, and if the ops' inputs agree with th
 import math
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
 from typing import Any
 
 import polars as pl
+from msgspec import Struct, field
 
 from tracelens.derive.columns.interval_lookup import during
 from tracelens.derive.kernels.recorded_dtypes import listed
@@ -33,8 +33,7 @@ _MOST_WRONG = 0.05
 _GRID, _BLOCK = (tuple(f"{what}_{axis}" for axis in "xyz") for what in ("grid", "block"))
 
 
-@dataclass
-class Captured:
+class Captured(Struct):
     """Graphs that were captured.
 
     `work` holds their launches in the form of kernels, `launches` the same launches with op and

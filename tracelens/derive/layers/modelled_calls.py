@@ -4,9 +4,9 @@ Each call is counted once, with the kernels that ran in it.
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 import polars as pl
+from msgspec import Struct
 
 from tracelens.derive.columns.lookup import by_value
 from tracelens.derive.columns.per_unique import matching
@@ -68,8 +68,7 @@ _WORK = pl.Schema(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Modelled:
+class Modelled(Struct, frozen=True):
     """The modelled calls that ran kernels, and all kernels, each with its call.
 
     `calls` has rank, device_id, step, op, shapes, dtypes, precision (None for a precision without a

@@ -4,11 +4,11 @@ Comparisons match rows by rank, so the rank of base is given the number of the o
 """
 
 from collections.abc import Callable
-from dataclasses import replace
 from functools import wraps
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
 import polars as pl
+from msgspec.structs import replace
 
 from tracelens.schemas import TABLES
 from tracelens.trace import Trace

@@ -1,9 +1,10 @@
 """Fit one clock: its offset over time is a line above some points and below others."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from itertools import pairwise
 from statistics import linear_regression, median
+
+from msgspec import Struct
 
 Points = Sequence[tuple[float, float]]
 """Pairs of a time in s and an offset in ns."""
@@ -14,8 +15,7 @@ _SEEN = 3
 """A drift counts only if it moves the offset by this many times the points' own scatter."""
 
 
-@dataclass(frozen=True, slots=True)
-class ClockFit:
+class ClockFit(Struct, frozen=True):
     """A clock's offset at time 0 and its drift, in ns and ns per second, with bounds of both.
 
     Every line between the points lies within `low` and `high` at time 0. Anywhere between the first
@@ -31,8 +31,7 @@ class ClockFit:
     residual: float
 
 
-@dataclass(frozen=True, slots=True)
-class _Corridor:
+class _Corridor(Struct, frozen=True):
     """Points that bound a line from below, and points that bound it from above."""
 
     lows: Points

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import polars as pl
+from msgspec import Struct
 
 from tracelens.derive.columns.intervals import END, union
 from tracelens.derive.ranks.collectives import match_collectives
@@ -21,8 +20,7 @@ WAITS = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Waits:
+class Waits(Struct, frozen=True):
     """The waiting of all ranks in `pieces`, and their `computing`, which hides part of it.
 
     A row of `pieces` has rank, group_key, call, awaited_rank, start_ns and end_ns on the rank's own

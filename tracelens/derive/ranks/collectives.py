@@ -4,9 +4,10 @@ Ranks without a device have spans of the host matched instead.
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
 
 import polars as pl
+from msgspec import Struct
+from msgspec.structs import replace
 
 from tracelens.derive.columns.lookup import rows_of
 from tracelens.derive.columns.per_unique import each_once, each_pair_once
@@ -57,8 +58,7 @@ _MAX_LABEL = 60
 _MAX_NAMED = 3
 
 
-@dataclass(frozen=True, slots=True)
-class Matched:
+class Matched(Struct, frozen=True):
     """The matched collectives of a trace.
 
     `calls` has one row per rank and call, with columns CALLS. `group_key` identifies a group,

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
 
 import polars as pl
+from msgspec import Struct
 
 from tracelens.derive.rank_ranges import list_ranks
 from tracelens.derive.ranks.transfers import SAME_CALL, SLOW, each_transfer
@@ -17,8 +17,7 @@ _FASTEST = 0.1
 """This quantile of a group's transfer times counts as the time without waiting."""
 
 
-@dataclass(frozen=True, slots=True)
-class MissingStraggler:
+class MissingStraggler(Struct, frozen=True):
     """Ranks that were not given, and whose groups' transfers take longer than needed.
 
     `excess_ns` is the total time lost. `mean_ns` is the mean time of a transfer, `usual_ns` that of

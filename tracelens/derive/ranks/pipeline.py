@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 
 import polars as pl
+from msgspec import Struct
 
 from tracelens.derive.ranks.collectives import match_collectives
 from tracelens.trace import Trace
@@ -14,8 +14,7 @@ _PAIR = r"(\d+)>(\d+)$"
 """The end of a group_key of sends and receives: sender and receiver."""
 
 
-@dataclass(frozen=True, slots=True)
-class Pipeline:
+class Pipeline(Struct, frozen=True):
     """The stage of each rank, from 0, and the number of microbatches per step."""
 
     stages: dict[int, int]

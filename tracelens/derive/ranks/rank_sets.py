@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterable, Sequence
-from dataclasses import dataclass
 
 import polars as pl
+from msgspec import Struct
 
 from tracelens.derive.rank_ranges import list_ranks
 from tracelens.derive.ranks.collectives import match_collectives
@@ -25,8 +25,7 @@ _AXES = {
 """Kinds of parallelism, each with a pattern for the descriptions of its groups."""
 
 
-@dataclass(frozen=True, slots=True)
-class RankSet:
+class RankSet(Struct, frozen=True):
     """A named set of ranks; `kind` is one of KINDS."""
 
     kind: str

@@ -1,10 +1,10 @@
 """Validate a trace's ranks: which are missing or of another run, how their clocks differ."""
 
 from collections.abc import Iterator
-from dataclasses import replace
 from typing import Any
 
 import polars as pl
+from msgspec.structs import replace
 
 from tracelens.derive.ranks.collectives import Matched, match_collectives
 from tracelens.derive.ranks.missing import describe_missing

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from contextlib import suppress
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from tracelens.derive.layers.roofline_rules import roofline_rules
 from tracelens.derive.replay.predict import Prediction, predict
@@ -17,8 +18,7 @@ from tracelens.errors import MissingTableError, UsageError
 from tracelens.trace import Trace
 
 
-@dataclass(frozen=True, slots=True)
-class Advised:
+class Advised(Struct, frozen=True):
     """An advised change with its prediction.
 
     The prediction is None if no replay can make the change.

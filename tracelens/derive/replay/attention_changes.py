@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 import polars as pl
+from msgspec import Struct
 
 from tracelens.derive.replay.edges import KERNEL, LAUNCH, QUEUE, picked
 from tracelens.derive.replay.moment_graph import Flags, Ints
@@ -20,8 +19,7 @@ _LOG_SOFTMAX = r"(?i)log_?softmax|softmax_warp_(?:for|back)ward<.*, \d+, true"
 _NONE_IS_WRITTEN_OUT = "sdpa: no product, softmax and product follow each other in these steps"
 
 
-@dataclass(frozen=True, slots=True)
-class Attention:
+class Attention(Struct, frozen=True):
     """Attention as two products around a softmax; a fused kernel does not need the rows `gone`.
 
     `first` and `last` are the products' rows. A backward kernel computes the scores again, which

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
 
 import numpy as np
+from msgspec import Struct
 
 from tracelens.derive.replay.attention_changes import sdpa
 from tracelens.derive.replay.batch_changes import batch
@@ -41,8 +41,7 @@ Without the wait for the number there is no copy either.
 """
 
 
-@dataclass(frozen=True, slots=True)
-class Doubt:
+class Doubt(Struct, frozen=True):
     """The expected error of a prediction, as two shares.
 
     One is a share of the time that the change removes, the other a share of all other time. The
@@ -54,8 +53,7 @@ class Doubt:
     of_rest: float = 0.0
 
 
-@dataclass(frozen=True, slots=True)
-class Kind:
+class Kind(Struct, frozen=True):
     """A kind of change: how it is written, what it means, and the function that makes it."""
 
     usage: str

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 import polars as pl
+from msgspec import Struct
 
 from tracelens.derive.replay.costs import costs_of, weights_of_scenarios
 from tracelens.derive.replay.edges import CALL, KERNEL, OP, picked
@@ -19,8 +18,7 @@ _KEPT = ("gemm", "conv", "attention")
 _TRAINS = "^autograd::engine|^Optimizer.step#"
 
 
-@dataclass(frozen=True, slots=True)
-class _Shares:
+class _Shares(Struct, frozen=True):
     """Shares of time that remain: of the host's issuing, of kept kernels and of the others."""
 
     host: float

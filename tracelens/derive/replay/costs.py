@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import astuple, dataclass
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import polars as pl
+from msgspec import Struct
+from msgspec.structs import astuple
 
 from tracelens.derive.replay.device import LEAST_LATENCY_NS
 from tracelens.derive.replay.edges import CALL, COPY, KERNEL, LAUNCH, OP, PYTHON, picked
@@ -22,8 +23,7 @@ _LEAST_LEFT = 0.05
 _HOST = (OP, PYTHON, CALL, LAUNCH)
 
 
-@dataclass(frozen=True, slots=True)
-class Costs:
+class Costs(Struct, frozen=True):
     """The host time that a profiler adds to each op, Python call and API call that it records.
 
     `generated_ns` is added, too, to each launch of a kernel that torch.compile generated:
@@ -45,8 +45,7 @@ class Costs:
         )
 
 
-@dataclass(frozen=True, slots=True)
-class CallCost:
+class CallCost(Struct, frozen=True):
     """The time that a profiler adds to an API call, inside and beside its recorded duration.
 
     Half of `beside_ns` lies before the call, half after it.
@@ -60,8 +59,7 @@ class CallCost:
         return CallCost(self.inside_ns * factor, self.beside_ns * factor)
 
 
-@dataclass(frozen=True, slots=True)
-class CostsBeside(Costs):
+class CostsBeside(Costs, frozen=True):
     """Costs of a profiler that works before and after an API call, by kind of call.
 
     Kinds are launches of kernels, other calls that give a device work (copies, fills, graphs), and

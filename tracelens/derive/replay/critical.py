@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 import polars as pl
+from msgspec import Struct
 
 from tracelens.derive.replay.edges import CALL, KINDS, NONE, OP, PYTHON, START, WAIT
 from tracelens.derive.replay.moment_graph import Flags, Ints, deciding_path, earliest_times
@@ -29,8 +28,7 @@ _ROWS = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Labels:
+class Labels(Struct, frozen=True):
     """The labels of a replay's edges: op, layer, name and, on the host, the cause."""
 
     ops: list[str | None]

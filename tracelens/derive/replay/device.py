@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 import polars as pl
+from msgspec import Struct
 
 from tracelens.derive.replay.edges import (
     COLLECTIVE,
@@ -42,8 +41,7 @@ _LEAST_INTERVAL_NS = 1
 WORK_KINDS = {"kernel": KERNEL, "copy": COPY, "fill": FILL, "collective": COLLECTIVE}
 
 
-@dataclass(frozen=True, slots=True)
-class Work:
+class Work(Struct, frozen=True):
     """Device work as arrays, sorted by start, with the moments of its begin and end.
 
     A moment is a row of all moments. `previous` is the row of the work before it on its stream, -1
@@ -94,8 +92,7 @@ def read_work(excerpt: Excerpt, first_moment: int) -> Work:
     )
 
 
-@dataclass(frozen=True, slots=True)
-class Latency:
+class Latency(Struct, frozen=True):
     """The usual times of an excerpt: from a launch to an idle device, and between queued work."""
 
     launch_ns: int

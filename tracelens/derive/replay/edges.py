@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-
 import numpy as np
 import numpy.typing as npt
+from msgspec import Struct, field
 
 from tracelens.derive.replay.moment_graph import Flags, Ints, MomentGraph
 from tracelens.schemas.results.replay import STRETCHES
@@ -17,8 +16,7 @@ OP, PYTHON, CALL, LAUNCH, KERNEL, COPY, FILL, COLLECTIVE, QUEUE, DEPENDENCY, WAI
 NONE = -1
 
 
-@dataclass(slots=True)
-class Edges:
+class Edges(Struct):
     """Edges of a replay graph, as parts of columns that `columns` joins."""
 
     parts: list[tuple[Ints, ...]] = field(default_factory=list)
@@ -49,8 +47,7 @@ class Edges:
         return tuple(np.concatenate(column) for column in zip(*self.parts, strict=True))
 
 
-@dataclass(frozen=True, slots=True)
-class EdgeTable:
+class EdgeTable(Struct, frozen=True):
     """The edges of a graph, in the order of the graph, with their descriptions.
 
     `items` are rows: of ops for op, of API calls for call, launch and wait, else of device work.

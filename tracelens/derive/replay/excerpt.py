@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import polars as pl
+from msgspec import Struct
 
 from tracelens.derive.events.api_names import WAITS_FOR_DEVICE
 from tracelens.derive.time.program_phases import program_steps
@@ -27,8 +26,7 @@ _WORK = ("start_ns", "duration_ns", "device_id", "stream_id", "api_call_id", "li
 _ENDS = pl.col("start_ns") + pl.col("duration_ns")
 
 
-@dataclass(frozen=True, slots=True)
-class Excerpt:
+class Excerpt(Struct, frozen=True):
     """Consecutive steps of one rank.
 
     All times are ns since the first step's mark, `origin_ns`. `steps` has step, start, duration.

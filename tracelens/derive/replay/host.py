@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 import polars as pl
+from msgspec import Struct
 
 from tracelens.derive.replay.excerpt import Excerpt
 from tracelens.derive.replay.moment_graph import Ints
@@ -21,8 +20,7 @@ _MOST_TEAMS = 64
 """Most groups of threads that are compared and replayed; the time grows with its square."""
 
 
-@dataclass(frozen=True, slots=True)
-class Chain:
+class Chain(Struct, frozen=True):
     """Moments of threads that take turns, in order of time, with the pieces of time between them.
 
     Piece i lies between moments i and i + 1. `calls` and `ops` are the rows of the API call and of
@@ -92,8 +90,7 @@ def _teams(excerpt: Excerpt) -> list[pl.DataFrame]:
     ]
 
 
-@dataclass(slots=True)
-class _Team:
+class _Team(Struct):
     """Threads that take turns, and the union of the times at which any of them is active."""
 
     threads: list[tuple[object, ...]]

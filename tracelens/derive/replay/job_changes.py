@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import polars as pl
+from msgspec import Struct
 
 from tracelens.derive.ranks.collective_wait import computing_ns, waits_of
 from tracelens.derive.replay.costs import CHANGE_WIDTH, RUN_SHARE
@@ -34,8 +34,7 @@ A network of twice the bandwidth does not halve the part of a transfer that is l
 _ALONE = "one rank was captured; collect the ranks of a job together: tracelens collect torch FILES"
 
 
-@dataclass(frozen=True, slots=True)
-class JobStep:
+class JobStep(Struct, frozen=True):
     """A job's mean step before and after changes, with a range, its bound, and the next culprit."""
 
     before_ns: float

@@ -7,10 +7,10 @@ first moment (the critical path method).
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-
 import numpy as np
 import numpy.typing as npt
+from msgspec import Struct
+from msgspec.structs import replace
 
 from tracelens.native import LIBRARY
 
@@ -18,8 +18,7 @@ Ints = npt.NDArray[np.int64]
 Flags = npt.NDArray[np.bool_]
 
 
-@dataclass(frozen=True, slots=True)
-class MomentGraph:
+class MomentGraph(Struct, frozen=True):
     """A graph of moments: edges, sorted by target, from `offsets[m]` to `offsets[m + 1]` lead to m.
 
     `sources` are the moments that edges come from; each is earlier than the one it leads to.

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
 
 import numpy as np
 import polars as pl
+from msgspec import Struct
+from msgspec.structs import asdict
 
 from tracelens.derive.replay.changes import doubt_of, spread_of
 from tracelens.derive.replay.costs import (
@@ -69,8 +70,7 @@ samples/whatif.
 """
 
 
-@dataclass(frozen=True, slots=True)
-class Prediction:
+class Prediction(Struct, frozen=True):
     """A rank's step before and after changes, with a range, its bound, and the next limit.
 
     Without a rank, it is a job's mean step as recorded, without a second replay.

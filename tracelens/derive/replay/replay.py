@@ -5,10 +5,10 @@ Stepping twice through it in a row times steps in a steady state.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
+from msgspec import Struct
 
 from tracelens.derive.replay.device import Latency, Work, add_device_edges, read_work
 from tracelens.derive.replay.edges import (
@@ -29,8 +29,7 @@ from tracelens.derive.replay.waits import HostWait, find_waits
 from tracelens.trace import Trace
 
 
-@dataclass(frozen=True)
-class Replay:
+class Replay(Struct, frozen=True, dict=True):
     """An excerpt's graph: the edges in `table`, and the moments of marks and of work.
 
     `work_steps` is the position in the excerpt of the step that launched each piece of work, -1 for
@@ -58,8 +57,7 @@ class Replay:
         return Twice.of(self)
 
 
-@dataclass(frozen=True, slots=True)
-class Twice:
+class Twice(Struct, frozen=True):
     """An excerpt's graph repeated: the second copy begins where the host ended the first.
 
     Queues stay as the first copy left them. Work from before the excerpt runs only once. `origins`

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
+from msgspec import Struct
 
 from tracelens.derive.replay.critical import Labels, labels_of
 from tracelens.derive.replay.edges import CALL, OP, PYTHON
@@ -19,8 +19,7 @@ NEVER = -(10**15)
 """The weight of an edge whose wait is removed."""
 
 
-@dataclass
-class Subject:
+class Subject(Struct, dict=True):
     """A rank's replay with the labels of its edges; changes are made to it.
 
     `other` is the replay of a second trace, of the program with another batch size.
@@ -55,8 +54,7 @@ Change = Callable[[Ints], Ints]
 """A function that returns the changed weights of all edges."""
 
 
-@dataclass(frozen=True, slots=True)
-class Spread:
+class Spread(Struct, frozen=True):
     """A change with limits, which gives the usual, the least and the most time of a step."""
 
     usual: Change

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from statistics import mean, median
 
 import numpy as np
 import polars as pl
+from msgspec import Struct
 
 from tracelens.derive.replay.costs import (
     NSYS_STEP_WIDTH,
@@ -37,8 +37,7 @@ The last value is used for all further degrees, whose t is a little smaller.
 """
 
 
-@dataclass(frozen=True, slots=True)
-class UnprofiledStep:
+class UnprofiledStep(Struct, frozen=True):
     """A rank's step as recorded and without the profiler, with a range; None if unknown.
 
     As recorded it is the median step, or the mean one where steps are of several kinds.

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 import polars as pl
+from msgspec import Struct
 
 from tracelens.derive.replay.device import Work
 from tracelens.derive.replay.edges import COPY
@@ -26,8 +25,7 @@ _NEAR_NS = 50_000
 """A call that ends this shortly after device work may have waited for it."""
 
 
-@dataclass(frozen=True, slots=True)
-class HostWait:
+class HostWait(Struct, frozen=True):
     """A call's wait for device work; both are given by row.
 
     `own_ns` is the call's own time, `return_ns` the time from the end of the work to the end of the

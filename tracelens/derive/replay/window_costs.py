@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import astuple, replace
 from typing import Any
+
+from msgspec.structs import astuple, replace
 
 from tracelens.derive.replay.costs import MOST_TIMES, SETTING, Costs, costs_of
 from tracelens.derive.replay.predict import scale_and_costs

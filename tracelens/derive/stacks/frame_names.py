@@ -6,7 +6,8 @@ Names are comparable across builds.
 import re
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 UNKNOWN_FUNCTION = "??"
 """gdb's text for a frame whose function has no known name."""
@@ -37,8 +38,7 @@ _VALUE = re.compile(r"\([\w#@.$]{1,200}=(?!=)")
 _PLAIN_ARGUMENTS = re.compile(r"(?: (?=\((?:\)|\.\.\.))|(?=\([\w#@.$]{1,200}=(?!=)))")
 
 
-@dataclass(frozen=True, slots=True)
-class PrintedFrame:
+class PrintedFrame(Struct, frozen=True):
     """A printed frame without argument values and folders, as both may hold secrets."""
 
     raw_function: str

@@ -5,11 +5,11 @@ An ordered table of rules decides, which users may change.
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 
-@dataclass(frozen=True, slots=True)
-class RoleRule:
+class RoleRule(Struct, frozen=True):
     """One rule: the role of frames whose function, library and file match every given pattern.
 
     Patterns are regular expressions matched from the start of the normalised function and of the

@@ -4,11 +4,11 @@ It also finds a named function in a stack.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any
 
 import polars as pl
+from msgspec import Struct, field
 
 from tracelens.derive.stacks.frame_names import UNKNOWN_FUNCTION, PrintedFrame, normalise_function
 from tracelens.derive.stacks.frame_roles import DEFAULT_RULES, RoleRule, frame_role
@@ -25,8 +25,7 @@ build of torch 2, whose interpreter is stripped, the call begins in the Python b
 _NO_FRAMEWORK = frozenset({"runtime", "python", "library", "user", "unknown"})
 
 
-@dataclass(frozen=True, slots=True)
-class StackFrame:
+class StackFrame(Struct, frozen=True):
     """One frame of a stop.
 
     The address distinguishes inlined frames and doubled stops, and is not stored. `has_debug_info`:
@@ -46,8 +45,7 @@ class StackFrame:
         return self.printed.line is not None if self.has_debug_info is None else self.has_debug_info
 
 
-@dataclass(slots=True)
-class Stop:
+class Stop(Struct):
     """One stop of the program.
 
     It has frames, the innermost first, and the thread by the debugger's and the system's id. A

@@ -1,7 +1,8 @@
 """Advise changes that would help a program, and say how much of a step each can save."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+
+from msgspec import Struct, field
 
 from tracelens.derive.time.bounds import place_phrase
 from tracelens.derive.time.judged_program import JudgedProgram
@@ -15,8 +16,7 @@ _SAME = 0.95
 """The two ends of a range are written as one number if they differ by less than this share."""
 
 
-@dataclass(frozen=True, slots=True)
-class Rule:
+class Rule(Struct, frozen=True):
     """Advice for one program: what to change, which time shrinks, and by how much at most.
 
     `ns` is the largest saving, summed over all judged time. `is_of_host` marks host time, which
@@ -33,8 +33,7 @@ class Rule:
     expression: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Change:
+class Change(Struct, frozen=True):
     """A change that would help, and what it saves by itself.
 
     Times are for a mean step, without what the profiler is known to add; without steps, for all

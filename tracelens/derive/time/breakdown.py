@@ -1,10 +1,10 @@
 """Split each device's time, step by step, into compute, communication, copies and idle by cause."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from itertools import accumulate
 
 import polars as pl
+from msgspec import Struct
 
 from tracelens.derive.time.cpu_only import process_idle
 from tracelens.derive.time.device_work import UNIONS, Device, DeviceWork
@@ -46,8 +46,7 @@ _INTERVALS = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Breakdown:
+class Breakdown(Struct, frozen=True):
     """The time of some ranks, each seen by itself; the time model is made from these.
 
     `windows` has the columns of TIME_BREAKDOWN except the shares and collective_wait_ns. `idle` has

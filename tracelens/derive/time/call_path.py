@@ -1,8 +1,7 @@
 """Name call paths in terms that users know: Python lines, annotations and ops."""
 
-from dataclasses import dataclass
-
 import polars as pl
+from msgspec import Struct
 
 from tracelens.derive.columns.per_unique import each_once
 from tracelens.derive.events.call_tree import count_among, nearest_row, outermost, outermost_row
@@ -24,8 +23,7 @@ _PATH = ("annotation", "caller", "loader", "own", "leaf")
 """The parts of a call path, outermost first; each is the row of a span."""
 
 
-@dataclass(frozen=True, slots=True)
-class CallPaths:
+class CallPaths(Struct, frozen=True):
     """The call paths of some spans, which are given by row number.
 
     A path names spans from the outside in: the innermost annotation; the function that asks a data

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Collection
-from dataclasses import dataclass, replace
 
 import polars as pl
+from msgspec import Struct
+from msgspec.structs import replace
 
 from tracelens.derive.ranks.rank_sets import RankSet
 from tracelens.derive.time.job_replay import Removal, Replay, prepare_replay
@@ -30,8 +31,7 @@ LINK, NETWORK = "link", "network"
 """Names of the cause if the transfers of a set of ranks, or of all ranks, are slow."""
 
 
-@dataclass(frozen=True, slots=True)
-class Culprit:
+class Culprit(Struct, frozen=True):
     """Ranks with a delay that others wait for, and its cost.
 
     `steps` are those in which they are late, None for all; `when` describes these steps. Times are
@@ -67,8 +67,7 @@ class Culprit:
         return "communication" if self.cause in (LINK, NETWORK) else self.cause
 
 
-@dataclass(frozen=True, slots=True)
-class Culprits:
+class Culprits(Struct, frozen=True):
     """The culprits of a job, the most costly first, with their joint cost over all steps."""
 
     each: tuple[Culprit, ...]

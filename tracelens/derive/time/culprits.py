@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
 from itertools import combinations, pairwise
 
 import polars as pl
+from msgspec.structs import replace
 
 from tracelens.derive.ranks.rank_sets import RankSet, join_sets, list_set, name_group, named_sets
 from tracelens.derive.ranks.transfers import SAME_CALL, SLOW, each_transfer, group_transfers

@@ -1,10 +1,11 @@
 """Read the work of each device of a trace, with the calls that launched it."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
 from typing import TypeAlias
 
 import polars as pl
+from msgspec import Struct
+from msgspec.structs import replace
 
 from tracelens.derive.columns.lookup import by_value
 from tracelens.derive.time.host_time import HostTime
@@ -38,8 +39,7 @@ _COLUMNS: dict[str, type[pl.DataType]] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class DeviceWork:
+class DeviceWork(Struct, frozen=True):
     """A device's work, and the windows of time to break down.
 
     `work` holds two frames, kernels and all other work, each sorted by start: start_ns,

@@ -1,9 +1,9 @@
 """Read what each rank's host did: its activities, and when and where each API call was made."""
 
 from collections.abc import Collection, Iterable
-from dataclasses import dataclass
 
 import polars as pl
+from msgspec import Struct
 
 from tracelens.derive.columns.lookup import numbered, rows_of
 from tracelens.derive.columns.per_unique import distinct_rows
@@ -41,8 +41,7 @@ _PLACED = {"rank": pl.Int32, "api_call_id": pl.Int64, "what": pl.Categorical}
 _THREAD = ["rank", "process_id", "thread_id"]
 
 
-@dataclass(frozen=True, slots=True)
-class HostTime:
+class HostTime(Struct, frozen=True):
     """One rank's host: its API calls and what its threads did.
 
     Causes, places and threads are indices into IDLE_KINDS, `places` and `threads`. `calls` has one

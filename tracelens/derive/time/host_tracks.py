@@ -8,11 +8,11 @@ the second track, so there are at most twice as many segments as activities.
 """
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from itertools import pairwise
 from typing import TypeAlias
 
 import polars as pl
+from msgspec import Struct
 
 from tracelens.derive.columns.lookup import numbered
 from tracelens.derive.columns.split_intervals import overlay
@@ -43,8 +43,7 @@ TRACKS_OF_THREAD = {"own": pl.Int32, "shared": pl.Int32, "main": pl.Int32}
 _THREAD = ["rank", "process_id", "thread_id"]
 
 
-@dataclass(frozen=True, slots=True)
-class Tracks:
+class Tracks(Struct, frozen=True):
     """The tracks that explain the threads of one rank.
 
     `segments` has SEGMENTS, track after track; ranks that were read together share it. `bounds` are
@@ -58,8 +57,7 @@ class Tracks:
     of_threads: pl.DataFrame
 
 
-@dataclass(frozen=True, slots=True)
-class Axis:
+class Axis(Struct, frozen=True):
     """A common axis of whole numbers on which the tracks lie one after another, without overlap.
 
     Each time becomes its position in the sorted `times`, plus an offset that puts its track after

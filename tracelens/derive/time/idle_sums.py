@@ -6,10 +6,11 @@
 
 from array import array
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
 
 import polars as pl
 import pyarrow as pa
+from msgspec import Struct
+from msgspec.structs import replace
 
 from tracelens.derive.columns.intervals import covered_by, union
 from tracelens.derive.columns.lookup import last_before
@@ -41,8 +42,7 @@ _AT_ONCE = 64
 """The sums by place and cause of this many devices are in memory at a time."""
 
 
-@dataclass(frozen=True, slots=True)
-class DeviceTimes:
+class DeviceTimes(Struct, frozen=True):
     """Sums for several devices, by number.
 
     Windows, causes and places are indices; the index after the last one means none. `busy` has the

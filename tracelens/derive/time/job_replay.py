@@ -9,11 +9,11 @@ several ranks overlap.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass
 from itertools import pairwise
 from statistics import median
 
 import polars as pl
+from msgspec import Struct
 
 from tracelens.derive.ranks.collective_wait import exposed_transfers, waits_of
 from tracelens.derive.ranks.pipeline import find_pipeline
@@ -26,8 +26,7 @@ _MOST_ROWS = 1_000_000
 _CALL = ["group_key", "call"]
 
 
-@dataclass(frozen=True, slots=True)
-class Removal:
+class Removal(Struct, frozen=True):
     """A delay to remove: its ranks, its steps (None: all), and its share of the ranks' time.
 
     With `of_device`, it is a delay of device work.
@@ -39,8 +38,7 @@ class Removal:
     of_device: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Replay:
+class Replay(Struct, frozen=True):
     """The calls of a job in the order in which they completed, one row per rank's call.
 
     Columns of `rows`: rank, step, since_step, role (stage), own_ns, transfer_ns and hidden_ns.

@@ -1,9 +1,9 @@
 """Collect the data for advice: judged time of all ranks, places of idle time, and kernels."""
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 
 import polars as pl
+from msgspec import Struct
 
 from tracelens.derive.columns.lookup import by_value
 from tracelens.derive.time.activity_places import PROFILER
@@ -31,8 +31,7 @@ _ADDED = {"cause": pl.String, "what": pl.String, "least_ns": pl.Int64, "most_ns"
 _SLOWED = {"cause": pl.String, "what": pl.String, "least": pl.Float64, "most": pl.Float64}
 
 
-@dataclass(frozen=True, slots=True)
-class JudgedProgram:
+class JudgedProgram(Struct, frozen=True):
     """The judged time of all ranks together by part, its idle places, and its kernels.
 
     Kernels are summed by site and primitive. Idle times are without what the profiler is known to

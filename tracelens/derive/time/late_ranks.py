@@ -7,10 +7,10 @@ Its own delay is its excess over the median of all ranks, so a rank that only wa
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from statistics import median
 
 import polars as pl
+from msgspec import Struct
 
 from tracelens.derive.time.host_pace import host_causes, host_paces
 from tracelens.derive.time.rank_steps import rank_steps
@@ -54,8 +54,7 @@ The cause is idle time of all causes if that explains it, else the rank's own ti
 """
 
 
-@dataclass(frozen=True, slots=True)
-class LateRank:
+class LateRank(Struct, frozen=True):
     """A rank with its mean delay in the steps in which it is late, and the main cause of the delay.
 
     `steps` is None if it is late in every step, or if no steps are marked. `cause` is None if no

@@ -1,10 +1,10 @@
 """Split each rank's time into phases: earlier work, start-up, program, tear-down, later work."""
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from functools import cached_property
 
 import polars as pl
+from msgspec import Struct
 
 from tracelens.derive.columns.intervals import END, union
 from tracelens.derive.columns.lookup import by_value
@@ -94,8 +94,7 @@ def program_steps(trace: Trace) -> pl.DataFrame:
     return steps_of(trace).join(chosen, on=["rank", "step"], how="semi", maintain_order="left")
 
 
-@dataclass(frozen=True)
-class _Rank:
+class _Rank(Struct, frozen=True, dict=True):
     """The data of one rank: its steps, activities, work by table, calls by start, and waits."""
 
     rank: int

@@ -7,9 +7,9 @@ cost grows only with the number of ranges.
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
 import polars as pl
+from msgspec import Struct
 
 from tracelens.derive.columns.intervals import END
 from tracelens.derive.columns.lookup import is_each_once, numbered, rows_of
@@ -32,8 +32,7 @@ For millions of them, the copies would take gigabytes.
 """
 
 
-@dataclass(frozen=True, slots=True)
-class Ranges:
+class Ranges(Struct, frozen=True):
     """Ranges and the work launched on each thread, for ranks whose times do not overlap.
 
     `tree` has one row per range: rank, process_id, thread_id, domain, name, path, depth, start_ns,

@@ -1,8 +1,7 @@
 """Compute each rank's time by step, the times of its average step, and both as a heat map."""
 
-from dataclasses import dataclass
-
 import polars as pl
+from msgspec import Struct
 
 from tracelens.derive.ranks.collective_wait import waits_in
 from tracelens.derive.time.time_parts import TimeModel
@@ -67,8 +66,7 @@ def ranks_to_draw(model: TimeModel) -> list[int]:
     return [*dict.fromkeys((worst, awaited, median))]
 
 
-@dataclass(frozen=True, slots=True)
-class HeatMap:
+class HeatMap(Struct, frozen=True):
     """Times of ranks (rows) and steps (columns): their labels, and one row of `cells` per cell.
 
     `cells` has row, column, step_ns, waiting_ns, compute_ns, idle_ns and cause. The cause is the

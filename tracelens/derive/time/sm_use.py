@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import polars as pl
+from msgspec import Struct
 
 from tracelens.derive.columns.intervals import union
 from tracelens.derive.time.in_program import in_program
@@ -14,8 +13,7 @@ _FEW = 0.5
 """Kernels use few SMs if more than this share of the SMs has no block, averaged over time."""
 
 
-@dataclass(frozen=True, slots=True)
-class SmUse:
+class SmUse(Struct, frozen=True):
     """SMs that have a block of a running kernel, averaged over the time in which kernels compute.
 
     `sm_count` is the device's number of SMs.

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import polars as pl
+from msgspec import Struct
 
 from tracelens.derive.columns.intervals import covered_by, union
 
@@ -34,8 +33,7 @@ _WAITING = ("sync", "memcpy", "memset")
 """Kinds of calls that last as long as the work that they wait for, or that they do themselves."""
 
 
-@dataclass(frozen=True, slots=True)
-class HostPieces:
+class HostPieces(Struct, frozen=True):
     """A rank's host, as disjoint intervals (start_ns, end_ns) sorted by start.
 
     `calls` are its start-up calls. `loads` also has loading and compiling code, `launches`
@@ -49,8 +47,7 @@ class HostPieces:
     profiler: pl.DataFrame
 
 
-@dataclass(frozen=True, slots=True)
-class Gaps:
+class Gaps(Struct, frozen=True):
     """The long gaps between a rank's device work in an interval, sorted by start.
 
     `frame` has start_ns, end_ns, busy_ns (work of the interval before the gap), load_ns (the part

@@ -3,9 +3,8 @@
 A trace older than these two tables gets them from its events.
 """
 
-from dataclasses import replace
-
 import polars as pl
+from msgspec.structs import replace
 
 from tracelens.derive.columns.lookup import rows_of
 from tracelens.derive.events.span_trees import refuse_circles

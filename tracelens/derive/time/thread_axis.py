@@ -1,9 +1,9 @@
 """Lay host threads on one time axis, to list the activities of many short threads at once."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 import polars as pl
+from msgspec import Struct
 
 from tracelens.derive.columns.lookup import last_before
 
@@ -34,8 +34,7 @@ _MOST_ROWS = 1 << 17
 _LONGEST_NS = 1 << 62
 
 
-@dataclass(frozen=True, slots=True)
-class ThreadAxis:
+class ThreadAxis(Struct, frozen=True):
     """Spans and calls of some threads, laid one thread after another on a common time axis.
 
     Each has `row` (its row in the whole table), start_ns and end_ns; both frames are sorted by

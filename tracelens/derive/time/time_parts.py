@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 import polars as pl
+from msgspec import Struct
 
 from tracelens.derive.ranks.collectives import Matched
 from tracelens.derive.time.breakdown import Breakdown
@@ -43,8 +43,7 @@ Nearly all of the step is then the profiler's.
 """
 
 
-@dataclass(frozen=True, slots=True)
-class TimeModel:
+class TimeModel(Struct, frozen=True):
     """The time of each rank and device, by what it was spent on.
 
     `steps` is the table of steps. `host` is the table of activities: what each host thread did,
@@ -158,8 +157,7 @@ def _used_devices(windows: pl.DataFrame) -> pl.DataFrame:
     return devices.filter(pl.col("works") >= _USED * most_work)
 
 
-@dataclass(frozen=True, slots=True)
-class RankTime:
+class RankTime(Struct, frozen=True):
     """A rank's judged time: `parts` in ns without what the profiler adds, `recorded` with it.
 
     `step_ns` is the median of its recorded steps, `unprofiled_ns` the measured time of a step

@@ -1,9 +1,9 @@
 """Draw steps as bars: choose the ranks, the steps, and the bars for which there is room."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 
 import polars as pl
+from msgspec import Struct, field
 
 from tracelens.derive.rank_ranges import MANY
 from tracelens.derive.time.drawn_bars import DETAILS, merge_short, with_details, without_deepest
@@ -20,8 +20,7 @@ _MOST_STEPS = 6
 """At most this many steps of a rank are drawn, if they have few bars."""
 
 
-@dataclass(frozen=True, slots=True)
-class DrawnStep:
+class DrawnStep(Struct, frozen=True):
     """A step of a rank that is drawn; for step None, the program of a rank without steps.
 
     `length_word` is "median" or "longest" if the step is that among the rank's steps.
@@ -34,8 +33,7 @@ class DrawnStep:
     duration_ns: int
 
 
-@dataclass(frozen=True, slots=True)
-class Timeline:
+class Timeline(Struct, frozen=True):
     """The bars of a drawn step of one or several ranks, with times since its start.
 
     They have the columns BARS and DETAILS. Bars shorter than `merged_ns` are merged, level by

@@ -1,8 +1,9 @@
 """Declare a format, and the medium for which a report is drawn."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec import Struct
 
 from tracelens.analyses import ANALYSES
 from tracelens.errors import UsageError
@@ -11,8 +12,7 @@ from tracelens.report import Report
 WIDTH = 140
 
 
-@dataclass(frozen=True, slots=True)
-class Screen:
+class Screen(Struct, frozen=True):
     """The medium of a report: characters per line, rows per table (None: all), and if colours."""
 
     width: int = WIDTH
@@ -20,8 +20,7 @@ class Screen:
     color: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Format:
+class Format(Struct, frozen=True):
     """One way to write a report, for `--format`, the endings of `--out`, their help and errors.
 
     `name` is the word after `--format`; `endings` are those of its files. `write` returns text, or

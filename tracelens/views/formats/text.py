@@ -3,10 +3,10 @@
 import io
 import textwrap
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Literal
 
 import polars as pl
+from msgspec.structs import replace
 from rich import box
 from rich.cells import cell_len
 from rich.console import Console, Group, RenderableType
