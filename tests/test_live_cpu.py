@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.never_compiled import NEVER_COMPILED
-from tests.test_live_torch import LiveRun, check_a_capture
+from tests.test_live_torch import LiveRun, capture_program, check_a_capture, run
 from tracelens.analyses import verdict
 from tracelens.answers import make_answer
 from tracelens.collectors.torch.live.settings import Settings
@@ -56,19 +56,17 @@ CAUSES = {
 def test_the_cause_and_its_line(tmp_path: Path, cause: str) -> None:
     line, bound, words = CAUSES[cause]
     code = textwrap.dedent(HEAD).replace("CAUSE", line) + "\nwork(model)\n"
-    (tmp_path / "toy.py").write_text(code)
     number = next(i for i, text in enumerate(code.splitlines(), 1) if line in text)
-    # Recording Python calls makes small ops many times as slow; lines are sampled either way.
-    settings = Settings("", stacks=bound == "copy")
 
     def check(done: LiveRun) -> None:
         answer = make_answer(done.trace)
         assert verdict(done.trace)["bound"].to_list() == [bound]
         assert answer.sentence.startswith(words)
-        assert f"toy.py:{number} " in f"{answer.place} "
+        assert f"script.py:{number} " in f"{answer.place} "
         assert answer.changes
 
-    check_a_capture([sys.executable, str(tmp_path / "toy.py")], settings, check)
+    # Recording Python calls makes small ops many times as slow; lines are sampled either way.
+    check_a_capture(lambda: run(tmp_path, code, stacks=bound == "copy"), check)
 
 
 @pytest.mark.exhaustive
@@ -90,7 +88,8 @@ def test_a_rank_of_two_that_sleeps_is_named_with_its_line(tmp_path: Path) -> Non
         assert f"toy.py:{number} " in str(answer.place)
         assert answer.changes[0].text.startswith("on rank 1: the program only waits")
 
-    check_a_capture([*launch, str(tmp_path / "toy.py")], Settings(""), check)
+    command = [*launch, str(tmp_path / "toy.py")]
+    check_a_capture(lambda: capture_program(command, Settings("")), check)
 
 
 RANKS = 'torch.distributed.init_process_group("gloo")\n'

@@ -13,6 +13,7 @@ import pytest
 import tracelens as tl
 from tests.answer_checks import check_answer
 from tests.never_compiled import NEVER_COMPILED
+from tests.test_live_torch import run
 from tracelens.collectors import run_program
 from tracelens.collectors.torch.live.settings import Settings
 from tracelens.collectors.torch.sampled_lines import CallLines, RecordedLines, with_sampled_lines
@@ -274,9 +275,8 @@ def test_our_own_hooks_are_no_cause(recorded: Trace) -> None:
 def test_the_profilers_own_lines_do_not_reach_the_terminal(
     recorded: Trace, capfd: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
-    script = tmp_path / "one.py"
-    script.write_text(f"{NEVER_COMPILED}import torch\ntorch.nn.Linear(2, 2)(torch.ones(2))\n")
-    run_program("torch", [sys.executable, str(script)], settings=Settings("", 0, 0, None))
+    code = f"{NEVER_COMPILED}import torch\ntorch.nn.Linear(2, 2)(torch.ones(2))\n"
+    run(tmp_path, code, wait=0, warmup=0, active=None)
     assert "USDT" not in capfd.readouterr().err
 
 

@@ -19,6 +19,7 @@ from tests.test_live_torch import (
     LIGHT_TRAIN,
     ROOT,
     TRAIN,
+    LiveRun,
     capture_program,
     manifest_settings,
     run,
@@ -50,7 +51,8 @@ pytestmark = pytest.mark.skipif(
 def test_the_scripts_end_passes_through(
     tmp_path: Path, capfd: pytest.CaptureFixture[str], end: str, code: int, said: str
 ) -> None:
-    done = run(tmp_path, LIGHT_TRAIN + f"for i in range(9):\n    step()\n    if i == 4: {end}")
+    script = LIGHT_TRAIN + f"for i in range(9):\n    step()\n    if i == 4: {end}"
+    done = run(tmp_path, script, is_fork="SIGTERM" not in end)
     assert done.exit_code == code
     assert said in capfd.readouterr().err
     assert steps(done)[:2] == ["ProfilerStep#3", "ProfilerStep#4"], done.notes
@@ -195,7 +197,7 @@ def test_what_another_launcher_starts_are_ranks_and_it_is_none(
 
 
 @pytest.mark.parametrize(
-    ("command", "why"),
+    ("program", "why"),
     [
         (["true"], "started no Python that tracelens could enter"),
         ([sys.executable, "-I", "-c", "print()"], "-I, -E, -S"),
@@ -204,23 +206,20 @@ def test_what_another_launcher_starts_are_ranks_and_it_is_none(
             [sys.executable, "-c", f"{NEVER_COMPILED}import torch, os; os._exit(5)"],
             r"os\._exit.*exit code 5",
         ),
-        (
-            [sys.executable, "-c", f"{NEVER_COMPILED}import torch, sys; sys.exit(3)"],
-            "failed before its first step.*exit code 3",
-        ),
-        (
-            [
-                sys.executable,
-                "-c",
-                f"{NEVER_COMPILED}import torch.profiler as p\nwith p.profile(): pass",
-            ],
-            "runs torch.profiler itself",
-        ),
+        ("import torch, sys; sys.exit(3)", "failed before its first step.*exit code 3"),
+        ("import torch.profiler as p\nwith p.profile(): pass", "runs torch.profiler itself"),
     ],
 )
-def test_where_nothing_was_captured_the_reason_is_named(command: list[str], why: str) -> None:
+def test_where_nothing_was_captured_the_reason_is_named(
+    tmp_path: Path, program: list[str] | str, why: str
+) -> None:
+    def capture() -> LiveRun:
+        if isinstance(program, str):
+            return run(tmp_path, NEVER_COMPILED + program)
+        return capture_program(program, Settings(""))
+
     with pytest.raises(ToolError, match=f"nothing was captured: .*{why}") as raised:
-        capture_program(command, Settings(""))
+        capture()
     if code := re.search(r"exit code (\d)$", why):
         assert raised.value.program_exit_code == int(code[1])
 

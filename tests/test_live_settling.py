@@ -250,7 +250,7 @@ def test_a_rank_records_whole_turns_when_its_queue_is_empty(tmp_path: Path) -> N
 
     Three plain steps and one to warm up come before the second window, which is a turn.
     """
-    done = run(tmp_path, LOADER, light=True)
+    done = run(tmp_path, LOADER, is_fork=False, light=True)
     assert any("recorded steps 22 to 25 again" in note for note in done.notes), done.notes
 
 

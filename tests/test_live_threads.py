@@ -45,7 +45,7 @@ threads = [threading.Thread(target=train, args=(9, turns)) for _ in range(2)]
 for thread in threads: thread.start()
 for thread in threads: thread.join()
 """
-    done = run(tmp_path, TRAIN + code, stacks=False)
+    done = run(tmp_path, TRAIN + code, is_fork=False, stacks=False)
     assert done.exit_code == 0
     assert capfd.readouterr().err == ""
     assert steps(done) == ["ProfilerStep#3", "ProfilerStep#4", "ProfilerStep#5"]

@@ -1,7 +1,6 @@
 """What a live capture measures and waits for: steps without the profiler, idle devices."""
 
 import importlib
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +18,6 @@ from tests.test_live_torch import (
     run,
     steps,
 )
-from tracelens.collectors.torch.live.settings import Settings
 from tracelens.collectors.torch.running import _of_cost
 from tracelens.trace.capture import Manifest
 
@@ -190,7 +188,6 @@ def test_devices_are_idle_around_a_window_of_time(
         "    if len(waits) > 1: end = min(end, time.monotonic() + 0.5)\n"
     )
     code = f"{LIGHT_TRAIN}{USED}import time\nend = time.monotonic() + 30\n{loop}print(len(waits))"
-    (tmp_path / "script.py").write_text(code)
 
     def check(done: LiveRun) -> None:
         assert capfd.readouterr().out == "2\n"
@@ -205,8 +202,7 @@ def test_devices_are_idle_around_a_window_of_time(
         assert 0 < without["n"] <= 50
         assert without["median"] == 7_000_000
 
-    command = [sys.executable, str(tmp_path / "script.py")]
-    check_a_capture(command, Settings("", window_s=(1.0, 0.3)), check)
+    check_a_capture(lambda: run(tmp_path, code, is_fork=False, window_s=(1.0, 0.3)), check)
 
 
 @pytest.mark.parametrize(

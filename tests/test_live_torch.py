@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 import polars as pl
 import pytest
 
+from tests.forked_programs import CAN_FORK, start_fork
 from tests.never_compiled import NEVER_COMPILED, RANDOM_NUMBERS
 from tracelens.collectors import run_program
 from tracelens.collectors.torch.live.settings import Settings
@@ -92,25 +93,27 @@ def capture_program(command: list[str], settings: Settings) -> LiveRun:
 MOST_CAPTURES = 5
 
 
-def check_a_capture(
-    command: list[str], settings: Settings, check: Callable[[LiveRun], None]
-) -> None:
+def check_a_capture(capture: Callable[[], LiveRun], check: Callable[[LiveRun], None]) -> None:
     """Check captures until one passes.
 
     While other programs have the processors, time is truly of no op.
     """
     for _ in range(MOST_CAPTURES - 1):
         with contextlib.suppress(AssertionError):
-            check(capture_program(command, settings))
+            check(capture())
             return
-    check(capture_program(command, settings))
+    check(capture())
 
 
-def run(folder: Path, code: str, *words: str, **options: Any) -> LiveRun:
-    """Capture a script; the options are those of Settings."""
+def run(folder: Path, code: str, *words: str, is_fork: bool = True, **options: Any) -> LiveRun:
+    """Capture a script, as a fork where it compiles nothing; the options are those of Settings."""
     script = folder / "script.py"
     script.write_text(textwrap.dedent(code))
-    return capture_program([sys.executable, str(script), *words], Settings("", **options))
+    command = [sys.executable, str(script), *words]
+    with pytest.MonkeyPatch.context() as patch:
+        if is_fork and CAN_FORK and NEVER_COMPILED in code:
+            patch.setattr("tracelens.running.program.start", start_fork)
+        return capture_program(command, Settings("", **options))
 
 
 def steps(run: LiveRun) -> list[str]:
@@ -137,7 +140,7 @@ own = lambda m: sum(p.numel() for p in m.parameters(recurse=False))
 print(json.dumps({n or type(m).__name__: [type(m).__name__, own(m)] for n, m in model.named_modules()}))
 """
     )
-    done = run(tmp_path, code)
+    done = run(tmp_path, code, is_fork=False)
     assert done.exit_code == 0
     assert steps(done) == ["ProfilerStep#3", "ProfilerStep#4", "ProfilerStep#5"]
     # What the script itself says of its modules.
@@ -252,8 +255,8 @@ data = torch.utils.data.TensorDataset(torch.randn(20, 3, 8, 8))
 loader = torch.utils.data.DataLoader(data, batch_size=2, num_workers=int(sys.argv[1]))
 """
     )
-    workers = "2" if loop.startswith("for (batch,)") else "0"
-    done = run(tmp_path, code + loop, workers)
+    n_workers = 2 if loop.startswith("for (batch,)") else 0
+    done = run(tmp_path, code + loop, str(n_workers), is_fork=not n_workers)
     assert manifest_settings(done)["step_source"] == source
     # The rest of the program, after its last step, may stand as one more.
     assert steps(done)[: len(recorded)] == [f"ProfilerStep#{n}" for n in recorded]
@@ -352,6 +355,7 @@ def test_a_program_without_steps_keeps_its_beginning_and_says_so(tmp_path: Path)
     done = run(
         tmp_path,
         f"{NEVER_COMPILED}import torch\na = torch.ones(8, 8)\nfor _ in range(3): a = a @ a\n",
+        is_fork=False,
     )
     assert done.trace.spans.filter(pl.col("name") == "aten::mm").height == 3
     (row,) = done.trace.diagnostics.filter(pl.col("code") == "opening_only").to_dicts()
