@@ -82,7 +82,7 @@ def test_time_in_gloo_is_waiting_until_the_last_rank_begins() -> None:
 
 def test_the_late_rank_and_its_line_are_the_answer() -> None:
     answer = make_answer(pair())
-    assert answer.sentence == "Rank 0 waits for rank 1: 75 % of a step of 40.0 ms"
+    assert answer.sentence == "Rank 0 waits for rank 1, at a cost of 75 % of a step of 40.0 ms"
     assert answer.place == "at train.py:7 <module> > sleep"
     assert answer.details == (
         "rank 1 does 30.0 ms a step of other work where the other rank does 0.00",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import polars as pl
@@ -14,10 +15,11 @@ from tests.job_simulator import Job, Layout, Plant
 from tests.schedules import Call, Schedule
 from tracelens.analyses.collectives_across import notes
 from tracelens.analyses.job import _why
-from tracelens.answers import make_answer
+from tracelens.answers import changes, make_answer
 from tracelens.derive.rank_ranges import list_ranks
 from tracelens.derive.ranks.pipeline import order_stages
 from tracelens.derive.ranks.rank_sets import RankSet
+from tracelens.derive.replay.advised import list_changes
 from tracelens.derive.time.culprit_costs import Culprit, with_part
 from tracelens.derive.time.late_ranks import LateRank
 from tracelens.derive.time.step_kinds import describe_steps
@@ -97,7 +99,7 @@ def test_a_culprit_costs_what_the_job_gains_without_it() -> None:
     assert several["value"][0] == pytest.approx(5 / 6.1)
     assert several["evidence"][0].startswith(
         # Rank 1 costs nothing as long as rank 3 is late: it has a row, and is not named here.
-        "3 ranks wait for rank 3: 49 % of the 6.10 ms that were"
+        "3 ranks wait for rank 3, at a cost of 49 % of the 6.10 ms that were"
         " recorded; rank 3 computes 6.00 ms where the median rank computes 1.00"
     )
 
@@ -163,6 +165,19 @@ def test_a_rank_that_waits_for_its_own_peers_is_not_blamed() -> None:
     assert row["cost_ns"] == pytest.approx(2 * MS, abs=5_000)
 
 
+def test_a_rank_that_computes_more_is_advised_less_work(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Faster kernels would help it, too, but by another time than the job's replay gives."""
+    plant = Plant(frozenset([1]), "compute", 2 * MS)
+    trace = Job(Layout(dp=2), 3, MS, TRANSFERS, (plant,), noise=0.0).trace()
+    (waiting,) = (change for change in list_changes(trace) if change.cause == "waiting")
+    faster = replace(waiting, text="Use faster kernels", cause="compute", expression=None)
+    monkeypatch.setattr(changes, "list_changes", lambda _: [faster, waiting])
+    first = make_answer(trace).changes[0]
+    assert first.text.startswith("give all ranks equally much to do")
+    steps = trace.frame("steps").filter(rank=0)["duration_ns"]
+    assert first.after_ns == pytest.approx(steps.mean() - 2 * MS, rel=0.02)
+
+
 def test_a_replica_is_judged_by_those_who_wait_for_it() -> None:
     """Of four pairs that never meet, rank 5 keeps rank 4 waiting for 2 ms a step."""
     plant = Plant(frozenset([5]), "compute", 2 * MS)
@@ -172,7 +187,7 @@ def test_a_replica_is_judged_by_those_who_wait_for_it() -> None:
     assert (row["culprit"], row["cause"]) == ("rank 5", "compute")
     assert row["cost_ns"] == pytest.approx(2 * MS, abs=5_000)
     answer = make_answer(trace)
-    assert answer.sentence.startswith("Rank 4 waits for rank 5: ")
+    assert answer.sentence.startswith("Rank 4 waits for rank 5, at a cost of ")
     assert "only wait" not in " ".join(answer.details)
     assert [bar.label for bar in answer.bars] == ["rank 5", "rank 4"]
     steps = trace.frame("steps").filter(rank=0)["duration_ns"]

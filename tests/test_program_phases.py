@@ -262,6 +262,15 @@ def test_the_first_call_of_a_library_is_start_up() -> None:
     ]
 
 
+def test_a_program_that_hardly_began_is_too_little_to_judge() -> None:
+    """Nine kernels run while libraries are loaded; only one runs afterwards."""
+    calls = [launch(0, 10), api("cublasCreate", 1_100, 51_100), launch(51_200, 51_210)]
+    trace = program([], calls, [*kernels(20, 1_020, 0, n=9), work(51_220, 71_220, 2)])
+    (row,) = verdict(trace).to_dicts()
+    assert (row["bound"], row["value"]) == ("too little to judge", 1.0)
+    assert row["evidence"].startswith("one kernel;")
+
+
 def test_a_long_call_of_the_programs_is_no_start_up() -> None:
     """A call of cudaHostAlloc takes as long in every iteration."""
     calls, every = [], []

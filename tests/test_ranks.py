@@ -357,7 +357,7 @@ def test_a_late_rank_is_named_with_what_makes_it_late() -> None:
     row = tl.analyses.job(trace).row(0, named=True)
     assert (row["bound"], row["rank"], round(row["value"], 3)) == ("straggler", 1, 0.6)
     assert row["evidence"].startswith(
-        "2 ranks wait for rank 1: 60 % of the 1.00 ms that were recorded; rank 1 "
+        "2 ranks wait for rank 1, at a cost of 60 % of the 1.00 ms that were recorded; rank 1 "
     )
 
 
@@ -399,7 +399,7 @@ def test_what_every_rank_loses_more_by_comes_first() -> None:
     assert (row["bound"], row["rank"], row["value"]) == ("unknown", 1, 0.4)
     assert (row["second"], round(row["second_frac"], 3)) == ("straggler", 0.15)
     assert row["evidence"].startswith(
-        "unknown idle time 40.0 to 55.0 % of the ranks' time; rank 0 waits for rank 1: 15 % of the"
+        "unknown idle time 40.0 to 55.0 % of the ranks' time; rank 0 waits for rank 1, at a cost of 15 % of the"
     )
 
 

@@ -250,10 +250,7 @@ def _of_cost(report: Mapping[str, Any], *, is_light: bool) -> str:
     without = f"{plain['mean'] / 1e6:.3f} ms without the profiler (mean of {plain['n']}{others})"
     with_all = f", {deep['mean'] / 1e6:.3f} ms with stacks and shapes" if is_light and deep else ""
     if ratio > _SLOWED:
-        return (
-            f"the profiler made steps take {ratio:.2f} times as long: a step takes"
-            f" {without}{with_all}; {warning}"
-        )
+        return f"a step takes {without}, {recorded} with it{with_all}; {warning}"
     if plain["n"] < _FEW_STEPS:
         return ""
     if ratio < _SHORTER:

@@ -158,7 +158,9 @@ def _sentence(trace: Trace, culprit: Culprit) -> str:
     peer = "the other rank" if len(trace.manifest.ranks) == 2 else "the median rank"
     who, why = culprit.members.text, _why(culprit, peer)
     if culprit.rotates:
-        return f"each step waits for another rank: {_cost(culprit)}; the late one {why}"
+        return (
+            f"each step waits for another rank, at a cost of {_cost(culprit)}; the late one {why}"
+        )
     if culprit.cause in (LINK, NETWORK):
         when = "" if culprit.steps is None else f" {culprit.when}"
         return f"{who} {why}{when}: {_cost(culprit)}"
@@ -173,7 +175,8 @@ def _sentence(trace: Trace, culprit: Culprit) -> str:
     else:
         waits = "waits" if len(tied[1]) == 1 else "wait"
         also_waiting = f"; {list_ranks(tied[1])} of its {tied[0]} only {waits} for it"
-    return f"{others} for {who}{when}: {_cost(culprit)}; {it} {why}{also_waiting}"
+    waiting = f"{others} for {who}{when}, at a cost of {_cost(culprit)}"
+    return f"{waiting}; {it} {why}{also_waiting}"
 
 
 def _cost(culprit: Culprit) -> str:

@@ -186,7 +186,7 @@ def _caveat(trace: Trace, rank: RankTime) -> str | None:
 def _too_little(rank: RankTime, longest: str | None) -> dict[str, object]:
     """Return the row of a rank with too little work to be judged."""
     busy = 1 - sum(rank.shares[name] for name in IDLE_PARTS)
-    counted = "ops" if rank.is_process else "kernels"
+    work = _counted(rank.n_work, "op" if rank.is_process else "kernel")
     return {
         "rank": rank.rank,
         "bound": "too little to judge",
@@ -196,7 +196,7 @@ def _too_little(rank: RankTime, longest: str | None) -> dict[str, object]:
         "step_ns": rank.step_ns,
         "unprofiled_step_ns": rank.unprofiled_ns,
         "evidence": (
-            f"{rank.n_work:,} {counted}; the {rank.subject} works for {busy:.2%} of the time"
+            f"{work}; the {rank.subject} works for {busy:.2%} of the time"
             + (f"; {longest}" if longest else "")
         ),
     }

@@ -49,7 +49,8 @@ def changes_of_job(
     """
     if culprit.part == "communication" or step_ns is None:
         return changes_of(trace, step_ns, place)
-    is_same = (culprit.cause, "waiting")
+    # A rank that is late because it computes more needs less to do, not faster kernels.
+    is_same = (culprit.cause, "waiting") if culprit.cause in IDLE_PARTS else ("waiting",)
     changes = list_changes(trace)
     of_cause = next(
         (change for cause in is_same for change in changes if change.cause == cause), None

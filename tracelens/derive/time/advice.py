@@ -113,7 +113,11 @@ def largest_changes(program: JudgedProgram, rules: Iterable[Rule]) -> list[Chang
 
     If a saving is unknown, the recorded time of its cause decides the order.
     """
-    worth = [rule for rule in rules if rule.ns >= WORTH_IT * program.total_ns]
+    worth = [
+        rule
+        for rule in rules
+        if _time_to_save(program, rule) and rule.ns >= WORTH_IT * program.total_ns
+    ]
     worth.sort(key=lambda rule: -rule.ns)
     return [_change(program, rule) for rule in worth[:_MOST_CHANGES]]
 
@@ -122,7 +126,7 @@ def _change(program: JudgedProgram, rule: Rule) -> Change:
     """Convert a rule's saving to one per step."""
     scale = program.step_ns / program.total_ns
     most, low, high = _savings(program, rule)
-    kept = 1.0 if most is None else most / min(rule.ns, program.parts[rule.cause])
+    kept = 1.0 if most is None else most / _time_to_save(program, rule)
     named_ns = _LEAST_PLACE * sum(ns for _, ns in rule.places)
     places = tuple((what, round(ns * scale * kept)) for what, ns in rule.places if ns > named_ns)
     return Change(
@@ -140,6 +144,11 @@ def _change(program: JudgedProgram, rule: Rule) -> Change:
     )
 
 
+def _time_to_save(program: JudgedProgram, rule: Rule) -> float:
+    """Return what a rule is about, in ns: at most the part of the time that has its cause."""
+    return min(rule.ns, program.parts[rule.cause])
+
+
 def _savings(
     program: JudgedProgram, rule: Rule
 ) -> tuple[float, float | None, float | None] | tuple[None, None, None]:
@@ -149,7 +158,7 @@ def _savings(
     that time is the profiler's. All three values are None if more than half of it may be the
     profiler's.
     """
-    most = min(rule.ns, program.parts[rule.cause])
+    most = _time_to_save(program, rule)
     slowdown = program.slowdown(rule.cause) if rule.is_of_host else None
     if slowdown is None:
         return most, None, None

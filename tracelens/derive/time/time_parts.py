@@ -162,8 +162,8 @@ class RankTime(Struct, frozen=True):
 
     `step_ns` is the median of its recorded steps, `unprofiled_ns` the measured time of a step
     without the profiler; None if not known. `is_process`: the rank uses no device, so its process
-    is judged. n_work counts kernels, or ops of a process. Parts are summed over the `n_devices`
-    that the rank really uses.
+    is judged. n_work counts kernels after start-up, or ops of a process. Parts are summed over the
+    `n_devices` that the rank really uses.
     """
 
     rank: int
@@ -263,7 +263,7 @@ def rank_times(model: TimeModel) -> list[RankTime]:
         row["rank"]: (row["n_steps"], row["median_ns"])
         for row in step_times(model).iter_rows(named=True)
     }
-    n_work = trace.heights("kernels") | (count_ops(trace) if model.processes else {})
+    n_work = _count_kernels(model) | (count_ops(trace) if model.processes else {})
     times = model.by("rank")
     kept = model.kept_shares()
     ranks = []
@@ -290,6 +290,15 @@ def rank_times(model: TimeModel) -> list[RankTime]:
             )
         )
     return ranks
+
+
+def _count_kernels(model: TimeModel) -> dict[int, int]:
+    """Count each rank's kernels between the begin and the end of its program."""
+    program = model.phases.filter(phase=PROGRAM).group_by("rank")
+    program = program.agg(begin=pl.col("start_ns").min(), end=pl.col("end_ns").max())
+    kernels = model.trace.select("kernels", "rank", "start_ns").join(program, on="rank")
+    kernels = kernels.filter(pl.col("start_ns").is_between("begin", "end"))
+    return dict(kernels.group_by("rank").len().iter_rows())
 
 
 def step_times(model: TimeModel) -> pl.DataFrame:
