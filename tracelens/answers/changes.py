@@ -58,13 +58,12 @@ def changes_of_job(
     if of_cause is None:
         return changes_of(trace, step_ns, place)
     job = predict_job(trace, ["straggler_fixed"])
-    low, high = job.after_ns - job.margin_ns, job.after_ns + job.margin_ns
     first = replace(
         _change(of_cause, None, place),
         saved_frac=1 - job.after_ns / job.before_ns,
         after_ns=round(job.after_ns),
-        low_ns=max(round(low), 0),
-        high_ns=round(high),
+        low_ns=round(job.low_ns),
+        high_ns=round(job.high_ns),
     )
     if culprit.cause in IDLE_PARTS:
         first = replace(first, text=f"on {culprit.members.text}: {first.text}")

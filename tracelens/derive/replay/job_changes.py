@@ -39,7 +39,8 @@ class JobStep(Struct, frozen=True):
 
     before_ns: float
     after_ns: float
-    margin_ns: float
+    low_ns: float
+    high_ns: float
     bound: str
     next: str | None
 
@@ -76,13 +77,16 @@ def predict_job(trace: Trace, changes: Sequence[str]) -> JobStep:
         for gone, speed in (((), 1.0), (removals, 1.0), (removals, network))
     )
     without, after = min(before, without), min(before, after)
+    # Hosts that limit the step may be slow only because of the profiler.
+    least = replay.duration_ns(removals, network, concerned, hosts_last=False) / n_steps
     margin = RUN_SHARE * after + _DOUBT_OF_DELAY * abs(before - without)
     margin += _DOUBT_OF_NETWORK * abs(without - after)
     others = rank_culprits[len(fixed) :]
     return JobStep(
         before,
         after,
-        CHANGE_WIDTH * margin,
+        max(min(after, least) - CHANGE_WIDTH * margin, 0.0),
+        after + CHANGE_WIDTH * margin,
         "straggler" if others else _bound(trace, replay, removals, network),
         others[0].members.name if others else None,
     )

@@ -151,18 +151,17 @@ def _of_job(trace: Trace, changes: Sequence[str], of_job: Sequence[str]) -> Pred
             " alone"
         )
     step = predict_job(trace, of_job)
-    low, high = max(step.after_ns - step.margin_ns, 0), step.after_ns + step.margin_ns
     return Prediction(
         None,
         round(step.before_ns),
         round(step.after_ns),
-        round(low),
-        round(high),
+        round(step.low_ns),
+        round(step.high_ns),
         step.bound,
         step.next,
         None,
-        round(step.before_ns - high),
-        round(step.before_ns - low),
+        round(step.before_ns - step.high_ns),
+        round(step.before_ns - step.low_ns),
     )
 
 

@@ -294,8 +294,8 @@ def rank_times(model: TimeModel) -> list[RankTime]:
 
 def _count_kernels(model: TimeModel) -> dict[int, int]:
     """Count each rank's kernels between the begin and the end of its program."""
-    program = model.phases.filter(phase=PROGRAM).group_by("rank")
-    program = program.agg(begin=pl.col("start_ns").min(), end=pl.col("end_ns").max())
+    by_rank = model.phases.filter(phase=PROGRAM).group_by("rank")
+    program = by_rank.agg(begin=pl.col("start_ns").min(), end=pl.col("end_ns").max())
     kernels = model.trace.select("kernels", "rank", "start_ns").join(program, on="rank")
     kernels = kernels.filter(pl.col("start_ns").is_between("begin", "end"))
     return dict(kernels.group_by("rank").len().iter_rows())
