@@ -4,7 +4,7 @@ import pytest
 
 from tests.cases import make_trace
 from tracelens.derive.time.host_pace import host_causes, host_paces
-from tracelens.derive.time.late_ranks import _most_of
+from tracelens.derive.time.late_ranks import _main_part
 from tracelens.derive.time.model import time_model
 from tracelens.derive.time.time_parts import TimeModel
 
@@ -74,4 +74,4 @@ def test_a_sleep_across_a_mark_counts_in_both_steps(model: TimeModel) -> None:
 def test_device_work_goes_before_what_a_profiler_slows(
     excess: dict[str, float], cause: str
 ) -> None:
-    assert _most_of(excess, 10.0) == (excess[cause], cause)
+    assert _main_part(excess, 10.0) == cause

@@ -31,6 +31,7 @@ _LEAST = 0.02
 # grid.
 _TAKEN = ("registers_per_thread", "shared_bytes", "is_cluster_launch")
 _KEYS = ("rank", "device_id", "name", "library", "primitive", *_TAKEN)
+_DEVICE = ("rank", "device_id")
 
 
 def kernel_grids(trace: Trace) -> pl.DataFrame:
@@ -42,14 +43,17 @@ def kernel_grids(trace: Trace) -> pl.DataFrame:
     """
     trace.require("kernel_grids", "kernels")
     grids = by_grid(trace, _KEYS).pipe(occupancy, trace.devices)
-    blocks, slots = pl.col("n_blocks"), pl.col("blocks_per_sm") * pl.col("sm_count")
+    blocks = pl.col("n_blocks")
+    slots = pl.col("blocks_per_sm") * pl.col("sm_count")
+    full_waves = -(-blocks // slots)
     fits = blocks.is_not_null() & slots.is_not_null()
+    lacks_size = ~fits & pl.col("blocks_per_sm").is_not_null()
     return KERNEL_GRIDS.conform(
         grids.with_columns(
             n_threads=blocks * pl.col("threads_per_block"),
             waves=pl.when(fits).then(blocks / slots),
-            tail_frac=pl.when(fits).then(1 - blocks / (-(-blocks // slots) * slots)),
-            occupancy_reason=pl.when(~fits & pl.col("blocks_per_sm").is_not_null())
+            tail_frac=pl.when(fits).then(1 - blocks / (full_waves * slots)),
+            occupancy_reason=pl.when(lacks_size)
             .then(pl.lit("the source does not give the grid or the device's number of SMs"))
             .otherwise("occupancy_reason"),
         )
@@ -109,36 +113,59 @@ def _partitions(trace: Trace, frame: pl.DataFrame) -> pl.DataFrame:
 
     Columns: rank, device_id, n_blocks, low and high. A pair qualifies if most time of both streams
     is in grids whose blocks add up to the device's SMs, and if at least half of the smaller grid's
-    time lies within the other stream's kernels. For each main grid, only the stream that uses it
-    most is checked, so that there are no more pairs than grids.
+    time lies within the other stream's kernels.
     """
-    key = ["rank", "device_id"]
-    blocks = pl.col("grid_x").cast(pl.Int64) * pl.col("grid_y") * pl.col("grid_z")
-    columns = (*key, "stream_id", "start_ns", "duration_ns", "grid_x", "grid_y", "grid_z")
-    kernels = trace.select("kernels", *columns).with_columns(n_blocks=blocks)
-    sums = kernels.group_by(*key, "stream_id", "n_blocks").agg(pl.col("duration_ns").sum())
-    main = sums.sort("duration_ns", "stream_id", descending=[True, False])
-    main = main.unique([*key, "stream_id"], keep="first", maintain_order=True)
-    main = main.unique([*key, "n_blocks"], keep="first", maintain_order=True)
-    sizes = trace.devices.select(*key, "sm_count").drop_nulls().unique(key)
-    rest = main.join(sizes, on=key).with_columns(n_blocks_b=pl.col("sm_count") - pl.col("n_blocks"))
-    others = main.select(*key, n_blocks_b="n_blocks", stream_id_b="stream_id")
-    pairs = rest.join(others, on=[*key, "n_blocks_b"], maintain_order="left")
-    pairs = pairs.filter(pl.col("n_blocks") < pl.col("n_blocks_b"))
+    n_blocks = pl.col("grid_x").cast(pl.Int64) * pl.col("grid_y") * pl.col("grid_z")
+    times = ("start_ns", "duration_ns")
+    grid = ("grid_x", "grid_y", "grid_z")
+    kernels = trace.select("kernels", *_DEVICE, "stream_id", *times, *grid)
+    kernels = kernels.with_columns(n_blocks=n_blocks)
     rows: list[tuple[int, int, int, int, int]] = []
-    for rank, device, low, high, stream, other in pairs.select(
-        *key, "n_blocks", "n_blocks_b", "stream_id", "stream_id_b"
+    for rank, device, low, high, low_stream, high_stream in _complementary_streams(
+        kernels, trace.devices
     ).iter_rows():
-        of_device = kernels.filter(pl.col("rank") == rank, pl.col("device_id") == device)
-        small, large = (
-            of_device.filter(pl.col("stream_id") == one, pl.col("n_blocks") == n)
-            for one, n in ((stream, low), (other, high))
-        )
-        if 2 * int(covered_ns(small, large, key).sum()) >= int(small["duration_ns"].sum()):
-            rows += [(rank, device, n, low, high) for n in (low, high)]
-    schema = ["rank", "device_id", "n_blocks", "low", "high"]
-    types = [frame.schema["rank"], frame.schema["device_id"], *[pl.Int64()] * 3]
-    return pl.DataFrame(rows, schema=dict(zip(schema, types, strict=True)), orient="row")
+        of_device = kernels.filter(rank=rank, device_id=device)
+        small = of_device.filter(stream_id=low_stream, n_blocks=low)
+        large = of_device.filter(stream_id=high_stream, n_blocks=high)
+        shared_ns = int(covered_ns(small, large, _DEVICE).sum())
+        small_ns = int(small["duration_ns"].sum())
+        if 2 * shared_ns >= small_ns:
+            rows.append((rank, device, low, low, high))
+            rows.append((rank, device, high, low, high))
+    schema = {
+        "rank": frame.schema["rank"],
+        "device_id": frame.schema["device_id"],
+        "n_blocks": pl.Int64(),
+        "low": pl.Int64(),
+        "high": pl.Int64(),
+    }
+    return pl.DataFrame(rows, schema=schema, orient="row")
+
+
+def _complementary_streams(kernels: pl.DataFrame, devices: pl.DataFrame) -> pl.DataFrame:
+    """Find pairs of streams whose main grids together have one block per SM of their device.
+
+    Columns: rank, device_id, low and high (the smaller and the larger grid), low_stream and
+    high_stream. For each main grid, only the stream that uses it most is checked, so that there
+    are no more pairs than grids.
+    """
+    sums = kernels.group_by(*_DEVICE, "stream_id", "n_blocks").agg(pl.col("duration_ns").sum())
+    longest_first = sums.sort("duration_ns", "stream_id", descending=[True, False])
+    main_grids = longest_first.unique(
+        [*_DEVICE, "stream_id"], keep="first", maintain_order=True
+    ).unique([*_DEVICE, "n_blocks"], keep="first", maintain_order=True)
+    sm_counts = devices.select(*_DEVICE, "sm_count").drop_nulls().unique(_DEVICE)
+    with_rest = main_grids.join(sm_counts, on=_DEVICE).select(
+        *_DEVICE,
+        low="n_blocks",
+        high=pl.col("sm_count") - pl.col("n_blocks"),
+        low_stream="stream_id",
+    )
+    others = main_grids.select(*_DEVICE, high="n_blocks", high_stream="stream_id")
+    pairs = with_rest.join(others, on=[*_DEVICE, "high"], maintain_order="left")
+    return pairs.filter(pl.col("low") < pl.col("high")).select(
+        *_DEVICE, "low", "high", "low_stream", "high_stream"
+    )
 
 
 def _share(part: pl.DataFrame, total: int) -> str:

@@ -173,33 +173,58 @@ def _alive(events: pl.DataFrame, peak: dict[str, int]) -> pl.DataFrame:
 
     Columns: allocated_by, freed_by, n_blocks and size_bytes.
     """
-    then, size, known = peak["at"], pl.col("size_bytes"), pl.col("address").is_not_null()
-    # If an address is allocated again, or freed with another size, its block was freed earlier and
-    # the capture missed that.
-    until = pl.col("other").fill_null(pl.col("following"))
-    blocks = events.filter(
-        known & (pl.col("at") <= then) & (size > 0) & (until.is_null() | (until > then))
-    )
-    blocks = blocks.join(events.select(other="at", freed_by="phase"), on="other", how="left")
-    key = ["allocated_by", "freed_by"]
-    seen = blocks.group_by(allocated_by="phase", freed_by=pl.col("freed_by").fill_null(KEPT)).agg(
-        pl.len().cast(pl.Int64).alias("n_blocks"), size.sum()
-    )
-    older = events.filter(known & (pl.col("at") > then) & (size < 0) & pl.col("previous").is_null())
-    older = older.group_by(allocated_by=pl.lit(BEFORE), freed_by="phase").agg(
-        pl.len().cast(pl.Int64).alias("n_blocks"), -size.sum()
-    )
-    rest = int(peak["allocated_bytes"]) - sum(
-        int(part["size_bytes"].sum()) for part in (seen, older)
-    )
+    recorded = _recorded_blocks(events, peak["at"])
+    older = _older_blocks(events, peak["at"])
+    explained_bytes = int(recorded["size_bytes"].sum()) + int(older["size_bytes"].sum())
+    rest_bytes = int(peak["allocated_bytes"]) - explained_bytes
     # If an event lacks its address, the remaining bytes may have been allocated during the capture.
-    is_told = events.filter(~known & (pl.col("at") <= then)).is_empty()
-    by, freed = (BEFORE, KEPT) if is_told else ("unknown", "unknown")
-    kept = pl.DataFrame({"allocated_by": [by], "freed_by": [freed], "size_bytes": [rest]}).filter(
-        size > 0
+    until_peak = events.filter(pl.col("at") <= peak["at"])
+    if until_peak["address"].null_count():
+        allocated_by, freed_by = "unknown", "unknown"
+    else:
+        allocated_by, freed_by = BEFORE, KEPT
+    sums = [recorded, older]
+    if rest_bytes > 0:
+        rest = {"allocated_by": allocated_by, "freed_by": freed_by, "size_bytes": rest_bytes}
+        sums.append(pl.DataFrame([rest]))
+    return pl.concat(sums, how="diagonal_relaxed").sort(
+        "size_bytes", "allocated_by", "freed_by", descending=[True, False, False]
     )
-    rows = pl.concat([seen, older, kept], how="diagonal_relaxed")
-    return rows.sort("size_bytes", *key, descending=[True, False, False])
+
+
+def _recorded_blocks(events: pl.DataFrame, peak_at: int) -> pl.DataFrame:
+    """Sum the blocks alive at the peak whose allocation was recorded, by allocated_by, freed_by."""
+    # If an address is allocated again, or freed with another size, its block was freed earlier
+    # and the capture missed that.
+    freed_at = pl.col("other").fill_null(pl.col("following"))
+    blocks = events.filter(
+        pl.col("address").is_not_null(),
+        pl.col("size_bytes") > 0,
+        pl.col("at") <= peak_at,
+        freed_at.is_null() | (freed_at > peak_at),
+    )
+    frees = events.select(other="at", freed_by="phase")
+    by_phases = blocks.join(frees, on="other", how="left").group_by(
+        allocated_by="phase", freed_by=pl.col("freed_by").fill_null(KEPT)
+    )
+    return by_phases.agg(
+        pl.len().cast(pl.Int64).alias("n_blocks"),
+        pl.col("size_bytes").sum(),
+    )
+
+
+def _older_blocks(events: pl.DataFrame, peak_at: int) -> pl.DataFrame:
+    """Sum the blocks from before the capture that are freed after the peak, by freed_by."""
+    frees = events.filter(
+        pl.col("address").is_not_null(),
+        pl.col("size_bytes") < 0,
+        pl.col("at") > peak_at,
+        pl.col("previous").is_null(),
+    )
+    return frees.group_by(allocated_by=pl.lit(BEFORE), freed_by="phase").agg(
+        pl.len().cast(pl.Int64).alias("n_blocks"),
+        -pl.col("size_bytes").sum(),
+    )
 
 
 def _moments(events: pl.DataFrame, n_moments: int) -> pl.DataFrame:
@@ -230,36 +255,39 @@ def notes(trace: Trace, frame: pl.DataFrame) -> list[str]:
     sentences = [
         sentence
         for row in peaks.head(_SAID).iter_rows(named=True)
-        for sentence in _said(row, frame)
+        for sentence in _describe_peak(row, frame)
     ]
     if peaks.height > _SAID:
         sentences.append(f"{peaks.height - _SAID:,} more ranks and devices have smaller peaks.")
     return sentences + list(_misfits(matched(allocator_events(trace, "address", "span_id"))))
 
 
-def _said(row: dict[str, object], frame: pl.DataFrame) -> Iterator[str]:
+def _describe_peak(row: dict[str, object], frame: pl.DataFrame) -> Iterator[str]:
     """Describe one device's peak, and the largest part of it."""
     device = "the host" if row["device_id"] is None else f"device {row['device_id']}"
-    where = [f"in step {row['step']}" if row["step"] is not None else "outside of steps"]
-    where += [f"by {row['op']}"] if row["op"] is not None else []
-    where += [f"below {row['below']}"] if row["below"] is not None else []
-    where += [f"of {row['layer']}"] if row["layer"] is not None else []
+    step = "outside of steps" if row["step"] is None else f"in step {row['step']}"
+    around = [
+        f"{preposition} {row[column]}"
+        for preposition, column in (("by", "op"), ("below", "below"), ("of", "layer"))
+        if row[column] is not None
+    ]
     reserved = (
         "" if row["reserved_bytes"] is None else f" (reserved: {row['reserved_bytes']:,} B at most)"
     )
     most = f"at most {row['allocated_bytes']:,} B were allocated{reserved}"
-    yield f"Rank {row['rank']}, {device}: {most}, {' '.join(where)}."
-    of_device = pl.col("device_id").eq_missing(pl.lit(row["device_id"], pl.Int32)) & (
-        pl.col("rank") == row["rank"]
-    )
-    parts = frame.filter(of_device & (pl.col("what") == "alive")).drop_nulls("share_frac").head(3)
-    words = [
-        f"{share:.1%} {by if by == BEFORE else _in(by)}"
-        f" ({freed if freed == KEPT else f'freed {_in(freed)}'})"
-        for by, freed, share in parts.select("allocated_by", "freed_by", "share_frac").iter_rows()
+    yield f"Rank {row['rank']}, {device}: {most}, {' '.join([step, *around])}."
+    is_device = pl.col("device_id").eq_missing(pl.lit(row["device_id"], pl.Int32))
+    alive = frame.filter(is_device, rank=row["rank"], what="alive")
+    largest = alive.drop_nulls("share_frac").head(3)
+    parts = [
+        f"{share:.1%} {allocated_by if allocated_by == BEFORE else _in(allocated_by)}"
+        f" ({freed_by if freed_by == KEPT else f'freed {_in(freed_by)}'})"
+        for allocated_by, freed_by, share in largest.select(
+            "allocated_by", "freed_by", "share_frac"
+        ).iter_rows()
     ]
-    if words:
-        yield f"Where that was allocated: {', '.join(words)}."
+    if parts:
+        yield f"Where that was allocated: {', '.join(parts)}."
 
 
 def _in(phase: str) -> str:

@@ -27,23 +27,35 @@ def host_paces(model: TimeModel) -> pl.DataFrame:
     waits for the device or for other ranks. launching_ns is the part of pace_ns in which it calls
     ops and launches work. Ranks without steps, or without a device, have no rows.
     """
+    key = ["rank", "step"]
     steps = _host_steps(model)
+    blocked = _in_steps(_blocked_times(model), steps)
+    blocked_ns = blocked.group_by(key).agg(blocked_ns=pl.col("spent_ns").sum())
+    launches = host_causes(model).filter(cause="launch")
+    launch_ns = launches.select(*key, launch_ns="spent_ns")
+    has_device = ~pl.col("rank").is_in([*model.processes])
+    paced = steps.filter(pl.col("is_marked"), has_device)
+    times = paced.join(blocked_ns, on=key, how="left").join(launch_ns, on=key, how="left")
+    step_ns = pl.col("until_ns") - pl.col("begin_ns")
+    pace_ns = step_ns - pl.col("blocked_ns").fill_null(0)
+    launching_ns = pl.min_horizontal("pace_ns", pl.col("launch_ns").fill_null(0))
+    paces = times.with_columns(pace_ns=pace_ns.clip(0))
+    return paces.select(*key, "pace_ns", launching_ns=launching_ns).sort(key)
+
+
+def _blocked_times(model: TimeModel) -> pl.DataFrame:
+    """Return when a thread of each rank waits for its device or for other ranks, without overlap.
+
+    Columns: rank, start_ns and end_ns.
+    """
     calls = model.trace.select("api_calls", "rank", "kind", "start_ns", "duration_ns")
-    is_blocked = pl.col("kind").is_in(_QUEUED) & (pl.col("duration_ns") >= _BLOCKED_NS)
+    launches = calls.filter(pl.col("kind").is_in(_QUEUED))
+    into_full_queue = launches.filter(pl.col("duration_ns") >= _BLOCKED_NS)
     waits = model.host.filter(pl.col("cause").is_in(_BLOCKED))
-    blocked = pl.concat(
-        frame.select("rank", "start_ns", end_ns=_END) for frame in (calls.filter(is_blocked), waits)
+    times = pl.concat(
+        frame.select("rank", "start_ns", end_ns=_END) for frame in (into_full_queue, waits)
     )
-    inside = _in_steps(union(blocked.sort("rank", "start_ns"), by="rank"), steps)
-    blocked_ns = inside.group_by("rank", "step").agg(pl.col("spent_ns").sum())
-    pace_ns = pl.col("until_ns") - pl.col("begin_ns") - pl.col("spent_ns").fill_null(0)
-    paces = steps.join(blocked_ns, on=["rank", "step"], how="left")
-    is_known = pl.col("is_marked") & ~pl.col("rank").is_in([*model.processes])
-    paces = paces.filter(is_known).select("rank", "step", pace_ns=pace_ns.clip(0))
-    launching = host_causes(model).filter(cause="launch").drop("cause")
-    both = paces.join(launching, on=["rank", "step"], how="left")
-    launching_ns = pl.min_horizontal("pace_ns", pl.col("spent_ns").fill_null(0))
-    return both.select("rank", "step", "pace_ns", launching_ns=launching_ns).sort("rank", "step")
+    return union(times.sort("rank", "start_ns"), by="rank")
 
 
 def host_causes(model: TimeModel) -> pl.DataFrame:
@@ -81,23 +93,32 @@ def _host_steps(model: TimeModel) -> pl.DataFrame:
 def _in_steps(times: pl.DataFrame, steps: pl.DataFrame) -> pl.DataFrame:
     """Return the time spent in each step: step and spent_ns.
 
-    Times that cross a mark are split there.
+    Times that cross a mark are split there. Time before the rank's first step is left out.
     """
-    numbered = steps.sort("rank", "begin_ns").with_row_index("at")
-    by_begin = numbered.select("rank", "at", "begin_ns").sort("begin_ns")
-    ends = {}
-    for edge in ("start_ns", "end_ns"):
-        moments = times.select("rank", edge).with_row_index("row").sort(edge)
-        nearest = moments.join_asof(
-            by_begin, left_on=edge, right_on="begin_ns", by="rank", check_sortedness=False
-        )
-        ends[edge] = nearest.sort("row")["at"].cast(pl.Int64)
-    placed = times.with_columns(first=ends["start_ns"], last=ends["end_ns"]).drop_nulls("last")
-    firsts = numbered.group_by("rank").agg(earliest=pl.col("at").min().cast(pl.Int64))
-    placed = placed.join(firsts, on="rank").with_columns(pl.coalesce("first", "earliest"))
-    spread = placed.with_columns(at=pl.int_ranges("first", pl.col("last") + 1)).explode("at")
-    of_step = numbered.select(pl.col("at").cast(pl.Int64), "step", "begin_ns", "until_ns")
-    inside = spread.join(of_step, on="at")
+    numbered = steps.sort("rank", "begin_ns").with_row_index("position")
+    numbered = numbered.with_columns(pl.col("position").cast(pl.Int64))
+    first_positions = numbered.group_by("rank").agg(earliest=pl.col("position").min())
+    placed = times.with_columns(
+        first=_step_positions(times, "start_ns", numbered),
+        last=_step_positions(times, "end_ns", numbered),
+    ).drop_nulls("last")
+    # What begins before the first step counts from that step on.
+    placed = placed.join(first_positions, on="rank")
+    first = pl.coalesce("first", "earliest")
+    positions = pl.int_ranges(first, pl.col("last") + 1)
+    pieces = placed.with_columns(position=positions).explode("position")
+    of_step = numbered.select("position", "step", "begin_ns", "until_ns")
+    begin_ns = pl.max_horizontal("start_ns", "begin_ns")
     end_ns = pl.min_horizontal("end_ns", "until_ns")
-    spent_ns = end_ns - pl.max_horizontal("start_ns", "begin_ns")
-    return inside.with_columns(spent_ns=spent_ns).filter(pl.col("spent_ns") > 0)
+    with_times = pieces.join(of_step, on="position").with_columns(spent_ns=end_ns - begin_ns)
+    return with_times.filter(pl.col("spent_ns") > 0)
+
+
+def _step_positions(times: pl.DataFrame, edge: str, numbered: pl.DataFrame) -> pl.Series:
+    """Return the position of the rank's last step that begins by this edge of each time."""
+    begins = numbered.select("rank", "position", "begin_ns").sort("begin_ns")
+    edges = times.select("rank", edge).with_row_index("row").sort(edge)
+    nearest = edges.join_asof(
+        begins, left_on=edge, right_on="begin_ns", by="rank", check_sortedness=False
+    )
+    return nearest.sort("row")["position"]

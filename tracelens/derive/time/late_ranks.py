@@ -75,30 +75,38 @@ def own_delays(model: TimeModel) -> pl.DataFrame:
     that step, so at least half of the ranks take no longer than that median. If some ranks mark no
     steps, all are compared over the whole program, and step is None.
     """
-    own_ns = pl.col("step_ns") - pl.col("waiting_ns") - pl.col("communication_ns")
-    steps = rank_steps(model).join(host_paces(model), on=["rank", "step"], how="left")
-    if steps["step"].null_count() and steps["step"].count():
-        by_rank = steps.group_by("rank")
-        whole = by_rank.agg(pl.exclude("step").sum())
-        step = pl.lit(None, pl.Int64).alias("step")
-        steps = whole.with_columns(step).select(steps.columns).sort("rank")
-    steps = steps.with_columns(
-        own_ns=pl.max_horizontal(own_ns, "pace_ns"),
-        device_own_ns=own_ns,
+    device_own_ns = pl.col("step_ns") - pl.col("waiting_ns") - pl.col("communication_ns")
+    times = _compared_steps(model).with_columns(
+        _usual("pace_ns").alias(_USUAL_PACE),
+        own_ns=pl.max_horizontal(device_own_ns, "pace_ns"),
+        device_own_ns=device_own_ns,
         idle_ns=pl.sum_horizontal(f"{cause}_ns" for cause in IDLE_PARTS),
-    ).with_columns(_usual("pace_ns").alias(_USUAL_PACE))
+    )
     parts = (*_OWN_PARTS, "communication", IDLE)
-    excess = {OWN: "own_ns"} | {f"{part}_excess_ns": f"{part}_ns" for part in parts}
-    steps = steps.with_columns(
-        (pl.col(column) - _usual(column)).alias(name) for name, column in excess.items()
+    compared = {OWN: "own_ns"} | {f"{part}_excess_ns": f"{part}_ns" for part in parts}
+    delays = times.with_columns(
+        (pl.col(column) - _usual(column)).alias(excess) for excess, column in compared.items()
     )
     # A profiler slows hosts, so the hosts' times would hide a longer time of device work.
-    of_device = pl.sum_horizontal(f"{part}_excess_ns" for part in DEVICE_PARTS)
-    on_device = pl.min_horizontal(pl.col("device_own_ns") - _usual("device_own_ns"), of_device)
+    device_work = pl.sum_horizontal(f"{part}_excess_ns" for part in DEVICE_PARTS)
+    device_excess = pl.col("device_own_ns") - _usual("device_own_ns")
+    on_device = pl.min_horizontal(device_excess, device_work)
     is_seen = on_device >= BLAMED * pl.col("step_ns")
-    return steps.with_columns(
+    return delays.with_columns(
         pl.when(is_seen).then(pl.max_horizontal(OWN, on_device)).otherwise(OWN)
     )
+
+
+def _compared_steps(model: TimeModel) -> pl.DataFrame:
+    """Return `rank_steps` with `host_paces`; one row per rank if some ranks mark no steps."""
+    steps = rank_steps(model).join(host_paces(model), on=["rank", "step"], how="left")
+    all_mark_steps = not steps["step"].null_count()
+    none_marks_steps = not steps["step"].count()
+    if all_mark_steps or none_marks_steps:
+        return steps
+    programs = steps.group_by("rank").agg(pl.exclude("step").sum())
+    no_step = pl.lit(None, pl.Int64).alias("step")
+    return programs.with_columns(no_step).select(steps.columns).sort("rank")
 
 
 def _usual(column: str) -> pl.Expr:
@@ -111,49 +119,49 @@ def find_late_ranks(model: TimeModel, delays: pl.DataFrame) -> list[LateRank]:
 
     Time that a slower host explains is no delay; longer device work is.
     """
-    late = _late_steps(delays, OWN)
-    if late.is_empty():
+    late_steps = _late_steps(delays, OWN)
+    if late_steps.is_empty():
         return []
-    late = _with_host_excess(model, late, delays)
-    columns = [f"{part}_excess_ns" for part in _OWN_PARTS]
-    mean_delays = pl.col("step_ns", OWN, _BY_SPEED, *columns).mean()
-    means = late.group_by("rank").agg("step", mean_delays).sort("rank")
+    late_steps = _with_host_excess(model, late_steps, delays)
+    excess_columns = [f"{part}_excess_ns" for part in _OWN_PARTS]
+    means = pl.col("step_ns", OWN, _BY_SPEED, *excess_columns).mean()
+    by_rank = late_steps.group_by("rank").agg("step", means).sort("rank")
     n_steps = delays["step"].n_unique()
     late_ranks = []
-    for rank, steps, step_ns, excess, by_speed, *parts in means.iter_rows():
-        left = excess - by_speed
-        most, cause = _most_of(dict(zip(_OWN_PARTS, parts, strict=True)), left)
-        why = cause if most >= EXPLAINS * left else None
-        left = max(left, most) if why in DEVICE_PARTS else left
-        if left >= BLAMED * step_ns or not by_speed:
-            late_ranks.append(LateRank(rank, _often(steps, n_steps), left, why))
+    for row in by_rank.iter_rows(named=True):
+        unexplained_ns = row[OWN] - row[_BY_SPEED]
+        part_excess = {part: row[f"{part}_excess_ns"] for part in _OWN_PARTS}
+        main_part = _main_part(part_excess, unexplained_ns)
+        part_ns = part_excess[main_part]
+        cause = main_part if part_ns >= EXPLAINS * unexplained_ns else None
+        delay_ns = max(unexplained_ns, part_ns) if cause in DEVICE_PARTS else unexplained_ns
+        if delay_ns >= BLAMED * row["step_ns"] or not row[_BY_SPEED]:
+            steps = _often(row["step"], n_steps)
+            late_ranks.append(LateRank(row["rank"], steps, delay_ns, cause))
     return late_ranks
 
 
-def _most_of(excess: Mapping[str, float], delay: float) -> tuple[float, str]:
-    """Return the excess of the part that makes most of a delay, and the part.
+def _main_part(excess: Mapping[str, float], delay: float) -> str:
+    """Return the part of a step that makes most of a delay.
 
     Device work that makes half of the delay takes precedence, because the hosts' parts include the
     profiler's cost.
     """
-    by_device = max(DEVICE_PARTS, key=excess.__getitem__)
-    if excess[by_device] >= _MOSTLY * delay:
-        return excess[by_device], by_device
-    most = max(excess, key=excess.__getitem__)
-    return excess[most], most
+    main_device_part = max(DEVICE_PARTS, key=excess.__getitem__)
+    if excess[main_device_part] >= _MOSTLY * delay:
+        return main_device_part
+    return max(excess, key=excess.__getitem__)
 
 
 def find_late_transfers(delays: pl.DataFrame) -> list[LateRank]:
     """Return the ranks that communicate longer than others, with the thresholds of late ranks."""
-    means = (
-        _late_steps(delays, COMMUNICATION)
-        .group_by("rank")
-        .agg("step", pl.col(COMMUNICATION).mean())
-    )
+    late_steps = _late_steps(delays, COMMUNICATION)
+    mean_excess = pl.col(COMMUNICATION).mean()
+    by_rank = late_steps.group_by("rank").agg("step", mean_excess).sort("rank")
     n_steps = delays["step"].n_unique()
     return [
         LateRank(rank, _often(steps, n_steps), excess, "communication")
-        for rank, steps, excess in means.sort("rank").iter_rows()
+        for rank, steps, excess in by_rank.iter_rows()
     ]
 
 
@@ -177,62 +185,75 @@ def _thresholds(delays: pl.DataFrame, column: str) -> pl.DataFrame:
     A rank with a large median delay is late in steps with more than half of that delay. Any other
     rank is late only if its delay stands out from the usual differences between ranks.
     """
-    least = BLAMED * float(delays["step_ns"].median() or 0)  # type: ignore[arg-type]
-    median_delay = pl.col(column).quantile(0.5, "lower")
-    usual = delays.group_by("rank").agg(usual_ns=median_delay)
-    below = [-ns for ns in usual["usual_ns"].to_list() if ns <= 0]
-    rest = delays.join(usual, on="rank", how="left")
+    least_ns = BLAMED * float(delays["step_ns"].median() or 0)  # type: ignore[arg-type]
+    usual = delays.group_by("rank").agg(usual_ns=pl.col(column).quantile(0.5, "lower"))
     usual_ns = pl.col("usual_ns")
-    distances = (pl.col(column) - usual_ns).abs()
-    scatter = _SCALE * float(rest.select(distances.median()).item() or 0)
+    distance = (pl.col(column) - usual_ns).abs()
+    distances = delays.join(usual, on="rank", how="left").select(distance).to_series()
+    steps_sigma = _SCALE * float(distances.median() or 0)  # type: ignore[arg-type]
     # The lower median of n values is known to 1.25 standard deviations over the root of n.
-    n_delayed_steps = delays["step"].n_unique()
-    of_median = 1.25 * scatter / max(n_delayed_steps, 1) ** 0.5
-    of_ranks = _SCALE * median(below or [0])
-    is_usual = usual_ns >= max(least, _SIGMAS * max(of_ranks, of_median))
+    median_sigma = 1.25 * steps_sigma / max(delays["step"].n_unique(), 1) ** 0.5
+    below_median = [-ns for ns in usual["usual_ns"].to_list() if ns <= 0]
+    ranks_sigma = _SCALE * median(below_median or [0])
+    is_late_as_a_rule = usual_ns >= max(least_ns, _SIGMAS * max(ranks_sigma, median_sigma))
     return usual.select(
         "rank",
-        threshold_ns=pl.when(is_usual)
-        .then(pl.max_horizontal(pl.lit(least), 0.5 * usual_ns))
-        .otherwise(max(least, _SIGMAS_ONCE * scatter)),
+        threshold_ns=pl.when(is_late_as_a_rule)
+        .then(pl.max_horizontal(pl.lit(least_ns), 0.5 * usual_ns))
+        .otherwise(max(least_ns, _SIGMAS_ONCE * steps_sigma)),
     )
 
 
-def _with_host_excess(model: TimeModel, late: pl.DataFrame, delays: pl.DataFrame) -> pl.DataFrame:
+def _with_host_excess(
+    model: TimeModel, late_steps: pl.DataFrame, delays: pl.DataFrame
+) -> pl.DataFrame:
     """Limit delays by an idle cause to the extra time that the rank's host spent on the cause.
 
-    Extra time is above that of the median rank's host; a slow host may take the same share longer.
     A rank that waits for others hides its own host's work in that waiting, so idle time by itself
     would make the others look late. If only the host is late, the device has no idle time, and the
     host's extra time is taken. Adds the time that the host's speed explains (by_speed_ns).
     Processes without a device hide nothing: their time is that of the host.
     """
-    late = late.with_columns(pl.lit(0.0).alias(_BY_SPEED))
-    if {*delays["rank"]} <= {*model.processes}:
-        return late
-    idle = pl.sum_horizontal(f"{cause}_excess_ns" for cause in IDLE_PARTS)
-    explains = idle > EXPLAINS * pl.col(OWN)
-    if not late.select((explains | _IS_OF_HOST).any()).item():
-        return late
+    idle_ns = pl.sum_horizontal(f"{cause}_excess_ns" for cause in IDLE_PARTS)
+    idle_explains = idle_ns > EXPLAINS * pl.col(OWN)
+    has_device = not {*delays["rank"]} <= {*model.processes}
+    if not has_device or not late_steps.select((idle_explains | _IS_OF_HOST).any()).item():
+        return late_steps.with_columns(pl.lit(0.0).alias(_BY_SPEED))
     hosts = _host_causes(model, delays)
-    spent_ns, usual_ns = pl.col("spent_ns").fill_null(0), pl.col("usual_ns").fill_null(0)
-    slower = (spent_ns.sum() / usual_ns.sum() - 1).over("rank")
-    is_slower = slower.is_between(0, _HOSTS_DIFFER)
-    late = _beside_usual(late, hosts, "launch").with_columns(
-        pl.when(is_slower).then(slower).otherwise(0.0).alias("slower")
-    )
-    late = late.with_columns((pl.col("slower") * pl.col(_USUAL_PACE).fill_null(0)).alias(_BY_SPEED))
-    late = late.drop("spent_ns", "usual_ns")
-    more = spent_ns - usual_ns * (1 + pl.col("slower"))
-    recorded = {*hosts["cause"].unique()}
-    for cause in [cause for cause in IDLE_PARTS if cause in recorded]:
-        column = f"{cause}_excess_ns"
-        most = pl.when(_IS_OF_HOST).then(OWN).otherwise(column)
-        late = _beside_usual(late, hosts, cause).with_columns(
-            pl.min_horizontal(most, more).alias(column)
-        )
-        late = late.drop("spent_ns", "usual_ns")
-    return late
+    limited = _with_slowdown(late_steps, hosts)
+    recorded_causes = {*hosts["cause"].unique()}
+    for cause in IDLE_PARTS:
+        if cause in recorded_causes:
+            limited = _limited_to_host(limited, hosts, cause)
+    return limited
+
+
+def _with_slowdown(late_steps: pl.DataFrame, hosts: pl.DataFrame) -> pl.DataFrame:
+    """Add by what share the rank's host launches more slowly than the median rank's (slowdown).
+
+    It is 0 where the host is faster, or so slow that it is late. Adds by_speed_ns, too.
+    """
+    of_hosts = _beside_usual(late_steps, hosts, "launch")
+    ratio = pl.col("spent_ns").sum() / pl.col("usual_ns").sum()
+    slowdown = (ratio - 1).over("rank")
+    is_slower = slowdown.is_between(0, _HOSTS_DIFFER)
+    with_slowdown = of_hosts.with_columns(slowdown=pl.when(is_slower).then(slowdown).otherwise(0.0))
+    by_speed_ns = pl.col("slowdown") * pl.col(_USUAL_PACE).fill_null(0)
+    return with_slowdown.with_columns(by_speed_ns.alias(_BY_SPEED)).drop("spent_ns", "usual_ns")
+
+
+def _limited_to_host(late_steps: pl.DataFrame, hosts: pl.DataFrame, cause: str) -> pl.DataFrame:
+    """Limit the delay by one idle cause to the host's extra time.
+
+    Extra time is above that of the median rank's host; a slow host may take the same share longer.
+    """
+    column = f"{cause}_excess_ns"
+    usual_at_this_speed_ns = pl.col("usual_ns") * (1 + pl.col("slowdown"))
+    extra_ns = pl.col("spent_ns") - usual_at_this_speed_ns
+    delay_ns = pl.when(_IS_OF_HOST).then(OWN).otherwise(column)
+    limited_ns = pl.min_horizontal(delay_ns, extra_ns)
+    of_hosts = _beside_usual(late_steps, hosts, cause)
+    return of_hosts.with_columns(limited_ns.alias(column)).drop("spent_ns", "usual_ns")
 
 
 def _host_causes(model: TimeModel, delays: pl.DataFrame) -> pl.DataFrame:
@@ -240,20 +261,25 @@ def _host_causes(model: TimeModel, delays: pl.DataFrame) -> pl.DataFrame:
 
     If the delays are over the whole program, so are these times.
     """
-    hosts = host_causes(model)
+    spent = host_causes(model)
     if not delays["step"].count():
         no_step = pl.lit(None, pl.Int64).alias("step")
-        hosts = hosts.group_by("rank", "cause").agg(pl.col("spent_ns").sum()).with_columns(no_step)
-    causes = hosts.select("cause").unique()
-    every = delays.select("rank", "step").join(causes, how="cross")
+        by_cause = spent.group_by("rank", "cause").agg(pl.col("spent_ns").sum())
+        spent = by_cause.with_columns(no_step)
     key = ["rank", "step", "cause"]
-    hosts = every.join(hosts.select(*key, "spent_ns"), on=key, how="left", nulls_equal=True)
+    causes = spent.select("cause").unique()
+    every_cause = delays.select("rank", "step").join(causes, how="cross")
+    hosts = every_cause.join(spent.select(*key, "spent_ns"), on=key, how="left", nulls_equal=True)
     spent_ns = pl.col("spent_ns").fill_null(0)
     usual_ns = spent_ns.quantile(0.5, "lower").over("step", "cause")
     return hosts.with_columns(spent_ns, usual_ns=usual_ns)
 
 
-def _beside_usual(late: pl.DataFrame, hosts: pl.DataFrame, cause: str) -> pl.DataFrame:
-    """Add what the rank's host spent on the cause in the step (spent_ns), and usual_ns."""
+def _beside_usual(late_steps: pl.DataFrame, hosts: pl.DataFrame, cause: str) -> pl.DataFrame:
+    """Add what the rank's host spent on the cause in the step (spent_ns), and usual_ns.
+
+    Both are 0 where it spent none.
+    """
     of_cause = hosts.filter(pl.col("cause") == cause).drop("cause")
-    return late.join(of_cause, on=["rank", "step"], how="left", nulls_equal=True)
+    beside = late_steps.join(of_cause, on=["rank", "step"], how="left", nulls_equal=True)
+    return beside.with_columns(pl.col("spent_ns", "usual_ns").fill_null(0))
