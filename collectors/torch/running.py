@@ -99,55 +99,89 @@ def _read(folder: Path, settings: Settings, exit_code: int = 0) -> tuple[list[Ca
         for path in sorted(folder.glob(f"*{SUFFIX}"))
     ]
     notes = list(dict.fromkeys(note for report in reports for note in report["notes"]))
-    traces = {f"{report['stem']}.pt.trace.json": report for report in reports}
-    traces = {name: report for name, report in traces.items() if (folder / name).is_file()}
-    # If only some processes found steps, only these count.
-    with_steps = {name: report for name, report in traces.items() if not report.get("is_opening")}
-    read: list[tuple[dict[str, Any], Capture]] = []
-    for name, report in (with_steps or traces).items():
-        try:
-            seen = read_captures(folder / name, "torch")
-            read += [(report, capture) for capture in seen if _holds_events(capture)]
-        except SourceError as error:
-            notes.append(str(error))
-    if not read:
+    recorded, errors = _read_traces(folder, reports)
+    notes += errors
+    if not recorded:
         why = "; ".join(notes) or _why_nothing(reports, failed=exit_code != 0)
         raise ToolError(f"nothing was captured: {why}")
-    chosen = _one_a_rank(read)
+    chosen = _one_a_rank(recorded)
     for report, capture in chosen:
-        capture.settings |= {
-            "live": True,
-            "wait": settings.wait,
-            "warmup": settings.warmup,
-            "active": settings.active,
-            "window_s": list(settings.window_s) if settings.window_s else None,
-            "step_source": report.get("source"),
-            "n_steps": report.get("n_steps", 0),
-            "n_active": report.get("n_active", 0),
-            "export_ns": report.get("export_ns"),
-            "blas": report.get("blas"),
-        }
-        capture.host_facts = HostFacts.on("here")
-        if report.get("is_opening"):
-            capture.diagnostics.add("warning", "opening_only", _OPENING)
-        elif n_others := report.get("n_other_trainers"):
-            capture.diagnostics.add("warning", "other_trainers", _OTHER_TRAINERS, n_others)
-        if report["stage"] != DONE and not report.get("is_opening"):
-            capture.diagnostics.add(
-                "info", "killed_later", "the process was killed after its trace had been written"
-            )
-    # Sidecars of processes that were left out would describe graphs that the trace does not hold.
-    stems = tuple(f"{report['stem']}." for report, _ in chosen)
+        _describe(capture, report, settings)
+    captures = [capture for _, capture in chosen]
+    sidecars = _sidecars(folder, [report["stem"] for report, _ in chosen])
+    if sidecars:
+        captures += read_captures(sidecars)
+    first_report, first_capture = chosen[0]
+    is_light = bool(first_capture.settings.get("light_window"))
+    unprofiled = first_capture.settings.get(
+        "unprofiled_step_ns", first_report.get("unprofiled_step_ns")
+    )
+    with_unprofiled = first_report | {"unprofiled_step_ns": unprofiled}
+    return captures, [*notes, *_of_steps(with_unprofiled, settings, is_light=is_light)]
+
+
+def _read_traces(
+    folder: Path, reports: Iterable[dict[str, Any]]
+) -> tuple[list[tuple[dict[str, Any], Capture]], list[str]]:
+    """Read the traces that processes wrote; return each with its process's report, and errors.
+
+    If only some processes found steps, only these count.
+    """
+    with_trace = [report for report in reports if _trace_of(report, folder).is_file()]
+    with_steps = [report for report in with_trace if not report.get("is_opening")]
+    recorded: list[tuple[dict[str, Any], Capture]] = []
+    errors = []
+    for report in with_steps or with_trace:
+        try:
+            captures = read_captures(_trace_of(report, folder), "torch")
+            recorded += [(report, capture) for capture in captures if _holds_events(capture)]
+        except SourceError as error:
+            errors.append(str(error))
+    return recorded, errors
+
+
+def _trace_of(report: Mapping[str, Any], folder: Path) -> Path:
+    return folder / f"{report['stem']}.pt.trace.json"
+
+
+def _describe(capture: Capture, report: Mapping[str, Any], settings: Settings) -> None:
+    """Note in a process's capture how it was recorded, and what may be missing."""
+    capture.settings |= {
+        "live": True,
+        "wait": settings.wait,
+        "warmup": settings.warmup,
+        "active": settings.active,
+        "window_s": list(settings.window_s) if settings.window_s else None,
+        "step_source": report.get("source"),
+        "n_steps": report.get("n_steps", 0),
+        "n_active": report.get("n_active", 0),
+        "export_ns": report.get("export_ns"),
+        "blas": report.get("blas"),
+    }
+    capture.host_facts = HostFacts.on("here")
+    if report.get("is_opening"):
+        capture.diagnostics.add("warning", "opening_only", _OPENING)
+        return
+    if n_others := report.get("n_other_trainers"):
+        capture.diagnostics.add("warning", "other_trainers", _OTHER_TRAINERS, n_others)
+    if report["stage"] != DONE:
+        capture.diagnostics.add(
+            "info", "killed_later", "the process was killed after its trace had been written"
+        )
+
+
+def _sidecars(folder: Path, stems: Iterable[str]) -> list[Path]:
+    """List the files beside the traces of these processes, as of compiled graphs.
+
+    Those of processes that were left out would describe graphs that the trace does not hold.
+    """
+    beginnings = tuple(f"{stem}." for stem in stems)
     endings = (SUFFIX, LIGHT_SUFFIX, ".part", ".part.json", ".pt.trace.json")
-    others = [
-        p for p in folder.iterdir() if p.name.startswith(stems) and not p.name.endswith(endings)
+    return [
+        path
+        for path in folder.iterdir()
+        if path.name.startswith(beginnings) and not path.name.endswith(endings)
     ]
-    captures = [capture for _, capture in chosen] + (read_captures(others) if others else [])
-    report, capture = chosen[0]
-    is_light = bool(capture.settings.get("light_window"))
-    plain = capture.settings.get("unprofiled_step_ns", report.get("unprofiled_step_ns"))
-    report = report | {"unprofiled_step_ns": plain}
-    return captures, [*notes, *_of_steps(report, settings, is_light=is_light)]
 
 
 def _one_a_rank(

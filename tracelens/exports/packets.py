@@ -138,23 +138,26 @@ class PacketWriter(Struct):
 
     def event(self, kind: int, row: Mapping[str, Any]) -> bytes:
         """Return an event's own bytes: its kind, name, category, and other columns as arguments."""
-        parts = [wire.integer(9, kind)]
+        fields = [wire.integer(9, kind)]
         name_number = self.word(_EVENT_NAMES, str(row["name"]))
-        parts.append(wire.integer(10, name_number))
+        fields.append(wire.integer(10, name_number))
         if row.get("category") is not None:
             category_number = self.word(_CATEGORIES, str(row["category"]))
-            parts.append(wire.integer(3, category_number))
+            fields.append(wire.integer(3, category_number))
         for name, value in _arguments(row):
-            about = wire.integer(1, self.word(_ARGUMENT_NAMES, name))
-            if isinstance(value, int):
-                about += wire.integer(4, value)
-            elif isinstance(value, float):
-                about += _DOUBLE_VALUE + struct.pack("<d", value)
-            else:
-                text_number = self.word(_TEXTS, str(value))
-                about += wire.integer(17, text_number)
-            parts.append(wire.text(4, about))
-        return b"".join(parts)
+            argument = wire.integer(1, self.word(_ARGUMENT_NAMES, name))
+            annotation = argument + self._argument_value(value)
+            fields.append(wire.text(4, annotation))
+        return b"".join(fields)
+
+    def _argument_value(self, value: object) -> bytes:
+        """Return the field of a DebugAnnotation that holds the value; texts are interned."""
+        if isinstance(value, int):
+            return wire.integer(4, value)
+        if isinstance(value, float):
+            return _DOUBLE_VALUE + struct.pack("<d", value)
+        text_number = self.word(_TEXTS, str(value))
+        return wire.integer(17, text_number)
 
     def slices(self, rank: int, track: Track) -> None:
         """Write some more slices of a track, lane by lane, in order of begins and ends."""
@@ -198,31 +201,38 @@ class PacketWriter(Struct):
 
     def _heads(self, frame: pl.DataFrame) -> list[pa.Array]:
         """Return the bytes of slices up to their flows: shared bytes, then each one's arguments."""
-        each = [name for name in _OF_EACH if name in frame.columns and frame[name].count()]
-        shared = [name for name in frame.columns if name not in _NOT_SHARED]
-        keyed = frame.select(
-            *shared,
-            pl.col("n_flows") if "n_flows" in frame.columns else pl.lit(None).alias("n_flows"),
-            *(pl.col(name).is_not_null().alias(f"has {name}") for name in each),
-        )
-        lengths = {f"has {name}": len(self._argument(name)) + wire.WIDE_BYTES for name in each}
-        kinds, rows = numbered(keyed, keyed.columns)
-        heads = []
-        for row in rows.iter_rows(named=True):
-            n_more = wire.FLOW_BYTES * (row["n_flows"] or 0) + wire.TRACK_BYTES
-            n_more += sum(length for name, length in lengths.items() if row[name])
-            event = self.event(_BEGIN, {name: row[name] for name in shared})
-            heads.append(wire.packet_head(event, n_more))
-        head_table = wire.texts(heads)
-        pieces = [head_table.take(kinds.to_arrow())]
-        for name in each:
+        arguments = [name for name in _OF_EACH if name in frame.columns and frame[name].count()]
+        pieces = [self._shared_heads(frame, arguments)]
+        no_argument = wire.constant(b"")
+        for name in arguments:
             values = frame[name].fill_null(0)
             name_and_tag = wire.constant(self._argument(name))
-            known = wire.joined([name_and_tag, *wire.wide_varints(values)])
-            is_there = frame[name].is_not_null().to_arrow()
-            no_argument = wire.constant(b"")
-            pieces.append(pc.if_else(is_there, known, no_argument))
+            argument = wire.joined([name_and_tag, *wire.wide_varints(values)])
+            has_argument = frame[name].is_not_null().to_arrow()
+            pieces.append(pc.if_else(has_argument, argument, no_argument))
         return pieces
+
+    def _shared_heads(self, frame: pl.DataFrame, arguments: Sequence[str]) -> pa.Array:
+        """Return the bytes of slices before their own arguments; equal ones are encoded once.
+
+        A packet begins with its length, so slices are equal only if they have the same flows and
+        arguments.
+        """
+        shared = [name for name in frame.columns if name not in _NOT_SHARED]
+        has_flows = "n_flows" in frame.columns
+        n_flows = pl.col("n_flows") if has_flows else pl.lit(None).alias("n_flows")
+        has_argument = [pl.col(name).is_not_null().alias(f"has {name}") for name in arguments]
+        keyed = frame.select(*shared, n_flows, *has_argument)
+        n_bytes = {name: len(self._argument(name)) + wire.WIDE_BYTES for name in arguments}
+        numbers, distinct = numbered(keyed, keyed.columns)
+        heads = []
+        for row in distinct.iter_rows(named=True):
+            n_argument_bytes = sum(n_bytes[name] for name in arguments if row[f"has {name}"])
+            n_flow_bytes = wire.FLOW_BYTES * (row["n_flows"] or 0)
+            event = self.event(_BEGIN, {name: row[name] for name in shared})
+            n_more = n_flow_bytes + wire.TRACK_BYTES + n_argument_bytes
+            heads.append(wire.packet_head(event, n_more))
+        return wire.texts(heads).take(numbers.to_arrow())
 
     def _argument(self, name: str) -> bytes:
         """Return the bytes of an integer argument that precede its value.
@@ -240,13 +250,15 @@ class PacketWriter(Struct):
             return []
         counts = frame["n_flows"].fill_null(0)
         firsts = frame["first_flow"].fill_null(0)
-        flow_numbers = pl.int_ranges(firsts, firsts + counts)
+        ids_of_slice = pl.int_ranges(firsts, firsts + counts)
         does_end = pl.col("ends_flow").fill_null(False)
-        flows = frame.select(id=flow_numbers, ends=does_end)
-        flows = flows.explode("id").drop_nulls("id")
-        self.n_flows += int((~flows["ends"]).sum()) if is_host else 0
-        directions = flows["ends"].cast(pl.Int64).to_arrow()
-        tags = wire.texts([_FLOW_BEGINS, _FLOW_ENDS]).take(directions)
+        by_slice = frame.select(id=ids_of_slice, does_end=does_end)
+        flows = by_slice.explode("id").drop_nulls("id")
+        if is_host:
+            n_ends = int(flows["does_end"].sum())
+            self.n_flows += flows.height - n_ends
+        tag_numbers = flows["does_end"].cast(pl.Int64).to_arrow()
+        tags = wire.texts([_FLOW_BEGINS, _FLOW_ENDS]).take(tag_numbers)
         ids = flows["id"].cast(pl.Int64) + rank * _FLOWS_OF_A_RANK
         records = wire.joined([tags, wire.eight_bytes(ids)])
         return [wire.cut(records, counts * wire.FLOW_BYTES)]

@@ -6,7 +6,8 @@ slices get tracks of their own here. Format: perfetto.dev/docs/reference/synthet
 
 from __future__ import annotations
 
-from typing import BinaryIO
+from collections.abc import Iterator
+from typing import BinaryIO, NamedTuple
 
 import polars as pl
 
@@ -17,6 +18,15 @@ from tracelens.exports.packets import PacketWriter
 from tracelens.exports.tracks import tracks_of
 
 _MEMORY = {"allocated_bytes": "allocated", "reserved_bytes": "reserved"}
+
+
+class _Counter(NamedTuple):
+    """A counter track: its device (None for the host), name, unit, and values by time_ns."""
+
+    device: object
+    name: str
+    unit: str
+    values: pl.DataFrame
 
 
 def write(selection: Selection, stream: BinaryIO) -> str:
@@ -30,7 +40,10 @@ def write(selection: Selection, stream: BinaryIO) -> str:
         for track in tracks_of(selection, rank):
             writer.slices(rank, track)
         writer.close_slices()
-        _counters(writer, selection, rank)
+        for counter in _counters(selection, rank):
+            writer.counter(
+                rank, (_place(counter.device), counter.name), counter.unit, counter.values
+            )
         _losses(writer, selection, rank)
     if not writer.n_slices:
         raise SourceError(
@@ -55,28 +68,36 @@ def _processes(selection: Selection, rank: int) -> list[int]:
     return sorted(processes, key=lambda process: (process <= 0, process))
 
 
-def _counters(writer: PacketWriter, selection: Selection, rank: int) -> None:
-    """Write the allocator's state, queues, copies and sampled counters, each as a counter track."""
+def _counters(selection: Selection, rank: int) -> Iterator[_Counter]:
+    """Yield the allocator's state, queues, copies and sampled counters of a rank."""
+    yield from _memory(selection, rank)
+    for (device, name), values in queue_lengths(selection, rank):
+        yield _Counter(device, name, "launched", values)
+    for (device, name), values in bandwidths(selection, rank):
+        yield _Counter(device, name, "GB/s", values)
+    yield from _sampled(selection, rank)
+
+
+def _memory(selection: Selection, rank: int) -> Iterator[_Counter]:
+    """Yield the bytes that each device's allocator has given out and reserved."""
     allocations = selection.trace.frame("allocations")
     changes = selection.in_time(allocations, rank, "time_ns")
     by_device = changes.partition_by("device_id", as_dict=True)
-    for (device,), part in by_device.items():
+    for (device,), states in by_device.items():
         for column, word in _MEMORY.items():
             size = pl.col(column).cast(pl.Float64)
-            values = part.select("time_ns", value=size).drop_nulls()
-            writer.counter(rank, (_place(device), f"memory {word}"), "bytes", values)
-    for (device, name), values in queue_lengths(selection, rank):
-        writer.counter(rank, (_place(device), name), "launched", values)
-    for (device, name), values in bandwidths(selection, rank):
-        writer.counter(rank, (_place(device), name), "GB/s", values)
+            values = states.select("time_ns", value=size).drop_nulls()
+            yield _Counter(device, f"memory {word}", "bytes", values)
+
+
+def _sampled(selection: Selection, rank: int) -> Iterator[_Counter]:
+    """Yield the counters that were sampled while the program ran."""
     counters = selection.trace.frame("counters")
-    sampled = selection.in_time(counters, rank, "time_ns")
-    for (device, name, unit), part in sampled.partition_by(
-        "device_id", "name", "unit", as_dict=True
-    ).items():
-        path = (_place(device), printable(str(name)))
-        levels = part.select("time_ns", "value")
-        writer.counter(rank, path, str(unit or ""), levels)
+    samples = selection.in_time(counters, rank, "time_ns")
+    by_counter = samples.partition_by("device_id", "name", "unit", as_dict=True)
+    for (device, name, unit), samples_of_one in by_counter.items():
+        values = samples_of_one.select("time_ns", "value")
+        yield _Counter(device, printable(str(name)), str(unit or ""), values)
 
 
 def _place(device: object) -> str:

@@ -126,22 +126,24 @@ def _device_work(
 ) -> pl.DataFrame:
     """Return the rank's kernels, copies and fills in a window, with their recorded details."""
 
-    def rows(table: str, *more: str) -> pl.DataFrame:
-        columns = (*_STREAM, *_TIMES, "api_call_id", "correlation_id", "step", *more)
-        chosen = selection.rows(table, rank, *columns, where=window)
-        return chosen.with_columns(category=pl.lit(table.removesuffix("s")))
+    def rows(table: str, *details: str) -> pl.DataFrame:
+        columns = (*_STREAM, *_TIMES, "api_call_id", "correlation_id", "step", *details)
+        events = selection.rows(table, rank, *columns, where=window)
+        category = pl.lit(table.removesuffix("s"))
+        return events.with_columns(category=category)
 
     kernels = rows("kernels", "kernel_id", *_KERNEL)
     layers = selection.layers_of(rank, kernels["kernel_id"])
-    kernels = kernels.join(layers, on="kernel_id", how="left", maintain_order="left")
-    kernels = kernels.drop("kernel_id").rename(
+    with_layers = kernels.join(layers, on="kernel_id", how="left", maintain_order="left")
+    detailed = with_layers.drop("kernel_id").rename(
         {"registers_per_thread": "registers", "estimated_occupancy_frac": "occupancy"}
     )
-    copies = rows("memcpys", "direction", "source_memory", "destination_memory", "size_bytes")
-    copy = pl.format("{} copy, {} to {}", "direction", "source_memory", "destination_memory")
-    copies = copies.with_columns(name=copy).drop("direction", "source_memory", "destination_memory")
-    memset = pl.lit("memset")
-    fills = rows("memsets", "size_bytes").with_columns(name=memset)
-    parts = (part.cast({pl.Categorical: pl.String}) for part in (kernels, copies, fills))
-    work = pl.concat(parts, how="diagonal")
+    memory = ("direction", "source_memory", "destination_memory")
+    copy_name = pl.format("{} copy, {} to {}", *memory)
+    copies = rows("memcpys", *memory, "size_bytes")
+    named_copies = copies.with_columns(name=copy_name).drop(memory)
+    fills = rows("memsets", "size_bytes").with_columns(name=pl.lit("memset"))
+    parts = (detailed, named_copies, fills)
+    as_text = [part.cast({pl.Categorical: pl.String}) for part in parts]
+    work = pl.concat(as_text, how="diagonal")
     return arrows.of_work(work).drop("api_call_id").rename({"correlation_id": "correlation"})

@@ -96,38 +96,42 @@ def _path_bars(path: pl.DataFrame, drawn_step: DrawnStep) -> pl.DataFrame:
 
 def timeline_note(timeline: Timeline) -> str:
     """Return a sentence on what is drawn, and what is merged or left out."""
-    drawn_step, ranks = timeline.drawn_step, timeline.ranks
-    where = (
-        "All that was recorded"
-        if drawn_step.step is None
-        else f"Step {drawn_step.step}, the {drawn_step.length_word} one,"
-        if drawn_step.length_word
-        else f"Step {drawn_step.step}"
-    )
+    rank = timeline.drawn_step.rank
     bars = f"{timeline.bars.height:,} bars."
-    note = f"{where} of rank {drawn_step.rank}: {bars}"
-    if len(ranks) > 1:
-        roles = zip(
-            ranks, ("loses most by waiting", "is waited for", "loses the median"), strict=False
+    if len(timeline.ranks) > 1:
+        roles = ("loses most by waiting", "is waited for", "loses the median")
+        roles_of_ranks = "; ".join(
+            f"rank {other} {role}" for other, role in zip(timeline.ranks, roles, strict=False)
         )
-        roles_of_ranks = "; ".join(f"rank {rank} {role}" for rank, role in roles)
-        note = (
-            f"{note[: note.index(':')]}, and the others meanwhile, on aligned clocks:"
-            f" {roles_of_ranks}."
-            f" {bars}"
+        drawn = (
+            f"{_drawn_time(timeline)} of rank {rank}, and the others meanwhile, on aligned clocks:"
+            f" {roles_of_ranks}. {bars}"
         )
-    if timeline.merged_ns is not None:
-        note += (
-            " There are too many to draw each: those that begin together and are shorter than"
-            f" {quantity(timeline.merged_ns, 'ns')} are drawn as one, under the name of the"
-            " longest."
-        )
-    if timeline.n_left_out:
-        note += (
-            f" The deepest levels and last lanes, with {timeline.n_left_out:,} bars, are left out:"
-            " there are too many to draw."
-        )
-    return note
+    else:
+        drawn = f"{_drawn_time(timeline)} of rank {rank}: {bars}"
+    merged = (
+        " There are too many to draw each: those that begin together and are shorter than"
+        f" {quantity(timeline.merged_ns, 'ns')} are drawn as one, under the name of the longest."
+        if timeline.merged_ns is not None
+        else ""
+    )
+    left_out = (
+        f" The deepest levels and last lanes, with {timeline.n_left_out:,} bars, are left out:"
+        " there are too many to draw."
+        if timeline.n_left_out
+        else ""
+    )
+    return drawn + merged + left_out
+
+
+def _drawn_time(timeline: Timeline) -> str:
+    """Return the words for the step that is drawn, or for the whole recording."""
+    drawn_step = timeline.drawn_step
+    if drawn_step.step is None:
+        return "All that was recorded"
+    if drawn_step.length_word:
+        return f"Step {drawn_step.step}, the {drawn_step.length_word} one,"
+    return f"Step {drawn_step.step}"
 
 
 def _view_names(timeline: Timeline) -> tuple[str, str]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from html import escape
 from pathlib import Path
@@ -75,19 +75,33 @@ class ReportView:
 def _answer(block: AnswerBlock) -> str:
     """Draw the answer: its sentence and place, bars in colours with their legends, and changes."""
     answer = block.answer
-    lines = [answer.place, *answer.details, answer.unprofiled]
-    parts = [f"<p><b>{_text(answer.sentence)}</b></p>"]
-    parts += [f"<p>{_text(line)}</p>" for line in lines if line]
-    parts += map(_bar, block.bars)
-    changes = (
-        " ".join(filter(None, (text, after and f"({after})", place)))
-        for text, after, place in block.changes
+    details = _paragraphs([answer.place, *answer.details, answer.unprofiled])
+    ends = _paragraphs([answer.no_change, answer.about])
+    return "".join(
+        (
+            f"<p><b>{_text(answer.sentence)}</b></p>",
+            *details,
+            *map(_bar, block.bars),
+            _changes(block),
+            *ends,
+        )
     )
-    if block.changes:
-        items = "".join(f"<li>{_text(change)}</li>" for change in changes)
-        parts.append(f"<p>{_text(answer.changes_head)}</p><ol>{items}</ol>")
-    parts += [f"<p>{_text(line)}</p>" for line in (answer.no_change, answer.about) if line]
-    return "".join(parts)
+
+
+def _paragraphs(lines: Iterable[str | None]) -> list[str]:
+    return [f"<p>{_text(line)}</p>" for line in lines if line]
+
+
+def _changes(block: AnswerBlock) -> str:
+    """Draw the changes as a numbered list below its heading; nothing without changes."""
+    if not block.changes:
+        return ""
+    changes = [
+        " ".join(filter(None, (change, after and f"({after})", place)))
+        for change, after, place in block.changes
+    ]
+    items = "".join(f"<li>{_text(change)}</li>" for change in changes)
+    return f"<p>{_text(block.answer.changes_head)}</p><ol>{items}</ol>"
 
 
 def _bar(bar: DrawnBar) -> str:

@@ -4,12 +4,15 @@ The intervals are steps or annotations, for instance.
 """
 
 from collections.abc import Iterable, Iterator
+from itertools import chain
 from typing import TypeAlias
 
 import polars as pl
 
 _Interval: TypeAlias = tuple[int, int, object]
 """Start, end and label."""
+_AFTER_ALL: _Interval = (2**63 - 1, 2**63 - 1, None)
+"""An interval that begins when all others have ended."""
 
 
 def during(
@@ -75,7 +78,7 @@ def _innermost(intervals: Iterable[_Interval]) -> Iterator[_Interval]:
     """
     open_intervals: list[tuple[int, object]] = []
     cursor = 0
-    for start, end, label in intervals:
+    for start, end, label in chain(intervals, [_AFTER_ALL]):
         while open_intervals and open_intervals[-1][0] <= start:
             closed_ns, closed_label = open_intervals.pop()
             if closed_ns > cursor:
@@ -85,7 +88,3 @@ def _innermost(intervals: Iterable[_Interval]) -> Iterator[_Interval]:
             yield cursor, start, open_intervals[-1][1]
         open_intervals.append((end, label))
         cursor = start
-    for closed_ns, closed_label in reversed(open_intervals):
-        if closed_ns > cursor:
-            yield cursor, closed_ns, closed_label
-            cursor = closed_ns

@@ -60,8 +60,7 @@ class Comparison(Struct, frozen=True):
         """
         key = list(self.key)
         base_runs, other_runs = _runs(base, other, rules)
-        all_runs = (*base_runs, *other_runs)
-        by_step = all(in_steps(trace).height for trace in all_runs)
+        by_step = all(in_steps(trace).height for trace in (*base_runs, *other_runs))
 
         def values(trace: Trace) -> pl.DataFrame:
             steps = in_steps(trace)
@@ -70,25 +69,29 @@ class Comparison(Struct, frozen=True):
         base_values = of_runs(base_runs, values)
         other_values = of_runs(other_runs, values)
         refusal = not_judged(base, other, rules)
-        rows = judge(base_values, other_values, key, rules, tick=self.tick, refusal=refusal)
+        judged = judge(base_values, other_values, key, rules, tick=self.tick, refusal=refusal)
         of_base = _call_sums("base", base_values, key, None if by_step else len(base_runs))
         of_other = _call_sums("other", other_values, key, None if by_step else len(other_runs))
-        for sums in (of_base, of_other):
-            rows = rows.join(sums, on=key, how="left", nulls_equal=True)
-        rows = rows.cast({pl.Categorical: pl.String})
-        has_equal_calls = by_step or pl.col("base_n_calls") == pl.col("other_n_calls")
-        base_value = pl.col("base_value")
-        speedup_of_totals = speedup(pl.col("base_ns"), pl.col("other_ns"))
-        rows = rows.with_columns(
-            change=which_side("base_value", "other_value", ("removed", "added", "both")),
-            speedup=pl.when(has_equal_calls).then(speedup_of_totals),
-            speedup_per_call=speedup(pl.col("base_call_ns"), pl.col("other_call_ns")),
-            speedup_low=speedup(base_value, base_value + pl.col("high")),
-            speedup_high=speedup(base_value, base_value + pl.col("low")),
-        )
+        with_base = judged.join(of_base, on=key, how="left", nulls_equal=True)
+        with_both = with_base.join(of_other, on=key, how="left", nulls_equal=True)
+        rows = _with_speedups(with_both.cast({pl.Categorical: pl.String}), by_step=by_step)
         longer_ns = pl.max_horizontal("base_ns", "other_ns")
         descending = [True] + [False] * len(key)
         return rows.sort(longer_ns, *key, descending=descending)
+
+
+def _with_speedups(rows: pl.DataFrame, *, by_step: bool) -> pl.DataFrame:
+    """Add in which run a row is, and the speedups of its time, of a call, and by judgement."""
+    has_equal_calls = by_step or pl.col("base_n_calls") == pl.col("other_n_calls")
+    speedup_of_totals = speedup(pl.col("base_ns"), pl.col("other_ns"))
+    base_value = pl.col("base_value")
+    return rows.with_columns(
+        change=which_side("base_value", "other_value", ("removed", "added", "both")),
+        speedup=pl.when(has_equal_calls).then(speedup_of_totals),
+        speedup_per_call=speedup(pl.col("base_call_ns"), pl.col("other_call_ns")),
+        speedup_low=speedup(base_value, base_value + pl.col("high")),
+        speedup_high=speedup(base_value, base_value + pl.col("low")),
+    )
 
 
 def _call_sums(side: str, values: pl.DataFrame, key: list[str], n_runs: int | None) -> pl.DataFrame:

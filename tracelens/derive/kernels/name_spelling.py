@@ -5,6 +5,8 @@ nsys has `<unnamed>`, `<(int)128, (bool)1>`, `[lambda(float) (instance 1)]` and 
 `float*`.
 """
 
+from collections.abc import Iterable
+
 import polars as pl
 
 from tracelens.derive.columns.per_unique import each_once
@@ -25,6 +27,7 @@ _SPELLINGS = (
     (r"\bconst ([A-Za-z_][\w:]*)", "${1} const"),
 )
 """Tuples of (pattern, replacement). Parentheses that have to stay are written as « and »."""
+_LAST_SPELLINGS = ((_RETURN_TYPE, "${2}"), (r" *([*&>])", "${1}"), ("«", "("), ("»", ")"))
 _PARAMETERS = r"\([^()]*\)"
 _MOST_NESTED = 12
 
@@ -39,16 +42,12 @@ def one_spelling(names: pl.Series) -> pl.Series:
 
 
 def _spelled(name: pl.Expr) -> pl.Expr:
-    text = name.cast(pl.String)
-    for pattern, replacement in _SPELLINGS:
-        text = text.str.replace_all(pattern, replacement)
-    for _ in range(_MOST_NESTED):
-        text = text.str.replace_all(_PARAMETERS, "")
-    for pattern, replacement in (
-        (_RETURN_TYPE, "${2}"),
-        (r" *([*&>])", "${1}"),
-        ("«", "("),
-        ("»", ")"),
-    ):
+    respelled = _replaced(name.cast(pl.String), _SPELLINGS)
+    without_parameters = _replaced(respelled, [(_PARAMETERS, "")] * _MOST_NESTED)
+    return _replaced(without_parameters, _LAST_SPELLINGS)
+
+
+def _replaced(text: pl.Expr, replacements: Iterable[tuple[str, str]]) -> pl.Expr:
+    for pattern, replacement in replacements:
         text = text.str.replace_all(pattern, replacement)
     return text

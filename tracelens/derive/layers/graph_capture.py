@@ -135,12 +135,12 @@ def _replayed_kernels(trace: Trace) -> pl.DataFrame:
     )
     is_replayed = pl.col("link") == "graph"
     kernels = trace.select("kernels", *columns, where=is_replayed)
-    kernels = kernels.cast({pl.Categorical: pl.String})
-    kernels = kernels.sort("rank", "api_call_id", "graph_node_id", "start_ns")
-    steps = steps_of(trace).select("rank", "step", "n_tokens").unique(["rank", "step"])
-    kernels = kernels.join(steps, on=["rank", "step"], how="left", maintain_order="left")
+    as_text = kernels.cast({pl.Categorical: pl.String})
+    in_order = as_text.sort("rank", "api_call_id", "graph_node_id", "start_ns")
+    n_tokens = steps_of(trace).select("rank", "step", "n_tokens").unique(["rank", "step"])
+    with_tokens = in_order.join(n_tokens, on=["rank", "step"], how="left", maintain_order="left")
     code = pl.struct("name", *_GRID, *_BLOCK).hash(seed=0)
-    return kernels.with_columns(code=code)
+    return with_tokens.with_columns(code=code)
 
 
 def _best(

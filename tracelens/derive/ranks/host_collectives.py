@@ -50,26 +50,27 @@ def host_calls(trace: Trace) -> tuple[pl.DataFrame, list[str]]:
     of them in either order.
     """
     spans_by_rank = communicating_spans(trace)
-    parts = (_calls_of(rank, spans) for rank, spans in spans_by_rank.items())
-    rows = pl.concat([pl.DataFrame(schema=HOST_CALLS), *parts])
-    if rows.is_empty():
-        return rows, []
-    rows = _with_ranks_of_two(trace, rows)
-    is_unpaired = rows["name"].is_in(_OF_TWO) & rows["group_ranks"].is_null()
-    n_of_two = int(is_unpaired.sum())
-    rows = rows.filter(~is_unpaired)
+    calls_by_rank = (_calls_of(rank, spans) for rank, spans in spans_by_rank.items())
+    calls = pl.concat([pl.DataFrame(schema=HOST_CALLS), *calls_by_rank])
+    if calls.is_empty():
+        return calls, []
+    with_pairs = _with_ranks_of_two(trace, calls)
+    is_unpaired = with_pairs["name"].is_in(_OF_TWO) & with_pairs["group_ranks"].is_null()
+    n_unpaired = int(is_unpaired.sum())
     remarks = []
-    if n_of_two:
+    if n_unpaired:
         remarks.append(
-            f"{n_of_two:,} sends and receives of processes do not tell to whom, and are left out."
+            f"{n_unpaired:,} sends and receives of processes do not tell to whom, and are left out."
         )
+    matched = with_pairs.filter(~is_unpaired)
     step = pl.col("step")
-    has_steps = step.count().over("rank") > 0
-    backends = ", ".join(rows["group"].unique().sort())
-    if rows.height and rows.select(has_steps.all()).item():
-        rows = rows.filter(step.is_not_null()).with_columns(sequence="step")
-        remarks.append(f"No sequence numbers in {backends}: matched by order in each step.")
-    return rows, remarks
+    marks_steps = step.count().over("rank") > 0
+    if matched.is_empty() or not matched.select(marks_steps.all()).item():
+        return matched, remarks
+    backends = ", ".join(matched["group"].unique().sort())
+    remarks.append(f"No sequence numbers in {backends}: matched by order in each step.")
+    by_step = matched.filter(step.is_not_null()).with_columns(sequence="step")
+    return by_step, remarks
 
 
 def _with_ranks_of_two(trace: Trace, rows: pl.DataFrame) -> pl.DataFrame:

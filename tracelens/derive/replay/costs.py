@@ -273,26 +273,33 @@ def weights_without(replay: Replay, costs: Costs, host_factor: float = 1) -> Int
     """
     table = replay.table
     recorded = table.graph.weights
-    added = (table.n_ops * costs.op_ns + table.n_python * costs.python_ns) / 2
-    added += table.n_generated * costs.generated_ns / 2
-    added += table.n_calls * costs.call_ns
-    if isinstance(costs, CostsBeside):
-        added += _added_by_calls(replay, costs)
-    if costs != NO_COSTS:
-        added += table.profiler_ns
     is_launch = table.kinds == LAUNCH
     least = np.where(is_launch, np.minimum(recorded, LEAST_LATENCY_NS), _LEAST_LEFT * recorded)
-    bare = np.maximum(recorded - added, least)
-    bare = np.where(is_launch, bare, bare * host_factor).astype(np.int64)
+    bare = np.maximum(recorded - _profiler_ns(replay, costs), least)
+    on_host = np.where(is_launch, bare, bare * host_factor).astype(np.int64)
     on_device = recorded
     if costs != NO_COSTS:
         of_graph = (table.kinds == KERNEL) & picked(replay.work.is_graph == 1, table.items)
         on_device = np.where(of_graph, np.maximum(recorded - _GRAPH_KERNEL_NS, 0), recorded)
     is_pageable = replay.excerpt.work["is_pageable"].fill_null(value=False).to_numpy()
     is_staged = (table.kinds == COPY) & picked(is_pageable, table.items)
-    factor = 1 + _COPY_VARIES * (host_factor - 1)
-    on_device = np.where(is_staged, on_device * factor, on_device).astype(np.int64)
-    return np.where(np.isin(table.kinds, _HOST), bare, on_device)
+    copy_factor = 1 + _COPY_VARIES * (host_factor - 1)
+    scaled = np.where(is_staged, on_device * copy_factor, on_device).astype(np.int64)
+    return np.where(np.isin(table.kinds, _HOST), on_host, scaled)
+
+
+def _profiler_ns(replay: Replay, costs: Costs) -> Floats:
+    """Return how long the profiler makes each stretch of the host, at these costs of an event."""
+    table = replay.table
+    spans_ns = table.n_ops * costs.op_ns + table.n_python * costs.python_ns
+    # Begins and ends of spans are counted, each with half of a span's cost.
+    added_ns: Floats = (spans_ns + table.n_generated * costs.generated_ns) / 2
+    added_ns += table.n_calls * costs.call_ns
+    if isinstance(costs, CostsBeside):
+        added_ns += _added_by_calls(replay, costs)
+    if costs != NO_COSTS:
+        added_ns += table.profiler_ns
+    return added_ns
 
 
 def _added_by_calls(replay: Replay, costs: CostsBeside) -> Floats:

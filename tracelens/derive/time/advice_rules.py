@@ -95,24 +95,24 @@ def _attention(program: JudgedProgram) -> Iterator[Rule]:
 
 def _communication(program: JudgedProgram) -> Iterator[Rule]:
     """Advise on communication that no computation hides, and on waits for other ranks."""
-    if program.parts["communication"] and is_mostly_receiving(program.trace):
-        words = (
+    exposed_ns = program.parts["communication"]
+    if exposed_ns and is_mostly_receiving(program.trace):
+        split_evenly = (
             "A receive waits until the other rank sends: in a pipeline, split the stages evenly, or"
             " give a step more microbatches"
         )
-        yield Rule(program.parts["communication"], words, "communication", "time_breakdown")
+        yield Rule(exposed_ns, split_evenly, "communication", "time_breakdown")
         return
-    beside = program.hideable_ns["communication"]
-    words = "Overlap communication with computing (buckets, a later wait)"
-    yield Rule(beside, words, "communication", "time_breakdown")
-    if program.parts["communication"] > 2 * beside:
-        words = (
+    hideable_ns = program.hideable_ns["communication"]
+    overlap = "Overlap communication with computing (buckets, a later wait)"
+    yield Rule(hideable_ns, overlap, "communication", "time_breakdown")
+    if exposed_ns > 2 * hideable_ns:
+        send_less = (
             "Communicate less: gradient accumulation, a narrower type, fewer and larger messages"
         )
-        rest = program.parts["communication"] - beside
-        yield Rule(rest, words, "communication", "time_breakdown")
-    words = "Give all ranks equally much to do: collectives wait for the slowest rank"
-    yield Rule(program.parts["waiting"], words, "waiting", "waiting")
+        yield Rule(exposed_ns - hideable_ns, send_less, "communication", "time_breakdown")
+    share_evenly = "Give all ranks equally much to do: collectives wait for the slowest rank"
+    yield Rule(program.parts["waiting"], share_evenly, "waiting", "waiting")
 
 
 RULES = (
