@@ -168,34 +168,46 @@ def aligned_kernels(base: Trace, other: Trace) -> pl.DataFrame:
     other, whatever their numbers. If one capture marks no steps, each rank is one sequence. Equal
     sequences take time in proportion to their length.
     """
-    sides = [_sequence(trace, is_bare=tools(base) != tools(other)) for trace in (base, other)]
-    if any(not side["step"].count() for side in sides):
-        sides = [side.with_columns(unit=0) for side in sides]
-    what = ["name", *SHAPE, "registers_per_thread"]
-    both = pl.concat([side.select(what) for side in sides])
-    known = [
-        c for c in what if all(side[c].count() for side in sides)
-    ]  # some sources do not record registers
-    codes = numbered(both, known)[0]
-    coded = codes.head(sides[0].height), codes.tail(sides[1].height)
-    mine, theirs = (
-        side.with_columns(code=code)
-        .group_by("rank", "unit", maintain_order=True)
-        .agg("code", "kernel_id")
-        for side, code in zip(sides, coded, strict=True)
+    is_bare = tools(base) != tools(other)
+    base_kernels = _in_sequence(base, is_bare=is_bare)
+    other_kernels = _in_sequence(other, is_bare=is_bare)
+    if not (base_kernels["step"].count() and other_kernels["step"].count()):
+        base_kernels = base_kernels.with_columns(sequence=0)
+        other_kernels = other_kernels.with_columns(sequence=0)
+    base_codes, other_codes = _codes(base_kernels, other_kernels)
+    sequences = _sequences(base_kernels, base_codes).join(
+        _sequences(other_kernels, other_codes),
+        on=["rank", "sequence"],
+        suffix="_other",
+        maintain_order="left",
     )
-    units = mine.join(theirs, on=["rank", "unit"], suffix="_other", maintain_order="left")
-    units = units.with_row_index("place")
-    # Most units are equal on both sides; their kernels are paired as whole columns.
+    numbered_sequences = sequences.with_row_index("number")
+    # Most sequences are equal on both sides; their kernels are paired as whole columns.
     is_alike = pl.col("code") == pl.col("code_other")
-    alike = units.filter(is_alike).select(
-        "place", "rank", base_id="kernel_id", other_id="kernel_id_other"
+    alike = numbered_sequences.filter(is_alike).select(
+        "number", "rank", base_id="kernel_id", other_id="kernel_id_other"
     )
-    unlike = units.filter(~is_alike)
-    rows = [(place, rank, *_matches(*lists)) for place, rank, _, *lists in unlike.iter_rows()]
+    unlike = numbered_sequences.filter(~is_alike)
+    rows = [(number, rank, *_matches(*lists)) for number, rank, _, *lists in unlike.iter_rows()]
     searched = pl.DataFrame(rows, schema=alike.schema, orient="row")
-    pairs = pl.concat([alike, searched]).sort("place").explode("base_id", "other_id")
+    pairs = pl.concat([alike, searched]).sort("number").explode("base_id", "other_id")
     return pairs.select(pl.col(name).cast(dtype) for name, dtype in _PAIRS.items()).drop_nulls()
+
+
+def _codes(base_kernels: pl.DataFrame, other_kernels: pl.DataFrame) -> tuple[pl.Series, pl.Series]:
+    """Number the launches of both captures: equal name, grid, block and registers, equal code."""
+    columns = ["name", *SHAPE, "registers_per_thread"]
+    # Some sources do not record registers.
+    known = [name for name in columns if base_kernels[name].count() and other_kernels[name].count()]
+    both = pl.concat([base_kernels.select(columns), other_kernels.select(columns)])
+    codes = numbered(both, known)[0]
+    return codes.head(base_kernels.height), codes.tail(other_kernels.height)
+
+
+def _sequences(kernels: pl.DataFrame, codes: pl.Series) -> pl.DataFrame:
+    """Return one row per rank and sequence, with lists of its codes and kernel ids."""
+    coded = kernels.with_columns(code=codes)
+    return coded.group_by("rank", "sequence", maintain_order=True).agg("code", "kernel_id")
 
 
 def _matches(
@@ -206,17 +218,17 @@ def _matches(
     return my_ids, [None if place is None else their_ids[place] for place in places]
 
 
-def _sequence(trace: Trace, *, is_bare: bool) -> pl.DataFrame:
+def _in_sequence(trace: Trace, *, is_bare: bool) -> pl.DataFrame:
     """Return kernels in launch order.
 
-    `unit` is the position of the kernel's step among the rank's steps, -1 outside of steps.
+    `sequence` is the position of the kernel's step among the rank's steps, -1 outside of steps.
     """
     columns = ("kernel_id", "step", "name", *SHAPE, "registers_per_thread")
     kernels = in_launch_order(trace, columns)
     if is_bare:
         kernels = kernels.with_columns(each_once(kernels["name"], bare_name))
-    unit = pl.col("step").rank("dense").over("rank").cast(pl.Int64).fill_null(-1)
-    return kernels.with_columns(unit=unit)
+    step_place = pl.col("step").rank("dense").over("rank").cast(pl.Int64)
+    return kernels.with_columns(sequence=step_place.fill_null(-1))
 
 
 ANALYSIS = Analysis(

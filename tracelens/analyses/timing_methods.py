@@ -30,42 +30,53 @@ def timing_methods(trace: Trace) -> pl.DataFrame:
     Profiled rows follow unprofiled ones. Raises MissingTableError without timings.
     """
     trace.require("timing_methods", "timings")
-    method, ns = pl.col("method"), pl.col("duration_ns")
-    plain, waiting = (
-        method.replace_strict(_VARIANT_OF | words, default="unknown")
-        for words in (_PLAIN, _WAITING)
+    is_warmup = pl.col("is_warmup")
+    ns, warmup_ns = (
+        pl.col("duration_ns").filter(~is_warmup),
+        pl.col("duration_ns").filter(is_warmup),
     )
-    variant = pl.when("synchronized").then(waiting).otherwise(plain)
-    clock = (
-        pl.when(pl.col("clock") == "cuda_event")
-        .then(pl.lit("cuda_event"))
-        .otherwise(pl.lit("wall"))
-    )
-    whole = trace.timings.filter(pl.col("module_path").is_null()).with_columns(
-        variant=variant, quantity=pl.coalesce("quantity", clock)
-    )
-    measured = ~pl.col("is_warmup")
-    frame = (
-        whole.group_by(_GROUP, maintain_order=True)
+    sums = (
+        _of_whole_model(trace)
+        .group_by(_GROUP, maintain_order=True)
         .agg(
-            n_rounds=pl.col("round").filter(measured).n_unique().cast(pl.Int64),
-            n_executions=measured.sum().cast(pl.Int64),
-            median_ns=ns.filter(measured).median(),
-            low_ns=ns.filter(measured).quantile(0.25, "linear"),
-            high_ns=ns.filter(measured).quantile(0.75, "linear"),
-            first_ns=ns.filter(pl.col("is_warmup"))
-            .sort_by(pl.col("round").filter(pl.col("is_warmup")))
-            .first(),
+            n_rounds=pl.col("round").filter(~is_warmup).n_unique().cast(pl.Int64),
+            n_executions=(~is_warmup).sum().cast(pl.Int64),
+            median_ns=ns.median(),
+            low_ns=ns.quantile(0.25, "linear"),
+            high_ns=ns.quantile(0.75, "linear"),
+            first_ns=warmup_ns.sort_by(pl.col("round").filter(is_warmup)).first(),
         )
-        .filter(pl.col("n_executions") > 0)
     )
-    is_pure = (pl.col("variant") == "pure") & ~pl.col("profiled") & (pl.col("quantity") == "wall")
-    pure = frame.filter(is_pure).select(*_CONFIGURATION, pure_ns="median_ns")
-    frame = frame.join(pure, on=_CONFIGURATION, how="left", nulls_equal=True, maintain_order="left")
-    frame = frame.with_columns(cost_ratio=over(pl.col("median_ns"), pl.col("pure_ns")))
-    order = [pl.col(name).cast(pl.Enum([*words, "unknown"])) for name, words in _ORDERS.items()]
+    measured = sums.filter(pl.col("n_executions") > 0)
+    is_pure = pl.col("variant") == "pure"
+    is_wall = pl.col("quantity") == "wall"
+    pure = measured.filter(is_pure, is_wall, ~pl.col("profiled"))
+    pure_times = pure.select(*_CONFIGURATION, pure_ns="median_ns")
+    rows = measured.join(
+        pure_times, on=_CONFIGURATION, how="left", nulls_equal=True, maintain_order="left"
+    ).with_columns(cost_ratio=over(pl.col("median_ns"), pl.col("pure_ns")))
+    configuration, *others = (
+        pl.col(name).cast(pl.Enum([*words, "unknown"])) for name, words in _ORDERS.items()
+    )
     return TIMING_METHODS.conform(
-        frame.sort("rank", order[0], "compile_mode", "profiled", *order[1:], "synchronized")
+        rows.sort("rank", configuration, "compile_mode", "profiled", *others, "synchronized")
+    )
+
+
+def _of_whole_model(trace: Trace) -> pl.DataFrame:
+    """Return the timings of the whole model, with the variant of timing, and a quantity each.
+
+    The quantity of a timing that names none is that of its clock.
+    """
+    method = pl.col("method")
+    plain = method.replace_strict(_VARIANT_OF | _PLAIN, default="unknown")
+    waiting = method.replace_strict(_VARIANT_OF | _WAITING, default="unknown")
+    is_device_clock = pl.col("clock") == "cuda_event"
+    clock = pl.when(is_device_clock).then(pl.lit("cuda_event")).otherwise(pl.lit("wall"))
+    whole = trace.timings.filter(pl.col("module_path").is_null())
+    return whole.with_columns(
+        variant=pl.when("synchronized").then(waiting).otherwise(plain),
+        quantity=pl.coalesce("quantity", clock),
     )
 
 

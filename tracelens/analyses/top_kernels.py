@@ -13,6 +13,7 @@ _ORIGINS = {"ops": "op", "layers": "layer", "places": "place", "phases": "phase"
 _N_ORIGINS = 3
 _NUMBER = r"[_.]\d+(\.|$)"
 """The number of a layer in its path; many layers of a model differ only in it."""
+_KEY = ["rank", "name"]
 
 
 def top_kernels(trace: Trace, *, base: Trace | None = None) -> pl.DataFrame:
@@ -24,40 +25,52 @@ def top_kernels(trace: Trace, *, base: Trace | None = None) -> pl.DataFrame:
     trace.require("top_kernels", "kernels")
     columns = ("rank", "kernel_id", "name", "library", "primitive", "duration_ns")
     kernels = trace.select("kernels", *columns)
+    by_name = kernels.lazy().group_by(_KEY).agg(durations()).collect()
+    total_ns = pl.col("duration_total_ns").sum().over("rank")
+    share_frac = pl.col("duration_total_ns") / total_ns
+    with_shares = by_name.join(_main_primitives(kernels), on=_KEY).with_columns(
+        share_frac=share_frac.fill_nan(0.0)
+    )
+    longest_first = with_shares.sort(
+        "rank", "duration_total_ns", "name", descending=[False, True, False]
+    )
+    origins = _origins_of(kernels, trace, base)
+    frame = longest_first
+    for column, origin in _ORIGINS.items():
+        shares = _shares(origins, origin).rename({"text": column})
+        frame = frame.join(shares, on=_KEY, how="left", maintain_order="left")
+    return TOP_KERNELS.conform(frame)
+
+
+def _main_primitives(kernels: pl.DataFrame) -> pl.DataFrame:
+    """Return the library and primitive that took most of the time of each name: one row each."""
     by_primitive = (
         kernels.lazy().group_by("rank", *_WORDS).agg(pl.col("duration_ns").sum()).collect()
     )
-    by_name = kernels.lazy().group_by("rank", "name").agg(durations()).collect()
-    main = by_primitive.sort("duration_ns", "primitive", descending=[True, False]).unique(
-        ["rank", "name"], keep="first"
-    )
-    frame = (
-        by_name.join(main.select("rank", "name", "library", "primitive"), on=["rank", "name"])
-        .with_columns(
-            share_frac=pl.col("duration_total_ns") / pl.col("duration_total_ns").sum().over("rank")
-        )
-        .sort("rank", "duration_total_ns", "name", descending=[False, True, False])
-    )
-    origins = kernels.select("rank", "kernel_id", "name", "duration_ns").join(
-        kernel_origins(trace, base), on=["rank", "kernel_id"], how="left"
-    )
+    longest_first = by_primitive.sort("duration_ns", "primitive", descending=[True, False])
+    main = longest_first.unique(_KEY, keep="first")
+    return main.select(*_KEY, "library", "primitive")
+
+
+def _origins_of(kernels: pl.DataFrame, trace: Trace, base: Trace | None) -> pl.DataFrame:
+    """Return each kernel's name, time and origins; numbered layers of one kind have one name."""
+    times = kernels.select(*_KEY, "kernel_id", "duration_ns")
+    origins = times.join(kernel_origins(trace, base), on=["rank", "kernel_id"], how="left")
     layer = pl.col("layer").cast(pl.String).str.replace_all(_NUMBER, "$1")
-    origins = origins.with_columns(layer=pl.when(~layer.str.starts_with("(")).then(layer))
-    for column, origin in _ORIGINS.items():
-        shares = _shares(origins, origin).rename({"text": column})
-        frame = frame.join(shares, on=["rank", "name"], how="left", maintain_order="left")
-    return TOP_KERNELS.conform(frame.with_columns(pl.col("share_frac").fill_nan(0.0)))
+    is_named = ~layer.str.starts_with("(")
+    return origins.with_columns(layer=pl.when(is_named).then(layer))
 
 
 def _shares(origins: pl.DataFrame, origin: str) -> pl.DataFrame:
     """Return rank, name and text: where most time of each kernel comes from, with shares."""
-    key = ["rank", "name"]
-    sums = origins.group_by(*key, origin).agg(pl.col("duration_ns").sum())
-    share = 100 * pl.col("duration_ns") / pl.col("duration_ns").sum().over(key)
+    sums = origins.group_by(*_KEY, origin).agg(pl.col("duration_ns").sum())
+    total_ns = pl.col("duration_ns").sum().over(_KEY)
+    share = 100 * pl.col("duration_ns") / total_ns
     named = sums.with_columns(share=share.fill_nan(0.0)).drop_nulls(origin)
     named = named.sort("share", origin, descending=[True, False])
-    text = pl.format("{} {}%", origin, pl.col("share").round(0).cast(pl.Int64))
-    return named.group_by(key, maintain_order=True).agg(text=text.head(_N_ORIGINS).str.join(", "))
+    whole_percent = pl.col("share").round(0).cast(pl.Int64)
+    text = pl.format("{} {}%", origin, whole_percent)
+    return named.group_by(_KEY, maintain_order=True).agg(text=text.head(_N_ORIGINS).str.join(", "))
 
 
 def notes(

@@ -21,6 +21,8 @@ _BLOCK_WORK = r"(?:std::array|Array)<char ?\*, (?:\([a-z ]+\))?\d+(?:ul|u)?>, (?
 _TARGET = r"[{\[]lambda\((double|float|c10::Half|c10::BFloat16)\)"
 _WIDTHS = {"double": 8, "float": 4, "c10::Half": 2, "c10::BFloat16": 2}
 _WIDER = {8: "float64", 4: "float32"}
+_STREAM = ["rank", "device_id", "stream_id"]
+_PLACE = (*_STREAM, "start_ns")
 
 
 def casts_after_copies(trace: Trace) -> pl.DataFrame:
@@ -40,36 +42,47 @@ def casts_after_copies(trace: Trace) -> pl.DataFrame:
 
 
 def _casts_after_copies(trace: Trace) -> pl.DataFrame:
-    columns = ["rank", "device_id", "stream_id", "start_ns"]
-    copies = trace.memcpys.filter(
-        (pl.col("direction") == "h2d") & (pl.col("size_bytes") > 0)
-    ).select(*columns, "memcpy_id", "size_bytes", "span_id", end=END)
-    if not copies.height:
-        return _SCHEMA.to_frame()
-    kernels = trace.select("kernels", *columns, "span_id", "name", *SHAPE)
-    kernels = kernels.filter(*matching(kernels["name"], _CAST_NAME))
-    casts = kernels.with_columns(pl.col("name").cast(pl.String)).select(
-        *columns,
-        "span_id",
-        work=pl.col("name").str.extract(_BLOCK_WORK).cast(pl.Int64, strict=False).fill_null(4),
-        written_bytes=pl.col("name")
-        .str.extract(_TARGET)
-        .replace_strict(_WIDTHS, default=None, return_dtype=pl.Int64),
-        blocks=pl.col("grid_x").cast(pl.Int64) * pl.col("grid_y") * pl.col("grid_z"),
-        threads=pl.col("block_x").cast(pl.Int64) * pl.col("block_y") * pl.col("block_z"),
+    is_upload = (pl.col("direction") == "h2d") & (pl.col("size_bytes") > 0)
+    uploads = trace.memcpys.filter(is_upload).select(
+        *_PLACE, "memcpy_id", "size_bytes", "span_id", end=END
     )
-    if not casts.height:
+    if uploads.is_empty():
         return _SCHEMA.to_frame()
-    near = _matched(copies, casts.drop_nulls(["written_bytes", "blocks", "threads"]))
-    near = _as_recorded(_as_recorded(near, trace, "copy"), trace, "cast")
+    casts = _casts(trace)
+    if casts.is_empty():
+        return _SCHEMA.to_frame()
+    fitting = _fitting_pairs(_nearby_pairs(uploads, casts))
+    agreeing = _as_recorded(_as_recorded(fitting, trace, "copy"), trace, "cast")
+    # The first cast counts, and 8 bytes per element before 4.
+    in_order = agreeing.sort("place", "read_bytes", descending=[False, True])
+    first = in_order.unique(["rank", "memcpy_id"], keep="first", maintain_order=True)
     recorded = pl.coalesce("copy_dtype", "cast_dtype")
     float_type = pl.col("read_bytes").replace_strict(_WIDER, default=None, return_dtype=pl.String)
-    return (
-        near.sort("place", "read_bytes", descending=[False, True])
-        .unique(["rank", "memcpy_id"], keep="first", maintain_order=True)
-        .with_columns(dtype=recorded.fill_null(float_type), is_recorded=recorded.is_not_null())
-        .select(_SCHEMA.names())
-        .cast(_SCHEMA)
+    with_dtype = first.with_columns(
+        dtype=recorded.fill_null(float_type), is_recorded=recorded.is_not_null()
+    )
+    return with_dtype.select(_SCHEMA.names()).cast(_SCHEMA)
+
+
+def _casts(trace: Trace) -> pl.DataFrame:
+    """Return ATen's casting copies, with what their names and launches tell.
+
+    Columns beside _PLACE and span_id: work (elements that a thread casts, 4 if unknown),
+    written_bytes (of an element), blocks, and threads (of a block).
+    """
+    kernels = trace.select("kernels", *_PLACE, "span_id", "name", *SHAPE)
+    casts = kernels.filter(*matching(kernels["name"], _CAST_NAME))
+    name = pl.col("name").cast(pl.String)
+    work = name.str.extract(_BLOCK_WORK).cast(pl.Int64, strict=False)
+    target = name.str.extract(_TARGET)
+    written_bytes = target.replace_strict(_WIDTHS, default=None, return_dtype=pl.Int64)
+    return casts.select(
+        *_PLACE,
+        "span_id",
+        work=work.fill_null(4),
+        written_bytes=written_bytes,
+        blocks=pl.col("grid_x").cast(pl.Int64) * pl.col("grid_y") * pl.col("grid_z"),
+        threads=pl.col("block_x").cast(pl.Int64) * pl.col("block_y") * pl.col("block_z"),
     )
 
 
@@ -96,42 +109,50 @@ def _as_recorded(near: pl.DataFrame, trace: Trace, of: str) -> pl.DataFrame:
     )
 
 
-def _matched(copies: pl.DataFrame, casts: pl.DataFrame) -> pl.DataFrame:
-    """Pair each copy with the next casts on its stream that fit its number of elements.
+def _nearby_pairs(copies: pl.DataFrame, casts: pl.DataFrame) -> pl.DataFrame:
+    """Pair each copy with the next casts on its stream, until the stream's next copy.
 
-    The columns copy_span_id and cast_span_id are the spans around both.
+    `place` numbers a stream's casts. copy_span_id and cast_span_id are the spans around both.
     """
-    by = ["rank", "device_id", "stream_id"]
-    ordered = casts.sort("start_ns").with_columns(place=pl.int_range(pl.len()).over(by))
-    first = copies.sort("end").join_asof(
-        ordered.select(*by, "start_ns", "place"),
+    known = casts.drop_nulls(["written_bytes", "blocks", "threads"]).sort("start_ns")
+    in_order = known.with_columns(place=pl.int_range(pl.len()).over(_STREAM))
+    with_first = copies.sort("end").join_asof(
+        in_order.select(*_PLACE, "place"),
         left_on="end",
         right_on="start_ns",
-        by=by,
+        by=_STREAM,
         strategy="forward",
         check_sortedness=False,
     )
-    next_copy = pl.col("start_ns").sort().shift(-1).over(by)
-    first = first.sort("start_ns").with_columns(until=next_copy.fill_null(2**62))
+    next_copy_ns = pl.col("start_ns").sort().shift(-1).over(_STREAM)
+    until_next = with_first.sort("start_ns").with_columns(until=next_copy_ns.fill_null(2**62))
     ahead = pl.DataFrame({"ahead": range(_WINDOW)}, schema={"ahead": pl.Int64})
-    near = first.join(ahead, how="cross").select(
-        *by, "memcpy_id", "size_bytes", "span_id", "until", place=pl.col("place") + pl.col("ahead")
+    near = until_next.join(ahead, how="cross").select(
+        *_STREAM,
+        "memcpy_id",
+        "size_bytes",
+        "until",
+        copy_span_id="span_id",
+        place=pl.col("place") + pl.col("ahead"),
     )
-    reach = pl.col("blocks") * pl.col("threads") * pl.col("work")
-    block = pl.col("threads") * pl.col("work")
-    return (
-        near.join(ordered, on=[*by, "place"], suffix="_cast")
-        .filter(pl.col("start_ns") < pl.col("until"))
-        .join(pl.DataFrame({"read_bytes": [8, 4]}), how="cross")
-        .with_columns(elements=pl.col("size_bytes") // pl.col("read_bytes"))
-        .filter(
-            (pl.col("size_bytes") % pl.col("read_bytes") == 0)
-            & (pl.col("elements") <= reach)
-            & (pl.col("elements") > reach - block)
-            & (pl.col("written_bytes") < pl.col("read_bytes"))
-        )
-        .rename({"span_id": "copy_span_id", "span_id_cast": "cast_span_id"})
-    )
+    pairs = near.join(in_order, on=[*_STREAM, "place"])
+    return pairs.filter(pl.col("start_ns") < pl.col("until")).rename({"span_id": "cast_span_id"})
+
+
+def _fitting_pairs(pairs: pl.DataFrame) -> pl.DataFrame:
+    """Keep casts whose grid covers the copied elements, read as 8 or 4 bytes each, and narrows.
+
+    Less than one block of the grid has nothing to do.
+    """
+    widths = pl.DataFrame({"read_bytes": [8, 4]})
+    elements = pl.col("size_bytes") // pl.col("read_bytes")
+    per_block = pl.col("threads") * pl.col("work")
+    covered = pl.col("blocks") * per_block
+    is_whole = pl.col("size_bytes") % pl.col("read_bytes") == 0
+    is_narrower = pl.col("written_bytes") < pl.col("read_bytes")
+    counted = pairs.join(widths, how="cross").with_columns(elements=elements)
+    spare = covered - pl.col("elements")
+    return counted.filter(is_whole, is_narrower, spare >= 0, spare < per_block)
 
 
 _SCHEMA = pl.Schema(

@@ -78,30 +78,31 @@ def _convolution(
     def count(call: RecordedCall) -> _Counted:
         x, weight = call.shape(0, 3), call.shape(1, 3)
         n = len(x) - 2
-        steps, pads = call.sizes(stride, n), call.sizes(padding, n)
-        spread = [1] * n if dilation is None else call.sizes(dilation, n)
+        strides, paddings = call.sizes(stride, n), call.sizes(padding, n)
+        dilations = [1] * n if dilation is None else call.sizes(dilation, n)
         is_transposed = False if transposed is None else call.value(transposed)
-        if type(is_transposed) is not bool or len(weight) != len(x) or not all(steps):
+        if type(is_transposed) is not bool or len(weight) != len(x) or not all(strides):
             raise UnknownWorkError
-        reach = [d * (k - 1) for d, k in zip(spread, weight[2:], strict=True)]
+        reaches = [d * (size - 1) for d, size in zip(dilations, weight[2:], strict=True)]
+        dimensions = zip(x[2:], strides, paddings, reaches, strict=True)
         if is_transposed:
             more, groups = call.sizes(7, n), call.value(8)
             if type(groups) is not int:
                 raise UnknownWorkError
-            out = [
-                (s - 1) * t - 2 * p + r + m + 1
-                for s, t, p, r, m in zip(x[2:], steps, pads, reach, more, strict=True)
+            image = [
+                (size - 1) * step - 2 * pad + reach + extra + 1
+                for (size, step, pad, reach), extra in zip(dimensions, more, strict=True)
             ]
-            flops, channels = 2 * prod(x[2:]) * x[0] * prod(weight), weight[1] * groups
+            n_positions, n_channels = prod(x[2:]), weight[1] * groups
         else:
-            out = [
-                (s + 2 * p - r - 1) // t + 1
-                for s, t, p, r in zip(x[2:], steps, pads, reach, strict=True)
+            image = [
+                (size + 2 * pad - reach - 1) // step + 1 for size, step, pad, reach in dimensions
             ]
-            flops, channels = 2 * prod(out) * x[0] * prod(weight), weight[0]
-        if any(size < 0 for size in out):
+            n_positions, n_channels = prod(image), weight[0]
+        if any(size < 0 for size in image):
             raise UnknownWorkError
-        return flops, flops, [x[0] * channels * prod(out)], []
+        flops = 2 * n_positions * x[0] * prod(weight)
+        return flops, flops, [x[0] * n_channels * prod(image)], []
 
     return count
 
@@ -115,16 +116,18 @@ def _convolution_backward(call: RecordedCall) -> _Counted:
         raise UnknownWorkError
     if not len(grad) == len(x) == len(weight):
         raise UnknownWorkError
+    input_asked, weight_asked, _ = mask
     # Every number of the smaller image meets every weight of its channel.
-    met = prod((x if transposed else grad)[2:]) * x[0]
-    of_input = 2 * met * prod(weight) if mask[0] else 0
-    of_weight = 2 * met * x[1] * grad[1] * prod(weight[2:]) if mask[1] else 0
-    outputs = [
-        size
-        for size, is_asked in zip((prod(x), prod(weight), grad[1]), mask, strict=True)
-        if is_asked
-    ]
-    unread = [position for position, is_asked in ((1, mask[1]), (2, mask[0])) if not is_asked]
+    smaller_image = x if transposed else grad
+    n_met = x[0] * prod(smaller_image[2:])
+    of_input = 2 * n_met * prod(weight) if input_asked else 0
+    of_weight = 2 * n_met * x[1] * grad[1] * prod(weight[2:]) if weight_asked else 0
+    n_results = (prod(x), prod(weight), grad[1])
+    outputs = [n for n, is_asked in zip(n_results, mask, strict=True) if is_asked]
+    # The gradient of the input needs no input, that of the weights no weights.
+    unread = [] if weight_asked else [1]
+    if not input_asked:
+        unread.append(2)
     return of_input + of_weight, of_input + of_weight // groups, outputs, unread
 
 

@@ -39,19 +39,22 @@ class Traffic(Struct, frozen=True):
 
 
 def _broadcast(bound: Bound) -> list[int]:
-    inputs = bound.all("tw") or bound.all("lm")
+    shapes = [tensor.shape for tensor in bound.all("tw")]
     if bound.value("r") in (1, 2) and not bound.arguments.startswith("ttt"):
         return [1]
-    if any(role in bound.arguments for role in "lm"):
-        first = next(role for role in bound.arguments if role in "lm")
-        place = bound.arguments.index(first)
+    list_role = next((role for role in bound.arguments if role in "lm"), None)
+    if list_role is not None:
+        place = bound.arguments.index(list_role)
         return [sum(tensor.n_elements for tensor in bound.call.tensors(place))]
-    n_dimensions = max((len(tensor.shape) for tensor in inputs), default=0)
-    padded = [[1] * (n_dimensions - len(t.shape)) + list(t.shape) for t in inputs]
-    sizes = [[size for size in column if size != 1] for column in zip(*padded, strict=True)]
-    if not inputs or any(len(set(column)) > 1 for column in sizes):
+    if not shapes:
         raise UnknownWorkError
-    return [prod(column[0] if column else 1 for column in sizes)] * len(bound.results)
+    n_dimensions = max(map(len, shapes))
+    padded = [[1] * (n_dimensions - len(shape)) + list(shape) for shape in shapes]
+    distinct_sizes = [set(sizes) - {1} for sizes in zip(*padded, strict=True)]
+    if any(len(sizes) > 1 for sizes in distinct_sizes):
+        raise UnknownWorkError
+    n_elements = prod(max(sizes, default=1) for sizes in distinct_sizes)
+    return [n_elements] * len(bound.results)
 
 
 def _reduced(bound: Bound) -> list[int]:
@@ -166,33 +169,43 @@ def _joined(bound: Bound) -> list[int]:
 
 
 def _pooled(bound: Bound) -> list[int]:
-    x = bound.nth(0).shape
+    shape = bound.nth(0).shape
     sizes = bound.value("O")
-    if are_sizes(sizes) and sizes:
-        return [prod(x[: -len(sizes)]) * prod(sizes)] * len(bound.results)
     factors = bound.value("f")
-    if (
-        isinstance(factors, list)
-        and factors
-        and all(type(factor) in (int, float) for factor in factors)
-    ):
-        n = len(factors)
-        scaled = (int(size * factor) for size, factor in zip(x[-n:], factors, strict=True))
-        return [prod(x[:-n]) * prod(scaled)] * len(bound.results)
+    if are_sizes(sizes) and sizes:
+        pooled = sizes
+    elif isinstance(factors, list) and factors and all(type(f) in (int, float) for f in factors):
+        scaled = zip(shape[-len(factors) :], factors, strict=True)
+        pooled = [int(size * factor) for size, factor in scaled]
+    else:
+        pooled = _windows(bound, shape)
+    kept = shape[: -len(pooled)]
+    return [prod(kept) * prod(pooled)] * len(bound.results)
+
+
+def _windows(bound: Bound, shape: Sequence[int]) -> list[int]:
+    """Return how many windows of a pooling fit along each of the last dimensions."""
     window = bound.value("k")
-    if not are_sizes(window) or not window or len(x) < len(window):
+    if not are_sizes(window) or not window or len(shape) < len(window):
         raise UnknownWorkError
     n = len(window)
-    steps = bound.sizes("s", n) or window
-    pads, spread = bound.sizes("p", n) or [0] * n, bound.sizes("a", n) or [1] * n
-    out = []
-    for size, k, step, pad, d in zip(x[-n:], window, steps, pads, spread, strict=True):
-        room = size + 2 * pad - d * (k - 1) - 1
-        whole = -(-room // step) if bound.value("c") is True else room // step
+    strides = bound.sizes("s", n) or window
+    paddings = bound.sizes("p", n) or [0] * n
+    dilations = bound.sizes("a", n) or [1] * n
+    is_ceil_mode = bound.value("c") is True
+    n_windows = []
+    for size, length, stride, padding, dilation in zip(
+        shape[-n:], window, strides, paddings, dilations, strict=True
+    ):
+        room = size + 2 * padding - dilation * (length - 1) - 1
+        if not is_ceil_mode:
+            n_windows.append(room // stride + 1)
+            continue
+        n_steps = -(-room // stride)
         # A window that would begin in the padding behind the input is left out.
-        is_beyond = bound.value("c") is True and whole * step >= size + pad
-        out.append(whole + 1 - is_beyond)
-    return [prod(x[:-n]) * prod(out)] * len(bound.results)
+        is_beyond = n_steps * stride >= size + padding
+        n_windows.append(n_steps + 1 - is_beyond)
+    return n_windows
 
 
 def _pooled_backward(bound: Bound) -> list[int]:
@@ -353,29 +366,38 @@ def traffic_of(family: Family, known: Sequence[str], call: RecordedCall) -> Traf
     kind, width = computed_in(bound, by_first=family.flops is not None)
     dtype = family.dtype or kind
     outputs = family.outputs(bound)
-    changed = bound.all("wm")
     if family.reads is not None:
-        read = family.reads(bound)
+        read_bytes = family.reads(bound)
     else:
-        read = sum(t.n_bytes for t in bound.all("tl" if family.is_filled else "twlme"))
-    into = [tensor.width for tensor in bound.all("on")]
-    if changed and family.outputs is not _scattered:
-        written = sum(tensor.n_bytes for tensor in changed)
-    elif not bound.results and into:
-        written = sum(tensor.n_bytes for tensor in bound.all("on"))
-    else:
-        of_result = {"i": 8, "b": 1, "f": max(width, 4)}
-        widths = [of_result.get(letter, width) for letter in bound.results] or [width]
-        widths += widths[-1:] * len(outputs)
-        widths[: len(into)] = into[: len(widths)]
-        written = sum(n * each for n, each in zip(outputs, widths, strict=False))
-    tensors = (tensor.n_elements for tensor in bound.all("twlm"))
+        roles = "tl" if family.is_filled else "twlme"
+        read_bytes = sum(tensor.n_bytes for tensor in bound.all(roles))
+    least_bytes = read_bytes + _written_bytes(family, bound, outputs, width)
+    sizes = [tensor.n_elements for tensor in bound.all("twlm")]
+    if family.flops is not None:
+        flops = family.flops(bound)
+        pair_flops, key_bytes = (0, 0) if family.cache is None else family.cache(bound)
+        return Traffic(flops, flops, least_bytes, dtype, pair_flops, key_bytes)
+    if not isinstance(family.operations, int):
+        return Traffic(0, family.operations(bound), least_bytes, dtype)
     in_lists = sum(tensor.n_elements for tensor in bound.all("m"))
-    largest = max([*tensors, *outputs, in_lists], default=0)
-    if family.flops is None:
-        each = family.operations
-        operations = each * largest if isinstance(each, int) else each(bound)
-        return Traffic(0, operations, read + written, dtype)
-    flops = family.flops(bound)
-    pair, key = (0, 0) if family.cache is None else family.cache(bound)
-    return Traffic(flops, flops, read + written, dtype, pair, key)
+    largest = max([*sizes, *outputs, in_lists], default=0)
+    return Traffic(0, family.operations * largest, least_bytes, dtype)
+
+
+def _written_bytes(family: Family, bound: Bound, outputs: Sequence[int], width: int) -> int:
+    """Return the bytes that a call writes: into its arguments, or as `outputs` elements of results.
+
+    `width` is the size of an element that the call computes with.
+    """
+    changed = bound.all("wm")
+    given_results = bound.all("on")
+    if changed and family.outputs is not _scattered:
+        return sum(tensor.n_bytes for tensor in changed)
+    if given_results and not bound.results:
+        return sum(tensor.n_bytes for tensor in given_results)
+    width_of_kind = {"i": 8, "b": 1, "f": max(width, 4)}
+    widths = [width_of_kind.get(letter, width) for letter in bound.results] or [width]
+    widths += widths[-1:] * len(outputs)
+    given_widths = [tensor.width for tensor in given_results]
+    widths[: len(given_widths)] = given_widths[: len(widths)]
+    return sum(n * each for n, each in zip(outputs, widths, strict=False))

@@ -113,22 +113,25 @@ def _triton_work(name: str, call: RecordedCall) -> Work:
     never reach memory. Raises UnknownWorkError if no tensor was recorded, or a template's
     product does not fit.
     """
-    tensors = [t for place in range(len(call.words)) for t in _tensors(call, place)]
+    tensors = [tensor for place in range(len(call.words)) for tensor in _tensors(call, place)]
     if not tensors:
         raise UnknownWorkError
-    largest = max(tensors, key=lambda tensor: tensor.n_bytes)
+    flops = None
     if _TRITON_PRODUCT.match(name):
         flops = _triton_product(tensors)
-        return Work(flops, flops, sum(t.n_bytes for t in tensors), tensors[0].dtype)
-    if _TRITON_CONVOLUTION.match(name):
+    elif _TRITON_CONVOLUTION.match(name):
         flops = 2 * tensors[-1].n_elements * prod(tensors[1].shape[1:])
-        return Work(flops, flops, sum(t.n_bytes for t in tensors), tensors[0].dtype)
-    numbers = [n for n in call.values if type(n) is int and n > 0]
-    # A lookup reads one row for each index, not the table.
-    most = prod(numbers) if numbers and _LOOKUP.search(name) else None
-    sizes = [t.n_stored if most is None else min(t.n_stored, most) for t in tensors]
-    moved = sum(n * tensor.width for n, tensor in zip(sizes, tensors, strict=True))
-    return Work(0, max(sizes), moved, largest.dtype)
+    if flops is not None:
+        moved_bytes = sum(tensor.n_bytes for tensor in tensors)
+        return Work(flops, flops, moved_bytes, tensors[0].dtype)
+    n_moved = [tensor.n_stored for tensor in tensors]
+    sizes = [n for n in call.values if type(n) is int and n > 0]
+    if sizes and _LOOKUP.search(name):
+        # A lookup reads one row for each index, not the table.
+        n_moved = [min(n, prod(sizes)) for n in n_moved]
+    moved_bytes = sum(n * tensor.width for n, tensor in zip(n_moved, tensors, strict=True))
+    largest = max(tensors, key=lambda tensor: tensor.n_bytes)
+    return Work(0, max(n_moved), moved_bytes, largest.dtype)
 
 
 def _tensors(call: RecordedCall, place: int) -> list[Tensor]:

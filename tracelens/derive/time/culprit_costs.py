@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection
+from itertools import chain
 
 import polars as pl
 from msgspec import Struct
@@ -75,6 +76,9 @@ class Culprits(Struct, frozen=True):
     cost_frac: float
 
 
+_NOBODY = Culprits((), 0.0, 0.0)
+
+
 def removals_of(culprit: Culprit, excess_frac: float = 0.0) -> list[Removal]:
     """Return the delays that a replay removes to find the culprit's cost.
 
@@ -125,32 +129,51 @@ def with_costs(model: TimeModel, delays: pl.DataFrame, culprits: list[Culprit]) 
     """
     replay = prepare_replay(model, delays["rank"].unique()) if culprits else None
     if replay is None:
-        return Culprits((), 0.0, 0.0)
+        return _NOBODY
     removals = [delays_of(culprit, delays) for culprit in culprits]
-    kept = []
+    felt: list[Culprit] = []
+    felt_removals: list[Removal] = []
     for place, (culprit, removal) in enumerate(zip(culprits, removals, strict=True)):
-        connected = replay.connected_ranks(culprit.members.ranks)
-        others = [delay for other, part in enumerate(removals) if other != place for delay in part]
-        alone = _gain(replay, [], removal, connected)
-        # A slow host that costs nothing is only one of several that are as slow.
-        is_behind_others = others and culprit.cause not in BY_SPEED
-        last = _gain(replay, others, removal, connected) if is_behind_others else alone
-        # A delay after a step's last collective makes the next step of the other ranks long.
-        is_felt = pl.col("rank").is_in([*connected])
-        is_counted = is_felt if culprit.steps is None else _late_rows(culprit)
-        step_ns = float(delays.filter(is_counted)["step_ns"].mean() or 1)  # type: ignore[arg-type]
-        if max(alone, last) >= _FELT * BLAMED * step_ns * culprit.n_steps:
-            cost = max(alone, 0.0) / culprit.n_steps
-            kept.append(
-                (replace(culprit, cost_ns=cost, step_ns=step_ns, connected=connected), removal)
-            )
-    together = [removal for _, part in kept for removal in part]
-    concerned = frozenset[int]().union(*(culprit.connected for culprit, _ in kept))
-    cost = _gain(replay, [], together, concerned) if together else 0.0
-    least = min((culprit.step_ns * culprit.n_steps for culprit, _ in kept), default=0)
-    if cost < _FELT * BLAMED * least:
-        return Culprits((), 0.0, 0.0)
-    return Culprits(tuple(culprit for culprit, _ in kept), max(cost, 0.0), 0.0)
+        others = list(chain(*removals[:place], *removals[place + 1 :]))
+        with_cost = _with_cost(replay, delays, culprit, removal, others)
+        if with_cost is not None:
+            felt.append(with_cost)
+            felt_removals += removal
+    if not felt:
+        return _NOBODY
+    concerned = frozenset[int]().union(*(culprit.connected for culprit in felt))
+    joint_cost_ns = _gain(replay, [], felt_removals, concerned)
+    shortest_ns = min(culprit.step_ns * culprit.n_steps for culprit in felt)
+    if joint_cost_ns < _FELT * BLAMED * shortest_ns:
+        return _NOBODY
+    return Culprits(tuple(felt), max(joint_cost_ns, 0.0), 0.0)
+
+
+def _with_cost(
+    replay: Replay,
+    delays: pl.DataFrame,
+    culprit: Culprit,
+    removal: list[Removal],
+    others: list[Removal],
+) -> Culprit | None:
+    """Return the culprit with its cost; None if the job hardly feels its delays.
+
+    `removal` removes its delays, `others` those of all other culprits.
+    """
+    connected = replay.connected_ranks(culprit.members.ranks)
+    gain_alone_ns = _gain(replay, [], removal, connected)
+    gain_ns = gain_alone_ns
+    # A slow host that costs nothing is only one of several that are as slow.
+    if others and culprit.cause not in BY_SPEED:
+        gain_ns = max(gain_ns, _gain(replay, others, removal, connected))
+    # A delay after a step's last collective makes the next step of the other ranks long.
+    is_connected = pl.col("rank").is_in([*connected])
+    is_counted = is_connected if culprit.steps is None else _late_rows(culprit)
+    step_ns = float(delays.filter(is_counted)["step_ns"].mean() or 1)  # type: ignore[arg-type]
+    if gain_ns < _FELT * BLAMED * step_ns * culprit.n_steps:
+        return None
+    cost_ns = max(gain_alone_ns, 0.0) / culprit.n_steps
+    return replace(culprit, cost_ns=cost_ns, step_ns=step_ns, connected=connected)
 
 
 def _gain(

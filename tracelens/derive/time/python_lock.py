@@ -38,20 +38,21 @@ def python_of_another_thread(model: TimeModel, rank: int, place: str) -> str | N
     if at_place.is_empty() or not (spans["kind"] == "python").any():
         return None
     process, thread = at_place.row(0)[:2]
-    is_other = (pl.col("process_id") == process) & (pl.col("thread_id") != thread)
-    others = spans.filter(is_other).with_columns(
+    is_other_thread = (pl.col("process_id") == process) & (pl.col("thread_id") != thread)
+    others = spans.filter(is_other_thread).with_columns(
         pl.col("start_ns").cast(pl.Int64), end_ns=END.cast(pl.Int64)
     )
     (waits,) = matching(others["name"], _RELEASES)
-    is_running = (others["kind"] == "python") & ~waits
-    frames = others.filter(is_running)
-    running = _both(
-        union(at_place.filter(pl.col("thread_id") == thread).select(_EDGES)),
-        _without(union(frames.select(_EDGES)), union(others.filter(~is_running).select(_EDGES))),
-    )
+    holds_lock = (others["kind"] == "python") & ~waits
+    frames = others.filter(holds_lock)
+    releasing = union(others.filter(~holds_lock).select(_EDGES))
+    locked = _without(union(frames.select(_EDGES)), releasing)
+    host_times = union(at_place.filter(pl.col("thread_id") == thread).select(_EDGES))
+    running = _both(host_times, locked)
     length = pl.col("end_ns") - pl.col("start_ns")
     ran_ns = int(running.select(length.sum()).item())
-    if not ran_ns or ran_ns < _MOST * at_place.select(length.sum()).item():
+    host_ns = at_place.select(length.sum()).item()
+    if not ran_ns or ran_ns < _MOST * host_ns:
         return None
     return _innermost(frames, running, ran_ns)
 
