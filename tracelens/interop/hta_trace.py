@@ -3,6 +3,7 @@
 It gets HTA's columns, numbers of names, links and iterations.
 """
 
+from collections.abc import Mapping
 from importlib import import_module
 from typing import Any
 
@@ -136,36 +137,45 @@ def _events(trace: Trace, rank: int, counters: pl.DataFrame) -> pl.DataFrame:
     Columns are cat, name, start_ns, duration_ns and `_COLUMNS`.
     """
     is_of_rank = pl.col("rank") == rank
-    spans = next(span_trees(trace.frame("spans").filter(is_of_rank)), trace.frame("spans").clear())
+    all_spans = trace.frame("spans")
+    spans = next(span_trees(all_spans.filter(is_of_rank)), all_spans.clear())
     work = {
         name: trace.frame(name).filter(is_of_rank) for name in ("kernels", "memcpys", "memsets")
     }
-    groups = trace.collectives.filter(is_of_rank).select(
-        "kernel_id", "group_size", collective_name="name", msg_dtype=pl.col("dtype").fill_null("")
-    )
-    ends = [pl.col(f"{end}_memory").str.to_titlecase() for end in ("source", "destination")]
-    copied = pl.format("Memcpy {} ({} -> {})", pl.col("direction").replace(_DIRECTIONS), *ends)
-    filled = pl.format("Memset ({})", pl.col("memory").fill_null("unknown").str.to_titlecase())
-    kernels = work["kernels"].join(groups, on="kernel_id", how="left", maintain_order="left")
-    on_device = (
-        _on_device(kernels, "kernel", "name"),
-        _on_device(work["memcpys"], "gpu_memcpy", copied),
-        _on_device(work["memsets"], "gpu_memset", filled),
-    )
+    places = pl.concat([events.select(_PLACED) for events in work.values()])
     parts = [
         _spans(spans),
         _calls(trace.frame("api_calls").filter(is_of_rank)),
-        # HTA takes the last of a graph's nodes as the work that its launch started.
-        pl.concat(on_device, how="diagonal_relaxed").sort("start_ns", maintain_order=True),
+        _device_work(work, trace.collectives.filter(is_of_rank)),
         _waits(trace.frame("synchronizations").filter(is_of_rank)),
         _profiler_ranges(counters),
-        _annotations(spans, pl.concat([w.select(_PLACED) for w in work.values()])),
+        _annotations(spans, places),
     ]
     events = pl.concat([part for part in parts if part.height], how="diagonal_relaxed")
     missing = [value.alias(name) for name, value in _COLUMNS.items() if name not in events.columns]
     return events.with_columns(missing).with_columns(
         pl.col(name).fill_null(value) for name, value in _COLUMNS.items()
     )
+
+
+def _device_work(work: Mapping[str, pl.DataFrame], collectives: pl.DataFrame) -> pl.DataFrame:
+    """Return the kernels, copies and fills of a rank, by start."""
+    groups = collectives.select(
+        "kernel_id", "group_size", collective_name="name", msg_dtype=pl.col("dtype").fill_null("")
+    )
+    kernels = work["kernels"].join(groups, on="kernel_id", how="left", maintain_order="left")
+    memories = [pl.col(f"{end}_memory").str.to_titlecase() for end in ("source", "destination")]
+    direction = pl.col("direction").replace(_DIRECTIONS)
+    copy_name = pl.format("Memcpy {} ({} -> {})", direction, *memories)
+    memory = pl.col("memory").fill_null("unknown").str.to_titlecase()
+    fill_name = pl.format("Memset ({})", memory)
+    events = (
+        _on_device(kernels, "kernel", "name"),
+        _on_device(work["memcpys"], "gpu_memcpy", copy_name),
+        _on_device(work["memsets"], "gpu_memset", fill_name),
+    )
+    # HTA takes the last of a graph's nodes as the work that its launch started.
+    return pl.concat(events, how="diagonal_relaxed").sort("start_ns", maintain_order=True)
 
 
 def _spans(spans: pl.DataFrame) -> pl.DataFrame:

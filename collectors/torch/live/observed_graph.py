@@ -66,26 +66,39 @@ def _observed(nodes: list[dict[str, Any]], shapes: list[list[int]]) -> list[dict
     are taken in order. Any other is a parameter.
     """
     by_id = {node["id"]: node for node in nodes}
-    rows: list[dict[str, Any]] = []
-    last: dict[int, str] = {}
-    read: set[str] = set()
-    waiting = list(shapes)
-
-    def name_of(value: list[Any], about: tuple[Any, ...]) -> str | None:
-        if value[0] not in last and value[-1]:
-            is_input = about[0] in waiting
-            if is_input:
-                waiting.remove(about[0])
-            last[value[0]] = _add(rows, "input" if is_input else "parameter", [], [], about)
-        return last.get(value[0])
-
+    graph = _ObservedGraph(shapes)
     for node in sorted(nodes, key=lambda node: int(node["id"])):
-        if not node["name"].startswith("aten::") or _is_inside(node, by_id):
-            continue
-        names, arguments = [], []
-        for value, *about in _values(node["inputs"]):
-            if about[1].startswith(_TENSOR):
-                names.append(name_of(value, tuple(about)))
+        if node["name"].startswith("aten::") and not _is_inside(node, by_id):
+            graph.add_call(node)
+    for row in graph.rows:
+        is_call = row["op"] not in ("input", "parameter")
+        row["is_output"] = is_call and row["node"] not in graph.read
+    return graph.rows
+
+
+class _ObservedGraph:
+    """The rows of a graph so far; `shapes` are those of the model's inputs.
+
+    `read` are the names of rows that a later one reads.
+    """
+
+    def __init__(self, shapes: list[list[int]]) -> None:
+        self.rows: list[dict[str, Any]] = []
+        self.read: set[str] = set()
+        self._writers: dict[int, str] = {}
+        self._unseen_inputs = list(shapes)
+
+    def add_call(self, node: dict[str, Any]) -> None:
+        """Add a row for an operator, and rows for inputs and parameters that it is first to read.
+
+        An operator without a tensor among its results has no row.
+        """
+        inputs = _values(node["inputs"])
+        names: list[str | None] = []
+        arguments: list[Any] = []
+        for value, *facts in inputs:
+            if facts[1].startswith(_TENSOR):
+                names.append(self._name_of(value, tuple(facts)))
             elif value == "<None>":
                 names.append(None)
             else:
@@ -93,18 +106,30 @@ def _observed(nodes: list[dict[str, Any]], shapes: list[list[int]]) -> list[dict
                 arguments.append(None if isinstance(value, str) else value)
         results = [result for result in _values(node["outputs"]) if result[2].startswith(_TENSOR)]
         if not results:
-            continue
-        read.update(name for name in names if name)
-        name = _add(rows, bare_name(node["name"]), names, arguments, results[0][1:])
-        first = next(
-            (v for v, _, kind, _ in _values(node["inputs"]) if kind.startswith(_TENSOR)), None
-        )
-        if first and first[:1] != results[0][0][:1] and first[1:3] == results[0][0][1:3]:
-            rows[-1]["alias_of"] = names[0]
-        last.update((value[0], name) for value, *_ in results)
-    for row in rows:
-        row["is_output"] = row["node"] not in read and row["op"] not in ("input", "parameter")
-    return rows
+            return
+        self.read.update(name for name in names if name)
+        first_result, *facts = results[0]
+        name = _add(self.rows, bare_name(node["name"]), names, arguments, facts)
+        tensors = [value for value, _, kind, _ in inputs if kind.startswith(_TENSOR)]
+        if tensors and _is_view(first_result, tensors[0]):
+            self.rows[-1]["alias_of"] = names[0]
+        self._writers.update((value[0], name) for value, *_ in results)
+
+    def _name_of(self, value: list[Any], facts: tuple[Any, ...]) -> str | None:
+        """Return the row that wrote a tensor; an input or a parameter gets its row here."""
+        tensor_id, shape = value[0], facts[0]
+        if tensor_id not in self._writers and value[-1]:
+            is_input = shape in self._unseen_inputs
+            if is_input:
+                self._unseen_inputs.remove(shape)
+            op = "input" if is_input else "parameter"
+            self._writers[tensor_id] = _add(self.rows, op, [], [], facts)
+        return self._writers.get(tensor_id)
+
+
+def _is_view(result: list[Any], tensor: list[Any]) -> bool:
+    """Return whether a call's result is another tensor in the same storage as its first input."""
+    return bool(tensor) and tensor[:1] != result[:1] and tensor[1:3] == result[1:3]
 
 
 def _values(described: dict[str, Any]) -> list[tuple[Any, Any, str, Any]]:

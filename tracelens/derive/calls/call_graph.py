@@ -5,7 +5,7 @@ It is the recorded graph, or one guessed from the order of the calls.
 
 import json
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import msgspec
@@ -343,54 +343,74 @@ def _of_graph(graph: pl.DataFrame, rows: Sequence[dict[str, Any]]) -> Calls:
     arguments, in order.
     """
     is_observed = graph["source"][0] == OBSERVER
-    waiting: dict[tuple[str, str], list[dict[str, Any]]] = defaultdict(list)
-    for row in rows:
-        waiting[row["op"], row["call" if is_observed else "module_path"]].append(row)
+    measured = _MeasuredCalls(rows, is_observed=is_observed)
     given: dict[str, Node] = {}
     nodes: list[Node] = []
-    known: dict[str, tuple[int, ...]] = {}
-    # The model itself goes by its class in the trace, and by nothing in the graph.
-    root = next(
-        (
-            row["module_path"]
-            for row in rows
-            if "." not in row["module_path"] and row["op"] in VIEWS
-        ),
-        "",
-    )
+    shapes: dict[str, tuple[int, ...]] = {}
     for row in graph.sort("call_order").iter_rows(named=True):
-        shape = tuple(_decoded(row, "shape", list[int]) or ())
-        known[row["node"]] = shape
-        inputs: list[str | None] = _decoded(row, "inputs", list[str | None])
-        shapes = [known.get(name, ()) if name else () for name in inputs]
-        node = Node(
-            name=row["node"],
-            op=row["op"],
-            inputs=tuple(name for name in inputs if name),
-            shape=shape,
-            call=call_key(row["op"], shapes, _decoded(row, "arguments", list[Any])),
-            dtype=row["dtype"] or "",
-            weight=shapes[1] if row["op"] in ("conv2d", "linear") else (),
-            module_path=row["module_path"] or "",
-            layout=layout_of(shape, _decoded(row, "strides", list[int])) or NCHW,
-            is_output=row["is_output"],
-            alias_of=row["alias_of"] or "",
-        )
+        node = _node_of(row, shapes)
+        shapes[node.name] = node.shape
         if row["op"] in GIVEN:
             given[node.name] = node
-            continue
-        measured = waiting.get((node.op, node.call if is_observed else node.module_path))
-        if not measured and not node.module_path:
-            measured = waiting.get((node.op, root))
-        copying = waiting.get(("reshape", node.module_path), []) if node.op == "clone" else []
-        if not measured and (copied := [row for row in copying if row["device_ns"]]):
-            copying.remove(copied[0])  # a reshape that copied is a clone and a view in the graph
-            measured = copied[:1]
-        if measured:
-            first = measured.pop(0)
-            times = {name: first[name] for name in ("device_ns", "transform_ns")}
-            node = replace(node, **times, module_path=node.module_path or first["module_path"])
-        elif node.op in VIEWS:
-            node = replace(node, device_ns=0.0)
-        nodes.append(node)
+        else:
+            nodes.append(measured.timed(node))
     return Calls(tuple(nodes), given, str(graph["source"][0]), str(graph["graph_key"][0]))
+
+
+def _node_of(row: dict[str, Any], known: Mapping[str, tuple[int, ...]]) -> Node:
+    """Return the node of a row of the graph; `known` has the shapes of earlier nodes by name."""
+    shape = tuple(_decoded(row, "shape", list[int]) or ())
+    inputs: list[str | None] = _decoded(row, "inputs", list[str | None])
+    shapes = [known.get(name, ()) if name else () for name in inputs]
+    return Node(
+        name=row["node"],
+        op=row["op"],
+        inputs=tuple(name for name in inputs if name),
+        shape=shape,
+        call=call_key(row["op"], shapes, _decoded(row, "arguments", list[Any])),
+        dtype=row["dtype"] or "",
+        weight=shapes[1] if row["op"] in ("conv2d", "linear") else (),
+        module_path=row["module_path"] or "",
+        layout=layout_of(shape, _decoded(row, "strides", list[int])) or NCHW,
+        is_output=row["is_output"],
+        alias_of=row["alias_of"] or "",
+    )
+
+
+class _MeasuredCalls:
+    """The measured calls that no node has got yet, by operator and module.
+
+    For an observed graph they are by operator and call.
+    """
+
+    def __init__(self, rows: Sequence[dict[str, Any]], *, is_observed: bool) -> None:
+        self.is_observed = is_observed
+        self.waiting: dict[tuple[str, str], list[dict[str, Any]]] = defaultdict(list)
+        for row in rows:
+            self.waiting[row["op"], row["call" if is_observed else "module_path"]].append(row)
+        # The model itself goes by its class in the trace, and by nothing in the graph.
+        roots = (row["module_path"] for row in rows if row["op"] in VIEWS)
+        self.root = next((path for path in roots if "." not in path), "")
+
+    def timed(self, node: Node) -> Node:
+        """Return the node with the times of the first waiting call that fits; that call is used."""
+        calls = self._fitting(node)
+        if calls:
+            first = calls.pop(0)
+            times = {name: first[name] for name in ("device_ns", "transform_ns")}
+            return replace(node, **times, module_path=node.module_path or first["module_path"])
+        return replace(node, device_ns=0.0) if node.op in VIEWS else node
+
+    def _fitting(self, node: Node) -> list[dict[str, Any]]:
+        """Return the waiting calls that may be the node's."""
+        calls = self.waiting.get((node.op, node.call if self.is_observed else node.module_path))
+        if not calls and not node.module_path:
+            calls = self.waiting.get((node.op, self.root))
+        if calls or node.op != "clone":
+            return calls or []
+        # A reshape that copied is a clone and a view in the graph.
+        reshapes = self.waiting.get(("reshape", node.module_path), [])
+        copying = [call for call in reshapes if call["device_ns"]][:1]
+        for call in copying:
+            reshapes.remove(call)
+        return copying
