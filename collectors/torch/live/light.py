@@ -6,6 +6,7 @@ only ops, API calls and kernels. `collectors.torch.two_windows` combines both in
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -13,6 +14,7 @@ from typing import Any
 
 from torch.profiler import ProfilerAction
 
+from .own_calls import OwnCalls
 from .settings import Settings
 from .settling import whole_turns
 from .step_times import LIGHT, SETTLING, WARMUP
@@ -30,26 +32,32 @@ Each step takes memory of the program.
 class LightWindow:
     """The second window, which begins `BETWEEN` plain steps after the first one.
 
-    It has `settings.active` steps, and more if a loader has more workers, so that each worker
-    delivers a batch. Call `plan` when the first window has ended, and `boundary` when a step
-    begins. A window that is not complete when the program ends is dropped. All calls are made by
-    the main thread: only the thread that starts a profiler can stop it.
+    It has `settings.active` steps, and more if a loader has more workers, so that each delivers a
+    batch. Call `plan` when the first window has ended, and `begin_step` when a step begins. A
+    window that is not complete when the program ends is dropped. All calls are made by the main
+    thread: only the thread that starts a profiler can stop it. Without `settings.light` nothing is
+    recorded, nor in a window of time, which has no steps to count, nor in a block, all of whose
+    steps are recorded in the first window.
     """
 
     def __init__(
-        self, settings: Settings, trace: Path, on_save: Callable[[int | None], None]
+        self,
+        settings: Settings,
+        trace: Path,
+        own_calls: OwnCalls,
+        on_save: Callable[[int | None], None],
+        note: Callable[[str], None],
     ) -> None:
         self._settings = replace(settings, shapes=False, stacks=False, modules=False, memory=False)
         self._trace = trace
+        self._own_calls = own_calls
         self._on_save = on_save
+        self._note = note
+        has_steps = settings.window_s is None and settings.active is not None
+        self._is_dropped = not (settings.light and has_steps)
         self._first: int | None = None
         self._n_steps = settings.active or 0
         self._window: Any = None
-
-    @property
-    def is_recording(self) -> bool:
-        """True while the window's profiler is on."""
-        return self._window is not None
 
     def plan(self, settling: int, turn: int) -> None:
         """Note that the first window is over; step `settling` is the first one after it.
@@ -75,12 +83,36 @@ class LightWindow:
         after = place - self._settings.warmup - self._n_steps
         return LIGHT if after < 0 else SETTLING if after == 0 else None
 
-    def boundary(self, n: int) -> None:
-        """Begin step n: switch the profiler on or off if the window begins or ends there."""
+    def begin_step(self, n: int) -> None:
+        """Switch the profiler on or off if the window begins or ends with step n.
+
+        If that fails, the window is dropped, and a note says so.
+        """
+        if self._is_dropped:
+            return
+        try:
+            with self._own_calls.marked():
+                self._switch(n)
+        except Exception as error:  # noqa: BLE001 - the program must go on
+            self._is_dropped = True
+            self._window = None
+            self._note(f"the second window failed: {type(error).__name__}: {error!s:.300}")
+
+    def drop(self) -> None:
+        """Stop without keeping anything: the program ends, or starts its own profiler."""
+        self._is_dropped = True
+        window, self._window = self._window, None
+        if window is not None:
+            with contextlib.suppress(Exception), self._own_calls.marked():
+                window.on_trace_ready = None
+                window.stop()
+
+    def _switch(self, n: int) -> None:
         if self._window is not None:
             self._window.step()
             if self.state(n) == SETTLING:
-                self._stop()
+                window, self._window = self._window, None
+                window.stop()
         elif self._place(n) == 0:
             self._window = Window.of(
                 self._settings, schedule=self._action, on_trace_ready=self._save
@@ -89,19 +121,8 @@ class LightWindow:
             self._window.samples_lines = False
             self._window.start()
 
-    def drop(self) -> None:
-        """Stop without keeping anything, because the program ends or starts its own profiler."""
-        self._first = None
-        if self._window is not None:
-            self._window.on_trace_ready = None
-            self._stop()
-
-    def _stop(self) -> None:
-        window, self._window = self._window, None
-        window.stop()
-
     def _place(self, n: int) -> int | None:
-        return None if self._first is None else n - self._first
+        return None if self._is_dropped or self._first is None else n - self._first
 
     def _action(self, n: int) -> ProfilerAction:
         state = self.state(max(n, self._first or 0))

@@ -19,6 +19,7 @@ from .main_thread import at_thread_end
 from .modules import ModuleCalls, describe_modules, numbered_modules
 from .opening import Opening
 from .own_calls import OwnCalls
+from .schedule import Schedule
 from .settings import Settings
 from .settling import LONG_PAUSE_NS, Settling, has_workers, steps_in_a_turn
 from .status_file import DONE, RECORDING, StatusFile
@@ -53,7 +54,7 @@ class Recorder:
         self.status = status
         self.finder = StepFinder(self._first, self._boundary, self._begin_anew)
         self.n = 0
-        self._n_prepared = 0
+        self._schedule = Schedule(settings)
         self.times = StepTimes()
         self._n_after = 0
         self._turn = 1
@@ -69,10 +70,8 @@ class Recorder:
         self._is_finished = False
         self._own_calls = OwnCalls()
         self._opening = Opening(settings, self._own_calls, self._telling)
-        # Steps of a time window are not counted to an end, and those of a block are all recorded.
-        is_light = settings.light and settings.window_s is None and settings.active is not None
-        self._light = (
-            LightWindow(settings, status.light_trace, self._light_saved) if is_light else None
+        self._light = LightWindow(
+            settings, status.light_trace, self._own_calls, self._light_saved, status.note
         )
         self._others: list[Any] = []
         self._undo: list[Callable[[], None]] = []
@@ -141,8 +140,8 @@ class Recorder:
             self._settling.begin(pause_ns, self.finder.n_workers)
         self._is_settled = self._settling.is_over()
         state = self._state()
-        is_recorded = self._light is None or self._light.is_over(self.n)
-        self._is_only_timing = self._is_done and is_recorded and state == PLAIN
+        is_recorded = self._is_done and self._light.is_over(self.n)
+        self._is_only_timing = is_recorded and state == PLAIN
         self.times.begin(state)
 
     def _time_step(self) -> None:
@@ -155,46 +154,30 @@ class Recorder:
 
     def _is_timed(self) -> bool:
         """Return whether all windows are over, and enough steps were timed after them."""
-        is_recorded = self._light is None or self._light.is_over(self.n)
-        return self._is_done and is_recorded and self.times.is_run_complete()
+        is_recorded = self._is_done and self._light.is_over(self.n)
+        return is_recorded and self.times.is_run_complete()
 
     def _state(self) -> str:
         """Return the profiler's state in step `self.n`."""
         if self._is_done:
-            light = self._light.state(self.n) if self._light is not None else None
-            return light or (PLAIN if self._n_after and self._is_settled else SETTLING)
-        if self.settings.window_s is not None:
+            is_plain = self._n_after and self._is_settled
+            return self._light.state(self.n) or (PLAIN if is_plain else SETTLING)
+        action = self._schedule.action(self.n)
+        if self.settings.window_s is not None and (self._window is None or not self.n):
             # The mark of step 0 begins where the window does, which may be long before the step.
-            action = (
-                ProfilerAction.NONE if self._window is None or not self.n else ProfilerAction.RECORD
-            )
-        else:
-            action = self._action(self.n)
+            action = ProfilerAction.NONE
         if action is ProfilerAction.NONE:
             return PLAIN if self.n else FIRST
         return WARMUP if action is ProfilerAction.WARMUP else ACTIVE
-
-    def _action(self, n: int) -> ProfilerAction:
-        settings = self.settings
-        if settings.window_s is not None:
-            return ProfilerAction.RECORD
-        active = n - self._n_prepared - settings.wait - settings.warmup
-        if active < 0:
-            return ProfilerAction.WARMUP if active >= -settings.warmup else ProfilerAction.NONE
-        if settings.active is None or active < settings.active - 1:
-            return ProfilerAction.RECORD
-        return (
-            ProfilerAction.RECORD_AND_SAVE if active == settings.active - 1 else ProfilerAction.NONE
-        )
 
     def _follow(self, n: int) -> None:
         """Start what the schedule wants at the beginning of step n.
 
         Called while the profiler is off.
         """
-        if n or self._action(0) is not ProfilerAction.NONE:
+        if n or self._schedule.is_on(0):
             self._close_opening()
-        if self._action(n) is not ProfilerAction.NONE and not self._is_done:
+        if self._schedule.is_on(n) and not self._is_done:
             self._start()
 
     def _close_opening(self) -> None:
@@ -212,7 +195,7 @@ class Recorder:
         if self._is_done or self._is_finished or self.settings.window_s is not None:
             return False
         if self.settings.active is not None:
-            self._n_prepared = self.n + 1
+            self._schedule.first = self.n + 1
             self.times.forget()
             self._drop_window()
             if self._calls is not None:
@@ -233,7 +216,9 @@ class Recorder:
         """Switch the profiler on at step `self.n`."""
         first = self._first_marked = self.n
         self._window = Window.of(
-            self.settings, schedule=lambda n: self._action(max(n, first)), on_trace_ready=self._save
+            self.settings,
+            schedule=lambda n: self._schedule.action(max(n, first)),
+            on_trace_ready=self._save,
         )
         self._window.step_num = first
         self.status.reach(RECORDING)
@@ -296,50 +281,43 @@ class Recorder:
             self.times.is_slower_after = not (is_cupti_taken_out() or has_workers())
             export_trace(profiler, self.status.trace, self._part_steps(profiler))
             self._is_saved = True
-            facts = self.status.facts
-            built_with = re.search(r"BLAS_INFO=(\w+)", torch.__config__.show())
-            with self._telling():
-                facts["lines"] = profiler.lines.facts(profiler) if profiler.lines else None
-            facts["blas"] = built_with.group(1) if built_with else None
-            if self.settings.modules:
-                facts["is_marked"] = self._calls is not None
-                with self._telling():
-                    facts.update(describe_modules(self._seen(profiler), self.finder.main))
-            facts["export_ns"] = time.perf_counter_ns() - began
+            self._describe(profiler)
+            self.status.facts["export_ns"] = time.perf_counter_ns() - began
             # What kills the program from here on takes nothing of this with it.
             self._write_others()
             self._count()
             self.status.write()
 
+    def _describe(self, profiler: Any) -> None:
+        """Note what the trace does not hold: source lines, the BLAS library, and modules."""
+        facts = self.status.facts
+        with self._telling():
+            facts["lines"] = profiler.lines.facts(profiler) if profiler.lines else None
+        built_with = re.search(r"BLAS_INFO=(\w+)", torch.__config__.show())
+        facts["blas"] = built_with.group(1) if built_with else None
+        if self.settings.modules:
+            facts["is_marked"] = self._calls is not None
+            with self._telling():
+                facts.update(describe_modules(self._seen(profiler), self.finder.main))
+
     # ---- the light window, after the first one
 
     def _follow_light(self) -> None:
         """Switch the light window on or off at the beginning of step `self.n`."""
-        if self._light is None or not self._is_done:
+        if not self._is_done:
             return
         if not self._is_saved or not is_main_thread():
-            self._drop_light()
+            self._light.drop()
             return
         if not self._n_after:
             self._light.plan(self.n, self._turn)
-        try:
-            with self._own_calls.marked():
-                self._light.boundary(self.n)
-        except Exception as error:  # noqa: BLE001 - the program must go on
-            self._light = None
-            self.status.note(f"the second window failed: {type(error).__name__}: {error!s:.300}")
+        self._light.begin_step(self.n)
 
     def _light_saved(self, stopped_ns: int | None) -> None:
         """Note the times of the light window, whose trace was written."""
         self.times.wait_ended(stopped_ns)
         self._count()
         self.status.write()
-
-    def _drop_light(self) -> None:
-        light, self._light = self._light, None
-        if light is not None and light.is_recording:
-            with contextlib.suppress(Exception), self._own_calls.marked():
-                light.drop()
 
     def _seen(self, profiler: Any) -> dict[str, int]:
         """Return the address of each module by its name in the trace."""
@@ -369,7 +347,7 @@ class Recorder:
             self.times.end(self.n, self._state(), is_after=self._is_done, note=", to the end")
             self.n += 1
         self._end()
-        self._drop_light()
+        self._light.drop()
         with self._telling():
             self._opening.close()
             if not self._is_saved and self._opening.profiler is not None:
@@ -421,7 +399,7 @@ class Recorder:
 
     def _foreign(self) -> None:
         """Stop recording where the program starts a profiler of its own."""
-        self._drop_light()
+        self._light.drop()
         if not self._is_finished and not self._is_done:
             self.status.note(FOREIGN)
             self._is_done = True

@@ -1,0 +1,38 @@
+"""Decide in which steps the profiler is off, warms up and records."""
+
+from __future__ import annotations
+
+from torch.profiler import ProfilerAction
+
+from .settings import Settings
+
+
+class Schedule:
+    """Which steps are left out, warm the profiler up, and are recorded.
+
+    These are counted from step `first` on. Steps before it prepared the program, for example
+    captured a graph. A window of time records from its beginning, whatever the step.
+    """
+
+    def __init__(self, settings: Settings) -> None:
+        self._settings = settings
+        self.first = 0
+
+    def action(self, n: int) -> ProfilerAction:
+        """Return what the profiler does in step n."""
+        settings = self._settings
+        if settings.window_s is not None:
+            return ProfilerAction.RECORD
+        active = n - self.first - settings.wait - settings.warmup
+        if active < -settings.warmup:
+            return ProfilerAction.NONE
+        if active < 0:
+            return ProfilerAction.WARMUP
+        if settings.active is None or active < settings.active - 1:
+            return ProfilerAction.RECORD
+        is_last = active == settings.active - 1
+        return ProfilerAction.RECORD_AND_SAVE if is_last else ProfilerAction.NONE
+
+    def is_on(self, n: int) -> bool:
+        """Return whether the profiler is on in step n."""
+        return self.action(n) is not ProfilerAction.NONE
