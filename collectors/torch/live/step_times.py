@@ -16,9 +16,7 @@ TIMED = 10
 _MOST, _RUN_NS = 100, 1_000_000_000
 """Timing goes on for this many steps, or this time.
 
-A window leaves caches and clocks cold: in 22 captures on an H200, the ten steps right after the
-windows took 1.3 times as long as in a process that never profiled. Forty later steps took 1.16
-times as long, and CUPTI adds most of that.
+A window leaves caches and clocks cold, and a host changes its speed within a second.
 """
 _LONG = 3
 """A step is long if it takes more than this many times the median: it does something that others do
@@ -152,21 +150,19 @@ class StepTimes:
         }
 
     def _run(self) -> list[_Timed]:
-        """Return the later half of the longest run of successive plain steps, in whole turns.
+        """Return the longest run of successive plain steps, in whole turns.
 
-        The first half warms up; at least `TIMED` steps are returned. Less than a turn says nothing
-        about the mean: it may hold the one wait of a turn, or not. If several runs are as long, it
-        is the last one, which is farthest from the program's start. If CUPTI makes later steps
-        longer, a run of `TIMED` steps before the recording is preferred, because it is as in a
-        process that never profiled.
+        Less than a turn says nothing about the mean: it may hold the one wait of a turn, or not. If
+        several runs are as long, it is the last one, which is farthest from the program's start. If
+        CUPTI makes later steps longer, a run of `TIMED` steps before the recording is preferred,
+        because it is as in a process that never profiled.
         """
         before = _longest_run(self._before)
         if self.is_slower_after and len(before) >= whole_turns(TIMED, self.turn):
             run = before
         else:
             run = _longest_run([*self._before, *self._after])
-        n = min(max(len(run) // 2, TIMED, self.turn), len(run)) // self.turn * self.turn
-        return run[len(run) - n :]
+        return run[len(run) % self.turn :]
 
     def whole(self) -> set[int]:
         """Return the steps that were recorded from beginning to end, or until the program ended."""
