@@ -20,6 +20,7 @@ from tracelens.answers.step_bar import parts_of
 from tracelens.answers.words import duration, place_text
 from tracelens.derive.replay.advised import list_changes
 from tracelens.derive.replay.unprofiled import UnprofiledStep
+from tracelens.derive.time.bounds import bound_words
 from tracelens.derive.time.host_waits import is_wait
 from tracelens.derive.time.model import time_model
 from tracelens.derive.time.step_sentences import step_sentences
@@ -187,16 +188,10 @@ def _bar(shares: list[float]) -> Bar:
     return Bar("step", tuple(Part("", share, WORK) for share in shares))
 
 
-@pytest.mark.parametrize(
-    ("shares", "percents"),
-    [([0.335, 0.335, 0.33], [34, 33, 33]), ([0.005, 0.995], [0, 100]), ([1.0], [100]), ([], [])],
-)
-def test_percents_of_a_bar_add_up(shares: list[float], percents: list[int]) -> None:
-    assert sorted(_bar(shares).percents) == sorted(percents)
-
-
-def test_the_percent_that_the_sentence_names_is_rounded_as_usual() -> None:
-    assert _bar([0.232, 0.013, 0.674, 0.068, 0.013]).percents == [23, 2, 67, 7, 1]
+def test_a_bar_rounds_each_share_as_the_verdict_does() -> None:
+    shares = [0.084, 0.894, 0.022]
+    assert _bar(shares).percents == [8, 89, 2]
+    assert bound_words("launch", 0.894, "compute", 0.084) == "launches 89 %, then compute 8 %"
 
 
 def test_a_bar_has_work_first_and_small_parts_together() -> None:

@@ -33,21 +33,11 @@ class Bar(Struct, frozen=True):
 
     @property
     def percents(self) -> list[int]:
-        """The shares of the parts as whole percents, which sum to the rounded sum of the shares.
+        """The shares of the parts as whole percents.
 
-        The largest share, which the sentence names, is rounded as usual. The difference due to
-        rounding goes to the other shares, first to those that it changes least.
+        Each is rounded by itself, as cards and tables round it, so that they may sum to 99 or 101.
         """
-        exact = [part.share * 100 for part in self.parts]
-        percents = [round(value) for value in exact]
-        missing = round(sum(exact)) - sum(percents)
-        step = 1 if missing > 0 else -1
-        by_size = sorted(range(len(exact)), key=lambda at: -exact[at])
-        others = by_size[1:]
-        others.sort(key=lambda at: step * (percents[at] - exact[at]))
-        for at in others[: abs(missing)]:
-            percents[at] += step
-        return percents
+        return [round(part.share * 100) for part in self.parts]
 
 
 class Change(Struct, frozen=True):
