@@ -80,6 +80,7 @@ const wait = setInterval(async () => {
   hostile[0].focus();
   found.shortOnFocus = getComputedStyle(hostile[0].querySelector(".short")).display;
   found.whole = hostile[0].querySelector(".whole").textContent;
+  found.breaking = [...new Set([...document.querySelectorAll("td.long")].map((cell) => cell.closest("section").id))];
   found.wide = document.documentElement.scrollWidth - document.documentElement.clientWidth;
   document.body.dataset.found = JSON.stringify(found);
 }, 20);
@@ -262,7 +263,7 @@ def test_tables_are_sorted_searched_copied_and_grown(tmp_path: Path, window: str
     ]
     layers.append({"rank": 1, "layer": "=1+2", "duration_total_ns": 1, "share_frac": 0.0})
     found = acted(
-        to_html(report(section(LAYERS, layers), section(TOP_KERNELS, ROWS))),
+        to_html(report(section(LAYERS, layers), section(TOP_KERNELS, ROWS)), 25),
         ACTIONS,
         tmp_path,
         window,
@@ -292,6 +293,7 @@ def test_tables_are_sorted_searched_copied_and_grown(tmp_path: Path, window: str
         "none",
         LONG_KERNEL,
     )
+    assert found["breaking"] == ["top_kernels"]
     assert found["wide"] == 0
 
 

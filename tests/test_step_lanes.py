@@ -9,6 +9,7 @@ from tracelens.report import Report, Section
 from tracelens.schemas.results.replay import UNPROFILED_STEP
 from tracelens.views.step_lanes import LanePart, step_lanes
 
+STEPS = pl.DataFrame({"rank": [0, 0, 0], "duration_ns": [19_000_000, 20_000_000, 23_000_000]})
 BAR = Bar("step", (Part("compute", 0.25, WORK), Part("launches", 0.75, WAIT)))
 
 
@@ -21,9 +22,10 @@ def report(low_ns: int | None, high_ns: int | None) -> Report:
 
 def test_lanes_share_one_scale_and_work_stays() -> None:
     change = Change("launch fewer kernels", 0.5, low_ns=6_000_000, high_ns=8_000_000)
-    lanes = step_lanes(report(10_000_000, 15_000_000), Answer("x", bars=(BAR,), changes=(change,)))
+    answer = Answer("x", bars=(BAR,), changes=(change,))
+    lanes = step_lanes(report(10_000_000, 15_000_000), answer, STEPS)
     assert [(lane.label, lane.text) for lane in lanes] == [
-        ("as recorded", "20.0 ms"),
+        ("as recorded (median step)", "20.0 ms"),
         ("without the profiler", "about 10.0 to 15.0 ms"),
         ("after the first change", "6.00 to 8.00 ms"),
     ]
@@ -37,6 +39,12 @@ def test_lanes_share_one_scale_and_work_stays() -> None:
 
 
 def test_one_lane_alone_compares_nothing() -> None:
-    assert step_lanes(report(None, None), Answer("x", bars=(BAR,))) == []
+    assert step_lanes(report(None, None), Answer("x", bars=(BAR,)), STEPS) == []
     two = Answer("x", bars=(BAR, BAR))
-    assert step_lanes(report(10_000_000, 15_000_000), two) == []
+    assert step_lanes(report(10_000_000, 15_000_000), two, STEPS) == []
+
+
+def test_a_lane_of_an_average_step_says_so() -> None:
+    steps = STEPS.with_columns(pl.col("duration_ns").replace(20_000_000, 18_000_000))
+    lanes = step_lanes(report(10_000_000, 15_000_000), Answer("x", bars=(BAR,)), steps)
+    assert lanes[0].label == "as recorded (average step)"

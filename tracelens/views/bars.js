@@ -210,7 +210,7 @@ function drawBars(place, picture, signal) {
     mark.style.background = picture.colors[kind];
     return element("li", {}, mark, kind.replaceAll("_", " "));
   }));
-  const help = element("p", {class: "help"}, picture.help);
+  const help = element("details", {class: "help keys"}, element("summary", {}, "Pointer and keys"), picture.help);
   place.append(element("p", {class: "about"}, picture.note), tools, help, legend, box, status);
   drawAgain(draw, signal);
   layOut();

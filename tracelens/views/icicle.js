@@ -34,7 +34,8 @@ function icicleBars({columns}) {
 function drawIcicle(place, told, signal) {
   drawBars(place, {
     ...told, ...icicleBars(told), name: "Kernel time", writesTime: false,
-    help: "Each row splits the one above it; wider is more time. Drag to move, Ctrl and wheel to zoom, click to read a bar, double " +
+    note: `${told.note} Each row splits the one above it; wider is more time.`,
+    help: "Drag to move, Ctrl and wheel to zoom, click to read a bar, double " +
       "click to fill the width with it. Keys: + - and arrows, comma and period for the bar beside, Enter to zoom to it, 0 for all.",
     describe: (bar) => `${bar.text} (${bar.kind}): ${duration(bar.length)}, ${(100 * bar.length / told.length).toFixed(1)} %` +
       (bar.n > 1 ? `; ${count(bar.n)} kernels` : ""),

@@ -27,7 +27,7 @@ from tracelens.views.columns import UNANSWERED, ordered
 from tracelens.views.drawings import draw_events, list_stacks
 from tracelens.views.embedding import clip, embed
 from tracelens.views.palette import KIND_COLORS, PARTS, ROLES
-from tracelens.views.step_lanes import step_lanes
+from tracelens.views.step_lanes import LOOKS, step_lanes
 from tracelens.views.values import quantity, show
 from tracelens.views.vega import vega_script
 from tracelens.views.verdicts import list_cards
@@ -39,7 +39,7 @@ _BEFORE_UNIT = re.compile(r"(?<=\d) (?=(?:%|ns|µs|ms|s|min|h)(?!\w))")
 _SCRIPTS = ("page.js", "tables.js", "bars.js", "timeline.js", "icicle.js", "heat.js")
 
 
-def to_html(report: Report, rows: int | None = 25) -> str:
+def to_html(report: Report, rows: int | None = 12) -> str:
     """Write the page: what was captured, the verdict, sections with charts and tables, and sources.
 
     Tables show `rows` rows at a time; None shows all.
@@ -57,7 +57,7 @@ def to_html(report: Report, rows: int | None = 25) -> str:
         drawings, tables = embed(draw_events(report, model), heads)
         parts = _parts(sections, tables, model.processes)
         block = answer_block(report)
-        lanes = step_lanes(report, block.answer)
+        lanes = step_lanes(report, block.answer, model.program_steps)
         traces = [report.trace] if report.base is None else [report.trace, report.base]
         cards = [card(time_model(trace)) for trace in traces]
         vega = bundling.result()
@@ -80,6 +80,7 @@ def to_html(report: Report, rows: int | None = 25) -> str:
             cards=cards,
             block=block,
             lanes=lanes,
+            looks=LOOKS,
             parts=parts,
             n_first=sum(drawing.analysis.name in _FIRST for drawing in sections),
             drawings=drawings,

@@ -4,12 +4,21 @@ from collections.abc import Sequence
 
 from msgspec import Struct
 
+import polars as pl
+
 from tracelens.answers.answer import WORK, Answer
 from tracelens.answers.words import duration, span_text
 from tracelens.report import Report
 from tracelens.views.answer_text import after_text
 
 _WORKS, _WAITS, _AFTER, _RANGE = "lane-works", "lane-waits", "step-after", "range"
+LOOKS = {
+    _WORKS: "work",
+    _WAITS: "waiting",
+    _AFTER: "work or waiting",
+    _RANGE: "from the least to the most that it may take",
+}
+"""Words for the classes of the parts."""
 
 
 class LanePart(Struct, frozen=True):
@@ -28,10 +37,12 @@ class Lane(Struct, frozen=True):
     parts: tuple[LanePart, ...]
 
 
-def step_lanes(report: Report, answer: Answer) -> list[Lane]:
+def step_lanes(report: Report, answer: Answer, program_steps: pl.DataFrame) -> list[Lane]:
     """Draw a step of a program that is not compared; nothing if fewer than two bars are known.
 
     The profiler slows the host, not the device: without it, the device works as long as recorded.
+    `program_steps` are those of the time model; they tell whether the recorded step is the median
+    one or an average.
     """
     row = _unprofiled(report)
     if row is None or len(answer.bars) != 1:
@@ -39,7 +50,7 @@ def step_lanes(report: Report, answer: Answer) -> list[Lane]:
     recorded: int = row["recorded_ns"]
     working = recorded * sum(part.share for part in answer.bars[0].parts if part.kind == WORK)
     ends: list[tuple[str, str, float | None, float, float]] = [
-        ("as recorded", duration(recorded), working, recorded, recorded)
+        (_recorded_label(row, program_steps), duration(recorded), working, recorded, recorded)
     ]
     if row["low_ns"] is not None:
         low, high = row["low_ns"], row["high_ns"]
@@ -55,6 +66,13 @@ def step_lanes(report: Report, answer: Answer) -> list[Lane]:
         return []
     longest = max(high for *_, high in ends)
     return [_lane(label, text, edges, longest) for label, text, *edges in ends]
+
+
+def _recorded_label(row: dict[str, int], program_steps: pl.DataFrame) -> str:
+    median = program_steps.filter(pl.col("rank") == row["rank"])["duration_ns"].median()
+    if not isinstance(median, float) or program_steps.height == 1:
+        return "as recorded"
+    return f"as recorded ({'median' if round(median) == row['recorded_ns'] else 'average'} step)"
 
 
 def _unprofiled(report: Report) -> dict[str, int] | None:

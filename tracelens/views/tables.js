@@ -2,6 +2,8 @@
 // Tables: sorted, searched, selected by rank and step, a page at a time, and layers as a tree. Names are hostile: they
 // become text nodes and titles only, never markup.
 
+/** Longer words than this many characters may take several lines. */
+const LONG = 20;
 const collator = new Intl.Collator("en", {numeric: true});
 const numeric = (value) => (typeof value === "string" && value.endsWith("inf") ? Number(value + "inity") : Number(value));
 
@@ -13,7 +15,7 @@ function columnOf(told) {
     const place = [];
     order.forEach((word, i) => { place[word] = i; });
     return {
-      ...told, known: (row) => words[at[row]] !== "-", key: (row) => place[at[row]], text: (row) => words[at[row]],
+      ...told, isLong: words.some((word) => word.length > LONG), known: (row) => words[at[row]] !== "-", key: (row) => place[at[row]], text: (row) => words[at[row]],
       short: (row) => told.short[at[row]] ?? words[at[row]],
     };
   }
@@ -161,7 +163,7 @@ function drawTable(place, told) {
   }
 
   function cell(column, content, indent) {
-    const kind = column.number ? "n" : column.prose ? "prose" : "text";
+    const kind = column.number ? "n" : column.prose ? "prose" : column.isLong ? "text long" : "text";
     const made = element("td", {class: kind + more(columns.indexOf(column))}, ...content);
     if (indent !== undefined) made.style.paddingLeft = `${indent}rem`;
     return made;

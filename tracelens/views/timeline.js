@@ -78,7 +78,7 @@ function drawTimeline(place, told, signal) {
   function tell(bar) {
     const rows = [["what", bar.text], ["kind", bar.kind.replaceAll("_", " ")], ["took", duration(bar.length)],
       ["began", `${duration(bar.begin)} from the left end`], ["where", bar.own.name], ["op", bar.op], ["layer", bar.layer],
-      ["shapes", bar.shapes], ["size", bar.size], ["stands for", bar.isMerged ? `${count(bar.n)} short ones together` : null]];
+      ["shapes", bar.shapes], [bar.own.name.startsWith("critical path") ? "waits for" : "size", bar.size], ["stands for", bar.isMerged ? `${count(bar.n)} short ones together` : null]];
     const list = element("dl", {}, ...rows.filter(([, text]) => text).map(([word, text]) =>
       element("div", {}, element("dt", {}, word), element("dd", {}, text))));
     const launch = bar.isHost ? null : launches.get(bar.call);

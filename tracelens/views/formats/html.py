@@ -10,4 +10,4 @@ def _write(report: Report, screen: Screen) -> str:
     return to_html(report, screen.rows)
 
 
-FORMAT = Format("html", (".html", ".htm"), _write, rows=25)
+FORMAT = Format("html", (".html", ".htm"), _write, rows=12)
