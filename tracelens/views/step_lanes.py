@@ -2,9 +2,8 @@
 
 from collections.abc import Sequence
 
-from msgspec import Struct
-
 import polars as pl
+from msgspec import Struct
 
 from tracelens.answers.answer import WORK, Answer
 from tracelens.answers.words import duration, span_text
