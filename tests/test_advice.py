@@ -49,6 +49,12 @@ def loader(kind: str) -> Row:
     return span("annotation", f"enumerate(DataLoader)#_{kind}DataLoaderIter.__next__", 5_000, 8_990)
 
 
+def quick_batches(kind: str) -> list[Row]:
+    """Ten batches of 10 µs each, which were ready."""
+    edges = range(100, 1_100, 100)
+    return [loader(kind) | span("annotation", loader(kind)["name"], at, at + 10) for at in edges]
+
+
 @pytest.mark.parametrize(
     ("trace", "said"),
     [
@@ -61,12 +67,20 @@ def loader(kind: str) -> Row:
             "The loader's workers do not keep up; more of them, or cheaper decoding",
         ),
         (
+            idle(loader("MultiProcessing"), *quick_batches("MultiProcessing")),
+            "Few batches are late: keep the workers if an epoch begins there (persistent_workers",
+        ),
+        (
             idle(span("annotation", "data", 5_000, 8_990)),
             "Have input ready before it is asked for, in data: ",
         ),
         (
             idle(calls=(api("cudaMalloc", 5_000, 8_990),)),
             "Allocate outside the loop, and keep what",
+        ),
+        (
+            idle(span("op", "aten::empty", 4_990, 8_995), calls=(api("cudaFree", 5_000, 8_990),)),
+            "Keep sizes the same, or set expandable_segments:True",
         ),
         (
             idle(
@@ -94,6 +108,16 @@ def test_of_idle_time_the_place_with_most_of_it(trace: Trace, said: str) -> None
     assert only.startswith(said)
     # 4 ms in two steps, 40 % of their time.
     assert "up to 2.00 ms a step (40%; see idle_gaps" in only
+
+
+def test_workers_that_start_anew_in_each_epoch() -> None:
+    (only,) = advise(
+        idle(
+            span("python", "train.py(3): main", 4_990, 8_995),
+            span("python", "torch/utils/data/dataloader.py(480): __iter__", 5_000, 8_990),
+        )
+    )
+    assert only.startswith("Keep the loader's workers from epoch to epoch")
 
 
 def test_a_cause_is_summed_and_its_places_are_named_by_size() -> None:
@@ -683,8 +707,40 @@ def test_input_that_is_copied_beside_computing_already() -> None:
         ],
     )
     (change,) = list_changes(trace)
-    assert change.text.startswith("Copy less input")
+    assert change.text.startswith("Copy less to the device")
     assert change.saving_ns == 2_000_000
+
+
+@pytest.mark.parametrize(
+    ("direction", "said"),
+    [("h2d", "Copy to the device earlier"), ("d2h", "Wait later for copies to the host")],
+)
+def test_copies_with_a_stream_of_their_own(direction: str, said: str) -> None:
+    kinds = {"direction": direction, "source_memory": "pinned", "destination_memory": "pinned"}
+    trace = alternating(5_000, 3_000, **kinds, size_bytes=100_000_000, stream_id=20)
+    (change,) = list_changes(trace)
+    assert change.text.startswith(said)
+
+
+@pytest.mark.parametrize(
+    ("n_copies", "said"), [(20, "Copy many values at once"), (19, "Copy without waiting")]
+)
+def test_many_small_copies_that_are_waited_for(n_copies: int, said: str) -> None:
+    """In one step of 10 ms the device waits from 1 to 9 ms for the program, which copies."""
+    spans = [mark(0, 0, 10_000), span("op", "aten::copy_", 500, 8_990)]
+    calls = [launch(0, 10), launch(8_995, 9_000), api("cudaStreamSynchronize", 510, 8_980)]
+    small = work(1_000, 1_001, 0, direction="h2d", source_memory="pinned", size_bytes=8, step=0)
+    trace = program(
+        spans,
+        calls,
+        [
+            *(work(200 * n, 200 * (n + 1), 0, step=0) for n in range(5)),
+            work(9_000, 10_000, 1, step=0),
+        ],
+        memcpys=[small] * n_copies,
+    )
+    (change,) = [change for change in list_changes(trace) if change.cause == "sync"]
+    assert change.text.startswith(said)
 
 
 def test_copies_of_unknown_memory_are_named_by_their_way() -> None:

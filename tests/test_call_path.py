@@ -94,6 +94,17 @@ def test_our_own_hooks_are_not_the_programs_code(folder: str, tmp_path: Path) ->
     assert not [what for what in found if what is not None and "steps.py" in what]
 
 
+def test_torch_s_own_frames_of_a_loader_count_as_the_loader() -> None:
+    trace = ran(
+        python("train.py(5): step", 500, 9_900),
+        python("torch/utils/data/dataloader.py(700): _next_data", 1_000, 8_990),
+        python("torch/utils/data/_utils/fetch.py(49): fetch", 1_001, 8_989),
+        python("parts.py(96): decode", 1_002, 8_988),
+    )
+    where = "train.py(5): step > dataloader.py(700): _next_data > parts.py(96): decode"
+    assert charged(trace)[where] == pytest.approx(7_986, abs=20)
+
+
 def test_the_program_s_innermost_function_stays_in_the_loader() -> None:
     """`decode` is all that its author can change.
 

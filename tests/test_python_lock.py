@@ -31,3 +31,19 @@ def test_python_of_another_thread_is_named(name: str, begins: int, said: bool) -
     assert answer.sentence.startswith("The GPU waits for the program's other work: 90 %")
     words = "meanwhile another thread runs Python in write (defined at save.py:20)"
     assert any(line.startswith(words) for line in answer.details) is said
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [("metrics.py(7): count", True), ("<built-in method run_backward of torch._C>", False)],
+)
+def test_python_of_another_thread_beside_launches(name: str, said: bool) -> None:
+    """In a step of 10 ms an op of 10 µs runs every 90 µs; the other thread runs Python."""
+    starts = range(0, 9_900, 90)
+    spans = [mark(0, 0, 10_000), span("python", name, 0, 10_000, thread_id=5)]
+    spans += [span("op", "aten::mm", at, at + 10) for at in starts]
+    calls = [launch(at + 2, at + 8) for at in starts]
+    kernels = [work(at + 10, at + 30, n, step=0) for n, at in enumerate(starts)]
+    answer = make_answer(program(spans, calls, kernels))
+    assert answer.sentence.startswith("The GPU waits for launches")
+    assert any("another thread runs Python" in line for line in answer.details) is said

@@ -173,9 +173,10 @@ def _of_another_thread(
     model: TimeModel, rank: RankTime, bound: str, where: str | None
 ) -> tuple[str, ...]:
     """Name the Python function that another thread ran while the host worked at the place."""
-    if bound != "host" or where is None:
+    kinds = model.trace.select("spans", "kind", rank=rank.rank)["kind"]
+    if bound not in ("host", "launch") or where is None or not (kinds == "python").any():
         return ()
-    name = python_of_another_thread(model, rank.rank, where)
+    name = python_of_another_thread(model, rank.rank, bound, where)
     if name is None:
         return ()
     place = frame_text(re.sub(r"\.py\((\d+)\)", r".py(defined at \1)", name))

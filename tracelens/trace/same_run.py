@@ -30,7 +30,8 @@ class RankFacts(Struct, frozen=True):
     """Facts of a rank's source that show which ranks are of one program.
 
     `extent` is the start of its first event and the end of its last, None without a common clock.
-    `collectives` are its calls. Doubts are counted in `diagnostics`.
+    `collectives` are its calls. `processes` are those of its spans if it states no rank. Doubts are
+    counted in `diagnostics`.
     """
 
     source: SourceFile
@@ -40,6 +41,7 @@ class RankFacts(Struct, frozen=True):
     extent: tuple[int, int] | None
     collectives: pl.LazyFrame | None
     diagnostics: Diagnostics = field(default_factory=Diagnostics)
+    processes: frozenset[int] = frozenset()
 
     @classmethod
     def of(cls, capture: Capture) -> RankFacts:
@@ -53,6 +55,7 @@ class RankFacts(Struct, frozen=True):
             extent_of(capture),
             None if collectives is None else collectives.lazy(),
             capture.diagnostics,
+            frozenset() if capture.rank is not None else _processes(capture),
         )
 
 
@@ -64,11 +67,17 @@ def refuse_unrelated(ranks: Sequence[RankFacts], *, force_mix: bool = False) -> 
     - They state different numbers of ranks, or fewer than there are files.
     - They have groups of one name with only some ranks in common.
     - They lie hours apart, state no number of ranks, and issue different collectives.
+    - They state no rank, and one process ran both, one after the other.
 
     If they did not run at the same time, a warning is added. Device models may differ. Several
     traces in one file count as ranks of one program.
     """
-    for one, other, why in (*_sizes(ranks), *_groups(ranks), *_far(ranks)):
+    for one, other, why in (
+        *_sizes(ranks),
+        *_groups(ranks),
+        *_windows(ranks),
+        *_far(ranks),
+    ):
         if not force_mix:
             raise SourceError(
                 f"{one.source.name} and {other.source.name} are not ranks of one program: {why};"
@@ -139,6 +148,27 @@ def _groups(ranks: Sequence[RankFacts]) -> Iterator[tuple[RankFacts, RankFacts, 
 def _listed(ranks: Sequence[int]) -> str:
     shown = ", ".join(map(str, ranks[:8]))
     return f"ranks {shown}, … ({len(ranks):,} in all)" if len(ranks) > 8 else f"ranks {shown}"
+
+
+def _processes(capture: Capture) -> frozenset[int]:
+    """Return the processes of the capture's spans."""
+    spans = capture.table("spans")
+    if spans is None:
+        return frozenset()
+    return frozenset(spans.lazy().select(pl.col("process_id").unique()).collect()["process_id"])
+
+
+def _windows(ranks: Sequence[RankFacts]) -> Iterator[tuple[RankFacts, RankFacts, str]]:
+    """Yield the first two files that one process wrote, one after the other, and why."""
+    by_process: dict[frozenset[int], RankFacts] = {}
+    for other in ranks:
+        one = by_process.setdefault(other.processes, other)
+        if not other.processes or one.extent is None or other.extent is None:
+            continue
+        (first, second) = sorted((one.extent, other.extent))
+        if one.source.sha256 != other.source.sha256 and first[1] < second[0]:
+            yield one, other, "they are two windows of one process, and so of one rank"
+            return
 
 
 def _far(ranks: Sequence[RankFacts]) -> Iterator[tuple[RankFacts, RankFacts, str]]:

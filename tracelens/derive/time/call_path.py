@@ -15,7 +15,7 @@ UNINFORMATIVE = (
     + rf"|{OWN_HOOKS}|^ProfilerPart#|^PyTorch Profiler|^nn\.Module: "
 )
 _BUILTIN = r"^<built-in (?:method|function) ([\w.]+).*$"
-_LOADER = r"^enumerate\(DataLoader\)#(_\w+)\.__next__$"
+_LOADER_MARK = r"^enumerate\(DataLoader\)#(_\w+)\.__next__$"
 _BETWEEN_HASHES = r"^## ?(.+?) ?##$"
 _LONGEST = 100
 
@@ -166,7 +166,7 @@ def _facts(spans: pl.DataFrame, rows: pl.Series) -> pl.DataFrame:
 def shortened(name: pl.Expr) -> pl.Expr:
     """Shorten a span's name: a Python frame's file loses its folders, a builtin its module."""
     bare = _without_folders(
-        name.str.replace(_BUILTIN, "${1}").str.replace(_LOADER, "DataLoader.__next__ (${1})")
+        name.str.replace(_BUILTIN, "${1}").str.replace(_LOADER_MARK, "DataLoader.__next__ (${1})")
     ).str.replace(_BETWEEN_HASHES, "${1}")
     is_long = bare.str.len_chars() > _LONGEST
     return pl.when(is_long).then(bare.str.slice(0, _LONGEST - 1) + "…").otherwise(bare)

@@ -37,7 +37,7 @@ def upload_rules(program: JudgedProgram) -> Iterator[Rule]:
     Copies from pageable memory block the host; any other copy matters only if no kernel runs beside
     it.
     """
-    columns = ("memcpy_id", "direction", "source_memory")
+    columns = ("memcpy_id", "stream_id", "direction", "source_memory")
     is_upload = (pl.col("direction") == "h2d") & (pl.col("duration_ns") > 0)
     copies = program.trace.select("memcpys", *_PLACE, *_TIMES, *columns)
     uploads = copies.filter(is_upload & program.is_judged)
@@ -51,10 +51,15 @@ def upload_rules(program: JudgedProgram) -> Iterator[Rule]:
     pin = "Pin the host memory of copies to the device, and copy with non_blocking=True"
     yield Rule(pageable, pin, "copy", "copy_cost", expression="pinned")
     beside = min(others, program.hideable_ns["copy"])
-    overlap = "Copy input beside computing: on a stream of its own, a step ahead"
+    overlap = (
+        "Copy to the device earlier, a step ahead: copies have a stream of their own, but nothing"
+        " computes beside them"
+        if _have_own_stream(program.trace, exposed.filter(~is_pageable))
+        else "Copy input beside computing: on a stream of its own, a step ahead"
+    )
     yield Rule(beside, overlap, "copy", "copy_cost")
     if others > 2 * beside:
-        less = "Copy less input: as a narrower type, or keep on the device what is used again"
+        less = "Copy less to the device: as a narrower type, or keep there what is used again"
         yield Rule(others - beside, less, "copy", "copy_cost")
     cast = "Cast before copying: what is copied is cast to a narrower type on the device"
     yield Rule(_needless_ns(program.trace, exposed), cast, "copy", "copy_cost")
@@ -92,7 +97,7 @@ def other_copy_rules(program: JudgedProgram) -> Iterator[Rule]:
 
     Only the time when no kernel runs beside them counts.
     """
-    columns = ("direction", "destination_memory", "size_bytes")
+    columns = ("stream_id", "direction", "destination_memory", "size_bytes")
     copies = program.trace.select("memcpys", *_PLACE, *_TIMES, *columns)
     is_large = pl.col("size_bytes") > LARGE_COPY
     is_other = pl.col("direction").is_in(["d2d", "d2h"])
@@ -107,8 +112,21 @@ def other_copy_rules(program: JudgedProgram) -> Iterator[Rule]:
     )
     less = "Copy less within the device: clone(), contiguous() and cat() copy; write in place"
     yield Rule(within, less, "copy", "top_ops")
-    overlap = "Copy results beside computing: on a stream of its own, and wait for them later"
+    overlap = (
+        "Wait later for copies to the host: they have a stream of their own, but nothing computes"
+        " beside them"
+        if _have_own_stream(program.trace, exposed.filter(is_download))
+        else "Copy results beside computing: on a stream of its own, and wait for them later"
+    )
     yield Rule(min(downloads, program.hideable_ns["copy"]), overlap, "copy", "copy_cost")
+
+
+def _have_own_stream(trace: Trace, exposed: pl.DataFrame) -> bool:
+    """Return whether most exposed time of copies is on streams that run no kernels."""
+    stream = ["rank", "device_id", "stream_id"]
+    of_kernels = trace.select("kernels", *stream).unique()
+    apart = exposed.drop_nulls("stream_id").join(of_kernels, on=stream, how="anti")
+    return 2 * int(apart["exposed_ns"].sum()) > int(exposed["exposed_ns"].sum())
 
 
 def _with_exposed(trace: Trace, copies: pl.DataFrame) -> pl.DataFrame:

@@ -5,6 +5,7 @@ from collections.abc import Iterator, Mapping
 
 import polars as pl
 
+from tracelens.derive.kernels.pinned_copies import LARGE_COPY
 from tracelens.derive.time.advice import Rule
 from tracelens.derive.time.bounds import INSIDE_OP, UNRECORDED
 from tracelens.derive.time.cpu_only import count_reads, reads_of
@@ -19,6 +20,11 @@ _REPEATED = 10
 """In a trace without steps, memory allocated and freed this often counts as not cached."""
 _DEVICE_ALLOCATES = r"^(cuda|hip)Malloc$|^hipExtMallocWithFlags$|^cuMem(Alloc|Create)(_v2)?$"
 _DEVICE_RELEASES = r"^(cuda|hip)Free$|^cuMem(Free|Release)(_v2)?$"
+_FREES_IN_OP = r"\w::\w+ > (?:cudaFree|hipFree|cuMemUnmap|cuMemFree(?:_v2)?)$"
+_OF_FRAGMENTS = (
+    "Keep sizes the same, or set expandable_segments:True in PYTORCH_CUDA_ALLOC_CONF: the allocator"
+    " frees memory to make room"
+)
 
 _BY_CAUSE = {
     "input": "Have input ready before it is asked for",
@@ -42,6 +48,14 @@ _BY_LOADER = {
     WORKERS: "The loader's workers do not keep up; more of them, or cheaper decoding",
 }
 _IN_LOADER = r"DataLoader|_next_data"
+_LOADER_BEGINS = r"\bdataloader\.py(?:\([^)]*\))?: (?:__iter__|_get_iterator)$"
+_KEEP_WORKERS = "Keep the loader's workers from epoch to epoch (persistent_workers=True)"
+_LATE_FOR_FEW = (
+    "Few batches are late: keep the workers if an epoch begins there (persistent_workers=True), else"
+    " have more of them"
+)
+_FEW = 0.1
+"""Largest share of batches that counts as few."""
 _FOR_OTHERS = "The program only waits (sleep, lock, queue, request): wait less, or work meanwhile"
 _BY_TORCH = "Let torch do less on the host between ops: torch.compile, or a fused optimizer"
 _INSIDE_TORCH = (
@@ -68,14 +82,18 @@ _OF_CHANGING_SIZES = (
     "Launch fewer kernels: larger batches, or a CUDA graph once sizes stay the same (those of {}"
     " change from step to step)"
 )
+_WAITS_FOR_COPY = "Copy without waiting: pinned memory and non_blocking=True, and read it later"
+_OF_SMALL_COPIES = (
+    "Copy many values at once: the program waits for each of {:,.0f} small copies a step to the"
+    " device; put them into one tensor on the host first"
+)
+_MANY_COPIES = 20
 _BY_WAIT = {
     r"aten::(?:item|_local_scalar_dense)\b": "Read the value later or less often (.item(), float(), if)",
     r"aten::(?:nonzero|masked_select|index\w*|unique\w*)\b": (
         "Do not ask the device how many elements a mask selects: torch.where keeps the shape"
     ),
-    r"aten::(?:_?to(?:_copy)?|copy_|cpu)\b": (
-        "Copy without waiting: pinned memory and non_blocking=True, and read it later"
-    ),
+    r"aten::(?:_?to(?:_copy)?|copy_|cpu)\b": _WAITS_FOR_COPY,
     r"\bsynchronize\b|cudaDeviceSynchronize": (
         "Leave out torch.cuda.synchronize(), or wait once at the end"
     ),
@@ -119,11 +137,12 @@ def idle_rules(program: JudgedProgram) -> Iterator[Rule]:
 def _advice_on(program: JudgedProgram, cause: str, places: list[tuple[str, int]]) -> str | None:
     """Return advice on idle time of a cause if most of it lies in places of one kind, else None."""
     if cause == "input":
-        return _by_loader(places)
+        return _by_loader(program, places)
     if cause == "allocation":
-        return _uncached(program)
+        return _uncached(program) or (_OF_FRAGMENTS if _frees_in_ops(places) else None)
     if cause == "sync":
-        return _by_kind(_BY_WAIT, places)
+        text = _by_kind(_BY_WAIT, places)
+        return (_small_copies(program) or text) if text == _WAITS_FOR_COPY else text
     if cause == "host":
         general = None if program.trace.has("kernels") else _BETWEEN_OPS
         return _by_kind(_advice_by_host_place(program, places), places) or general
@@ -160,17 +179,50 @@ def _in_launching_ops(trace: Trace) -> str:
     return rf"(?:^|> )(?:{'|'.join(names) or '(?!)'})$"
 
 
-def _by_loader(places: list[tuple[str, int]]) -> str | None:
+def _small_copies(program: JudgedProgram) -> str | None:
+    """Advise one copy to the device in place of many small ones, if most copies are such."""
+    copies = program.trace.select(
+        "memcpys", "rank", "device_id", "step", "start_ns", "direction", "size_bytes"
+    )
+    judged = copies.filter(program.is_judged)
+    is_small = (pl.col("direction") == "h2d") & (pl.col("size_bytes") < LARGE_COPY)
+    n_small = judged.filter(is_small).height
+    n_in_step = n_small / max(program.n_steps, 1)
+    is_most = 2 * n_small > judged.height
+    return _OF_SMALL_COPIES.format(n_in_step) if is_most and n_in_step >= _MANY_COPIES else None
+
+
+def _by_loader(program: JudgedProgram, places: list[tuple[str, int]]) -> str | None:
     """Return advice on torch's loader if most input time lies in one, else None."""
+    if _is_mostly(places, _LOADER_BEGINS):
+        return _KEEP_WORKERS
     times = {loader: sum(ns for what, ns in places if loader in what) for loader in _BY_LOADER}
     loader = max(times, key=lambda name: times[name])
-    return _BY_LOADER[loader] if times[loader] and _is_mostly(places, _IN_LOADER) else None
+    if not times[loader] or not _is_mostly(places, _IN_LOADER):
+        return None
+    is_late_for_few = loader == WORKERS and _few_batches_are_late(program)
+    return _LATE_FOR_FEW if is_late_for_few else _BY_LOADER[loader]
+
+
+def _few_batches_are_late(program: JudgedProgram) -> bool:
+    """Return whether the program waits for few batches, for most of its time in the loader."""
+    is_annotation = pl.col("kind") == "annotation"
+    spans = program.trace.select("spans", "step", "name", "duration_ns", where=is_annotation)
+    is_batch = pl.col("name").cast(pl.String).str.contains(WORKERS)
+    waits_ns = spans.filter(is_batch)["duration_ns"].sort(descending=True)
+    n_few = int(_FEW * len(waits_ns))
+    return n_few > 0 and 2 * int(waits_ns.head(n_few).sum()) > int(waits_ns.sum())
 
 
 def _is_mostly(places: list[tuple[str, int]], kind: str) -> bool:
     """Return whether places that match a pattern have at least half of the time of all places."""
     of_kind = sum(ns for what, ns in places if re.search(kind, what))
     return bool(places) and 2 * of_kind >= sum(ns for _, ns in places)
+
+
+def _frees_in_ops(places: list[tuple[str, int]]) -> bool:
+    """Return whether ops free device memory: the caching allocator does so to make room."""
+    return any(re.search(_FREES_IN_OP, what) for what, _ in places)
 
 
 def _uncached(program: JudgedProgram) -> str | None:

@@ -13,7 +13,7 @@ from tracelens.derive.time.time_parts import TimeModel
 
 _RELEASES = (
     rf"{WAITS}|^<(?:built-in )?method '?(?:poll|select|wait\w*|acquire|recv\w*|accept|read\w*|write"
-    r"|sleep|join|fsync)\b"
+    r"|sleep|join|fsync|run_backward)\b"
 )
 """Functions that release the lock while they wait for a thread, a process, a file or a time."""
 _MOST = 0.5
@@ -23,21 +23,27 @@ _FRAMES = 100
 _EDGES = ["start_ns", "end_ns"]
 
 
-def python_of_another_thread(model: TimeModel, rank: int, place: str) -> str | None:
+def python_of_another_thread(model: TimeModel, rank: int, cause: str, place: str) -> str | None:
     """Name the Python function that another thread ran for most of the host's time at a place.
+
+    Launching has no places: of it, all time of the thread that launches most counts.
 
     Only one thread of a process runs Python at a time, so the two took turns. Ops and functions
     that wait release the lock and do not count. Return None if no other thread ran Python for long.
     """
-    is_there = (pl.col("cause") == "host") & (pl.col("what") == place)
+    is_there = pl.col("cause") == cause
+    if cause != "launch":
+        is_there &= pl.col("what") == place
     at_place = model.host.filter(pl.col("rank") == rank, is_there).select(
         pl.col("process_id", "thread_id").cast(pl.Int64), "start_ns", end_ns=END
     )
     columns = ("kind", "name", "process_id", "thread_id", "start_ns", "duration_ns")
     spans = model.trace.select("spans", *columns, rank=rank)
-    if at_place.is_empty() or not (spans["kind"] == "python").any():
+    if at_place.is_empty():
         return None
-    process, thread = at_place.row(0)[:2]
+    of_threads = at_place.group_by("process_id", "thread_id", maintain_order=True)
+    lengths = of_threads.agg(ns=(pl.col("end_ns") - pl.col("start_ns")).sum())
+    process, thread = lengths.sort("ns", descending=True, maintain_order=True).row(0)[:2]
     is_other_thread = (pl.col("process_id") == process) & (pl.col("thread_id") != thread)
     others = spans.filter(is_other_thread).with_columns(
         pl.col("start_ns").cast(pl.Int64), end_ns=END.cast(pl.Int64)
