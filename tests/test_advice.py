@@ -80,7 +80,7 @@ def quick_batches(kind: str) -> list[Row]:
         ),
         (
             idle(span("op", "aten::empty", 4_990, 8_995), calls=(api("cudaFree", 5_000, 8_990),)),
-            "Keep sizes the same, or set expandable_segments:True",
+            "Keep sizes the same, or allow expandable_segments",
         ),
         (
             idle(

@@ -66,9 +66,12 @@ HOUR_US = 3_600 * 10**6
 EPOCH_US = 1_700_000_000 * 10**6
 
 
-def rank_file(folder: Path, name: str, hours: float, pid: int = 1, **facts: object) -> Path:
-    """A trace of one op of half an hour. It began so many hours after a moment of 2023."""
-    op = span(name, EPOCH_US + int(hours * HOUR_US), HOUR_US / 2, pid=pid)
+def rank_file(folder: Path, name: str, hours: float, **facts: object) -> Path:
+    """A trace of one op of half an hour. It began so many hours after a moment of 2023.
+
+    Files whose names begin with the same letter are of one process.
+    """
+    op = span(name, EPOCH_US + int(hours * HOUR_US), HOUR_US / 2, pid=ord(name[0]))
     return write(folder / name, [op], **facts)
 
 
@@ -103,7 +106,7 @@ def test_numbers_of_ranks_that_contradict_are_refused(
 
 def test_programs_that_ran_hours_apart_are_refused(tmp_path: Path) -> None:
     """The second begins 2.5 hours after the first, which lasts half an hour."""
-    files = [rank_file(tmp_path, "b.json", 2.5), rank_file(tmp_path, "a.json", 0, pid=2)]
+    files = [rank_file(tmp_path, "b.json", 2.5), rank_file(tmp_path, "a.json", 0)]
     with pytest.raises(
         SourceError, match=r"a\.json and b\.json are not ranks .* began 2\.0 hours after the first"
     ):
@@ -125,12 +128,12 @@ def test_ranks_that_say_so_may_lie_apart_with_a_warning(tmp_path: Path) -> None:
     ("hours", "codes"), [(0.25, ["rank_assumed"]), (0.75, ["rank_assumed", "ranks_apart"])]
 )
 def test_files_apart_in_time_are_warned_of(tmp_path: Path, hours: float, codes: list[str]) -> None:
-    trace = collect([rank_file(tmp_path, "a.json", 0), rank_file(tmp_path, "b.json", hours, pid=2)])
+    trace = collect([rank_file(tmp_path, "a.json", 0), rank_file(tmp_path, "b.json", hours)])
     assert trace.diagnostics.filter(rank=1)["code"].to_list() == codes
 
 
 def test_two_windows_of_one_process_are_not_two_ranks(tmp_path: Path) -> None:
-    files = [rank_file(tmp_path, "a.json", 0), rank_file(tmp_path, "b.json", 0.75)]
+    files = [rank_file(tmp_path, "a1.json", 0), rank_file(tmp_path, "a2.json", 0.75)]
     with pytest.raises(SourceError, match=r"two windows of one process.*collect each into a trace"):
         collect(files)
     assert collect(files, force_mix=True).manifest.ranks == [0, 1]

@@ -5,6 +5,8 @@ from tracelens.answers.step_bar import kind_of, label_of
 from tracelens.answers.words import DEVICE_SENTENCES, place_text
 
 _SUBJECT = "The GPU "
+_ANYWAY = ", and computes nothing"
+"""What sentences on communication add, and goes without saying beside computing."""
 _PHRASES = {
     "communication": "only communicates",
     "copy": "only copies",
@@ -21,7 +23,8 @@ def words_with_second(second: str, special: str | None) -> str:
     phrase = special or DEVICE_SENTENCES[second]
     if special is None:
         phrase = _PHRASES.get(second, phrase)
-    return f"{_SUBJECT}computes or {phrase.removeprefix(_SUBJECT)}"
+    phrase = phrase.removeprefix(_SUBJECT).removesuffix(_ANYWAY)
+    return f"{_SUBJECT}computes or {phrase}"
 
 
 def place_of_second(second: str, where: str | None) -> tuple[str, ...]:

@@ -22,8 +22,8 @@ _DEVICE_ALLOCATES = r"^(cuda|hip)Malloc$|^hipExtMallocWithFlags$|^cuMem(Alloc|Cr
 _DEVICE_RELEASES = r"^(cuda|hip)Free$|^cuMem(Free|Release)(_v2)?$"
 _FREES_IN_OP = r"\w::\w+ > (?:cudaFree|hipFree|cuMemUnmap|cuMemFree(?:_v2)?)$"
 _OF_FRAGMENTS = (
-    "Keep sizes the same, or set expandable_segments:True in PYTORCH_CUDA_ALLOC_CONF: the allocator"
-    " frees memory to make room"
+    "Keep sizes the same, or allow expandable_segments (PYTORCH_CUDA_ALLOC_CONF): ops free memory to"
+    " make room"
 )
 
 _BY_CAUSE = {
@@ -89,7 +89,9 @@ _OF_SMALL_COPIES = (
 )
 _MANY_COPIES = 20
 _BY_WAIT = {
-    r"aten::(?:item|_local_scalar_dense)\b": "Read the value later or less often (.item(), float(), if)",
+    r"aten::(?:item|_local_scalar_dense|is_nonzero|equal|allclose)\b": (
+        "Read the value later or less often (.item(), float(), if)"
+    ),
     r"aten::(?:nonzero|masked_select|index\w*|unique\w*)\b": (
         "Do not ask the device how many elements a mask selects: torch.where keeps the shape"
     ),
