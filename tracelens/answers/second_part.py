@@ -5,8 +5,8 @@ from tracelens.answers.step_bar import kind_of, label_of
 from tracelens.answers.words import DEVICE_SENTENCES, place_text
 
 _SUBJECT = "The GPU "
-_ANYWAY = ", and computes nothing"
-"""What sentences on communication add, and goes without saying beside computing."""
+_COMPUTES_NOTHING = ", and computes nothing"
+"""The end of a sentence on receiving, left out beside computing."""
 _PHRASES = {
     "communication": "only communicates",
     "copy": "only copies",
@@ -23,7 +23,7 @@ def words_with_second(second: str, special: str | None) -> str:
     phrase = special or DEVICE_SENTENCES[second]
     if special is None:
         phrase = _PHRASES.get(second, phrase)
-    phrase = phrase.removeprefix(_SUBJECT).removesuffix(_ANYWAY)
+    phrase = phrase.removeprefix(_SUBJECT).removesuffix(_COMPUTES_NOTHING)
     return f"{_SUBJECT}computes or {phrase}"
 
 
