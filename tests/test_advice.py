@@ -94,6 +94,10 @@ def quick_batches(kind: str) -> list[Row]:
             "Load and compile before the steps: warm up",
         ),
         (
+            idle(span("op", "aten::embedding", 5_000, 8_990)),
+            "This op computes on the CPU: run it on the device",
+        ),
+        (
             idle(span("annotation", "log", 5_000, 8_990)),
             "Shorten this work of the host, or do it while the device works",
         ),

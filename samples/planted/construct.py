@@ -13,11 +13,16 @@ import json
 from dataclasses import asdict
 from pathlib import Path
 
-from samples.planted import constructed_kinds, constructed_programs, constructed_ranks
+from samples.planted import (
+    constructed_kinds,
+    constructed_programs,
+    constructed_ranks,
+    constructed_remedies,
+)
 from samples.planted.constructed_case import CASES
 
 OUT = Path(__file__).parent / "constructed"
-MODULES = (constructed_programs, constructed_ranks, constructed_kinds)
+MODULES = (constructed_programs, constructed_ranks, constructed_kinds, constructed_remedies)
 """Importing them lists their traces in CASES."""
 
 

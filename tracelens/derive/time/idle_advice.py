@@ -71,6 +71,10 @@ _BY_OP = (
     "The host works in this op before it launches: keep its sizes the same, or use another"
     " implementation"
 )
+_BY_OP_ON_CPU = (
+    "This op computes on the CPU: run it on the device, or in a thread or a loader's worker while"
+    " the device works"
+)
 _BETWEEN_OPS = "Shorten what the program does outside of ops, or do it in a thread or process"
 _UNSEEN = "Shorten this work of the host (stacks would show it), or do it while the device works"
 _BY_HOST_PLACE = {
@@ -157,7 +161,9 @@ def _advice_by_host_place(
     """Return advice on the host's other work by a pattern of its places; the first match counts."""
     in_optimizer = {_IN_OPTIMIZER: _BY_HOST_OPTIMIZER} if _has_host_optimizer(program) else {}
     is_in_ops = _is_mostly(places, INSIDE_OP)
+    is_beside_device = is_in_ops and program.trace.has("kernels")
     in_ops = {_in_launching_ops(program.trace): _BY_OP} if is_in_ops else {}
+    in_ops |= {INSIDE_OP: _BY_OP_ON_CPU} if is_beside_device else {}
     return in_optimizer | _BY_HOST_PLACE | in_ops
 
 
