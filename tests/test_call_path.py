@@ -174,6 +174,20 @@ def test_one_leaf_at_most_below_the_program_s_function() -> None:
     }
 
 
+@pytest.mark.parametrize(
+    ("builtin", "leaf"),
+    [("isinstance", "tool.py(2): trace"), ("getattr", "tool.py(2): trace"), ("sorted", "sorted")],
+)
+def test_a_builtin_that_only_looks_at_objects_is_no_place(builtin: str, leaf: str) -> None:
+    """If one raises, torch's profiler lets it last until its caller returns."""
+    trace = ran(
+        python("train.py(7): main", 1_000, 9_000),
+        python(f"<built-in function {builtin}>", 1_100, 8_900),
+        python("/opt/lib/python3.12/tool.py(2): trace", 1_200, 8_800),
+    )
+    assert max(charged(trace).items(), key=lambda item: item[1])[0] == f"train.py(7): main > {leaf}"
+
+
 def test_without_own_code_the_outermost_package_counts() -> None:
     trace = ran(
         python("threading.py(1): run", 500, 9_900),

@@ -10,9 +10,17 @@ from tracelens.derive.time.code_owner import LIBRARY, OWN_HOOKS, PROGRAM, owner,
 
 _LOADER = r"DataLoader|_next_data"
 """Names of spans from a data loader's own code."""
+_LOOKS = (
+    r"^<built-in (?:function|method) (?:isinstance|issubclass|callable|len|[gs]etattr|hasattr|iter"
+    r"|next|exec|eval|__enter__|__exit__|__build_class__)\b"
+)
+"""Builtins that take no time but in what they call.
+
+torch's profiler misses the end of some that raise, and then they seem to last.
+"""
 UNINFORMATIVE = (
     "|".join(f"(?:{words})" for words in FAMILIES.values())
-    + rf"|{OWN_HOOKS}|^ProfilerPart#|^PyTorch Profiler|^nn\.Module: "
+    + rf"|{OWN_HOOKS}|^ProfilerPart#|^PyTorch Profiler|^nn\.Module: |{_LOOKS}"
 )
 _BUILTIN = r"^<built-in (?:method|function) ([\w.]+).*$"
 _LOADER_MARK = r"^enumerate\(DataLoader\)#(_\w+)\.__next__$"
