@@ -168,8 +168,9 @@ def largest_of(values: pl.Series) -> float:
     """Return the largest finite magnitude of the column; 0 if there is none."""
     if not values.dtype.is_numeric():
         return 0.0
-    numbers = values.drop_nulls().cast(pl.Float64).abs()
-    return float(numbers.filter(numbers.is_finite()).max() or 0.0)  # type: ignore[arg-type]
+    finite = values.filter(values.is_finite()) if values.dtype.is_float() else values
+    ends: list[Any] = [finite.min(), finite.max()]
+    return float(max((abs(end) for end in ends if end is not None), default=0))
 
 
 def number(value: float | None, decimals: int = 3) -> str:
@@ -290,5 +291,4 @@ def _text(value: Any) -> str:
 
 
 def _is_whole(values: pl.Series) -> bool:
-    numbers = values.drop_nulls().cast(pl.Float64)
-    return bool((numbers == numbers.round()).all())
+    return not values.dtype.is_float() or bool((values == values.round()).all())
