@@ -23,7 +23,7 @@ KINDS = (
 )
 _NAMED = pl.concat_str("op", "name", separator=" ")
 _LAST = pl.col("layer").str.extract(r"([^.,]+)(?:,|$)")
-_IS_EXPERT = r"(?i)(^|[._])(\w*moe\w*|\w*experts?\w*|\w*mixture\w*)"
+_IS_EXPERT = r"(?i)(^|[._])\w*(moe|expert|mixture)"
 _OF_EXPERTS = (
     r"(?i)moe|expert|matmul_ogs|(^|[^a-z])ep_(scatter|gather)|group(ed)?_?(mm|gemm|linear|topk)"
     r"|gemm_?grouped|GroupProblemShape|GemmType\)[123]|router_gemm|top_?k_?gating|sort_chunks"

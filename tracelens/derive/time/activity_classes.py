@@ -35,7 +35,7 @@ _LOADING = (
     r"|(?:^|/)triton/(?:compiler|runtime/(?:build|autotuner))|(?:^|/)torch/utils/cpp_extension\.py|^<frozen"
     r" importlib"
 )
-_OPERATOR = r"^\w+::\w+$|^\w+::\w+\.\w+$"
+_OPERATOR = r"^\w+::\w+(\.\w+)?$"
 """An operator of a library, such as aten::add or aten::add.out.
 
 Names such as `autograd::engine::evaluate_function: …` do not match.

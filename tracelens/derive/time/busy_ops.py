@@ -11,7 +11,7 @@ LOADING_NS = 1_000_000
 Before a kernel's first use it loads the kernel. Otherwise it does something else, such as planning
 for sizes that it has not seen.
 """
-OPERATOR = r"^\w+::\w+$|^\w+::\w+\.\w+$"
+OPERATOR = r"^\w+::\w+(\.\w+)?$"
 """An operator of a library, such as aten::add or aten::add.out.
 
 Names such as `autograd::engine::evaluate_function: …` do not match.
