@@ -250,7 +250,7 @@ def test_the_timeline_is_zoomed_and_walked_through_with_keys(tmp_path: Path) -> 
     said = acted(to_html(Report(made, None, [])), KEYS, tmp_path)
     assert said[:5] == [["gemm (unknown): 500 ns at 1.5 µs", True]] * 5
     assert said[5][1]
-    assert said[5][0].endswith("(idle: launch): 1.5 µs at 0 ns")
+    assert said[5][0].endswith("(idle: launches): 1.5 µs at 0 ns")
 
 
 @needs_chromium

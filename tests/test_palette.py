@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from tracelens.derive.time.bounds import PART_WORDS
 from tracelens.schemas.device import PRIMITIVES
 from tracelens.schemas.host import CAUSES
 from tracelens.views.charts import _color
@@ -49,7 +50,7 @@ def is_warm(color: str) -> bool:
 
 def test_no_kind_of_kernel_has_the_colour_of_a_cause_of_waiting() -> None:
     work = {COLORS[word] for word in PRIMITIVES if word != "unknown"} | {*WORKS.values(), *COOL}
-    waits = {COLORS[f"idle: {cause}"] for cause in CAUSES if cause != "unknown"}
+    waits = {COLORS[f"idle: {PART_WORDS[cause]}"] for cause in CAUSES if cause != "unknown"}
     assert not any(map(is_warm, work))
     assert all(map(is_warm, waits))
     assert len(waits) == len(CAUSES) - 1
@@ -75,7 +76,7 @@ def test_kinds_of_host_activity_are_told_apart_by_eye() -> None:
 
 
 def test_a_part_of_the_answer_is_coloured_as_in_charts() -> None:
-    assert PART_COLORS["launches"] == COLORS["idle: launch"] == WAITS["launch"]
+    assert PART_COLORS["launches"] == COLORS["idle: launches"] == WAITS["launch"]
     assert PART_COLORS["copies"] == COLORS["exposed copy"]
     assert f"fill: {WAITS['input']};" in colour_rules()
 

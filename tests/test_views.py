@@ -264,7 +264,7 @@ def test_a_step_is_drawn_as_what_fills_its_window() -> None:
         ("step 7", "compute", 4.0),
         ("step 7", "exposed copy", 1.0),
         ("step 7", "idle: input", 3.0),
-        ("step 7", "idle: launch", 2.0),
+        ("step 7", "idle: launches", 2.0),
     ]
 
 

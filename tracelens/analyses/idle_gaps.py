@@ -5,6 +5,7 @@ import polars as pl
 from tracelens.analyses.analysis import Analysis, Bars, Chart, Parallel, named
 from tracelens.derive.events.api_names import WAITS_FOR_DEVICE
 from tracelens.derive.time.activity_places import PROFILER
+from tracelens.derive.time.bounds import PART_WORDS, PROCESS_WORDS
 from tracelens.derive.time.frame_lines import DEFINED
 from tracelens.derive.time.model import time_model
 from tracelens.derive.time.step_table import require_time
@@ -113,11 +114,11 @@ def _calls_that_matter(trace: Trace) -> list[str]:
 
 
 def _charts(frame: pl.DataFrame) -> list[Chart]:
-    return [
-        Bars(
-            "Idle time by cause and place", frame, named(frame, "cause", "what"), "idle_ns", "cause"
-        )
-    ]
+    is_process = frame["device_id"].null_count() == frame.height
+    words = PROCESS_WORDS if is_process else PART_WORDS
+    frame = frame.with_columns(pl.col("cause").replace(words))
+    names = named(frame, "cause", "what")
+    return [Bars("Idle time by cause and place", frame, names, "idle_ns", "cause")]
 
 
 ANALYSIS = Analysis(

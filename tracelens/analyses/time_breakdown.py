@@ -6,7 +6,7 @@ import polars as pl
 
 from tracelens.analyses.analysis import Analysis, Chart, Parallel, SplitBars, named
 from tracelens.derive.columns.ratios import over
-from tracelens.derive.time.bounds import PROCESS_WORDS
+from tracelens.derive.time.bounds import PART_WORDS, PROCESS_WORDS
 from tracelens.derive.time.cpu_only import process_sentences
 from tracelens.derive.time.model import time_model
 from tracelens.derive.time.phase_sentences import phase_sentences
@@ -62,7 +62,7 @@ def _charts(frame: pl.DataFrame) -> list[Chart]:
         "compute_ns": "compute",
         "exposed_communication_ns": "exposed communication",
         "exposed_copy_ns": "exposed copy",
-        **{f"idle_{cause}_ns": f"idle: {cause}" for cause in CAUSES},
+        **{f"idle_{cause}_ns": f"idle: {PART_WORDS[cause]}" for cause in CAUSES},
     }
     if is_process:  # with the words of the answer for a process
         parts = {

@@ -5,6 +5,7 @@ from typing import Any
 import polars as pl
 from msgspec import Struct
 
+from tracelens.derive.time.bounds import PART_WORDS
 from tracelens.derive.time.drawn_bars import DETAILS
 from tracelens.derive.time.event_bars import BARS
 from tracelens.derive.time.time_parts import TimeModel
@@ -65,7 +66,19 @@ def _shown_bars(timeline: Timeline, path: pl.DataFrame) -> pl.DataFrame:
     bars = pl.concat([timeline.bars, timeline.calls]).drop(_INTERNAL)
     if len(timeline.ranks) == 1:
         bars = pl.concat([_path_bars(path, timeline.drawn_step), bars], how="diagonal")
-    return bars.select(*_SHOWN)
+    return _with_cause_words(bars.select(*_SHOWN))
+
+
+def _with_cause_words(bars: pl.DataFrame) -> pl.DataFrame:
+    """Name causes of idle time as the answer does: "stream wait" for dependency."""
+    is_idle = pl.col("kind").str.starts_with("idle: ")
+    cause = pl.col("kind").str.strip_prefix("idle: ")
+    word = cause.replace(PART_WORDS)
+    place = pl.col("name").str.strip_prefix(cause)
+    return bars.with_columns(
+        kind=pl.when(is_idle).then("idle: " + word).otherwise("kind"),
+        name=pl.when(is_idle).then(word + place).otherwise("name"),
+    )
 
 
 def _path_bars(path: pl.DataFrame, drawn_step: DrawnStep) -> pl.DataFrame:

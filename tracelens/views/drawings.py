@@ -2,11 +2,13 @@
 
 from typing import Any
 
+import polars as pl
 from msgspec import Struct, field
 
 from tracelens.derive.layers.icicle import kernel_paths
 from tracelens.derive.rank_ranges import list_ranks
 from tracelens.derive.stacks.stack_listing import first_hits, pair_stacks, side_by_side
+from tracelens.derive.time.bounds import PART_WORDS
 from tracelens.derive.time.rank_steps import HeatMap, heat_map, ranks_to_draw
 from tracelens.derive.time.time_parts import TimeModel
 from tracelens.derive.time.timeline import draw_timelines, ranks_alone, steps_to_draw
@@ -76,8 +78,9 @@ def _heat(heat: HeatMap) -> Drawing:
             "There are too many to draw each. A cell that stands for several shows the largest"
             " value of them, and the cause of most idle time."
         )
-    colors = {cause: COLORS[cause] for cause in heat.cells["cause"].drop_nulls().unique().sort()}
-    columns = {name: heat.cells[name].to_list() for name in heat.cells.columns}
+    cells = heat.cells.with_columns(pl.col("cause").replace(PART_WORDS))
+    colors = {cause: COLORS[cause] for cause in cells["cause"].drop_nulls().unique().sort()}
+    columns = {name: cells[name].to_list() for name in cells.columns}
     data = {
         "kind": "heat",
         "ranks": heat.ranks,

@@ -92,7 +92,7 @@ COLORS: dict[str, str] = {
     **{word: _OF_PRIMITIVES[word] for word in PRIMITIVES},
     **PARTS,
     **{word: PARTS[part] for words in (PART_WORDS, PROCESS_WORDS) for part, word in words.items()},
-    **{f"idle: {cause}": color for cause, color in WAITS.items()},
+    **{f"idle: {PART_WORDS[cause]}": color for cause, color in WAITS.items()},
     "idle: communication": "#c8553d",
     "queue: empty": WAITS["launch"],
     "queue: 1 to 9": _STEEL,

@@ -71,7 +71,7 @@ function drawTimeline(place, told, signal) {
 
   /** The words that name a bar's rows in tables, with what each is. */
   function namesOf(bar) {
-    const cause = bar.kind.startsWith("idle: ") ? bar.text.replace(/^\w+: /, "") : bar.text;
+    const cause = bar.kind.startsWith("idle: ") ? bar.text.replace(/^[^:]+: /, "") : bar.text;
     return [...new Set([cause, bar.op, bar.layer].filter(Boolean))];
   }
 
