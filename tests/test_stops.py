@@ -12,7 +12,7 @@ from tracelens.views.page import to_html
 MOST = {
     "collect": (96, 43, 53),
     "verdict": (16, 15, 1),
-    "page": (39, 31, 8),
+    "page": (38, 30, 8),
     "answer": (94, 50, 44),
 }
 """The most stops, modules and returns of each path; they rise only where an answer asks more.

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Sequence
 
+from tracelens.answers.answer import Answer, Change
 from tracelens.derive.time.bounds import UNRECORDED
 
 DEVICE_SENTENCES = {
@@ -110,3 +111,29 @@ def three_digits(value: float) -> str:
 def counted(number: int, noun: str) -> str:
     """Write a number and its noun, in the plural if it is not 1."""
     return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
+
+
+def after_head(answer: Answer) -> str:
+    """Return the heading of the column with the effect of each change."""
+    return "a step then takes" if any(map(_has_step, answer.changes)) else "saves at most"
+
+
+def _has_step(change: Change) -> bool:
+    """Return whether the time of a step after the change is known, at least roughly."""
+    return change.after_ns is not None or change.low_ns is not None
+
+
+def after_text(change: Change) -> str:
+    """Write the time of a step after a change, with its range.
+
+    Without steps, write the share that the change saves.
+    """
+    if change.saved_frac is None:
+        return "not known"
+    if change.low_ns is not None and change.high_ns is not None:
+        if change.after_ns is None:
+            return span_text(change.low_ns, change.high_ns)
+        return f"{duration(change.after_ns)} ({span_text(change.low_ns, change.high_ns)})"
+    if change.after_ns is not None:
+        return f"at least {duration(change.after_ns)}"
+    return f"{change.saved_frac * 100:.0f} %"

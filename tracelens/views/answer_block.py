@@ -5,8 +5,8 @@ from itertools import accumulate
 from msgspec import Struct
 
 from tracelens.answers.answer import Answer, Bar
+from tracelens.answers.words import after_head, after_text
 from tracelens.report import Report
-from tracelens.views.answer_text import after_head, after_text
 from tracelens.views.palette import KIND_COLORS, PART_COLORS
 
 

@@ -11,8 +11,8 @@ from rich.cells import cell_len, set_cell_size
 from rich.console import Console
 from rich.text import Text
 
-from tracelens.answers.answer import REST, WAIT, WORK, Answer, Bar, Change, Part
-from tracelens.answers.words import duration, span_text
+from tracelens.answers.answer import REST, WAIT, WORK, Answer, Bar, Part
+from tracelens.answers.words import after_head, after_text
 from tracelens.views.palette import KIND_COLORS, PART_COLORS
 from tracelens.views.values import ELLIPSIS, printable
 
@@ -192,29 +192,3 @@ def _drawn_changes(answer: Answer) -> Iterator[Text]:
             more += _cut(printable(change.place), WIDTH - 5, _MOST_OF["place"])
         for line in more:
             yield Text(f"     {line}")
-
-
-def after_head(answer: Answer) -> str:
-    """Return the heading of the column with the effect of each change."""
-    return "a step then takes" if any(map(_has_step, answer.changes)) else "saves at most"
-
-
-def _has_step(change: Change) -> bool:
-    """Return whether the time of a step after the change is known, at least roughly."""
-    return change.after_ns is not None or change.low_ns is not None
-
-
-def after_text(change: Change) -> str:
-    """Write the time of a step after a change, with its range.
-
-    Without steps, write the share that the change saves.
-    """
-    if change.saved_frac is None:
-        return "not known"
-    if change.low_ns is not None and change.high_ns is not None:
-        if change.after_ns is None:
-            return span_text(change.low_ns, change.high_ns)
-        return f"{duration(change.after_ns)} ({span_text(change.low_ns, change.high_ns)})"
-    if change.after_ns is not None:
-        return f"at least {duration(change.after_ns)}"
-    return f"{change.saved_frac * 100:.0f} %"

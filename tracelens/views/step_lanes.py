@@ -6,9 +6,8 @@ import polars as pl
 from msgspec import Struct
 
 from tracelens.answers.answer import WORK, Answer
-from tracelens.answers.words import duration, span_text
+from tracelens.answers.words import after_text, duration, span_text
 from tracelens.report import Report
-from tracelens.views.answer_text import after_text
 
 _WORKS, _WAITS, _AFTER, _RANGE = "lane-works", "lane-waits", "step-after", "range"
 LOOKS = {
