@@ -37,6 +37,21 @@ def luminance(rgb: tuple[int, int, int]) -> float:
     return 0.2126 * r + 0.7152 * g + 0.0722 * b
 
 
+def lab(color: str) -> tuple[float, float, float]:
+    """The colour in CIELAB, where distances are as large as they look."""
+    r, g, b = (
+        c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4
+        for c in (channel / 255 for channel in channels(color))
+    )
+    white = (
+        (0.4124 * r + 0.3576 * g + 0.1805 * b) / 0.9505,
+        0.2126 * r + 0.7152 * g + 0.0722 * b,
+        (0.0193 * r + 0.1192 * g + 0.9505 * b) / 1.089,
+    )
+    x, y, z = (t ** (1 / 3) if t > 0.008856 else 7.787 * t + 16 / 116 for t in white)
+    return 116 * y - 16, 500 * (x - y), 200 * (y - z)
+
+
 def contrast(one: tuple[int, int, int], other: tuple[int, int, int]) -> float:
     low, high = sorted([luminance(one), luminance(other)])
     return (high + 0.05) / (low + 0.05)
@@ -88,3 +103,8 @@ def test_a_role_has_one_colour_in_lists_of_calls_and_in_charts() -> None:
         assert f".stack .{role} {{ border-color: {color}; }}" in rules
     encoding: Any = _color("role", roles).to_dict()
     assert encoding["scale"]["range"] == [*role_colors(roles).values()]
+
+
+def test_causes_of_waiting_are_told_apart_by_eye() -> None:
+    causes = [lab(color) for cause, color in WAITS.items() if cause != "unknown"]
+    assert min(math.dist(one, other) for one, other in itertools.combinations(causes, 2)) > 20

@@ -21,14 +21,14 @@ WORKS = {
 }
 """Parts of a step that are work."""
 WAITS = {
-    "waiting": "#e0457b",
+    "waiting": "#e8609c",
     "input": "#d9541e",
     "allocation": "#96623a",
     "sync": "#d13b3b",
-    "loading": "#d0637e",
+    "loading": "#c4706a",
     "launch": "#b97f00",
-    "host": "#c0407f",
-    "dependency": "#9c7f4e",
+    "host": "#a83c8a",
+    "dependency": "#a08d55",
     "unknown": PALE,
 }
 """Parts of a step that are waiting, by cause; the unknown cause is grey."""
@@ -113,7 +113,7 @@ COLORS: dict[str, str] = {
     "Python": _HOST["python"],
     "nothing recorded": PALE,
     "cause": GREY,
-    "layer": _HOST["module"],
+    "layer": _HOST["annotation"],
     "other": GREY,
     "unknown": PALE,
     # Kinds of intervals on the critical path.
