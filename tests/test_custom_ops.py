@@ -74,6 +74,17 @@ def test_every_listed_op_is_modelled(tmp_path: Path) -> None:
         ("_GroupedLinear", 2 * 8192 * 2048 * 1536),
         ("ChunkKDAFunction", 4096 * 32 * (3 * 2 * 128 * 128 + 5 * 64 * 128)),
         ("_C::get_cutlass_moe_mm_data", 0),
+        # 4,096 rows by 4,096 and 1,536 columns; scales of as many rows are no matrix of it.
+        ("vllm::fp8_gemm_nt_op", 2 * 4096 * 4096 * 1536),
+        ("deep_gemm::fp8_gemm_nt", 2 * 4096 * 4096 * 1536),
+        ("deep_gemm::bf16_gemm_nt", 2 * 4096 * 4096 * 1536),
+        ("deep_gemm::m_grouped_fp8_gemm_nt_contiguous", 2 * 8192 * 7168 * 4096),
+        ("vllm::padded_cutlass", 2 * ROWS * 4096 * 4096),
+        ("_moe_C::dsv3_router_gemm", 2 * 16 * 7168 * 256),
+        ("_moe_C::moe_wna16_marlin_gemm", 2 * ROWS * 4 * 2048 * 2816),
+        # A state of 128 by 256 is changed and read; in chunks of 64, q k and its product with v.
+        ("ChunkGLAFunction", 2 * 2048 * 4 * (4 * 128 * 256 + 64 * (128 + 256))),
+        ("ChunkSimpleGLAFunction", 2 * 2048 * 8 * (4 * 128 * 128 + 64 * (128 + 128))),
     ],
 )
 def test_products_by_hand(name: str, flops: int) -> None:
@@ -105,6 +116,33 @@ def test_products_by_hand(name: str, flops: int) -> None:
         ),
         # Of the cache only what fills 4,096 rows of 576.
         ("_C_cache_ops::cp_gather_cache", 0, 2 * 4096 * 576 * 2),
+        # Queries, keys and values change in place; the two weights have 128, positions 8 bytes.
+        ("_C::fused_qk_norm_rope", 0, 2 * ROWS * 6144 * 2 + 2 * 128 * 2 + ROWS * 8),
+        # Rotated parts change in place, the compressed row is read.
+        (
+            "_C_cache_ops::concat_and_cache_mla_rope_fused",
+            0,
+            2 * ROWS * (128 * 64 + 64) * 2 + ROWS * 512 * 2 + ROWS * 8,
+        ),
+        # Queries of 64 heads and a row for the cache are read and written.
+        (
+            "_C::fused_deepseek_v4_qnorm_rope_kv_rope_quant_insert",
+            0,
+            2 * ROWS * (64 * 512 + 512) * 2 + 2 * ROWS * 8,
+        ),
+        ("_C::persistent_topk", 0, ROWS * 65536 * 4),
+        ("sgl_kernel::top_k_top_p_sampling_from_probs", 0, ROWS * 32000 * 4),
+        # 32 rows become 128, and are added up again with 4 weights each.
+        ("_moe_C::moe_permute", 0, (32 + 128) * 2048 * 2 + ROWS * 4 * 4),
+        ("_moe_C::moe_unpermute", 0, (32 + 128) * 2048 * 2 + 2 * ROWS * 4 * 4),
+        # Four weights for each of 1,024 channels.
+        ("CausalConv1dFunction", 2 * 4096 * 1024 * 4, 2 * 4096 * 1024 * 2 + 1024 * 4 * 2),
+        # x, residual, their sum and its norm.
+        ("LigerFusedAddRMSNormFunction", 7 * 4096 * 1024, 4 * 4096 * 1024 * 2 + 1024 * 2),
+        # 16 heads of queries and 4 of keys, with a cosine and a sine for each of 2,048 places.
+        ("LigerRopeFunction", 0, 2 * 2 * 20 * 2048 * 64 * 2 + 2 * 2048 * 64 * 2),
+        # The gradient takes the place of the logits.
+        ("LigerCrossEntropyFunction", 0, 2 * 4096 * 32000 * 2),
     ],
 )
 def test_bytes_by_hand(name: str, operations: int, n_bytes: int) -> None:
@@ -138,6 +176,22 @@ def test_groups_of_rows_read_the_weights_of_all_groups() -> None:
     assert work.least_bytes == 2 * (8192 * 2048 + 4 * 1536 * 2048 + 8192 * 1536)
 
 
+def test_rows_permuted_with_the_arguments_of_2025() -> None:
+    inputs = as_texts("h[32,2048] f[32,4] i[32,4] i[32,4] 64 4 h[128,2048] l[65] i[128]")
+    work = work_of("_moe_C::moe_permute", inputs)
+    assert work is not None
+    assert work.least_bytes == (32 + 128) * 2048 * 2 + ROWS * 4 * 4
+
+
+def test_scales_are_no_matrix_of_an_unlisted_product() -> None:
+    """Both the scales and the weights have a side of 256, the length of the sums."""
+    shapes = "[[256, 256], [256, 2], [64, 256], [256, 64]]"
+    dtypes = '["c10::Float8_e4m3fn", "float", "c10::Float8_e4m3fn", "c10::BFloat16"]'
+    work = work_of("mine::fp8_gemm_nt", [shapes, dtypes, None, None])
+    assert work is not None
+    assert work.flops == 2 * 256 * 256 * 64
+
+
 @pytest.mark.parametrize(
     ("name", "factor", "gradient", "n_bytes"),
     [
@@ -146,6 +200,8 @@ def test_groups_of_rows_read_the_weights_of_all_groups() -> None:
         # Two products become five. Queries are 32 heads of 128, keys and values 8 each; where
         # requests end takes 12 bytes.
         ("FusedAttnFunc", 2.5, "h[4096,2,4096]", 8192 * 256 * (2 * (32 + 2 * 8) + 32) + 2 * 12),
+        # Each product of a state or a chunk has two gradients. q, k, gates and v.
+        ("ChunkGLAFunction", 2, "h[2,2048,4,256]", 16384 * (2 * (3 * 128 + 256) + 256) * 2),
     ],
 )
 def test_the_node_of_a_function_is_modelled_by_its_forward_call(

@@ -217,20 +217,36 @@ _CHUNK = 64
 """Tokens of a chunk of flash-linear-attention's kernels (chunk_size of its ops)."""
 
 
-def _delta_rule(bound: Bound) -> int:
-    """Return the operations of the delta rule in chunks (Yang and others 2024, 2412.06464).
+def _in_chunks(bound: Bound, of_state: int, of_keys: int, of_values: int) -> int:
+    """Return the operations of attention to a state, computed in chunks.
 
-    Keys are (batch, length, heads, width), values likewise, with as many heads or more. The state
-    of each head is corrected by what it says of a key, takes the value, and is read: three products
-    of key by value. In a chunk five products meet a triangle: k k, w and u of k and v, q k, and the
-    last one with v.
+    Keys are (batch, length, heads, width), values likewise, with as many heads or more. A token
+    takes products of key by value with the state of its head. In its chunk it meets the tokens
+    before, half of them on average, in products of keys and of values.
     """
     keys, values = bound.nth(1).shape, bound.nth(2).shape
     if len(keys) != 4 or len(values) != 4 or keys[:2] != values[:2]:
         raise UnknownWorkError
-    width, (batch, length, n_heads, value_width) = keys[-1], values
-    inside = _CHUNK * (3 * width + 2 * value_width)
-    return batch * length * n_heads * (6 * width * value_width + inside)
+    width, value_width = keys[-1], values[-1]
+    inside = _CHUNK * (of_keys * width + of_values * value_width)
+    return prod(values[:-1]) * (2 * of_state * width * value_width + inside)
+
+
+def _linear_attention(bound: Bound) -> int:
+    """Return the operations of gated linear attention (Yang and others 2023, 2312.06635).
+
+    A state takes k v and is read by q; in a chunk there are q k and its product with v.
+    """
+    return _in_chunks(bound, of_state=2, of_keys=1, of_values=1)
+
+
+def _delta_rule(bound: Bound) -> int:
+    """Return the operations of the delta rule in chunks (Yang and others 2024, 2412.06464).
+
+    A state is also corrected by what it says of a key: three products. In a chunk there are k k, w
+    and u of k and v, q k, and the last one with v.
+    """
+    return _in_chunks(bound, of_state=3, of_keys=3, of_values=2)
 
 
 def _recurrent(bound: Bound) -> int:
@@ -286,6 +302,9 @@ LIBRARY_FAMILIES: Mapping[str, Family] = {
     "short_convolution": Family(_first, _short_convolution),
     "chunk_scan": Family(_first, flops=_chunk_scan),
     "delta_rule": Family(_third, flops=_delta_rule, assumed="chunks are assumed to have 64 tokens"),
+    "linear_attention": Family(
+        _third, flops=_linear_attention, assumed="chunks are assumed to have 64 tokens"
+    ),
     "recurrent": Family(
         _third, _recurrent, reads=_all_read, assumed="at least: what a state forgets is not counted"
     ),

@@ -330,6 +330,8 @@ FAMILIES: Mapping[str, Family] = {
     "optimizer": Family(_none, 12),
     "update": Family(_none),
     "cached": Family(_first_two),
+    "added_norm": Family(_first_two, 7),
+    "rotated": Family(_first_two, backward=1),
     **PRODUCTS,
     **LIBRARY_FAMILIES,
 }

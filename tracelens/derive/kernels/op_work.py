@@ -191,9 +191,11 @@ def _product(name: str, tensors: list[Tensor]) -> int:
 
     Both may have a batch dimension first. A byte may hold two numbers of four bits. That is so for
     both matrices where the op's name contains a word for it, else for a second matrix that is half
-    as long.
+    as long. Numbers in float32 beside an input of fewer bits are scales.
     """
     matrices = [tensor for tensor in tensors if len(tensor.shape) in (2, 3)]
+    if matrices and matrices[0].width == 1:
+        matrices = [tensor for tensor in matrices if tensor.dtype != "float32"]
     for left, right in combinations(matrices, 2):
         summed, (*batch, first, second) = left.shape[-1], right.shape
         if list(left.shape[:-2]) != batch:
