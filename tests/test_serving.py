@@ -45,6 +45,17 @@ DECODE = "execute_8_context_0(sq0sk0sqsq0sqsk0)_generation_8(sq8sk8000sqsq8sqsk8
             "step[MIXED bs=3 c=1 g=2 c_sq=9 c_sk=20 c_sqsq=81 c_sqsk=180 g_sq=2 g_sk=90 g_sqsk=90]",
             ("mixed", 3, 11, 110),
         ),
+        # TensorRT-LLM: a request that generates may check drafts, so its tokens are unknown.
+        (
+            "[Executor] _forward_step 7: 2 ctx reqs, 900 ctx tokens, 0 gen reqs",
+            ("prefill", 2, 900, None),
+        ),
+        (
+            "[Executor] _forward_step 8: 0 ctx reqs, 0 ctx tokens, 32 gen reqs",
+            ("decode", 32, None, None),
+        ),
+        ("[Executor] _forward_step 9: 1 ctx reqs, 3 gen reqs", ("mixed", 4, None, None)),
+        ("[Executor] _forward_step: 1 ctx reqs, 0 gen reqs", ("prefill", 1, None, None)),
         ("step[IDLE bs=0]", (None, None, None, None)),
         ("execute_context_0(0)_generation_0(0)", (None, 0, 0, None)),
         ("ProfilerStep#3", (None, None, None, None)),

@@ -88,7 +88,8 @@ def serving(trace: Trace, *, peaks: Peaks | None = None, base: Trace | None = No
     steps = steps_of(trace).drop_nulls("phase")
     if not steps.height:
         raise MissingTableError(
-            "serving needs steps that name their batch (execute_… of vLLM, step[…] of SGLang),"
+            "serving needs steps that name their batch (execute_… of vLLM, step[…] of SGLang,"
+            " _forward_step of TensorRT-LLM),"
             " and this trace has none; start the server's own profiler (tracelens collect files reads"
             " what it writes)"
         )

@@ -6,7 +6,9 @@ sums over requests: of the lengths of their queries (sq), of the keys and values
 (sk), and of products of the two. Older vLLM writes execute_context_C(q_…)_generation_G(n), SGLang
 also step[DECODE bs=G] and step[EXTEND bs=C toks=T]. Asked for detailed annotations, SGLang adds
 the same sums before the bracket, with c_ for prompts and g_ for further tokens: g_sq=… g_sqsq=…
-g_sqsk=… g_sk=…, and c=C g=G in a mixed batch (its build_step_span_name, 2026).
+g_sqsk=… g_sk=…, and c=C g=G in a mixed batch (its build_step_span_name, 2026). TensorRT-LLM names
+ranges of NVTX [Executor] _forward_step N: C ctx reqs, T ctx tokens, G gen reqs; T is newer, and how
+many tokens each of the G requests gives is not said (drafts, its py_executor.py, 2025 and 2026).
 """
 
 import polars as pl
@@ -22,6 +24,10 @@ _SUMMED = (
 _OLDER = (
     r"^execute_context_([0-9]{1,15})\(([0-9]{1,15})(?:_[0-9]+)?\)"
     r"_generation_([0-9]{1,15})\(([0-9]{1,15})(?:_[0-9]+)?\)$"
+)
+_EXECUTOR = (
+    r"^\[Executor\] _forward_step ?[0-9]*: ([0-9]{1,15}) ctx reqs, (?:([0-9]{1,15}) ctx tokens, )?"
+    r"([0-9]{1,15}) gen reqs$"
 )
 _BRACKETED = r"^step\[([A-Z][A-Z0-9_]{1,30}) bs=([0-9]{1,15})(?: toks=([0-9]{1,15}))?"
 _DETAILS = ("c", "g", *(f"{of}_{sum_of}" for of in "cg" for sum_of in ("sq", "sk", "sqsq", "sqsk")))
@@ -43,6 +49,7 @@ def batches(names: pl.Series) -> pl.DataFrame:
         summed=name.str.extract_groups(_SUMMED),
         older=name.str.extract_groups(_OLDER),
         bracketed=name.str.extract_groups(_BRACKETED),
+        executor=name.str.extract_groups(_EXECUTOR),
         **{
             word: name.str.extract(rf"^step\[[^\]]* {word}=([0-9]{{1,15}})[ \]]").cast(pl.Int64)
             for word in _DETAILS
@@ -64,10 +71,16 @@ def batches(names: pl.Series) -> pl.DataFrame:
     is_mixed = kind == "MIXED"
     of_prompts, of_tokens = kind.is_in(_OF_PROMPTS), kind.is_in(_OF_TOKENS)
     prefills = pl.coalesce(
-        number("summed", 2), number("older", 1), pl.when(of_prompts).then(of_bracket)
+        number("summed", 2),
+        number("older", 1),
+        number("executor", 1),
+        pl.when(of_prompts).then(of_bracket),
     )
     decodes = pl.coalesce(
-        number("summed", 7), number("older", 3), pl.when(of_tokens).then(of_bracket)
+        number("summed", 7),
+        number("older", 3),
+        number("executor", 3),
+        pl.when(of_tokens).then(of_bracket),
     )
     n_prefills = prefills.fill_null(0)
     n_decodes = decodes.fill_null(0)
@@ -77,6 +90,7 @@ def batches(names: pl.Series) -> pl.DataFrame:
         number("bracketed", 3),
         detailed("sq"),
         pl.when(kind == "DECODE").then(of_bracket),
+        pl.when(number("executor", 3) == 0).then(number("executor", 2)),
     )
     phase = (
         pl.when(is_mixed | ((n_prefills > 0) & (n_decodes > 0)))

@@ -14,11 +14,11 @@ FAMILIES = {
         r"(?i)^(?:(?:train(?:ing)?|test|val(?:idation)?|eval)[ _-]?)?(?:step|iter(?:ation)?)["
         r" _#:-]*(\d+)$"
     ),
-    "server": r"^(?:execute_\w|step\[)",
+    "server": r"^(?:execute_\w|step\[|\[Executor\] _forward_step)",
 }
 """Patterns of names that mark steps, outermost first.
 
-They match torch's own marks, programs' own, and batches of vLLM and SGLang.
+They match torch's own marks, programs' own, and batches of vLLM, SGLang and TensorRT-LLM.
 """
 _OF_SERVERS = [*FAMILIES].index("server")
 
