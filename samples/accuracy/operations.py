@@ -179,15 +179,17 @@ def routed(self: Any, x: Tensor) -> Tensor:
     weights = self.router(tokens).softmax(-1).topk(n_chosen).values
     rows = tokens.repeat_interleave(n_chosen, 0).chunk(len(self.experts))
     computed = torch.cat([expert(part) for expert, part in zip(self.experts, rows, strict=True)])
-    return (computed * weights.flatten()[:, None]).view(-1, n_chosen, x.shape[-1]).sum(1).view_as(x)
+    mixed = (computed * weights.flatten()[:, None]).view(-1, n_chosen, x.shape[-1]).sum(1)
+    shared = getattr(self, "shared_expert", None)
+    return (mixed if shared is None else mixed + shared(tokens)).view_as(x)
 
 
-def experts() -> Counts:
-    """Return what torch counts in three steps of a mixture of experts, summed over both ranks."""
+def experts(program: str = "moe", n_steps: int = 3) -> Counts:
+    """Return what torch counts in steps of a mixture of experts, summed over both ranks."""
     take = imported("parallel", "take")
     with as_on_gpu(), OnMeta(), mock.patch.object(take.Experts, "forward", routed):
-        step = take.PROGRAMS["moe"](None)
-        return {op: 2 * flops for op, flops in counted(step, 3).items()}
+        step = take.PROGRAMS[program](None)
+        return {op: 2 * flops for op, flops in counted(step, n_steps).items()}
 
 
 def served(n_prefills: int, decoded: Sequence[int], *, has_experts: bool = False) -> Counts:
@@ -279,6 +281,12 @@ AGAIN: tuple[tuple[str, Callable[..., Counts], str], ...] = (
         dict,
         "its products ran in graphs whose capture is not in it",
     ),
+    (r"llm/mamba2", dict, "torch knows no scan of a state"),
+    (
+        r"llm/moe_shared",
+        lambda: experts("moe_shared", 2),
+        "both ranks together: which of them computes a token is chance",
+    ),
     (r"parallel/moe", experts, "both ranks together: which of them computes a token is chance"),
     (r"parallel/(\w+)\.rank(\d)", parallel, ""),
     (r"ranks/rank\d", lambda: layers(8, 4096, 1024, n_steps=3), ""),
@@ -349,7 +357,7 @@ def rows() -> Iterator[Operations]:
     together: dict[str, int] = {}
     for path in captures():
         if (flops := recorded_flops(path)) is not None:
-            name = re.sub(r"^(parallel/moe)\.rank\d$", r"\1", name_of(path))
+            name = re.sub(r"^(parallel/moe|llm/moe_shared)\.rank\d$", r"\1", name_of(path))
             together[name] = together.get(name, 0) + flops
     for name, flops in together.items():
         yield operations_of(name, flops)

@@ -117,7 +117,11 @@ NAME_RULES: tuple[tuple[str, str, str], ...] = (
         r"[rR]educe_?[sS]catter|[aA]ll_?[gG]ather|[aA]ll_?[tT]o_?[aA]ll|^deep_ep::",
         "communication",
     ),
-    ("head", r"::ep::(inter|intra)node|lamport|(^|_)a2a_|A2A|^barrier_all", "communication"),
+    (
+        "head",
+        r"::ep::(inter|intra)node|lamport|(^|_)a2a_|A2A|^barrier_all|symmetric_memory::",
+        "communication",
+    ),
     *INDUCTOR_RULES,
     # TorchScript's fuser lists the ops it joined: fused_batch_norm_add.
     ("head", r"^fused(_batch_norm)+(_(add|sub|mul|relu|clamp|hardtanh))+(_[0-9]+)?$", "fused"),
@@ -246,7 +250,7 @@ NAME_RULES: tuple[tuple[str, str, str], ...] = (
     ),
     (
         "head",
-        r"reshape_and_cache|[kK][vV]_?[cC]ache|moe_align|routing|histogram",
+        r"reshape_and_cache|[kK][vV]_?[cC]ache|moe_align|routing|[hH]istogram|^compute_cuda_kernel",
         "indexing",
     ),
     # Rows moved to experts and back; trees of drafts; slots of a server's cache.

@@ -1,0 +1,56 @@
+"""Captures of language models with layers, against what is known of their programs."""
+
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+import tracelens as tl
+from tracelens.analyses import roofline, work_kinds
+from tracelens.analyses.work_kinds import notes
+from tracelens.trace import Trace
+
+LLM = Path(__file__).parent.parent / "samples/llm"
+
+
+@pytest.fixture(scope="module")
+def experts() -> Trace:
+    return tl.collect([LLM / f"moe_shared.rank{rank}.pt.trace.json.gz" for rank in range(2)])
+
+
+def test_parts_of_a_mixture_by_its_layers(experts: Trace) -> None:
+    """60 products of experts in each of two steps; both exchanges go there and back."""
+    kernels = experts.kernels.join(experts.sites, on=["rank", "site_id"], how="left")
+    layer = pl.col("module_path").cast(pl.String)
+    of_experts = kernels.filter(layer.str.contains("expert"), primitive="gemm")
+    assert of_experts.group_by("rank", "step").len()["len"].to_list() == [60] * 4
+    frame = work_kinds(experts)
+    parts = {"routing", "dispatch", "experts", "combine"}
+    forward = frame.filter(phase="forward", rank=0)["kind"].to_list()
+    assert {f"MoE {part}" for part in parts} <= set(forward)
+    other = frame.filter(kind="other")["share_frac"]
+    assert other.max() < 0.01
+
+
+def test_the_exchange_and_the_unevenness_of_a_mixture(experts: Trace) -> None:
+    exchange, uneven = notes(experts, work_kinds(experts))[-2:]
+    assert "in 40 calls" in exchange
+    assert exchange.endswith("other kernels hide 0.0% of it.")
+    assert uneven.startswith("Experts are chosen unevenly: those of rank 0 get")
+
+
+def test_mamba_2_is_a_recurrence_between_products() -> None:
+    trace = tl.collect(LLM / "mamba2.pt.trace.json.gz")
+    counts = trace.kernels.group_by("primitive").len()
+    n_kernels = dict(counts.select(pl.col("primitive").cast(pl.String), "len").iter_rows())
+    assert n_kernels["recurrence"] == 2 * 2 * (5 + 14)
+    assert n_kernels["gemm"] == 2 * 11
+    assert "unknown" not in n_kernels
+    kinds = dict(work_kinds(trace).group_by("kind").agg(pl.col("n_kernels").sum()).iter_rows())
+    assert kinds["recurrence"] == 76
+    assert kinds["dense products"] == 22
+    of_op = roofline(trace).filter(op="MambaChunkScanCombinedFn")
+    assert of_op["flops"].sum() == 2 * 2 * 6_576_668_672
+    # x is read and y written, b and c have one group of states, dt a number for each head.
+    n_bytes = 4096 * (2 * 2048 + 2 * 128 + 32) * 2 + 2 * 32 * 4 + 32 * 4
+    assert of_op["least_bytes"].sum() / 4 == pytest.approx(n_bytes, rel=1e-4)
