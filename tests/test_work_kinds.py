@@ -165,15 +165,16 @@ def test_where_a_kernel_is_launched() -> None:
     assert row["phases"] == "decode 75%, prefill 25%"
 
 
-def test_the_answer_names_the_kinds_of_a_language_models_work() -> None:
-    names = [*["nvjet_tst"] * 9, "flash_fwd_kernel"]
+@pytest.mark.parametrize("kind", ["attention", "recurrence"])
+def test_the_answer_names_the_kinds_of_a_language_models_work(kind: str) -> None:
+    names = [*["nvjet_tst"] * 9, "another"]
     kernels = [
         kernel(0, 0, 100_000, start_ns=100_000 * n, name=name, primitive=primitive)
         for n, name in enumerate(names)
-        for primitive in ["gemm" if name == "nvjet_tst" else "attention"]
+        for primitive in ["gemm" if name == "nvjet_tst" else kind]
     ]
     answer = make_answer(make_trace(kernels=kernels))
-    assert answer.details == ("kernels: dense products 90 %, attention 10 %",)
+    assert answer.details == (f"kernels: dense products 90 %, {kind} 10 %",)
     assert make_answer(make_trace(kernels=kernels[:9])).details == ()
 
 

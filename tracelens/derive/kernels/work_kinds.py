@@ -58,7 +58,7 @@ _RECURRENT_LAYER = r"(?i)linear_?attn|linear_?attention|mamba|delta_?net|rwkv"
 _RECURRENT_OP = r"gdn_|(kda|linear)_attention|mamba"
 _EXPERTS_OF = r"^(.*?)\.(?:\w*_)?experts?(?:[._,]|$)"
 """A layer with its experts: the layer before them routes, sends and adds up."""
-_OF_LANGUAGE = ("attention", "MoE")
+_OF_LANGUAGE = ("attention", "recurrence", "MoE")
 
 
 def kinds_of(kernels: pl.DataFrame) -> pl.Series:
@@ -112,8 +112,8 @@ def language_kinds(trace: Trace, rank: int, least: float) -> list[tuple[str, flo
     """Return the kinds of a rank's work with their shares, largest first, for an answer.
 
     They are read from the call sites only, which is cheap. The parts of a mixture of experts are
-    one kind here. The result is empty if attention and experts together take less than the share
-    `least` of all time except communication.
+    one kind here. The result is empty if attention, recurrences and experts together take less than
+    the share `least` of all time except communication.
     """
     duration = pl.col("duration_ns")
     key = ["site_id", "name", "primitive", "is_communication"]
