@@ -21,6 +21,7 @@ KINDS = (
     "communication",
     "other",
 )
+_TEXTS = ("name", "op", "layer", "phase")
 _NAMED = pl.concat_str("op", "name", separator=" ")
 _LAST = pl.col("layer").str.extract(r"([^.,]+)(?:,|$)")
 _IS_EXPERT = r"(?i)(^|[._])\w*(moe|expert|mixture)"
@@ -62,13 +63,19 @@ _OF_LANGUAGE = ("attention", "recurrence", "MoE")
 
 
 def kinds_of(kernels: pl.DataFrame) -> pl.Series:
-    """Return the kind of each kernel.
+    """Return the kind of each kernel; each distinct launch is looked at once.
 
     `kernels` has name, op, layer, phase (None if unknown), primitive and is_communication.
     """
-    texts = [
-        pl.col(name).cast(pl.String).fill_null("") for name in ("name", "op", "layer", "phase")
-    ]
+    launches = kernels.select(*_TEXTS, "primitive", "is_communication")
+    distinct = launches.unique(maintain_order=True)
+    kinds = distinct.with_columns(_kinds(distinct))
+    key = launches.columns
+    return launches.join(kinds, on=key, how="left", nulls_equal=True, maintain_order="left")["kind"]
+
+
+def _kinds(kernels: pl.DataFrame) -> pl.Series:
+    texts = [pl.col(name).cast(pl.String).fill_null("") for name in _TEXTS]
     frame = kernels.select(*texts, pl.col("primitive").cast(pl.String), "is_communication")
     primitive = pl.col("primitive")
     is_expert = pl.col("layer").str.contains(_IS_EXPERT) | _NAMED.str.contains(_OF_EXPERTS)
