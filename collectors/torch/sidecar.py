@@ -222,9 +222,9 @@ def _of_a_step(raw: Mapping[str, pl.DataFrame]) -> tuple[float, float]:
     if not isinstance(launch_ns, float):
         return 0, 0
     called = calls.select("correlation_id").unique()
-    work = pl.concat(
-        table.join(called, on="correlation_id").select(*_STREAM, "duration_ns") for table in tables
-    )
+    # Each table has numbers as narrow as its own values allow.
+    numbers = pl.col(*_STREAM, "duration_ns").cast(pl.Int64)
+    work = pl.concat(table.join(called, on="correlation_id").select(numbers) for table in tables)
     busy_ns = work.group_by(_STREAM).agg(pl.col("duration_ns").sum())["duration_ns"]
     most_ns = max(busy_ns, default=0)
     slowed_ns = float(calls["duration_ns"].clip(upper_bound=launch_ns).sum())
