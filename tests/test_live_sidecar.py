@@ -8,7 +8,7 @@ import pytest
 
 import tracelens as tl
 from tests.torch_files import call, codes, kernel, read, rows, span, write
-from tracelens.collectors.torch import running
+from tracelens.collectors.torch import reading, running
 from tracelens.collectors.torch.live.bootstrap import is_helper, is_spawned
 from tracelens.collectors.torch.live.settings import Settings
 from tracelens.errors import SourceError, UsageError
@@ -230,6 +230,9 @@ def test_steps_after_a_recording_are_without_what_cupti_leaves(
         kernel("work", begin + length, kernel_us, number)
         for number, (begin, length) in enumerate(LAUNCHES, 1)
     ]
+    # A length that fits into fewer bits than those of kernels, in another stream.
+    args = {"device": 0, "context": 1, "stream": 8, "correlation": 2}
+    kernels.append(kernel("Memset (Device)", 400, 0.5, 2, cat="gpu_memset", args=args))
     measured = {"n": 3, "median": 100_000, "mean": 101_000, "min": 99_000, "max": 110_000}
     facts = {
         "unprofiled_step_ns": measured,
