@@ -8,7 +8,7 @@ import pytest
 
 import tracelens as tl
 from tests.torch_files import call, codes, kernel, read, rows, span, write
-from tracelens.collectors.torch import reading, running
+from tracelens.collectors.torch import running
 from tracelens.collectors.torch.live.bootstrap import is_helper, is_spawned
 from tracelens.collectors.torch.live.settings import Settings
 from tracelens.errors import SourceError, UsageError
