@@ -276,7 +276,8 @@ def test_the_patch_points_of_versions_that_are_not_installed(
     before = (graph_class.__init__, graph_class.__call__, extern_class.codegen_comment)
     made = recorder().Recorder()
     made.start()
-    writes_graph(modules, holders, extern_class(), tracks=has_level)
+    tracks = getattr(config.trace, "provenance_tracking_level", 0) > 0
+    writes_graph(modules, holders, extern_class(), tracks=tracks)
     graph_class("source", graph)([])
     assert (graph_class.__call__ is before[1]) is (version != "2.8")
     made.stop()
