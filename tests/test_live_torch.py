@@ -330,7 +330,7 @@ SCRIPTED = {
 def test_steps_of_torchscript_are_calls_of_what_was_made(tmp_path: Path, level: str) -> None:
     code = (
         "import warnings\nwarnings.filterwarnings('ignore', message=r'`torch.jit')\n"
-        + MODEL
+        + LIGHT_MODEL
         + f"""
 model.eval()
 x = torch.randn(2, 3, 8, 8)
