@@ -276,8 +276,7 @@ def test_the_patch_points_of_versions_that_are_not_installed(
     before = (graph_class.__init__, graph_class.__call__, extern_class.codegen_comment)
     made = recorder().Recorder()
     made.start()
-    tracks = getattr(config.trace, "provenance_tracking_level", 0) > 0
-    writes_graph(modules, holders, extern_class(), tracks=tracks)
+    writes_graph(modules, holders, extern_class())
     graph_class("source", graph)([])
     assert (graph_class.__call__ is before[1]) is (version != "2.8")
     made.stop()
@@ -302,12 +301,13 @@ def test_the_patch_points_of_versions_that_are_not_installed(
     )
 
 
-def writes_graph(modules: dict[str, Any], holders: list[Any], extern: Any, *, tracks: bool) -> None:
+def writes_graph(modules: dict[str, Any], holders: list[Any], extern: Any) -> None:
     """Write a graph of a convolution and a generated kernel as Inductor does.
 
     It calls its hook where that is asked for.
     Before torch 2.10 the hook hears of the call to the library at the end.
     """
+    tracks = getattr(modules["config"].trace, "provenance_tracking_level", 0) > 0
     extern.codegen_comment(None)
     cpp, wrapper = modules["codegen.cpp"], modules["codegen.wrapper"]
     if cpp in holders and (tracks or cpp.config.trace.enabled):
