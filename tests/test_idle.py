@@ -5,6 +5,7 @@ import pytest
 from tests.idle_cases import US, causes, places, total
 from tests.programs import api, launch, mark, program, span, work
 from tracelens.analyses import time_breakdown
+from tracelens.native import LIBRARY
 
 
 def test_leading_and_trailing_host_time_is_idle() -> None:
@@ -117,8 +118,12 @@ def test_idle_time_is_told_by_the_launching_thread() -> None:
     )
 
 
-def test_a_wait_and_the_refill_after_it_are_sync() -> None:
+@pytest.mark.parametrize("library", [LIBRARY, None], ids=["as installed", "plain"])
+def test_a_wait_and_the_refill_after_it_are_sync(
+    monkeypatch: pytest.MonkeyPatch, library: object
+) -> None:
     """The device is done at 100; the host learns it at 150, and launches next at 400."""
+    monkeypatch.setattr("tracelens.derive.time.idle_sums.LIBRARY", library)
     spans = [mark(0, 0, 1_000), span("op", "aten::mm", 200, 410)]
     calls = [launch(0, 10), api("cudaDeviceSynchronize", 10, 150), launch(390, 400)]
     trace = program(spans, calls, [work(0, 100, 0), work(410, 1_000, 2)])
