@@ -45,8 +45,12 @@ def name_by_neighbours(spans: pl.DataFrame, axis: ThreadAxis, moments: pl.Series
     by_call_before = no_span_before & is_call_later & pl.col("call_before").is_not_null()
     before = pl.when(by_call_before).then("call_before").otherwise("before")
     after = pl.when(by_call_after).then("call_after").otherwise("after")
-    text = _text_between(before, after, pl.col("is_outside"))
-    return names.select(text).to_series().alias("what")
+    is_outside = pl.col("is_outside")
+    sides = names.select(
+        before=_named(before, is_outside, "begin", "one step"),
+        after=_named(after, is_outside, "end", "the next"),
+    )
+    return sides.select(what=_text_between(pl.col("before"), pl.col("after"))).to_series()
 
 
 def _outermost_ended(spans: pl.DataFrame, row: pl.Series, moments: pl.Series) -> pl.Series:
@@ -91,17 +95,17 @@ def _bare_calls(calls: pl.DataFrame, spans: pl.DataFrame) -> pl.DataFrame:
     return calls.filter(each_once(around, _is_step).fill_null(value=True))
 
 
-def _text_between(before: pl.Expr, after: pl.Expr, is_outside: pl.Expr) -> pl.Expr:
-    """Describe time in which nothing is recorded by the names before and after it.
+def _named(name: pl.Expr, is_outside: pl.Expr, edge: str, outside: str) -> pl.Expr:
+    """Return the short name of what is recorded on one side; the step's edge for a step's mark.
 
-    `is_outside` says that everything before it has ended, even the mark of the step.
+    With `is_outside`, even that mark has ended: then it is `outside`.
     """
-    before, after = (
-        pl.when(name.str.contains(UNINFORMATIVE))
-        .then(pl.when(is_outside).then(pl.lit(outside)).otherwise(pl.lit(f"the step's {edge}")))
-        .otherwise(shortened(name))
-        for name, edge, outside in ((before, "begin", "one step"), (after, "end", "the next"))
-    )
+    of_step = pl.when(is_outside).then(pl.lit(outside)).otherwise(pl.lit(f"the step's {edge}"))
+    return pl.when(_is_step(name)).then(of_step).otherwise(shortened(name))
+
+
+def _text_between(before: pl.Expr, after: pl.Expr) -> pl.Expr:
+    """Describe time in which nothing is recorded by what is before and after it."""
     return (
         pl.when(before.is_null())
         .then("before " + after)
