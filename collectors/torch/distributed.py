@@ -98,26 +98,37 @@ def describe_pairs(kernels: pl.DataFrame, raw: Mapping[str, pl.DataFrame]) -> pl
     annotation for the batch, in which the kernel is launched. A kernel that serves several calls
     stays as it is. `raw` has spans and api_calls.
     """
-    is_open = pl.col("collective").is_null() & pl.col("name").cast(pl.String).str.contains(
-        "(?i)send_?recv"
-    )
-    rows = kernels.select(is_open).to_series().arg_true()
+    name = pl.col("name").cast(pl.String)
+    is_of_pair = name.str.contains("(?i)send_?recv")
+    is_undescribed = pl.col("collective").is_null() & is_of_pair
+    rows = kernels.select(is_undescribed).to_series().arg_true()
     if not rows.len() or "spans" not in raw or "api_calls" not in raw:
         return kernels
-    calls = _single_calls(raw["spans"])
-    launches = raw["api_calls"].select("correlation_id", *_THREAD, at="start_ns")
-    launched = kernels.select("correlation_id")[rows].with_columns(row=rows)
-    launched = launched.join(launches, on="correlation_id").sort("at")
-    call_of_launch = launched.join_asof(
-        calls, left_on="at", right_on="start_ns", by=_THREAD, check_sortedness=False
-    ).filter(pl.col("at") < pl.col("end_ns"))
+    calls = _calls_of_rows(kernels, rows, raw)
     every_row = kernels.select(pl.int_range(pl.len()).cast(rows.dtype).alias("row"))
-    described = every_row.join(call_of_launch, on="row", how="left", maintain_order="left")
+    described = every_row.join(calls, on="row", how="left", maintain_order="left")
     types = {call.name: pl.Int64 if call.how == TAKE else pl.Categorical for call in OF_CALLS}
     return kernels.with_columns(
         pl.coalesce(pl.col(name).cast(dtype), described[name].cast(dtype)).alias(name)
         for name, dtype in types.items()
     )
+
+
+def _calls_of_rows(
+    kernels: pl.DataFrame, rows: pl.Series, raw: Mapping[str, pl.DataFrame]
+) -> pl.DataFrame:
+    """Return the send or receive in whose annotation each of these kernels was launched, by row."""
+    launches = raw["api_calls"].select("correlation_id", *_THREAD, at="start_ns")
+    wanted = kernels.select("correlation_id")[rows].with_columns(row=rows)
+    launched = wanted.join(launches, on="correlation_id").sort("at")
+    nearest = launched.join_asof(
+        _single_calls(raw["spans"]),
+        left_on="at",
+        right_on="start_ns",
+        by=_THREAD,
+        check_sortedness=False,
+    )
+    return nearest.filter(pl.col("at") < pl.col("end_ns"))
 
 
 def _single_calls(spans: pl.DataFrame) -> pl.DataFrame:

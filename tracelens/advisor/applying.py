@@ -177,23 +177,23 @@ class _Rewriting:
             return self._product(call, nodes, covers)
         if call.realisation == ATTENTION and covers:
             return self._attention(nodes)
-        read = dict(zip(call.inputs, call.layouts, strict=True))
         (node,) = nodes
         if node.target is operator.getitem and node.args[0].name in self.several:
-            return self.graph.call_function(
-                operator.getitem, (self.several[node.args[0].name], node.args[1])
-            )
+            results = self.several[node.args[0].name]
+            return self.graph.call_function(operator.getitem, (results, node.args[1]))
+        layout_of_input = dict(zip(call.inputs, call.layouts, strict=True))
 
         def argument(own: Any) -> Any:
             name = _name(own)
-            return self._any(name, read.get(name, "NCHW"))
+            return self._any(name, layout_of_input.get(name, "NCHW"))
 
         arguments = self.torch.fx.node.map_arg(tuple(node.args), argument)
         if call.function in (NORM, "relu_", "add_"):
             n_taken = {"relu_": 1, "add_": 2}.get(call.function)
             return self.graph.call_function(self.functions[call.function], arguments[:n_taken])
         result = self.graph.call_function(node.target, arguments, dict(node.kwargs))
-        if not isinstance(node.meta.get("val"), (tuple, list)):
+        has_several = isinstance(node.meta.get("val"), (tuple, list))
+        if not has_several:
             return result
         self.several[node.name] = result
         return self.graph.call_function(operator.getitem, (result, 0))
@@ -221,27 +221,34 @@ class _Rewriting:
 
         Its weights are folded and laid out once, here.
         """
-        first = nodes[0]
-        values = _with_defaults(first)
-        weight = self.kept[values[1].name].detach()
-        bias = None if values[2] is None else self.kept[values[2].name].detach()
-        if NORM in covers:
-            norm = nodes[covers.index(NORM)]
-            scale, shift, mean, variance = (self.kept[argument.name] for argument in norm.args[1:5])
-            weight, bias = folded(weight, bias, (scale, shift, mean, variance), norm.args[6])
-        read = dict(zip(call.inputs, call.layouts, strict=True))
-        x = self._any(_name(values[0]), call.layouts[0])
-        others = [self._any(name, read[name]) for name in call.inputs if name != _name(values[0])]
+        values = _with_defaults(nodes[0])
+        norm = nodes[covers.index(NORM)] if NORM in covers else None
+        weight, bias = self._weights(values, norm)
         if bias is None and call.function not in ("conv", LINEAR):
             bias = self.torch.zeros(weight.shape[0], dtype=weight.dtype, device=weight.device)
-        kept = [
-            self._keep(laid_out(weight, call.layouts[0])),
-            None if bias is None else self._keep(bias),
+        kept_weight = self._keep(laid_out(weight, call.layouts[0]))
+        kept_bias = None if bias is None else self._keep(bias)
+        input_name = _name(values[0])
+        x = self._any(input_name, call.layouts[0])
+        others = [
+            self._any(name, layout)
+            for name, layout in zip(call.inputs, call.layouts, strict=True)
+            if name != input_name
         ]
-        function = (
-            self.functions.get(call.function) or self.functions[call.function.removesuffix("_bn")]
-        )
-        return self.graph.call_function(function, (x, *kept, *others, *values[3:]))
+        without_norm = call.function.removesuffix("_bn")
+        function = self.functions.get(call.function) or self.functions[without_norm]
+        arguments = (x, kept_weight, kept_bias, *others, *values[3:])
+        return self.graph.call_function(function, arguments)
+
+    def _weights(self, values: Sequence[Any], norm: Any) -> tuple[Any, Any]:
+        """Return the weight and bias of a product, with the normalization after it folded in."""
+        weight = self.kept[values[1].name].detach()
+        bias = None if values[2] is None else self.kept[values[2].name].detach()
+        if norm is None:
+            return weight, bias
+        scale, shift, mean, variance = (self.kept[argument.name] for argument in norm.args[1:5])
+        weight, bias = folded(weight, bias, (scale, shift, mean, variance), norm.args[6])
+        return weight, bias
 
 
 def _name(node: Any) -> str:

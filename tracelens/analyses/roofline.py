@@ -93,33 +93,39 @@ def _reasons(rest: pl.DataFrame) -> pl.DataFrame:
 
 def _rated(rows: pl.DataFrame) -> pl.DataFrame:
     """Add rates, the roof that limits each row, and the share of that roof that it reaches."""
-    rows = rows.with_columns(
-        flops_per_s=over(pl.col("needed_flops") * 1e9, pl.col("duration_ns")),
-        bandwidth_bytes_per_s=over(pl.col("least_bytes") * 1e9, pl.col("duration_ns")),
+    duration_ns = pl.col("duration_ns")
+    with_rates = rows.with_columns(
+        flops_per_s=over(pl.col("needed_flops") * 1e9, duration_ns),
+        bandwidth_bytes_per_s=over(pl.col("least_bytes") * 1e9, duration_ns),
         flops_per_byte=over(pl.col("needed_flops"), pl.col("least_bytes")),
     )
+    flops_frac = over(pl.col("flops_per_s"), pl.col("peak_flops_per_s"))
+    bytes_frac = over(pl.col("bandwidth_bytes_per_s"), pl.col("peak_bytes_per_s"))
+    is_of_compute = pl.col("bound") == "compute"
+    with_roofs = with_rates.with_columns(bound=_roof()).with_columns(
+        peak_frac=pl.when(is_of_compute)
+        .then(flops_frac)
+        .when(pl.col("bound").is_not_null())
+        .then(bytes_frac)
+    )
+    source = pl.when(pl.col("bound").is_not_null()).then("source").otherwise("evidence")
+    is_known = pl.col("assumed").ne_missing(UNKNOWN_CONTEXTS)
+    share_to_gain = 1 - pl.col("peak_frac").clip(upper_bound=1)
+    return with_roofs.with_columns(
+        evidence=pl.coalesce(pl.format("{}; {}", source, "assumed"), source),
+        gain_ns=pl.when(is_known).then(duration_ns * share_to_gain),
+    )
+
+
+def _roof() -> pl.Expr:
+    """Return which roof limits a row: compute, memory, or None if that is not known."""
     ridge = pl.col("peak_flops_per_s") / pl.col("peak_bytes_per_s")
+    is_right_of_ridge = pl.col("flops_per_byte") >= ridge
     # If the device's peak for its type is not known, an op that is not a product counts as bound by
     # memory, because it computes few operations for each number that it moves.
     moves = pl.col("peak_bytes_per_s").is_not_null() & (pl.col("flops") == 0)
-    computes = pl.coalesce(pl.col("flops_per_byte") >= ridge, pl.when(moves).then(statement=False))
-    rows = rows.with_columns(
-        bound=pl.when(computes)
-        .then(pl.lit("compute"))
-        .when(computes.not_())
-        .then(pl.lit("memory")),
-        peak_frac=pl.when(computes)
-        .then(over(pl.col("flops_per_s"), pl.col("peak_flops_per_s")))
-        .when(computes.not_())
-        .then(over(pl.col("bandwidth_bytes_per_s"), pl.col("peak_bytes_per_s"))),
-    )
-    source = pl.when(pl.col("bound").is_not_null()).then("source").otherwise("evidence")
-    return rows.with_columns(
-        evidence=pl.coalesce(pl.format("{}; {}", source, "assumed"), source),
-        gain_ns=pl.when(pl.col("assumed").ne_missing(UNKNOWN_CONTEXTS)).then(
-            pl.col("duration_ns") * (1 - pl.col("peak_frac").clip(upper_bound=1))
-        ),
-    )
+    computes = pl.coalesce(is_right_of_ridge, pl.when(moves).then(statement=False))
+    return pl.when(computes).then(pl.lit("compute")).when(computes.not_()).then(pl.lit("memory"))
 
 
 def _steps(trace: Trace, calls: pl.DataFrame, rest: pl.DataFrame) -> pl.DataFrame:

@@ -196,24 +196,29 @@ class _ReplayGaps(Struct, frozen=True):
 
 def _replay_gaps(trace: Trace) -> _ReplayGaps:
     """Return the times between replays of each rank; they are empty without replays."""
-    launches = trace.select(
-        *("api_calls", "rank", "api_call_id", "step", "thread_id", "start_ns"),
-        where=pl.col("kind") == "graph_launch",
-    )
-    kernels = trace.select("kernels", "rank", "api_call_id", "start_ns", "duration_ns", "link")
-    ends = kernels.filter(pl.col("link") == "graph").group_by("rank", "api_call_id")
-    ended = ends.agg(end_ns=END.max())
-    replays = launches.join(ended, on=["rank", "api_call_id"]).sort("rank", "start_ns")
-    gaps = replays.with_columns(
-        begin_ns=pl.col("end_ns").shift(1).over("rank"), until_ns=pl.col("start_ns")
-    )
+    replays = _replays(trace)
+    previous_end = pl.col("end_ns").shift(1).over("rank")
+    between = replays.with_columns(begin_ns=previous_end, until_ns=pl.col("start_ns"))
     # A step without graphs in between runs its own kernels, so that time is not the host's.
-    skips_step = pl.col("step") > pl.col("step").shift(1).over("rank") + 1
-    gaps = gaps.filter(pl.col("begin_ns") < pl.col("until_ns"), ~skips_step.fill_null(value=False))
-    between = pl.col("until_ns") - pl.col("begin_ns")
-    by_step = gaps.group_by("rank", "step").agg(between_ns=between.sum()).drop_nulls("step")
+    previous_step = pl.col("step").shift(1).over("rank")
+    skips_step = pl.col("step") > previous_step + 1
+    has_time = pl.col("begin_ns") < pl.col("until_ns")
+    gaps = between.filter(has_time, ~skips_step.fill_null(value=False))
+    between_ns = pl.col("until_ns") - pl.col("begin_ns")
+    sums = gaps.group_by("rank", "step").agg(between_ns=between_ns.sum())
     sentences = [_sentence(trace, int(part["rank"][0]), part) for part in gaps.partition_by("rank")]
-    return _ReplayGaps(by_step, sentences)
+    return _ReplayGaps(sums.drop_nulls("step"), sentences)
+
+
+def _replays(trace: Trace) -> pl.DataFrame:
+    """Return each rank's launches of graphs, in order, with the end of their last kernel."""
+    is_launch = pl.col("kind") == "graph_launch"
+    columns = ("rank", "api_call_id", "step", "thread_id", "start_ns")
+    launches = trace.select("api_calls", *columns, where=is_launch)
+    kernels = trace.select("kernels", "rank", "api_call_id", "start_ns", "duration_ns", "link")
+    of_graphs = kernels.filter(pl.col("link") == "graph")
+    ends = of_graphs.group_by("rank", "api_call_id").agg(end_ns=END.max())
+    return launches.join(ends, on=["rank", "api_call_id"]).sort("rank", "start_ns")
 
 
 def _sentence(trace: Trace, rank: int, gaps: pl.DataFrame) -> str:
@@ -233,17 +238,20 @@ def _places(trace: Trace, rank: int, gaps: pl.DataFrame) -> list[tuple[str, floa
     """Return the self time of Python calls between replays by their purpose, the largest first."""
     columns = ("rank", "thread_id", "name", "start_ns", "duration_ns", "self_ns")
     calls = trace.select("spans", *columns, where=pl.col("kind") == "python")
-    calls = calls.filter(
-        pl.col("rank") == rank, pl.col("thread_id").is_in(gaps["thread_id"].unique().implode())
-    ).sort("start_ns")
-    gaps = gaps.sort("begin_ns").select("begin_ns", "until_ns")
-    inside = calls.join_asof(gaps, left_on="start_ns", right_on="begin_ns", strategy="backward")
-    inside = inside.filter(pl.col("until_ns") >= END)
-    kinds = each_once(inside["name"], _kind_of)
-    sums = inside.select("self_ns", kind=kinds.cast(pl.String)).group_by("kind").sum()
-    total = int(sums["self_ns"].sum())
+    is_of_thread = pl.col("thread_id").is_in(gaps["thread_id"].unique().implode())
+    of_threads = calls.filter(pl.col("rank") == rank, is_of_thread).sort("start_ns")
+    in_order = gaps.sort("begin_ns").select("begin_ns", "until_ns")
+    begun = of_threads.join_asof(
+        in_order, left_on="start_ns", right_on="begin_ns", strategy="backward"
+    )
+    inside = begun.filter(pl.col("until_ns") >= END)
+    kind = each_once(inside["name"], _kind_of).cast(pl.String)
+    sums = inside.select("self_ns", kind=kind).group_by("kind").sum()
+    total_ns = int(sums["self_ns"].sum())
+    if not total_ns:
+        return []
     largest = sums.sort("self_ns", "kind", descending=[True, False]).head(_N_PLACES)
-    return [(str(kind), ns / total) for kind, ns in largest.iter_rows()] if total else []
+    return [(str(kind), ns / total_ns) for kind, ns in largest.iter_rows()]
 
 
 def _kind_of(name: pl.Expr) -> pl.Expr:

@@ -122,20 +122,20 @@ def language_kinds(trace: Trace, rank: int, least: float) -> list[tuple[str, flo
     one kind here. The result is empty if attention, recurrences and experts together take less than
     the share `least` of all time except communication.
     """
-    duration = pl.col("duration_ns")
+    duration_ns = pl.col("duration_ns")
     key = ["site_id", "name", "primitive", "is_communication"]
     is_of_rank = pl.col("rank") == rank
     kernels = trace.select("kernels", "rank", *key, "duration_ns").filter(is_of_rank)
     if kernels.is_empty():
         return []
-    work = kernels.lazy().group_by(key).agg(duration.sum()).collect()
+    work = kernels.lazy().group_by(key).agg(duration_ns.sum()).collect()
     sites = trace.select("sites", "rank", "site_id", "op", "phase", "module_path")
-    sites = sites.filter(is_of_rank).drop("rank").rename({"module_path": "layer"})
-    work = work.join(sites, on="site_id", how="left", maintain_order="left")
-    kind = kinds_of(work)
+    layers = sites.filter(is_of_rank).drop("rank").rename({"module_path": "layer"})
+    placed = work.join(layers, on="site_id", how="left", maintain_order="left")
+    kind = kinds_of(placed)
     merged_kind = kind.str.extract(r"^(MoE)").fill_null(kind)
-    sums = work.select(duration, kind=merged_kind).group_by("kind").sum()
-    shares = dict(sums.select("kind", duration / duration.sum()).iter_rows())
+    sums = placed.select(duration_ns, kind=merged_kind).group_by("kind").sum()
+    shares = dict(sums.select("kind", duration_ns / duration_ns.sum()).iter_rows())
     computed = sum(share for kind, share in shares.items() if kind != "communication")
     of_language = sum(share for kind, share in shares.items() if kind in _OF_LANGUAGE)
     if of_language < least * max(computed, least):

@@ -106,32 +106,41 @@ def pairs_by_name(trace: Trace, base: Trace) -> pl.DataFrame:
     """
     mine, theirs = _coded(trace, base)
     runs = {rank: _run(part) for (rank,), part in theirs.group_by("rank", maintain_order=True)}
-    only = next(iter(runs)) if len(runs) == 1 else None
-    link = pl.col("link")
-    is_graph = link == "graph"
+    only_rank = next(iter(runs)) if len(runs) == 1 else None
+    is_graph = pl.col("link") == "graph"
     replayed = mine.filter(is_graph.any().over("rank", "unit"))
     pair_frames = [PAIRS.to_frame()]
     aligned: dict[tuple[object, ...], list[int | None]] = {}
     for (rank, _), unit in replayed.group_by("rank", "unit", maintain_order=True):
-        base_rank = rank if rank in runs else only
+        base_rank = rank if rank in runs else only_rank
         if base_rank is None:
             continue
+        run = runs[base_rank]
         codes = tuple(unit["code"])
         if (base_rank, codes) not in aligned:
-            aligned[base_rank, codes] = align(codes, tuple(runs[base_rank]["code"]))
+            aligned[base_rank, codes] = align(codes, tuple(run["code"]))
         place = pl.Series(aligned[base_rank, codes], dtype=pl.Int64)
-        run = runs[base_rank]
-        paired = unit.select("rank", "kernel_id", "link", "grid").with_columns(
+        pairs = unit.select(
+            "rank",
+            "kernel_id",
+            "link",
+            "grid",
             base_rank=pl.lit(base_rank, pl.Int32),
             base_id=run["kernel_id"].gather(place),
-            own=run["grid"].gather(place),
-        )
-        paired = paired.filter(is_graph)
-        is_same = pl.col("grid") == pl.col("own")
-        same_grid = paired.select(is_same.mean().fill_null(1.0)).item()
-        if paired["base_id"].count() >= _LEAST_ALIKE * paired.height and same_grid >= _LEAST_ALIKE:
-            pair_frames.append(paired.drop("link", "grid", "own").drop_nulls("base_id"))
+            base_grid=run["grid"].gather(place),
+        ).filter(is_graph)
+        if _are_alike(pairs):
+            partners = pairs.drop("link", "grid", "base_grid").drop_nulls("base_id")
+            pair_frames.append(partners)
     return pl.concat(pair_frames)
+
+
+def _are_alike(pairs: pl.DataFrame) -> bool:
+    """Return whether most kernels have a partner, and most partners have the same grid."""
+    has_same_grid = pl.col("grid") == pl.col("base_grid")
+    same_grid_frac = pairs.select(has_same_grid.mean().fill_null(1.0)).item()
+    has_partners = pairs["base_id"].count() >= _LEAST_ALIKE * pairs.height
+    return bool(has_partners and same_grid_frac >= _LEAST_ALIKE)
 
 
 def _coded(trace: Trace, base: Trace) -> tuple[pl.DataFrame, pl.DataFrame]:

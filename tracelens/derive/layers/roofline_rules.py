@@ -124,28 +124,9 @@ def _chains(
 
     A fused chain takes at least as long as its longest op.
     """
-    families = {op: family for op, (family, _) in signatures().items()}
-    family = pl.col("op").replace_strict(families, default=None, return_dtype=pl.String)
-    moves_lists = pl.col("op").str.contains("::_foreach_")
-    is_mover = family.is_in(FUSED_FAMILIES) & ~moves_lists
-    movers = calls.select(*CALL, "op", is_mover=is_mover & (pl.col("flops") == 0))
-    ran = kernels.join(movers, on=CALL, how="left", nulls_equal=True).sort(*_STREAM, "start_ns")
-    follows_mover = pl.col("is_mover").shift(1).over(_STREAM)
-    begins = ~(pl.col("is_mover") & follows_mover.fill_null(False))
-    duration_ns = pl.col("duration_ns")
-    chains = (
-        ran.with_columns(chain=begins.cum_sum())
-        .filter("is_mover")
-        .group_by("chain", maintain_order=True)
-        .agg(
-            pl.col("op").unique(maintain_order=True).head(2).str.join(" + "),
-            n=pl.len(),
-            saved=duration_ns.sum() - duration_ns.max(),
-        )
-        .filter(pl.col("n") > 1)
-    )
-    by_op = chains.group_by("op").agg(pl.col("saved", "n").sum())
-    by_op = by_op.sort("saved", "op", descending=[True, False])
+    chains = _chains_of_movers(calls, kernels)
+    sums = chains.group_by("op").agg(pl.col("saved", "n").sum())
+    by_op = sums.sort("saved", "op", descending=[True, False])
     places = [(op, round(ns * scale)) for op, ns in by_op.select("op", "saved").iter_rows()]
     n_calls = round(int(by_op["n"].sum()) * scale / max(program.n_steps, 1))
     every = " a step" if program.n_steps else ""
@@ -154,3 +135,29 @@ def _chains(
         " and write memory one after the other"
     )
     yield Rule(sum(ns for _, ns in places), words, "compute", "roofline", places=places)
+
+
+def _chains_of_movers(calls: pl.DataFrame, kernels: pl.DataFrame) -> pl.DataFrame:
+    """Return the chains of kernels of ops that only move memory, next to each other on a stream.
+
+    Columns: op (two names), n (kernels, at least two) and saved (what fusing them saves).
+    """
+    families = {op: family for op, (family, _) in signatures().items()}
+    family = pl.col("op").replace_strict(families, default=None, return_dtype=pl.String)
+    is_fused = family.is_in(FUSED_FAMILIES)
+    moves_lists = pl.col("op").str.contains("::_foreach_")
+    computes = pl.col("flops") != 0
+    movers = calls.select(*CALL, "op", is_mover=is_fused & ~moves_lists & ~computes)
+    ran = kernels.join(movers, on=CALL, how="left", nulls_equal=True)
+    in_order = ran.sort(*_STREAM, "start_ns")
+    follows_mover = pl.col("is_mover").shift(1).over(_STREAM)
+    begins = ~(pl.col("is_mover") & follows_mover.fill_null(False))
+    numbered = in_order.with_columns(chain=begins.cum_sum()).filter("is_mover")
+    duration_ns = pl.col("duration_ns")
+    first_ops = pl.col("op").unique(maintain_order=True).head(2)
+    chains = numbered.group_by("chain", maintain_order=True).agg(
+        first_ops.str.join(" + "),
+        n=pl.len(),
+        saved=duration_ns.sum() - duration_ns.max(),
+    )
+    return chains.filter(pl.col("n") > 1)

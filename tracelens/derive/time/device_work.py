@@ -123,24 +123,33 @@ def _with_touches(
     thread is blamed. The added call returns when the move begins, so that the thread explains the
     idle time before.
     """
-    known = [rank for rank, host in hosts.items() if host.mains]
-    is_touch = IS_MOVE.fill_null(value=False) & pl.col("rank").is_in(known)
+    with_main_thread = [rank for rank, host in hosts.items() if host.mains]
+    is_of_host = pl.col("rank").is_in(with_main_thread)
+    is_touch = IS_MOVE.fill_null(value=False) & is_of_host
     touches = copies.filter(is_touch)
-    if not touches.height:
+    if touches.is_empty():
         return hosts, copies
-    more = dict(hosts)
-    for rank, of_rank in by_value(touches, "rank"):
-        host = hosts[rank]
-        thread = host.threads.index(next(iter(host.mains.values())))
-        place = len(host.places)
-        added = of_rank.select(returned="start_ns", thread=pl.lit(thread), place=pl.lit(place))
-        calls = pl.concat([host.calls, added.cast(host.calls.schema).select(host.calls.columns)])
-        more[rank] = replace(host, calls=calls, places=[*host.places, TOUCH])
-    heights = {rank: host.calls.height for rank, host in hosts.items()}
-    n_before = pl.col("rank").replace_strict(heights, return_dtype=pl.Int64)
+    with_touches = {
+        rank: _with_touch_calls(hosts[rank], of_rank) for rank, of_rank in by_value(touches, "rank")
+    }
+    n_calls_before = {rank: host.calls.height for rank, host in hosts.items()}
+    first_row = pl.col("rank").replace_strict(n_calls_before, return_dtype=pl.Int64)
     number = is_touch.cum_sum().over("rank").cast(pl.Int64) - 1
-    row = pl.when(is_touch).then(n_before + number).otherwise("call")
-    return more, copies.with_columns(call=row)
+    call = pl.when(is_touch).then(first_row + number).otherwise("call")
+    return {**hosts, **with_touches}, copies.with_columns(call=call)
+
+
+def _with_touch_calls(host: HostTime, touches: pl.DataFrame) -> HostTime:
+    """Add a call of the main thread for each move of pages, after the recorded calls."""
+    main_thread = next(iter(host.mains.values()))
+    touch_calls = touches.select(
+        returned="start_ns",
+        thread=pl.lit(host.threads.index(main_thread)),
+        place=pl.lit(len(host.places)),
+    )
+    as_calls = touch_calls.cast(host.calls.schema).select(host.calls.columns)
+    calls = pl.concat([host.calls, as_calls])
+    return replace(host, calls=calls, places=[*host.places, TOUCH])
 
 
 def call_rows(hosts: Mapping[int, HostTime], wanted: pl.DataFrame) -> pl.Series:

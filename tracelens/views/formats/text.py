@@ -142,22 +142,33 @@ def _fit(columns: Sequence[Shown], width: int) -> tuple[list[tuple[Shown, int]],
     The last columns are left out first. Columns of text share the remaining width.
     """
     wanted = [_wanted_width(column) for column in columns]
-    first = next((i for i, column in enumerate(columns) if not column.is_number), None)
-    least = [
-        width if column.is_number else min(width, _NARROWEST_FIRST if i == first else _NARROWEST)
-        for i, (column, width) in enumerate(zip(columns, wanted, strict=True))
-    ]
+    least = _least_widths(columns, wanted)
     n = len(columns)
     while n > 1 and sum(least[:n]) + _GAP * n > width:
         n -= 1
     spare = width - sum(least[:n]) - _GAP * n
     widths = least[:n]
-    for i in sorted(range(n), key=lambda i: wanted[i] - least[i]):
-        still = sum(1 for j in range(n) if wanted[j] > widths[j])
-        more = min(wanted[i] - widths[i], spare // still if still else 0)
-        widths[i] += max(more, 0)
-        spare -= max(more, 0)
+    nearest_first = sorted(range(n), key=lambda i: wanted[i] - least[i])
+    for i in nearest_first:
+        n_too_narrow = sum(wanted[j] > widths[j] for j in range(n))
+        share = spare // n_too_narrow if n_too_narrow else 0
+        added = max(min(wanted[i] - widths[i], share), 0)
+        widths[i] += added
+        spare -= added
     return list(zip(columns[:n], widths, strict=True)), list(columns[n:])
+
+
+def _least_widths(columns: Sequence[Shown], wanted: Sequence[int]) -> list[int]:
+    """Return how narrow each column may be: numbers are not cut, the first text is cut least."""
+    is_first_text = True
+    widths = []
+    for column, width in zip(columns, wanted, strict=True):
+        if column.is_number:
+            widths.append(width)
+            continue
+        widths.append(min(width, _NARROWEST_FIRST if is_first_text else _NARROWEST))
+        is_first_text = False
+    return widths
 
 
 def _heading(column: Shown, width: int) -> list[str]:
