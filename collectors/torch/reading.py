@@ -59,14 +59,18 @@ def read_plainly(text: Text, diagnostics: Diagnostics) -> ReadEvents:
     for events in document.events():
         collected.add(events)
         collected.refuse_other_objects(text.name)
-    frames = collected.frames()
+    return _read_events(document, collected, "msgspec")
+
+
+def _read_events(document: Document, collected: RawEvents, parser: str) -> ReadEvents:
+    """Return the tables of all events that were collected, and what the document says of them."""
     return ReadEvents(
-        frames,
+        collected.frames(),
         document.facts,
         document.complete,
         document.n_events,
         collected.has_fractions,
-        "msgspec",
+        parser,
     )
 
 
@@ -149,15 +153,7 @@ def read_native(
             text.resume(b"", iter(()), offset)
         blocks.is_parsing = False
     document.finish()
-    frames = collected.frames()
-    return ReadEvents(
-        frames,
-        document.facts,
-        document.complete,
-        document.n_events,
-        collected.has_fractions,
-        "native",
-    )
+    return _read_events(document, collected, "native")
 
 
 class _Parsed(Struct):

@@ -78,7 +78,7 @@ def _with_speedups(layers: pl.DataFrame, *, are_marked: bool) -> pl.DataFrame:
     `are_marked`: both runs mark steps. Otherwise, times by kernels are those of whole traces, and
     there is a speedup only if both hold equally many executions.
     """
-    estimates = speedup(pl.col("base_estimate_ns"), pl.col("other_estimate_ns"))
+    estimate = speedup(pl.col("base_estimate_ns"), pl.col("other_estimate_ns"))
     low_split, high_split = (
         speedup(pl.col(f"base_{base_bound}_ns"), pl.col(f"other_{other_bound}_ns"))
         for base_bound, other_bound in _BOUNDS
@@ -88,19 +88,17 @@ def _with_speedups(layers: pl.DataFrame, *, are_marked: bool) -> pl.DataFrame:
     is_split = pl.col("method") == "kernels"
     is_same_work = ~is_split | are_marked | (pl.col("n_base") == pl.col("n_other"))
     is_layer = ~pl.col("layer").is_in([PRE_WINDOW, UNATTRIBUTED])
-    is_known = pl.when(is_layer)
+    lowest = pl.when(is_split).then(pl.min_horizontal(low_split, low)).otherwise(low)
+    highest = pl.when(is_split).then(pl.max_horizontal(high_split, high)).otherwise(high)
     outcome = pl.col("outcome")
     is_clear = pl.when(outcome == "faster").then(low_split > 1).otherwise(high_split < 1)
-    is_unclear = outcome.is_in(["faster", "slower"]) & is_split & ~is_clear.fill_null(value=False)
+    is_judged = outcome.is_in(["faster", "slower"])
+    is_unclear = is_judged & is_split & ~is_clear.fill_null(value=False)
     of_fused = pl.lit("within the split of fused kernels")
     return layers.with_columns(
-        speedup=pl.when(is_layer & is_same_work).then(estimates),
-        speedup_low=is_known.then(
-            pl.when(is_split).then(pl.min_horizontal(low_split, low)).otherwise(low)
-        ),
-        speedup_high=is_known.then(
-            pl.when(is_split).then(pl.max_horizontal(high_split, high)).otherwise(high)
-        ),
+        speedup=pl.when(is_layer & is_same_work).then(estimate),
+        speedup_low=pl.when(is_layer).then(lowest),
+        speedup_high=pl.when(is_layer).then(highest),
         saved_ns=pl.col("base_estimate_ns") - pl.col("other_estimate_ns"),
         outcome=pl.when(is_unclear).then(pl.lit("unclear")).otherwise("outcome"),
         reason=pl.when(is_unclear).then(of_fused).otherwise("reason"),

@@ -62,50 +62,61 @@ def kernel_grids(trace: Trace) -> pl.DataFrame:
 
 def notes(trace: Trace, frame: pl.DataFrame) -> list[str]:
     """Describe the grids, and why occupancies are missing."""
-    total = int(trace.select("kernels", "duration_ns")["duration_ns"].sum())
-    known = frame.filter(pl.col("waves").is_not_null())
+    kernels = trace.select("kernels", "duration_ns", "is_cluster_launch")
+    total_ns = int(kernels["duration_ns"].sum())
     shared = _partitions(trace, frame)
-    known = known.join(shared, on=["rank", "device_id", "n_blocks"], how="anti")
-    below = known.filter(pl.col("waves") < 1)
-    long = known.filter((pl.col("waves") >= 1) & (pl.col("tail_frac") > _LONG_TAIL))
+    with_waves = frame.filter(pl.col("waves").is_not_null())
+    known = with_waves.join(shared, on=["rank", "device_id", "n_blocks"], how="anti")
     sentences = [f"{frame['n_calls'].sum():,} kernels ran with {frame.height:,} distinct grids."]
+    partitions = shared.select("rank", "low", "high").unique().sort("rank")
     sentences += [
         f"Rank {rank}: streams share the device on purpose: kernels of {low:,} and of {high:,}"
         f" blocks run at the same time on its {low + high:,} SMs."
-        for rank, low, high in shared.select("rank", "low", "high")
-        .unique()
-        .sort("rank")
-        .iter_rows()
+        for rank, low, high in partitions.iter_rows()
     ]
-    one = frame.filter(pl.col("n_blocks") == 1)
-    if int(one["duration_total_ns"].sum()) >= _LEAST * total:
-        sentences.append(
-            f"{one['n_calls'].sum():,} kernels of one block take"
-            f" {int(one['duration_total_ns'].sum()) / 1e6:,.3f} ms, {_share(one, total)} of kernel"
-            f" time, in which one SM works: most {one['name'][0]}."
-        )
+    sentences += _on_single_blocks(frame, total_ns)
     if known.height:
-        sentences.append(
-            f"{below['n_calls'].sum():,} of them, {_share(below, total)} of kernel time, have fewer"
-            " blocks than the device runs at once (less than one wave): part of it has nothing to"
-            " do."
-        )
-        sentences.append(
-            f"{_share(long, total)} of kernel time is in larger grids whose last wave is filled"
-            f" badly: it leaves over {_LONG_TAIL:.0%} of all their block slots empty (tail_frac)."
-        )
+        sentences += _on_waves(known, total_ns)
     reasons = frame.filter(pl.col("occupancy_reason").is_not_null())
     for (reason,), part in reasons.group_by("occupancy_reason", maintain_order=True):
-        sentences.append(f"No occupancy for {_share(part, total)} of kernel time: {reason}.")
-    if (
-        known.height
-        and trace.select("kernels", "is_cluster_launch")["is_cluster_launch"].null_count()
-    ):
+        sentences.append(f"No occupancy for {_share(part, total_ns)} of kernel time: {reason}.")
+    if known.height and kernels["is_cluster_launch"].null_count():
         sentences.append(
             "Kernels may place their blocks in clusters from compute capability 9.0 on, and then"
             " need more waves than this: the source does not tell which do."
         )
     return sentences
+
+
+def _on_single_blocks(frame: pl.DataFrame, total_ns: int) -> list[str]:
+    """Say how long kernels of one block run, if that is a share to speak of."""
+    single = frame.filter(pl.col("n_blocks") == 1)
+    single_ns = int(single["duration_total_ns"].sum())
+    if single_ns < _LEAST * total_ns:
+        return []
+    sentence = (
+        f"{single['n_calls'].sum():,} kernels of one block take {single_ns / 1e6:,.3f} ms,"
+        f" {_share(single, total_ns)} of kernel time, in which one SM works: most"
+        f" {single['name'][0]}."
+    )
+    return [sentence]
+
+
+def _on_waves(known: pl.DataFrame, total_ns: int) -> list[str]:
+    """Say how much time is in grids that fill no wave, and in ones that fill the last one badly."""
+    is_below_one = pl.col("waves") < 1
+    below_one = known.filter(is_below_one)
+    long_tails = known.filter(~is_below_one, pl.col("tail_frac") > _LONG_TAIL)
+    without_full_wave = (
+        f"{below_one['n_calls'].sum():,} of them, {_share(below_one, total_ns)} of kernel time,"
+        " have fewer blocks than the device runs at once (less than one wave): part of it has"
+        " nothing to do."
+    )
+    with_long_tail = (
+        f"{_share(long_tails, total_ns)} of kernel time is in larger grids whose last wave is"
+        f" filled badly: it leaves over {_LONG_TAIL:.0%} of all their block slots empty (tail_frac)."
+    )
+    return [without_full_wave, with_long_tail]
 
 
 def _partitions(trace: Trace, frame: pl.DataFrame) -> pl.DataFrame:

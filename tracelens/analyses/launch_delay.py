@@ -22,6 +22,38 @@ def launch_delay(trace: Trace) -> pl.DataFrame:
     Raises MissingTableError without kernels or API calls.
     """
     trace.require("launch_delay", "kernels", "api_calls")
+    work = _launched_work(trace)
+    delay = pl.col("delay")
+    of_work = (
+        work.lazy()
+        .group_by(_KEY)
+        .agg(
+            pl.len().cast(pl.Int64).alias("n_calls"),
+            delay.median().alias("delay_median_ns"),
+            delay.mean().alias("delay_mean_ns"),
+            delay.max().alias("delay_max_ns"),
+            pl.col("duration_ns").sum().alias("duration_total_ns"),
+        )
+    )
+    n = pl.col("n")
+    short_frac = n.filter("is_short").sum() / n.sum()
+    of_calls = (
+        _per_call(work)
+        .lazy()
+        .group_by(_KEY)
+        .agg(
+            pl.col("api_ns").sum().alias("api_total_ns"),
+            pl.col("api_ns").median().alias("api_median_ns"),
+            short_frac.alias("short_frac"),
+        )
+    )
+    joined = of_work.join(of_calls, on=_KEY).collect()
+    order = ["rank", "api_total_ns", *_KEY[1:]]
+    return LAUNCH_DELAY.conform(joined.sort(order, descending=[False, True, False, False]))
+
+
+def _launched_work(trace: Trace) -> pl.DataFrame:
+    """Return all work of devices with a recorded call: its row, API function, length, and delay."""
     columns = ["rank", "api_call_id", "start_ns", "duration_ns"]
     work = pl.concat(
         trace.select(f"{name}s", *columns).with_columns(work=pl.lit(name, _WORK))
@@ -31,30 +63,10 @@ def launch_delay(trace: Trace) -> pl.DataFrame:
     call = rows_of(calls["rank"], calls["api_call_id"], work.select("rank", "api_call_id"))
     api_ns = calls["duration_ns"].gather(call)
     returned = calls["start_ns"].gather(call) + api_ns
-    matched = work.with_columns(
+    with_calls = work.with_columns(
         delay=pl.col("start_ns") - returned, api=calls["api"].gather(call), api_ns=api_ns, call=call
-    ).drop_nulls("call")
-    measures = [
-        pl.len().cast(pl.Int64).alias("n_calls"),
-        pl.col("delay").median().alias("delay_median_ns"),
-        pl.col("delay").mean().alias("delay_mean_ns"),
-        pl.col("delay").max().alias("delay_max_ns"),
-        pl.col("duration_ns").sum().alias("duration_total_ns"),
-    ]
-    frame = matched.lazy().group_by(_KEY).agg(measures)
-    of_calls = (
-        _per_call(matched)
-        .lazy()
-        .group_by(_KEY)
-        .agg(
-            pl.col("api_ns").sum().alias("api_total_ns"),
-            pl.col("api_ns").median().alias("api_median_ns"),
-            (pl.col("n").filter("is_short").sum() / pl.col("n").sum()).alias("short_frac"),
-        )
     )
-    joined = frame.join(of_calls, on=_KEY).collect()
-    order = ["rank", "api_total_ns", *_KEY[1:]]
-    return LAUNCH_DELAY.conform(joined.sort(order, descending=[False, True, False, False]))
+    return with_calls.drop_nulls("call")
 
 
 def _per_call(matched: pl.DataFrame) -> pl.DataFrame:

@@ -227,26 +227,37 @@ def _evidence(rank: RankTime, places: Places, awaited: int | None) -> str:
     of_step = "of step time" if rank.n_steps else "of the time"
     place = places.get((rank.rank, bound))
     where = f", mostly {place_phrase(place)}" if place else ""
-    sentence = f"the {rank.subject} computes {rank.shares['compute']:.1%} {of_step}{where}"
-    if bound != "compute":
+    computing = f"{rank.shares['compute']:.1%}"
+    if bound == "compute":
+        main = f"the {rank.subject} computes {computing} {of_step}{where}"
+    else:
         of_process = _PARTS_OF_PROCESS if rank.is_process else _PARTS
         words = of_process.get(bound, _PARTS[bound]).format(awaited)
-        sentence = f"{words} {rank.shares[bound]:.1%} {of_step}{where}; it computes"
-        sentence += f" {rank.shares['compute']:.1%}"
-    rest = max((part for part in _PARTS if part != bound), key=rank.shares.__getitem__)
-    if rest == rank.second or rank.shares[rest] >= _LITTLE:
-        next_place = places.get((rank.rank, rest))
-        nouns = PROCESS_WORDS if rank.is_process else PART_WORDS
-        sentence += f"; then {nouns[rest]} {rank.shares[rest]:.1%}"
-        sentence += f" ({next_place})" if next_place else ""
-    if rank.unprofiled_ns is not None and rank.recorded_step_ns is not None:
-        profiled = rank.recorded["compute"] / max(sum(rank.recorded.values()), 1)
-        sentence += (
-            f". A step takes {rank.unprofiled_ns / 1e6:.2f} ms without the profiler, and"
-            f" {rank.recorded_step_ns / 1e6:.2f} ms under it, of which the {rank.subject}"
-            f" computes {profiled:.1%}"
-        )
-    return sentence
+        main = f"{words} {rank.shares[bound]:.1%} {of_step}{where}; it computes {computing}"
+    return main + _next_part(rank, places) + _without_profiler(rank)
+
+
+def _next_part(rank: RankTime, places: Places) -> str:
+    """Give the time and place of the longest part beside the bound; nothing if it is short."""
+    part = max((part for part in _PARTS if part != rank.bound), key=rank.shares.__getitem__)
+    if part != rank.second and rank.shares[part] < _LITTLE:
+        return ""
+    place = places.get((rank.rank, part))
+    nouns = PROCESS_WORDS if rank.is_process else PART_WORDS
+    where = f" ({place})" if place else ""
+    return f"; then {nouns[part]} {rank.shares[part]:.1%}{where}"
+
+
+def _without_profiler(rank: RankTime) -> str:
+    """Give the length of a step without the profiler and under it; nothing if not known."""
+    if rank.unprofiled_ns is None or rank.recorded_step_ns is None:
+        return ""
+    computing_frac = rank.recorded["compute"] / max(sum(rank.recorded.values()), 1)
+    return (
+        f". A step takes {rank.unprofiled_ns / 1e6:.2f} ms without the profiler, and"
+        f" {rank.recorded_step_ns / 1e6:.2f} ms under it, of which the {rank.subject}"
+        f" computes {computing_frac:.1%}"
+    )
 
 
 def notes(trace: Trace, frame: pl.DataFrame) -> list[str]:

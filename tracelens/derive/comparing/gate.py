@@ -143,42 +143,37 @@ def _check_pattern(asked: Expression, names: Sequence[str], traces: Iterable[Tra
 
 def _verdict(asked: Expression, rows: pl.DataFrame, unlike: str | None, rules: Rules) -> Verdict:
     """Judge a gate by its worst row that fails, else by the row nearest to failing."""
-    base = pl.col("base_value")
-    start = base if asked.form == "most" else pl.lit(0.0)
-    whole = base if asked.form == "share" else pl.lit(1.0)
-    difference_ns = pl.col("other_value") - base
-    by = {"value": difference_ns, "low": pl.col("low"), "high": pl.col("high")}
-    only_new = rows.filter(pl.col("base_value").is_null()).height
-    rows = rows.drop_nulls(["base_value", "other_value"])
-    rows = rows.with_columns(
-        ((start + difference) / whole).fill_nan(None).alias(name) for name, difference in by.items()
-    )
+    n_only_new = rows.filter(pl.col("base_value").is_null()).height
+    in_both = _as_asked(asked, rows.drop_nulls(["base_value", "other_value"]))
     unit = _UNITS.get(asked.counted_in, asked.counted_in)
-    if rows.is_empty():
-        absent = "only in new, which is no share of base" if only_new else "only in base"
+    if in_both.is_empty():
+        absent = "only in new, which is no share of base" if n_only_new else "only in base"
         no_rows = _NO_MEMORY if asked.name in MEMORY else absent
         return Verdict(asked.text, UNCLEAR, asked.limit, unit, no_rows)
     is_wide = _is_wide(asked, rules)
-    rows = rows.with_columns(
+    judged = in_both.with_columns(
         reason=pl.when(is_wide & ~_fails(asked)).then(pl.lit(REASON_WIDE)).otherwise("reason"),
         state=_state(asked, is_wide),
     )
-    ordered = rows.sort("state", "value", descending=True, nulls_last=True, maintain_order=True)
-    row = ordered.row(0, named=True)
-    n_failed, n_unclear = (int((ordered["state"] == state).sum()) for state in (2, 0))
+    worst_first = judged.sort(
+        "state", "value", descending=True, nulls_last=True, maintain_order=True
+    )
+    row = worst_first.row(0, named=True)
     worst = (UNCLEAR, PASSED, FAILED)[row["state"]]
+    n_failed, n_unclear = (int((judged["state"] == state).sum()) for state in (2, 0))
     reasons = [_reason(asked, row)]
     if n_unclear and worst != UNCLEAR:
-        reasons.append(f"{n_unclear:,} of {rows.height:,} cannot be judged")
-    if only_new:
-        reasons.append(f"{only_new:,} only in new, which are no share of base")
+        reasons.append(f"{n_unclear:,} of {judged.height:,} cannot be judged")
+    if n_only_new:
+        reasons.append(f"{n_only_new:,} only in new, which are no share of base")
     if unlike is not None:
         hint = "" if rules.any_work else " (--any-work judges it all the same)"
         reasons.append(f"the runs did other work: {unlike}{hint}")
-    place = [row["what"], f"rank {row['rank']}" if rows["rank"].n_unique() > 1 else None]
-    place += [f"{n_failed - 1:,} more" if n_failed > 1 else None]
-    where = ", ".join(word for word in place if word)
-    known = row["low"] is not None and row["high"] is not None
+    has_ranks = judged["rank"].n_unique() > 1
+    rank = f"rank {row['rank']}" if has_ranks else None
+    more = f"{n_failed - 1:,} more" if n_failed > 1 else None
+    where = ", ".join(word for word in (row["what"], rank, more) if word)
+    has_range = row["low"] is not None and row["high"] is not None
     return Verdict(
         asked.text,
         worst if unlike is None or rules.any_work else UNCLEAR,
@@ -188,8 +183,23 @@ def _verdict(asked: Expression, rows: pl.DataFrame, unlike: str | None, rules: R
         row["base_value"],
         row["other_value"],
         row["value"],
-        (row["low"], row["high"]) if known else None,
+        (row["low"], row["high"]) if has_range else None,
         row["outcome"],
+    )
+
+
+def _as_asked(asked: Expression, rows: pl.DataFrame) -> pl.DataFrame:
+    """Express the difference of each row and its range as the gate does: value, low and high.
+
+    That is the other run's value, its difference from the base, or that as a share of the base.
+    """
+    base = pl.col("base_value")
+    start = base if asked.form == "most" else pl.lit(0.0)
+    unit = base if asked.form == "share" else pl.lit(1.0)
+    difference = pl.col("other_value") - base
+    differences = {"value": difference, "low": pl.col("low"), "high": pl.col("high")}
+    return rows.with_columns(
+        ((start + ns) / unit).fill_nan(None).alias(name) for name, ns in differences.items()
     )
 
 

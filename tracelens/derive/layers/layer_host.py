@@ -28,43 +28,42 @@ def layer_host_times(trace: Trace, by: Sequence[str] = ()) -> pl.DataFrame:
     """
     spans = trace.select("spans", *_COLUMNS, *by)
     compiled = _ops_of_graphs(trace)
-    own_ns = pl.col("self_ns").cast(pl.Int64)
-    measures = [
-        pl.len().cast(pl.Int64).alias("n_ops"),
-        own_ns.sum().alias("op_self_ns"),
-    ]
-    parts = []
-    for tree in span_trees(spans):
-        accumulates, roots = accumulation_and_roots(tree)
-        (is_loader,) = matching(tree["name"], _LOADER)
-        loads = count_among(tree["parent_id"], is_loader) > 0
-        marked = tree.lazy().with_columns(accumulates=accumulates, loads=loads)
-        ops = marked.filter(pl.col("kind") == "op")
-        if compiled.height:
-            ops = ops.join(compiled.lazy(), on=["rank", "span_id"], how="anti")
-        is_root_path = pl.col("module_path").is_in(roots.implode())
-        is_root = is_root_path.fill_null(value=False)
-        sums = ops.group_by(*_PLACE, *by).agg(measures)
-        parts.append(sums.with_columns(is_root=is_root).collect())
+    parts = [_sums_by_place(tree, compiled, by) for tree in span_trees(spans)]
     if not parts:
         return pl.DataFrame()
-    host_only = {
-        "is_communication": pl.lit(False),
-        "by_node": pl.lit(False),
-        "link": pl.lit("launched"),
-    }
-    layers = name_layers(pl.concat(parts).with_columns(**host_only), trace)
+    located = pl.concat(parts).with_columns(
+        is_communication=pl.lit(False), by_node=pl.lit(False), link=pl.lit("launched")
+    )
     key = ["rank", "layer", "class_name", "phase", "evidence", *by]
-    layers = layers.select(*key, "n_ops", "op_self_ns")
+    layers = name_layers(located, trace).select(*key, "n_ops", "op_self_ns")
     if compiled.height:
-        steps = spans.select("rank", "span_id", *by)
-        recorded_ops = compiled.join(steps, on=["rank", "span_id"]).rename(
-            {"self_ns": "op_self_ns"}
-        )
+        groups = spans.select("rank", "span_id", *by)
+        of_graphs = compiled.join(groups, on=["rank", "span_id"]).rename({"self_ns": "op_self_ns"})
         one_op = pl.lit(1, pl.Int64)
-        recorded_ops = with_classes(trace, recorded_ops.with_columns(n_ops=one_op))
-        layers = pl.concat([layers, recorded_ops.select(layers.columns).cast(layers.schema)])
+        with_class = with_classes(trace, of_graphs.with_columns(n_ops=one_op))
+        same_columns = with_class.select(layers.columns).cast(layers.schema)
+        layers = pl.concat([layers, same_columns])
     return layers.group_by(key).agg(pl.col("n_ops", "op_self_ns").sum())
+
+
+def _sums_by_place(tree: pl.DataFrame, compiled: pl.DataFrame, by: Sequence[str]) -> pl.DataFrame:
+    """Count the ops of a tree of spans and sum their self time, by what `name_layers` needs.
+
+    Ops of compiled graphs whose modules are known (`compiled`) are left out.
+    """
+    accumulates, roots = accumulation_and_roots(tree)
+    (is_loader,) = matching(tree["name"], _LOADER)
+    loads = count_among(tree["parent_id"], is_loader) > 0
+    marked = tree.lazy().with_columns(accumulates=accumulates, loads=loads)
+    ops = marked.filter(pl.col("kind") == "op")
+    if compiled.height:
+        ops = ops.join(compiled.lazy(), on=["rank", "span_id"], how="anti")
+    sums = ops.group_by(*_PLACE, *by).agg(
+        pl.len().cast(pl.Int64).alias("n_ops"),
+        pl.col("self_ns").cast(pl.Int64).sum().alias("op_self_ns"),
+    )
+    is_root = pl.col("module_path").is_in(roots.implode()).fill_null(value=False)
+    return sums.with_columns(is_root=is_root).collect()
 
 
 def _ops_of_graphs(trace: Trace) -> pl.DataFrame:

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Mapping
 from functools import cached_property
+from typing import Any
 
 import polars as pl
 from msgspec import Struct
@@ -264,29 +265,30 @@ def _phases_of_steps(known: _Rank) -> list[str]:
     phases_of_steps = [
         PROGRAM if length or known.later is None else LATER for length in steps["duration_ns"]
     ]
-    for place in range(len(phases_of_steps) - 1):
+    for place in range(steps.height - 1):
         if not _is_start_up(known, place):
             break
         phases_of_steps[place] = START_UP
-    launched = _launched(known)
     is_program = pl.Series(phases_of_steps) == PROGRAM
-    rest = steps.with_columns(launched).filter(is_program)
+    counted = steps.with_columns(_launched(known))
+    in_program = counted.filter(is_program)
     windows = steps["window"].to_list()
     for place, phase in enumerate(phases_of_steps):
-        is_last = place + 1 == len(phases_of_steps) or windows[place] != windows[place + 1]
-        if not is_last or phase != PROGRAM:
-            continue
-        this_step = pl.lit(steps["step"][place])
-        others = rest.filter(pl.col("step").ne_missing(this_step))
-        if others.height:
-            medians = pl.col("duration_ns", "launched").median()
-            median = others.select(medians).row(0)
-            of_step = (steps["duration_ns"][place], launched[place])
-            if of_step[0] < _TAIL * median[0] and (
-                median[1] == 0 or of_step[1] < _TAIL * median[1]
-            ):
-                phases_of_steps[place] = TEAR_DOWN
+        is_last = place + 1 == steps.height or windows[place] != windows[place + 1]
+        if is_last and phase == PROGRAM and _is_tail(counted.row(place, named=True), in_program):
+            phases_of_steps[place] = TEAR_DOWN
     return phases_of_steps
+
+
+def _is_tail(step: Mapping[str, Any], in_program: pl.DataFrame) -> bool:
+    """Return whether a step is much shorter than the program's others, and launches much less."""
+    others = in_program.filter(pl.col("step").ne_missing(step["step"]))
+    if others.is_empty():
+        return False
+    usual_ns, usual_launches = others.select(pl.col("duration_ns", "launched").median()).row(0)
+    is_short = step["duration_ns"] < _TAIL * usual_ns
+    launches_little = usual_launches == 0 or step["launched"] < _TAIL * usual_launches
+    return bool(is_short and launches_little)
 
 
 def _launched(known: _Rank) -> pl.Series:
