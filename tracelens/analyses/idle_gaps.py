@@ -9,13 +9,14 @@ from tracelens.derive.time.bounds import PART_WORDS, PROCESS_WORDS
 from tracelens.derive.time.frame_lines import DEFINED
 from tracelens.derive.time.model import time_model
 from tracelens.derive.time.step_table import require_time
-from tracelens.derive.time.time_parts import SLOWED
+from tracelens.derive.time.time_parts import SLOWED, TimeModel
 from tracelens.schemas.results.time import IDLE_GAPS, PARTS
 from tracelens.trace import Trace
 
 _FIRST_RANKS = 4
 _MATTERS = 0.01
 """A kind of API calls is mentioned if it takes at least this share of step time."""
+_DEVICE = ("rank", "device_id")
 _CALLS = {
     "sync": "that wait for the device",
     "memory": "that allocate or release",
@@ -31,24 +32,34 @@ def idle_gaps(trace: Trace) -> pl.DataFrame:
     MissingTableError without kernels and ops.
     """
     require_time(trace, "idle_gaps")
-    key = ["rank", "device_id"]
     model = time_model(trace)
-    times = model.by(*key)
-    kept = model.kept_shares()
-    ranks = pl.DataFrame(
-        [*kept.items()], schema={"rank": pl.Int32, "kept": pl.Float64}, orient="row"
-    )
-    times = times.join(ranks, on="rank", how="left").with_columns(pl.col("kept").fill_null(1.0))
-    slowed = pl.sum_horizontal(f"{part}_ns" for part in SLOWED) - pl.col("profiler_ns")
-    every = pl.sum_horizontal(f"{part}_ns" for part in PARTS) - pl.col("profiler_ns")
-    shares = times.select(*key, "kept", judged_ns=every - slowed * (1 - pl.col("kept")))
-    gaps = model.idle.join(shares, on=key, how="left", maintain_order="left", nulls_equal=True)
+    program = _program_times(model)
+    gaps = model.idle.join(program, on=_DEVICE, how="left", maintain_order="left", nulls_equal=True)
     is_slowed = pl.col("cause").is_in(SLOWED)
-    program_ns = pl.when(is_slowed).then(pl.col("idle_ns") * pl.col("kept")).otherwise("idle_ns")
-    share = pl.when(pl.col("what").ne_missing(pl.lit(PROFILER))).then(
-        program_ns / pl.col("judged_ns")
+    kept_ns = pl.col("idle_ns") * pl.col("kept")
+    program_ns = pl.when(is_slowed).then(kept_ns).otherwise("idle_ns")
+    is_of_program = pl.col("what").ne_missing(pl.lit(PROFILER))
+    share_frac = pl.when(is_of_program).then(program_ns / pl.col("judged_ns"))
+    return IDLE_GAPS.conform(gaps.with_columns(share_frac=share_frac))
+
+
+def _program_times(model: TimeModel) -> pl.DataFrame:
+    """Return each device's time without what the profiler is known to add.
+
+    Columns: rank, device_id, judged_ns, and kept, the share of slowed parts that is the program's.
+    """
+    kept = pl.DataFrame(
+        [*model.kept_shares().items()],
+        schema={"rank": pl.Int32, "kept": pl.Float64},
+        orient="row",
     )
-    return IDLE_GAPS.conform(gaps.with_columns(share_frac=share))
+    times = model.by(*_DEVICE).join(kept, on="rank", how="left")
+    profiler_ns = pl.col("profiler_ns")
+    slowed_ns = pl.sum_horizontal(f"{part}_ns" for part in SLOWED) - profiler_ns
+    all_ns = pl.sum_horizontal(f"{part}_ns" for part in PARTS) - profiler_ns
+    added_ns = slowed_ns * (1 - pl.col("kept"))
+    known = times.with_columns(pl.col("kept").fill_null(1.0))
+    return known.select(*_DEVICE, "kept", judged_ns=all_ns - added_ns)
 
 
 def notes(trace: Trace, frame: pl.DataFrame) -> list[str]:

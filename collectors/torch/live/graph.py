@@ -175,21 +175,15 @@ def _exported(model: Any, inputs: Any) -> list[dict[str, Any]]:
     with torch.no_grad():
         program = torch.export.export(model, tensors).run_decompositions({})
     given = {spec.arg.name: spec.kind.name for spec in program.graph_signature.input_specs}
-    same: dict[str, str] = {}
-    rows: dict[str, dict[str, Any]] = {}
     nodes = list(program.graph.nodes)
     (ending,) = (node for node in nodes if node.op == "output")
     returned = {node.name for node in ending.all_input_nodes}
+    same: dict[str, str] = {}
+    rows: dict[str, dict[str, Any]] = {}
     for node in nodes:
         if node.op == "output":
             continue
-        value = node.meta.get("val")
-        target = getattr(node.target, "__name__", str(node.target))
-        if (
-            target == "getitem"
-            and node.args[1] == 0
-            and isinstance(node.args[0].meta.get("val"), (tuple, list))
-        ):
+        if _is_first_result(node):
             same[node.name] = node.args[0].name
             if same[node.name] in rows:
                 rows[same[node.name]]["is_output"] |= node.name in returned
@@ -197,23 +191,41 @@ def _exported(model: Any, inputs: Any) -> list[dict[str, Any]]:
         if node.op == "placeholder":
             op = "input" if given.get(node.name, "USER_INPUT") == "USER_INPUT" else "parameter"
         else:
-            op = _called(target)
+            op = _called(_target(node))
         inputs, arguments = _arguments(node, same)
-        value = value[0] if isinstance(value, (tuple, list)) and value else value
         path = [str(module[0]) for module in node.meta.get("nn_module_stack", {}).values()]
         rows[node.name] = graph_row(node.name, op, inputs, arguments) | {
             "alias_of": next((i for i in inputs if i), None) if op in VIEWS else None,
             "is_output": node.name in returned,
             "module_path": path[-1] if path else None,
         }
-        if isinstance(value, torch.Tensor) and all(isinstance(n, int) for n in value.shape):
-            dtype = str(value.dtype).removeprefix("torch.")
-            rows[node.name] |= {
-                "shape": list(value.shape),
-                "dtype": dtype,
-                "strides": list(value.stride()),
-            }
+        rows[node.name] |= _tensor_facts(node.meta.get("val"))
     return list(rows.values())
+
+
+def _target(node: Any) -> str:
+    return getattr(node.target, "__name__", str(node.target))
+
+
+def _is_first_result(node: Any) -> bool:
+    """Return whether a node takes the first of an operator's results."""
+    return (
+        _target(node) == "getitem"
+        and node.args[1] == 0
+        and isinstance(node.args[0].meta.get("val"), (tuple, list))
+    )
+
+
+def _tensor_facts(value: Any) -> dict[str, Any]:
+    """Return the shape, element type and strides of a node's first result, if they are known."""
+    first = value[0] if isinstance(value, (tuple, list)) and value else value
+    if not isinstance(first, torch.Tensor) or not all(isinstance(n, int) for n in first.shape):
+        return {}
+    return {
+        "shape": list(first.shape),
+        "dtype": str(first.dtype).removeprefix("torch."),
+        "strides": list(first.stride()),
+    }
 
 
 def _called(target: str) -> str:

@@ -138,24 +138,33 @@ def kernels_below_ops(trace: Trace, ops: Sequence[str]) -> pl.DataFrame:
     for tree in span_trees(spans):
         launched = of_rank(kernels, tree).with_row_index("kernel")
         is_asked = (tree["kind"] == "op") & tree["name"].cast(pl.String).is_in(ops)
-        around = launched.select("kernel", row="span_id").drop_nulls()
-        levels = []
-        while around.height:
-            asked = around.filter(is_asked.gather(around["row"]))
-            levels.append(asked.with_columns(name=tree["name"].gather(asked["row"])))
-            parents = tree["parent_id"].gather(around["row"])
-            around = around.with_columns(row=parents).drop_nulls()
-        if levels:
-            every_level = pl.concat(levels).select("kernel", "name")
-            pairs = every_level.unique(maintain_order=True)
+        asked_around = _spans_around(launched, tree, is_asked)
+        if asked_around is not None:
+            pairs = asked_around.unique(maintain_order=True)
             parts.append(pairs.join(launched, on="kernel"))
-    value = pl.col("duration_ns").cast(pl.Float64)
-    kernel = pl.col("kernel").cast(pl.Int64)
-    columns = ("rank", kernel, "name", "step")
     if not parts:
         no_kernel = pl.lit(None, pl.Int64)
         return kernel_work(trace).clear().with_columns(kernel=no_kernel)
-    return pl.concat(parts).select(*columns, value=value, n=pl.lit(1))
+    kernel = pl.col("kernel").cast(pl.Int64)
+    value = pl.col("duration_ns").cast(pl.Float64)
+    return pl.concat(parts).select("rank", kernel, "name", "step", value=value, n=pl.lit(1))
+
+
+def _spans_around(
+    launched: pl.DataFrame, tree: pl.DataFrame, is_asked: pl.Series
+) -> pl.DataFrame | None:
+    """Return kernel and name for each asked span around a kernel's launch, level by level.
+
+    None if no kernel was launched in a span.
+    """
+    around = launched.select("kernel", row="span_id").drop_nulls()
+    levels = []
+    while around.height:
+        asked = around.filter(is_asked.gather(around["row"]))
+        levels.append(asked.select("kernel", name=tree["name"].gather(asked["row"])))
+        parents = tree["parent_id"].gather(around["row"])
+        around = around.with_columns(row=parents).drop_nulls()
+    return pl.concat(levels) if levels else None
 
 
 def outermost_ops(trace: Trace, ops: Sequence[str]) -> pl.DataFrame:

@@ -89,33 +89,36 @@ def _chains(parent: pl.Series, spans: pl.DataFrame) -> tuple[pl.Series, int]:
     (DDP, torch.compile) is skipped unless its exact path was recorded. The limit on depth bounds
     memory, as all paths together grow with the square of the depth.
     """
-    is_module = spans["kind"] == "module"
-    has_name = spans["name"].is_not_null()
-    modules = (is_module & has_name).arg_true()
-    if len(modules):
-        is_wrapper = each_once(
-            spans["name"].gather(modules), lambda name: name.str.contains(WRAPPER)
-        )
-        has_exact_path = spans["exact_path"].gather(modules).is_not_null()
-        modules = modules.filter(~is_wrapper | has_exact_path)
-    if not len(modules):
+    named = _named_modules(spans)
+    if not len(named):
         return pl.repeat(None, spans.height, dtype=pl.Categorical, eager=True), 0
-    enclosing = nearest(parent, _numbered(modules, spans.height))
-    every = pl.repeat(True, len(modules), dtype=pl.Boolean, eager=True)
-    enclosing_module = enclosing.gather(parent.gather(modules))
-    is_deep = count_among(enclosing_module, every) > MODULES.value
+    around_named = nearest(parent, _numbered(named, spans.height))
+    every = pl.repeat(True, len(named), dtype=pl.Boolean, eager=True)
+    is_deep = count_among(around_named.gather(parent.gather(named)), every) > MODULES.value
+    modules, enclosing = named, around_named
     if is_deep.any():
-        modules = modules.filter(~is_deep)
+        modules = named.filter(~is_deep)
         enclosing = nearest(parent, _numbered(modules, spans.height))
-    path = each_once(
+    name = each_once(
         spans["name"].gather(modules), lambda name: name.str.strip_prefix(MODULE_PREFIX)
     )
-    up = enclosing.gather(parent.gather(modules))
     exact = spans["exact_path"].gather(modules).cast(pl.Categorical)
-    path = exact.zip_with(exact.is_not_null(), path)
-    lacks_exact = exact.is_null()
-    up = up.zip_with(lacks_exact, up.clear(len(up)))
-    return joined_paths(path, up, ".").gather(enclosing), int(is_deep.sum())
+    path = exact.zip_with(exact.is_not_null(), name)
+    above = enclosing.gather(parent.gather(modules))
+    nothing = above.clear(len(above))
+    above_name = above.zip_with(exact.is_null(), nothing)
+    return joined_paths(path, above_name, ".").gather(enclosing), int(is_deep.sum())
+
+
+def _named_modules(spans: pl.DataFrame) -> pl.Series:
+    """Return the rows of module calls that are part of a path."""
+    is_module = (spans["kind"] == "module") & spans["name"].is_not_null()
+    modules = is_module.arg_true()
+    if not len(modules):
+        return modules
+    is_wrapper = each_once(spans["name"].gather(modules), lambda name: name.str.contains(WRAPPER))
+    has_exact_path = spans["exact_path"].gather(modules).is_not_null()
+    return modules.filter(~is_wrapper | has_exact_path)
 
 
 def list_layers(spans: pl.DataFrame) -> pl.DataFrame:

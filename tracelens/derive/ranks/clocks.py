@@ -215,45 +215,59 @@ def _estimated(
     bounds: pl.DataFrame, clock: Mapping[int, int], origin_ns: int
 ) -> dict[int, dict[str, float]]:
     """Fit each clock: first those that share calls with the job's clock, then their neighbours."""
-    rank = pl.col("rank")
     start_ns = pl.col("start_ns")
     end_ns = pl.col("end_ns")
-    by_clock = bounds.with_columns(
-        clock=rank.replace_strict(clock, default=None, return_dtype=pl.Int32)
+    number = pl.col("rank").replace_strict(clock, default=None, return_dtype=pl.Int32)
+    with_clock = bounds.with_columns(clock=number).drop_nulls("clock")
+    by_clock = with_clock.group_by("clock", *_CALL).agg(
+        start_ns.max(), end_ns.min(), pl.col("is_shared").all()
     )
-    by_clock = (
-        by_clock.drop_nulls("clock")
-        .group_by("clock", *_CALL)
-        .agg(start_ns.max(), end_ns.min(), pl.col("is_shared").all())
-    )
-    left = by_clock.filter(pl.col("clock") != 0)
-    placed = by_clock.filter(pl.col("clock") == 0)
-    placed = placed.with_columns(uncertainty_ns=pl.lit(0, pl.Int64))
-    until = int(placed.select(end_ns.max().fill_null(origin_ns)).item()) - origin_ns
+    is_job_clock = pl.col("clock") == 0
+    left = by_clock.filter(~is_job_clock)
+    exact = pl.lit(0, pl.Int64)
+    placed = by_clock.filter(is_job_clock).with_columns(uncertainty_ns=exact)
+    last_end_ns = int(placed.select(end_ns.max().fill_null(origin_ns)).item())
+    seconds = (last_end_ns - origin_ns) / 1e9
     fits: dict[int, dict[str, float]] = {}
     while left.height:
-        uncertainty_ns = pl.col("uncertainty_ns")
-        others = placed.group_by(_CALL).agg(
-            last_start_ns=(start_ns - uncertainty_ns).max(),
-            first_end_ns=(end_ns + uncertainty_ns).min(),
-            # Medians are floats, which hold times since 1970 to 256 ns only.
-            near_ns=end_ns.min() + (end_ns - end_ns.min()).median().cast(pl.Int64),
-        )
-        both = left.join(others, on=_CALL)
-        new = _lines(both, origin_ns, until / 1e9)
-        if not new:
+        shared_calls = left.join(_call_bounds(placed), on=_CALL)
+        new_fits = _lines(shared_calls, origin_ns, seconds)
+        if not new_fits:
             break
-        fits |= new
-        is_new = pl.col("clock").is_in([*new])
-        facts = pl.DataFrame(
-            [{"rank": number, "origin_ns": origin_ns} | line for number, line in new.items()]
-        )
-        facts = facts.with_columns(rank.cast(pl.Int32))
-        moved = on_job_clock(left.filter(is_new).with_columns(rank="clock"), facts)
-        moved = moved.join(facts.select("rank", "uncertainty_ns"), on="rank").select(placed.columns)
-        placed = pl.concat([placed, moved])
+        fits |= new_fits
+        is_new = pl.col("clock").is_in([*new_fits])
+        moved = _moved_to_job_clock(left.filter(is_new), new_fits, origin_ns)
+        placed = pl.concat([placed, moved.select(placed.columns)])
         left = left.filter(~is_new)
     return fits
+
+
+def _call_bounds(placed: pl.DataFrame) -> pl.DataFrame:
+    """Return, for each call, its last start and first end by all clocks that are placed already.
+
+    Columns: those of _CALL, last_start_ns, first_end_ns, and near_ns, a usual end.
+    """
+    end_ns = pl.col("end_ns")
+    uncertainty_ns = pl.col("uncertainty_ns")
+    first_end_ns = end_ns.min()
+    # Medians are floats, which hold times since 1970 to 256 ns only.
+    median_after_first_ns = (end_ns - first_end_ns).median().cast(pl.Int64)
+    return placed.group_by(_CALL).agg(
+        last_start_ns=(pl.col("start_ns") - uncertainty_ns).max(),
+        first_end_ns=(end_ns + uncertainty_ns).min(),
+        near_ns=first_end_ns + median_after_first_ns,
+    )
+
+
+def _moved_to_job_clock(
+    calls: pl.DataFrame, fits: Mapping[int, Mapping[str, float]], origin_ns: int
+) -> pl.DataFrame:
+    """Return calls of newly fitted clocks on the job's clock, with uncertainty_ns."""
+    facts = pl.DataFrame(
+        [{"rank": number, "origin_ns": origin_ns} | {**fit} for number, fit in fits.items()]
+    ).with_columns(pl.col("rank").cast(pl.Int32))
+    moved = on_job_clock(calls.with_columns(rank="clock"), facts)
+    return moved.join(facts.select("rank", "uncertainty_ns"), on="rank")
 
 
 def _lines(both: pl.DataFrame, origin_ns: int, until: float) -> dict[int, dict[str, float]]:
