@@ -24,6 +24,10 @@ _MAX_REGISTERS = 255
 _MAX_THREADS = 1024
 _UNBOUNDED = 1 << 30
 
+_CLUSTERS = (
+    "Kernels may place their blocks in clusters from compute capability 9.0 on, and then need more"
+    " waves than this: the source does not tell which do."
+)
 _LONG_TAIL = 0.25
 _LEAST = 0.02
 """Grids of one block are mentioned if they take at least this share of kernel time."""
@@ -67,25 +71,35 @@ def notes(trace: Trace, frame: pl.DataFrame) -> list[str]:
     shared = _partitions(trace, frame)
     with_waves = frame.filter(pl.col("waves").is_not_null())
     known = with_waves.join(shared, on=["rank", "device_id", "n_blocks"], how="anti")
-    sentences = [f"{frame['n_calls'].sum():,} kernels ran with {frame.height:,} distinct grids."]
+    lacks_clusters = known.height and kernels["is_cluster_launch"].null_count()
+    return [
+        f"{frame['n_calls'].sum():,} kernels ran with {frame.height:,} distinct grids.",
+        *_on_partitions(shared),
+        *_on_single_blocks(frame, total_ns),
+        *(_on_waves(known, total_ns) if known.height else ()),
+        *_on_missing_occupancy(frame, total_ns),
+        *([_CLUSTERS] if lacks_clusters else ()),
+    ]
+
+
+def _on_partitions(shared: pl.DataFrame) -> list[str]:
+    """Say which kernels share a device by its SMs."""
     partitions = shared.select("rank", "low", "high").unique().sort("rank")
-    sentences += [
+    return [
         f"Rank {rank}: streams share the device on purpose: kernels of {low:,} and of {high:,}"
         f" blocks run at the same time on its {low + high:,} SMs."
         for rank, low, high in partitions.iter_rows()
     ]
-    sentences += _on_single_blocks(frame, total_ns)
-    if known.height:
-        sentences += _on_waves(known, total_ns)
-    reasons = frame.filter(pl.col("occupancy_reason").is_not_null())
-    for (reason,), part in reasons.group_by("occupancy_reason", maintain_order=True):
-        sentences.append(f"No occupancy for {_share(part, total_ns)} of kernel time: {reason}.")
-    if known.height and kernels["is_cluster_launch"].null_count():
-        sentences.append(
-            "Kernels may place their blocks in clusters from compute capability 9.0 on, and then"
-            " need more waves than this: the source does not tell which do."
-        )
-    return sentences
+
+
+def _on_missing_occupancy(frame: pl.DataFrame, total_ns: int) -> list[str]:
+    """Say for how much of kernel time no occupancy is known, by reason."""
+    missing = frame.filter(pl.col("occupancy_reason").is_not_null())
+    by_reason = missing.group_by("occupancy_reason", maintain_order=True)
+    return [
+        f"No occupancy for {_share(part, total_ns)} of kernel time: {reason}."
+        for (reason,), part in by_reason
+    ]
 
 
 def _on_single_blocks(frame: pl.DataFrame, total_ns: int) -> list[str]:

@@ -265,28 +265,32 @@ def notes(trace: Trace, frame: pl.DataFrame) -> list[str]:
     if is_capture_alone(trace):
         return _capture_only(trace)
     model = time_model(trace)
-    sentences = (
-        step_sentences(model)
-        + phase_sentences(model)
-        + unseen_device(trace, model.processes)
-        + advise(trace)
-    )
-    sentences += _of_either_end(trace, rank_times(model))
-    sentences += [
-        f"{text[:1].upper()}{text[1:]}." for text in frame["caveat"].drop_nulls().unique()
+    caveats = frame["caveat"].drop_nulls().unique()
+    return [
+        *step_sentences(model),
+        *phase_sentences(model),
+        *unseen_device(trace, model.processes),
+        *advise(trace),
+        *_of_either_end(trace, rank_times(model)),
+        *(f"{text[:1].upper()}{text[1:]}." for text in caveats),
+        *_capture_only(trace),
+        *_doubts(trace, frame),
     ]
-    sentences += _capture_only(trace)
-    slowed = frame.filter(
-        pl.col("bound").is_in(["launch", "host"]) & pl.col("unprofiled_step_ns").is_null()
-    )
+
+
+def _doubts(trace: Trace, frame: pl.DataFrame) -> list[str]:
+    """Say if recording Python calls slowed the host that a verdict names, or the trace is cut."""
+    is_of_host = pl.col("bound").is_in(["launch", "host"])
+    slowed = frame.filter(is_of_host, pl.col("unprofiled_step_ns").is_null())
+    doubts = []
     if slowed.height and (trace.select("spans", "kind")["kind"] == "python").any():
-        sentences.append(
+        doubts.append(
             "The profiler recorded Python calls, which slows the host by several times: a run"
             " that records none may be bound by something else."
         )
     if not trace.manifest.complete:
-        sentences.append("The trace is cut off; this judges the part that is there.")
-    return sentences
+        doubts.append("The trace is cut off; this judges the part that is there.")
+    return doubts
 
 
 def _of_either_end(trace: Trace, ranks: list[RankTime]) -> list[str]:

@@ -52,17 +52,23 @@ def tracks_of(selection: Selection, rank: int) -> Iterator[Track]:
     steps = selection.in_time(all_steps, rank).select("name", *_TIMES)
     yield from _track(("steps",), steps.with_columns(category=pl.lit("step")))
     yield from _idle_tracks(selection, rank)
-    synchronizations = selection.trace.frame("synchronizations")
-    waits = selection.in_time(synchronizations, rank)
-    wait_slices = waits.select(*_STREAM, *_TIMES, name="kind", category=pl.lit("sync"))
-    for (device, stream), part in _by(wait_slices, *_STREAM):
-        place = "waits" if stream is None else f"waits of stream {stream}"
-        yield from _track((f"GPU {'' if device is None else device}".strip(), place), part)
+    yield from _wait_tracks(selection, rank)
     for window in selection.windows_of_rows(rank):
         yield from _host_tracks(selection, rank, window, arrows)
         work = _device_work(selection, rank, window, arrows)
         for (device, stream), part in _by(work, *_STREAM):
             yield from _track((f"GPU {device}", f"stream {stream}"), part)
+
+
+def _wait_tracks(selection: Selection, rank: int) -> Iterator[Track]:
+    """Yield the waits on each device and stream."""
+    synchronizations = selection.trace.frame("synchronizations")
+    waits = selection.in_time(synchronizations, rank)
+    slices = waits.select(*_STREAM, *_TIMES, name="kind", category=pl.lit("sync"))
+    for (device, stream), part in _by(slices, *_STREAM):
+        gpu = "GPU" if device is None else f"GPU {device}"
+        place = "waits" if stream is None else f"waits of stream {stream}"
+        yield from _track((gpu, place), part)
 
 
 def _idle_tracks(selection: Selection, rank: int) -> Iterator[Track]:
@@ -118,7 +124,11 @@ def _track(
 def _by(frame: pl.DataFrame, *keys: str) -> list[tuple[tuple[object, ...], pl.DataFrame]]:
     """Return the rows of each combination of keys, without the key columns."""
     parts = frame.partition_by(*keys, as_dict=True, include_key=False)
-    return sorted(parts.items(), key=lambda item: tuple((key is not None, key) for key in item[0]))
+
+    def none_first(part: tuple[tuple[object, ...], pl.DataFrame]) -> tuple[object, ...]:
+        return tuple((key is not None, key) for key in part[0])
+
+    return sorted(parts.items(), key=none_first)
 
 
 def _device_work(

@@ -132,16 +132,21 @@ def numbered(frame: pl.DataFrame, keys: Sequence[str]) -> tuple[pl.Series, pl.Da
 
     The frame of keys is sorted.
     """
+    zeros = pl.repeat(0, frame.height, dtype=pl.UInt32, eager=True)
+    if _are_all_equal(frame, keys):
+        return zeros, frame.select(keys).head(1)
+    with_rows = frame.lazy().select(keys).with_row_index("_row")
+    rows_by_key = with_rows.group_by(keys).agg("_row")
+    groups = rows_by_key.sort(keys).with_row_index("_number").collect()
+    # Each group lists its rows, which takes a fifth of the time of joining rows with groups.
+    members = groups.select("_number", "_row").explode("_row")
+    numbers = zeros.scatter(members["_row"], members["_number"])
+    return numbers.alias("_number"), groups.drop("_number", "_row")
+
+
+def _are_all_equal(frame: pl.DataFrame, keys: Sequence[str]) -> bool:
+    """Return whether all rows have the keys of the first one."""
     columns = pl.col(keys)
     equals_first = columns.eq_missing(columns.first())
     is_one_group = pl.all_horizontal(equals_first.all())
-    if frame.select(is_one_group).item():
-        zeros = pl.repeat(0, frame.height, dtype=pl.UInt32, eager=True)
-        return zeros, frame.select(keys).head(1)
-    with_rows = frame.lazy().select(keys).with_row_index("_row")
-    groups = with_rows.group_by(keys).agg("_row").sort(keys).with_row_index("_number").collect()
-    # Each group lists its rows, which takes a fifth of the time of joining rows with groups.
-    members = groups.select("_number", "_row").explode("_row")
-    unset = pl.repeat(0, frame.height, dtype=pl.UInt32, eager=True)
-    numbers = unset.scatter(members["_row"], members["_number"]).alias("_number")
-    return numbers, groups.drop("_number", "_row")
+    return bool(frame.select(is_one_group).item())

@@ -291,15 +291,15 @@ def weights_without(replay: Replay, costs: Costs, host_factor: float = 1) -> Int
 def _profiler_ns(replay: Replay, costs: Costs) -> Floats:
     """Return how long the profiler makes each stretch of the host, at these costs of an event."""
     table = replay.table
-    spans_ns = table.n_ops * costs.op_ns + table.n_python * costs.python_ns
+    ops_ns = table.n_ops * costs.op_ns
+    python_ns = table.n_python * costs.python_ns
+    generated_ns = table.n_generated * costs.generated_ns
+    calls_ns = table.n_calls * costs.call_ns
+    beside_ns = _added_by_calls(replay, costs) if isinstance(costs, CostsBeside) else 0
+    own_ns = 0 if costs == NO_COSTS else table.profiler_ns
     # Begins and ends of spans are counted, each with half of a span's cost.
-    added_ns: Floats = (spans_ns + table.n_generated * costs.generated_ns) / 2
-    added_ns += table.n_calls * costs.call_ns
-    if isinstance(costs, CostsBeside):
-        added_ns += _added_by_calls(replay, costs)
-    if costs != NO_COSTS:
-        added_ns += table.profiler_ns
-    return added_ns
+    spans_ns: Floats = (ops_ns + python_ns + generated_ns) / 2
+    return spans_ns + calls_ns + beside_ns + own_ns
 
 
 def _added_by_calls(replay: Replay, costs: CostsBeside) -> Floats:
