@@ -42,23 +42,36 @@ def _changes(
 
     `launched` has the device, stream and call of all work that has one, by call.
     """
-    calls = selection.rows("api_calls", rank, "api_call_id", "start_ns", where=window)
-    known = launched["api_call_id"]
-    ids = calls["api_call_id"]
-    low = pl.lit(ids.min(), pl.Int64)
-    high = pl.lit(ids.max(), pl.Int64)
-    is_near = pl.col("api_call_id").is_between(low, high)
-    launches = calls.join(launched.filter(is_near), on="api_call_id")
-    columns = (*_STREAM, "api_call_id", "start_ns")
-    tables = [selection.rows(table, rank, *columns, where=window) for table in DEVICE_WORK]
-    work = pl.concat(tables)
-    was_launched = _is_among(known, work["api_call_id"])
-    begins = work.filter(was_launched)
+    launches = _launches(selection, rank, window, launched)
+    begins = _begins(selection, rank, window, launched)
     grows = launches.select(*_STREAM, time_ns="start_ns", change=pl.lit(1.0))
     falls = begins.select(*_STREAM, time_ns="start_ns", change=pl.lit(-1.0))
     changes = pl.concat([grows, falls])
     by_stream = changes.partition_by(*_STREAM, as_dict=True, include_key=False)
     return [*by_stream.items()]
+
+
+def _launches(
+    selection: Selection, rank: int, window: pl.Expr, launched: pl.DataFrame
+) -> pl.DataFrame:
+    """Return the calls of a window with the device and stream of the work that they launched."""
+    calls = selection.rows("api_calls", rank, "api_call_id", "start_ns", where=window)
+    ids = calls["api_call_id"]
+    lowest = pl.lit(ids.min(), pl.Int64)
+    highest = pl.lit(ids.max(), pl.Int64)
+    is_near = pl.col("api_call_id").is_between(lowest, highest)
+    return calls.join(launched.filter(is_near), on="api_call_id")
+
+
+def _begins(
+    selection: Selection, rank: int, window: pl.Expr, launched: pl.DataFrame
+) -> pl.DataFrame:
+    """Return the work that begins in a window, if its launch was recorded."""
+    columns = (*_STREAM, "api_call_id", "start_ns")
+    tables = [selection.rows(table, rank, *columns, where=window) for table in DEVICE_WORK]
+    work = pl.concat(tables)
+    was_launched = _is_among(launched["api_call_id"], work["api_call_id"])
+    return work.filter(was_launched)
 
 
 def _is_among(known: pl.Series, ids: pl.Series) -> pl.Series:

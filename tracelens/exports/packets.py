@@ -223,16 +223,20 @@ class PacketWriter(Struct):
         n_flows = pl.col("n_flows") if has_flows else pl.lit(None).alias("n_flows")
         has_argument = [pl.col(name).is_not_null().alias(f"has {name}") for name in arguments]
         keyed = frame.select(*shared, n_flows, *has_argument)
-        n_bytes = {name: len(self._argument(name)) + wire.WIDE_BYTES for name in arguments}
         numbers, distinct = numbered(keyed, keyed.columns)
+        n_bytes = {f"has {name}": self._argument_bytes(name) for name in arguments}
         heads = []
         for row in distinct.iter_rows(named=True):
-            n_argument_bytes = sum(n_bytes[name] for name in arguments if row[f"has {name}"])
+            n_argument_bytes = sum(n for name, n in n_bytes.items() if row[name])
             n_flow_bytes = wire.FLOW_BYTES * (row["n_flows"] or 0)
             event = self.event(_BEGIN, {name: row[name] for name in shared})
             n_more = n_flow_bytes + wire.TRACK_BYTES + n_argument_bytes
             heads.append(wire.packet_head(event, n_more))
         return wire.texts(heads).take(numbers.to_arrow())
+
+    def _argument_bytes(self, name: str) -> int:
+        """Return the length of an integer argument with its value."""
+        return len(self._argument(name)) + wire.WIDE_BYTES
 
     def _argument(self, name: str) -> bytes:
         """Return the bytes of an integer argument that precede its value.

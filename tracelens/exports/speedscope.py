@@ -80,9 +80,7 @@ def _sample_texts(stacks: Stacks, frames: dict[str, int]) -> Iterator[str]:
         texts = list[str]()
         for place, path, name in distinct.iter_rows():
             if (place, path) not in known:
-                around = [*([] if place is None else [place]), *stacks.frames(path)]
-                numbers = [_number(frame, frames) for frame in around]
-                known[place, path] = "".join(f"{number}," for number in numbers)
+                known[place, path] = _around_text(stacks, place, path, frames)
             around_text = known[place, path]
             innermost = _number(name, frames)
             texts.append(f"[{around_text}{innermost}]")
@@ -90,6 +88,13 @@ def _sample_texts(stacks: Stacks, frames: dict[str, int]) -> Iterator[str]:
         samples = distinct.with_columns(sample=sample)
         rows = part.join(samples, on=stack, how="left", nulls_equal=True, maintain_order="left")
         yield _comma_joined(rows, pl.col("sample"))
+
+
+def _around_text(stacks: Stacks, place: str | None, path: int, frames: dict[str, int]) -> str:
+    """Return the numbers of the frames of a place and a path, each with a comma behind it."""
+    places = [] if place is None else [place]
+    names = [*places, *stacks.frames(path)]
+    return "".join(f"{_number(name, frames)}," for name in names)
 
 
 def _number(name: str, frames: dict[str, int]) -> int:

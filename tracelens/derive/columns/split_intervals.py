@@ -61,14 +61,19 @@ def overlay(layers: Sequence[pl.DataFrame]) -> pl.DataFrame:
     begins = edges.head(n_stretches).alias("start_ns")
     stretches = pl.DataFrame({"start_ns": begins, "end_ns": edges.slice(1)})
     covers = _first_cover(layers, begins)
-    rows = stretches.with_columns(covers).drop_nulls("at")
-    numbers = [
-        pl.Series("layer", [number], pl.Int32).new_from_index(0, layer.height)
-        for number, layer in enumerate(layers)
-    ]
-    without_times = pl.concat([*layers]).drop("start_ns", "end_ns")
-    intervals = without_times.with_columns(pl.concat(numbers))
-    return rows.hstack(intervals[rows["at"]])
+    covered = stretches.with_columns(covers).drop_nulls("at")
+    intervals = pl.concat([*layers]).drop("start_ns", "end_ns")
+    with_layer = intervals.with_columns(_layer_numbers(layers))
+    return covered.hstack(with_layer[covered["at"]])
+
+
+def _layer_numbers(layers: Sequence[pl.DataFrame]) -> pl.Series:
+    """Return the number of its layer for each interval of all layers, one layer after another."""
+    numbers = []
+    for number, layer in enumerate(layers):
+        one_row = pl.Series("layer", [number], pl.Int32)
+        numbers.append(one_row.new_from_index(0, layer.height))
+    return pl.concat(numbers)
 
 
 def _first_cover(layers: Sequence[pl.DataFrame], moments: pl.Series) -> pl.Series:
