@@ -128,7 +128,8 @@ def _on_waves(known: pl.DataFrame, total_ns: int) -> list[str]:
     )
     with_long_tail = (
         f"{_share(long_tails, total_ns)} of kernel time is in larger grids whose last wave is"
-        f" filled badly: it leaves over {_LONG_TAIL:.0%} of all their block slots empty (tail_frac)."
+        f" filled badly: it leaves over {_LONG_TAIL:.0%} of all their block slots empty"
+        " (tail_frac)."
     )
     return [without_full_wave, with_long_tail]
 

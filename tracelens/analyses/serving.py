@@ -71,7 +71,8 @@ SERVING = Table(
             "between_ns",
             I64,
             "Host time between replays of CUDA graphs: from the end of one's work to the next"
-            " launch, counted in the step of that launch; not where a step without replays ran between.",
+            " launch, counted in the step of that launch; not where a step without replays ran"
+            " between.",
             nullable=True,
         ),
     ),

@@ -62,7 +62,8 @@ def find_culprits(model: TimeModel) -> Culprits:
         return Culprits((), 0.0, 0.0)
     greatest = sorted(groups, key=lambda culprit: -culprit.excess_ns * culprit.n_steps)[:_MOST]
     blamed = with_costs(model, delays, [with_part(culprit, delays) for culprit in greatest])
-    total = float(delays.group_by("rank").agg(pl.col("step_ns").sum())["step_ns"].mean() or 1)  # type: ignore[arg-type]
+    by_rank = delays.group_by("rank").agg(pl.col("step_ns").sum())
+    total = float(by_rank["step_ns"].mean() or 1)  # type: ignore[arg-type]
     cost = blamed.cost_ns
     each = [*blamed.each]
     if shared is not None:
