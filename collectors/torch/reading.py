@@ -59,18 +59,14 @@ def read_plainly(text: Text, diagnostics: Diagnostics) -> ReadEvents:
     for events in document.events():
         collected.add(events)
         collected.refuse_other_objects(text.name)
-    return _read_events(document, collected, "msgspec")
-
-
-def _read_events(document: Document, collected: RawEvents, parser: str) -> ReadEvents:
-    """Return the tables of all events that were collected, and what the document says of them."""
+    frames = collected.frames()
     return ReadEvents(
-        collected.frames(),
+        frames,
         document.facts,
         document.complete,
         document.n_events,
         collected.has_fractions,
-        parser,
+        "msgspec",
     )
 
 
@@ -153,7 +149,15 @@ def read_native(
             text.resume(b"", iter(()), offset)
         blocks.is_parsing = False
     document.finish()
-    return _read_events(document, collected, "native")
+    frames = collected.frames()
+    return ReadEvents(
+        frames,
+        document.facts,
+        document.complete,
+        document.n_events,
+        collected.has_fractions,
+        "native",
+    )
 
 
 class _Parsed(Struct):

@@ -224,6 +224,8 @@ def _judgement(rank: RankTime, places: Places, awaited: int | None) -> dict[str,
 def _evidence(rank: RankTime, places: Places, awaited: int | None) -> str:
     """Give the bound's time and place, and the times of computing, the next part and the step."""
     bound = rank.bound
+    next_part = _next_part(rank, places)
+    without_profiler = _without_profiler(rank)
     of_step = "of step time" if rank.n_steps else "of the time"
     place = places.get((rank.rank, bound))
     where = f", mostly {place_phrase(place)}" if place else ""
@@ -234,7 +236,7 @@ def _evidence(rank: RankTime, places: Places, awaited: int | None) -> str:
         of_process = _PARTS_OF_PROCESS if rank.is_process else _PARTS
         words = of_process.get(bound, _PARTS[bound]).format(awaited)
         main = f"{words} {rank.shares[bound]:.1%} {of_step}{where}; it computes {computing}"
-    return main + _next_part(rank, places) + _without_profiler(rank)
+    return main + next_part + without_profiler
 
 
 def _next_part(rank: RankTime, places: Places) -> str:
