@@ -120,8 +120,8 @@ DATA_MUTANTS = (
     Mutant(
         "half of the kernels have to match for a base to be one",
         "tracelens/derive/layers/graph_replay.py",
-        ">= _LEAST_ALIKE * paired.height",
-        "> _LEAST_ALIKE * paired.height",
+        ">= _LEAST_ALIKE * pairs.height",
+        "> _LEAST_ALIKE * pairs.height",
         "graph_replay",
     ),
     Mutant(
