@@ -440,3 +440,36 @@ def test_what_a_change_leaves_is_not_said_where_it_is_nothing() -> None:
     steps = [step(i, 1_000 * i, 1_000 * i + 1_000) for i in range(10)]
     (change,) = make_answer(process(*steps, *reads)).changes
     assert (change.after_ns, change.low_ns) == (None, None)
+
+
+@pytest.mark.parametrize(
+    ("forward_us", "said"),
+    [
+        (300, "launching: the backward pass 47 %, train.py:12 update 26 %, train.py:7 main 26 %"),
+        (900, None),  # one place takes more than half
+    ],
+)
+def test_launches_are_said_by_the_function_that_makes_them(
+    forward_us: int, said: str | None
+) -> None:
+    """After each kernel of 100 µs, the device waits for the next one's launch."""
+    parts = [
+        ("train.py(7): main", "aten::linear", forward_us),
+        (None, "autograd::engine::evaluate_function: MulBackward0", 270),
+        (None, "autograd::engine::evaluate_function: AddBackward0", 270),
+        ("train.py(12): update", "aten::mul_", 300),
+    ]
+    spans, calls, kernels = [], [launch(0, 10)], [work(0, 100, 0)]
+    at = 100
+    for number, (frame, called, length) in enumerate(parts, start=1):
+        if frame is not None:
+            spans.append(span("python", frame, at, at + length))
+        spans.append(span("op", called, at + 1, at + length - 1))
+        calls.append(launch(at + length - 10, at + length - 2, site_id=number - 1))
+        kernels.append(work(at + length, at + length + 100, number))
+        at += length + 100
+    sites = [{"op": called} for _, called, _ in parts]
+    trace = program([mark(0, 0, at), *spans], calls, kernels, sites=sites)
+    details = make_answer(trace).details
+    launching = [text for text in details if text.startswith("launching")]
+    assert launching == ([] if said is None else [said])

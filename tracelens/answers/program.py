@@ -4,6 +4,7 @@ Without a device, the answer is about the process.
 """
 
 import re
+from collections import Counter
 from collections.abc import Mapping
 from typing import Any
 
@@ -56,6 +57,8 @@ _MOSTLY = 0.8
 _LONGER = 1.5
 """Waiting for this many times a step without the profiler cannot be the program's own."""
 _MOST_KINDS = 4
+_MOST_CALLERS, _LEAST_OF_CALLER = 3, 0.1
+_BACKWARD = "autograd::engine::evaluate_function"
 _MOST_TIME = 0.5
 """A few long steps come first in the sentence if they take more than this share of the time."""
 _MORE_BLOCKS = (
@@ -120,6 +123,7 @@ def answer_program(trace: Trace) -> Answer:
             *([row["caveat"]] if row["caveat"] else []),
             *([few_sms.sentence] if few_sms else []),
             *_kinds(trace, rank),
+            *_launching_functions(model, rank, second or row["bound"]),
             *_of_another_thread(model, rank, second or row["bound"], second_at or where),
             *([on_long_steps] if on_long_steps else []),
         ),
@@ -167,6 +171,29 @@ def _kinds(trace: Trace, rank: RankTime) -> tuple[str, ...]:
         f"{kind} {share * 100:.0f} %" for kind, share in kinds[:_MOST_KINDS] if share >= LEAST_SHARE
     ]
     return (f"kernels: {', '.join(words)}",) if words else ()
+
+
+def _launching_functions(model: TimeModel, rank: RankTime, bound: str) -> tuple[str, ...]:
+    """Name the functions that take most of the launching, unless one place takes half of it.
+
+    What autograd launches is the backward pass. Without stacks, no other caller is known.
+    """
+    times = Counter(dict(_called_places(model, rank)))
+    all_ns = times.total()
+    if bound != "launch" or rank.is_process or max(times.values(), default=0) >= all_ns / 2:
+        return ()
+    callers: Counter[str] = Counter()
+    for place, ns in times.items():
+        if place.startswith(_BACKWARD):
+            callers["the backward pass"] += ns
+        elif " > " in place:
+            callers[frame_text(place.split(" > ")[-2])] += ns
+    shown = [
+        f"{caller} {ns / all_ns:.0%}".replace("%", " %")
+        for caller, ns in callers.most_common(_MOST_CALLERS)
+        if ns >= _LEAST_OF_CALLER * all_ns
+    ]
+    return (f"launching: {', '.join(shown)}",) if len(shown) > 1 else ()
 
 
 def _of_another_thread(
