@@ -445,7 +445,7 @@ def test_what_a_change_leaves_is_not_said_where_it_is_nothing() -> None:
 @pytest.mark.parametrize(
     ("forward_us", "said"),
     [
-        (300, "launching: the backward pass 47 %, train.py:12 update 26 %, train.py:7 main 26 %"),
+        (300, "launching: backward pass 47 %, update (a.py:12) 26 %, main (a.py:7) 26 %"),
         (900, None),  # one place takes more than half
     ],
 )
@@ -454,10 +454,10 @@ def test_launches_are_said_by_the_function_that_makes_them(
 ) -> None:
     """After each kernel of 100 µs, the device waits for the next one's launch."""
     parts = [
-        ("train.py(7): main", "aten::linear", forward_us),
+        ("a.py(7): main", "aten::linear", forward_us),
         (None, "autograd::engine::evaluate_function: MulBackward0", 270),
         (None, "autograd::engine::evaluate_function: AddBackward0", 270),
-        ("train.py(12): update", "aten::mul_", 300),
+        ("a.py(12): update", "aten::mul_", 300),
     ]
     spans, calls, kernels = [], [launch(0, 10)], [work(0, 100, 0)]
     at = 100

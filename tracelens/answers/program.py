@@ -24,6 +24,7 @@ from tracelens.answers.words import (
     counted,
     duration,
     frame_text,
+    function_text,
     place_text,
     span_text,
 )
@@ -57,7 +58,7 @@ _MOSTLY = 0.8
 _LONGER = 1.5
 """Waiting for this many times a step without the profiler cannot be the program's own."""
 _MOST_KINDS = 4
-_MOST_CALLERS, _LEAST_OF_CALLER = 3, 0.1
+_LEAST_OF_CALLER, _ONE_LINE = 0.1, 80
 _BACKWARD = "autograd::engine::evaluate_function"
 _MOST_TIME = 0.5
 """A few long steps come first in the sentence if they take more than this share of the time."""
@@ -115,15 +116,18 @@ def answer_program(trace: Trace) -> Answer:
     if rank.n_devices > 1:
         sentence = sentence_of_gpus(model, rank, whole_of(rank)) or sentence
     sentence, on_long_steps = _with_long_steps(trace, rank, sentence)
+    launching = _launching_functions(model, rank, row["bound"])
     answer = Answer(
         sentence,
-        place=_place(trace, rank, where, row["bound"], reads=reads_at is not None),
+        place=None
+        if launching
+        else _place(trace, rank, where, row["bound"], reads=reads_at is not None),
         details=(
             *([] if second is None else place_of_second(second, second_at)),
             *([row["caveat"]] if row["caveat"] else []),
             *([few_sms.sentence] if few_sms else []),
             *_kinds(trace, rank),
-            *_launching_functions(model, rank, second or row["bound"]),
+            *([launching] if launching else []),
             *_of_another_thread(model, rank, second or row["bound"], second_at or where),
             *([on_long_steps] if on_long_steps else []),
         ),
@@ -173,7 +177,7 @@ def _kinds(trace: Trace, rank: RankTime) -> tuple[str, ...]:
     return (f"kernels: {', '.join(words)}",) if words else ()
 
 
-def _launching_functions(model: TimeModel, rank: RankTime, bound: str) -> tuple[str, ...]:
+def _launching_functions(model: TimeModel, rank: RankTime, bound: str) -> str | None:
     """Name the functions that take most of the launching, unless one place takes half of it.
 
     What autograd launches is the backward pass. Without stacks, no other caller is known.
@@ -181,19 +185,20 @@ def _launching_functions(model: TimeModel, rank: RankTime, bound: str) -> tuple[
     times = Counter(dict(_called_places(model, rank)))
     all_ns = times.total()
     if bound != "launch" or rank.is_process or max(times.values(), default=0) >= all_ns / 2:
-        return ()
+        return None
     callers: Counter[str] = Counter()
     for place, ns in times.items():
         if place.startswith(_BACKWARD):
-            callers["the backward pass"] += ns
+            callers["backward pass"] += ns
         elif " > " in place:
-            callers[frame_text(place.split(" > ")[-2])] += ns
-    shown = [
-        f"{caller} {ns / all_ns:.0%}".replace("%", " %")
-        for caller, ns in callers.most_common(_MOST_CALLERS)
-        if ns >= _LEAST_OF_CALLER * all_ns
-    ]
-    return (f"launching: {', '.join(shown)}",) if len(shown) > 1 else ()
+            callers[function_text(place.split(" > ")[-2])] += ns
+    text = "launching:"
+    for caller, ns in callers.most_common():
+        more = f"{text} {caller} {100 * ns / all_ns:.0f} %,"
+        if ns < _LEAST_OF_CALLER * all_ns or len(more) > _ONE_LINE:
+            break
+        text = more
+    return text.removesuffix(",") if text.count(",") > 1 else None
 
 
 def _of_another_thread(

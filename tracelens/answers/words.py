@@ -78,6 +78,14 @@ def frame_text(frame: str) -> str:
     return frame
 
 
+def function_text(frame: str) -> str:
+    """Write a frame `file.py(12): name` as `name (file.py:12)`, without a line as `name`."""
+    if match := _FRAME.fullmatch(frame) or _DEFINED.fullmatch(frame):
+        return f"{match[3]} ({match[1]}:{match[2]})"
+    match = _WITHOUT_LINE.fullmatch(frame)
+    return match[2] if match else frame
+
+
 def listed(words: Sequence[str]) -> str:
     """Join words as a list in a sentence: a, b and c."""
     if len(words) < 2:
