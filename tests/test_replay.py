@@ -16,6 +16,8 @@ from tracelens.analyses.verdict import notes, verdict
 from tracelens.derive.replay.costs import (
     TORCH_COSTS,
     Costs,
+    costs_of,
+    of_fastest_host,
     slowness,
     slowness_under_nsys,
     weights_without,
@@ -615,3 +617,29 @@ def test_where_the_range_spans_two_bounds_both_are_named(
         assert sentences == [
             f"Without the profiler a step would take {low} to {high} ms: {limits}."
         ]
+
+
+@pytest.mark.parametrize(
+    # Shares of the host's time that are left: hosts are up to 1.8 times as slow as those of the
+    # costs, so a third of the time is the recording's where they launch 2.7 times as slowly.
+    ("launch_us", "usual", "fastest"),
+    [(4.35, 1, 1), (6.525, 1, 1 / 1.5), (7.83, 1, 1 / 1.8), (11.745, 1.8 / 2.7, 1 / 2.7)],
+)
+def test_a_host_may_be_slow_only_while_it_records(
+    launch_us: float, usual: float, fastest: float
+) -> None:
+    made = StepTrace()
+    made.step(0, 2_000)
+    for start in range(0, 2_000, 200):
+        call = made.call("cudaLaunchKernel", "kernel_launch", start, start + launch_us)
+        made.kernel("relu", start + 20, start + 21, call)
+    trace = made.trace()
+    replay = replays(trace)[0]
+    costs, _ = costs_of(trace, replay)
+    alone = TORCH_COSTS["plain"].times(slowness(replay))
+    step_ns = steady_step_ns(replay, weights_without(replay, alone))
+    for expected, weights in (
+        (usual, weights_without(replay, costs)),
+        (fastest, of_fastest_host(replay, costs)),
+    ):
+        assert steady_step_ns(replay, weights) / step_ns == pytest.approx(expected, rel=0.02)

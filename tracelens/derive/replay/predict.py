@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 import numpy as np
@@ -15,6 +16,7 @@ from tracelens.derive.replay.costs import (
     NO_COSTS,
     Costs,
     costs_of,
+    of_fastest_host,
     uncertainty_ns,
     weights_of_scenarios,
     weights_without,
@@ -184,9 +186,7 @@ def _of_rank(subject: Subject, changes: Sequence[str], step: UnprofiledStep | No
         if not place:
             changed = after
     before = steady_step_ns(replay, scenarios[0]) * scale
-    usual = afters[0]
-    least_ns = usual
-    most_ns = usual
+    usual = least_ns = most_ns = afters[0]
     least = 0.0
     if any(spread.least is not spread.most for spread in spreads):
         weights = scenarios[0]
@@ -202,13 +202,15 @@ def _of_rank(subject: Subject, changes: Sequence[str], step: UnprofiledStep | No
     margin = CHANGE_WIDTH * expected
     if not _changes_device(replay, scenarios[0], changed):
         least = _LEAST_OF_DEVICE * min(_device_step_ns(replay, changed) * scale, usual)
-    low, high = max(least_ns - margin, least), most_ns + margin
+    fastest = _made([spread.usual for spread in spreads], of_fastest_host(replay, costs))
+    below = math.hypot(margin, usual - steady_step_ns(replay, fastest) * scale)
+    low, high = max(least_ns - below, least), most_ns + margin
     sampling, no_wait_ns = 0.0, low
     if step is not None and step.sampling_ns:
         is_wait = subject.of_cause("input")
         sampling = step.sampling_ns * _left(scenarios[0][is_wait], changed[is_wait])
         without = np.where(is_wait, np.minimum(changed, 0), changed)
-        no_wait_ns = steady_step_ns(replay, without) * scale * max(1 - margin / max(usual, 1), 0)
+        no_wait_ns = steady_step_ns(replay, without) * scale * max(1 - below / max(usual, 1), 0)
     return Prediction(
         replay.excerpt.rank,
         round(before),

@@ -15,6 +15,7 @@ from tracelens.derive.replay.costs import (
     STEP_WIDTH,
     costs_of,
     is_of,
+    of_fastest_host,
     uncertainty_ns,
     weights_of_scenarios,
 )
@@ -96,8 +97,10 @@ def _of_rank(trace: Trace, replay: Replay, steps: pl.DataFrame, recorded_ns: int
     width = STEP_WIDTH if is_of(trace, rank, "torch") else NSYS_STEP_WIDTH
     margin = width * uncertainty_ns(*times) * scale
     waited, may_miss = _sampling_ns(trace, rank, steps)
-    least = max(usual - waited, 0) * (1 - margin / max(usual, 1))  # a step that waits for no batch
-    low = max(round(usual - margin - may_miss), round(least), 0)
+    fastest = steady_step_ns(replay, of_fastest_host(replay, costs)) * scale
+    below = math.hypot(margin, usual - fastest)  # errors of their own
+    least = max(usual - waited, 0) * (1 - below / max(usual, 1))  # a step that waits for no batch
+    low = max(round(usual - below - may_miss), round(least), 0)
     high = round(usual + margin + may_miss)
     return UnprofiledStep(rank, recorded_ns, usual, low, high, error, evidence, may_miss)
 
