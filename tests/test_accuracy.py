@@ -118,10 +118,10 @@ def test_changes_in_turns_and_batch_sizes_are_on_the_page() -> None:
     assert made.rstrip("\n") in PAGE.read_text(), "a prediction changed: `make accuracy`"
 
 
-def test_both_blind_judgements_are_on_the_page() -> None:
+def test_all_blind_judgements_are_on_the_page() -> None:
     blind = script("blind")
     page = PAGE.read_text()
-    for name in ("first", "second"):
+    for name in ("first", "second", "third"):
         assert "\n".join(blind.tables(name)).rstrip("\n") in page, "`make accuracy`"
     assert "\n".join(blind.compiled()).rstrip("\n") in page, "`make accuracy`"
     for line in blind.beside({}).splitlines():
