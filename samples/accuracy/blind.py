@@ -32,9 +32,9 @@ _TEXT = """\
 
 Three times, programs were written that neither the project nor its constants had seen, and rules for judging them,
 before any of them had run ([samples/blind](../samples/blind/README.md)): then all were captured in one run, the first
-on an NVIDIA H200, the others on an H100, and judged by the code as it was. All hosts change their speed. It is known in each block:
-*same speed* are the rows in which it was the same while the program was recorded and beside it, or before a change and
-after it, within 10 %. [judge.py](../samples/blind/judge.py) made the rows
+on an NVIDIA H200, the others on an H100, and judged by the code as it was. All hosts change their speed. It is known in
+each block: *same speed* are the rows in which it was the same while the program was recorded and beside it, or before a
+change and after it, within 10 %. [judge.py](../samples/blind/judge.py) made the rows
 ([first.jsonl](../samples/blind/first.jsonl), [second.jsonl](../samples/blind/second.jsonl),
 [third.jsonl](../samples/blind/third.jsonl)); the tables below are made of them.
 
