@@ -49,7 +49,7 @@ class Replayed:
         """Return the error relative to the expected error."""
         steps = [steady_step_ns(self.replay, w) for w in weights_of_scenarios(self.replay, costs)]
         missed = abs(steps[0] * self.scale - self.case.step_ns)
-        return missed / (uncertainty_ns(*steps) * self.scale)
+        return missed / (uncertainty_ns(*steps[:3]) * self.scale)
 
 
 def replayed(folder: Path) -> list[Replayed]:

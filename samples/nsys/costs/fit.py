@@ -54,7 +54,7 @@ class Replayed:
         of_host = costs.times(self.slowness) if costs != NO_COSTS else costs
         steps = [steady_step_ns(self.replay, w) for w in weights_of_scenarios(self.replay, of_host)]
         apart = abs(steps[0] * self.scale - self.case.step_ns)
-        return apart / self.case.step_ns, apart / (uncertainty_ns(*steps) * self.scale)
+        return apart / self.case.step_ns, apart / (uncertainty_ns(*steps[:3]) * self.scale)
 
 
 def replayed(cases: list[Case]) -> list[Replayed]:

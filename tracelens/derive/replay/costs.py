@@ -351,19 +351,20 @@ def _added_by_calls(replay: Replay, costs: CostsBeside) -> Floats:
     return table.n_calls * inside[calls] + np.where(is_between, around / 2, 0)
 
 
-def weights_of_scenarios(replay: Replay, costs: Costs) -> tuple[Ints, Ints, Ints]:
-    """Return the weights without the profiler, the same on a slower host, and with the profiler."""
+def weights_of_scenarios(replay: Replay, costs: Costs) -> tuple[Ints, Ints, Ints, Ints]:
+    """Return the weights without the profiler, on a slower host, with the profiler, on a fast host.
+
+    On the fast host, as on the slower one, they are without the profiler. It is as fast as those of
+    the costs: the recorded one may have been slow only while it recorded.
+    """
     return (
         weights_without(replay, costs),
         weights_without(replay, costs, _SLOWER_HOST),
         replay.table.graph.weights,
+        weights_without(
+            replay, costs, costs.fastest_factor if isinstance(costs, CostsOfHost) else 1
+        ),
     )
-
-
-def of_fastest_host(replay: Replay, costs: Costs) -> Ints:
-    """Return the weights without the profiler if the host was slow only while it recorded."""
-    factor = costs.fastest_factor if isinstance(costs, CostsOfHost) else 1
-    return weights_without(replay, costs, factor)
 
 
 def uncertainty_ns(usual_ns: float, slower_ns: float, recorded_ns: float) -> float:

@@ -16,7 +16,6 @@ from tracelens.derive.replay.costs import (
     NO_COSTS,
     Costs,
     costs_of,
-    of_fastest_host,
     uncertainty_ns,
     weights_of_scenarios,
     weights_without,
@@ -196,14 +195,13 @@ def _of_rank(subject: Subject, changes: Sequence[str], step: UnprofiledStep | No
         most_ns = max(usual, steady_step_ns(replay, worst) * scale)
         least = _LEAST_OF_DEVICE * min(_device_step_ns(replay, best) * scale, usual)
     doubts = [doubt_of(text) for text in changes]
-    expected = uncertainty_ns(*afters)
+    expected = uncertainty_ns(*afters[:3])
     expected += max((doubt.of_change for doubt in doubts), default=0) * abs(before - usual)
     expected += max((doubt.of_rest for doubt in doubts), default=0) * usual
     margin = CHANGE_WIDTH * expected
     if not _changes_device(replay, scenarios[0], changed):
         least = _LEAST_OF_DEVICE * min(_device_step_ns(replay, changed) * scale, usual)
-    fastest = _made([spread.usual for spread in spreads], of_fastest_host(replay, costs))
-    below = math.hypot(margin, usual - steady_step_ns(replay, fastest) * scale)
+    below = math.hypot(margin, usual - afters[3])
     low, high = max(least_ns - below, least), most_ns + margin
     sampling, no_wait_ns = 0.0, low
     if step is not None and step.sampling_ns:

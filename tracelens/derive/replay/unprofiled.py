@@ -15,7 +15,6 @@ from tracelens.derive.replay.costs import (
     STEP_WIDTH,
     costs_of,
     is_of,
-    of_fastest_host,
     uncertainty_ns,
     weights_of_scenarios,
 )
@@ -92,13 +91,12 @@ def _of_rank(trace: Trace, replay: Replay, steps: pl.DataFrame, recorded_ns: int
         return UnprofiledStep(rank, recorded_ns, None, None, None, error, "unknown")
     costs, evidence = costs_of(trace, replay)
     times = [steady_step_ns(replay, w) for w in weights_of_scenarios(replay, costs)]
-    scale = recorded_ns / times[-1] if times[-1] else 1.0
+    scale = recorded_ns / times[2] if times[2] else 1.0
     usual = round(times[0] * scale)
     width = STEP_WIDTH if is_of(trace, rank, "torch") else NSYS_STEP_WIDTH
-    margin = width * uncertainty_ns(*times) * scale
+    margin = width * uncertainty_ns(*times[:3]) * scale
     waited, may_miss = _sampling_ns(trace, rank, steps)
-    fastest = steady_step_ns(replay, of_fastest_host(replay, costs)) * scale
-    below = math.hypot(margin, usual - fastest)  # errors of their own
+    below = math.hypot(margin, usual - times[3] * scale)  # errors of their own
     least = max(usual - waited, 0) * (1 - below / max(usual, 1))  # a step that waits for no batch
     low = max(round(usual - below - may_miss), round(least), 0)
     high = round(usual + margin + may_miss)
