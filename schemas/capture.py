@@ -13,9 +13,14 @@ COUNTERS = Table(
         Column("time_ns", I64, "When."),
         Column("value", F64, "The value."),
         Column("device_id", I32, "Device, where it belongs to one.", nullable=True),
-        Column("kernel", STR, "Kernel that it was counted over; null for a sample.", nullable=True),
         Column(
-            "duration_ns", I64, "Time that it was counted over; null for a sample.", nullable=True
+            "kernel", STR, "Kernel during which it was counted; null for a sample.", nullable=True
+        ),
+        Column(
+            "duration_ns",
+            I64,
+            "Time during which it was counted; null for a sample.",
+            nullable=True,
         ),
     ),
     ("time_ns",),

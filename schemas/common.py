@@ -18,7 +18,7 @@ DURATION = Column("duration_ns", I64, "End minus start.")
 
 PROCESS = Column("process_id", I64, "Operating-system id of the process.")
 
-THREAD = Column("thread_id", I64, "Thread the call ran on, as the source numbers it.")
+THREAD = Column("thread_id", I64, "Thread on which the call ran, as the source numbers it.")
 
 STEP = Column(
     "step", I64, "Step of the call that launched the work; null outside any step.", nullable=True
@@ -44,6 +44,6 @@ SPAN = Column("span_id", I64, "Innermost span that encloses the API call.", null
 SITE = Column(
     "site_id",
     I64,
-    "The site the call was made at; null outside of spans, and in a trace without sites.",
+    "The site at which the call was made; null outside of spans, and in a trace without sites.",
     nullable=True,
 )

@@ -139,8 +139,8 @@ KERNELS = Table(
         Column(
             "name",
             STR,
-            "Demangled name. A replay of a CUDA graph that the profiler recorded whole is one"
-            " kernel, CUDA graph N.",
+            "Demangled name. If the profiler recorded the replay of a CUDA graph as a whole,"
+            " it is one kernel, CUDA graph N.",
         ),
         Column("library", STR, "Library that the kernel's code comes from.", values=LIBRARIES),
         Column("primitive", STR, "Kind of computation.", values=PRIMITIVES),
@@ -150,26 +150,26 @@ KERNELS = Table(
         Column(
             "static_shared_bytes",
             I64,
-            "Shared memory fixed at compile time, a block.",
+            "Shared memory per block that is fixed at compile time.",
             nullable=True,
         ),
         Column(
             "dynamic_shared_bytes",
             I64,
-            "Shared memory asked for at launch, a block.",
+            "Shared memory per block that is requested at launch.",
             nullable=True,
         ),
         Column("shared_bytes", I64, "Static plus dynamic shared memory a block.", nullable=True),
         Column(
             "grid_blocks_per_sm",
             F64,
-            "Blocks of the grid over SMs (Kineto's blocks per SM).",
+            "Blocks of the grid divided by the number of SMs (Kineto's blocks per SM).",
             nullable=True,
         ),
         Column(
             "grid_warps_per_sm",
             F64,
-            "Warps of the grid over SMs (Kineto's warps per SM).",
+            "Warps of the grid divided by the number of SMs (Kineto's warps per SM).",
             nullable=True,
         ),
         Column(
@@ -205,7 +205,7 @@ MEMORY_KINDS = ("pageable", "pinned", "device", "managed", "array", "unknown")
 
 MEMCPYS = Table(
     "memcpys",
-    "A copy that a copy engine or the driver did.",
+    "A copy, made by a copy engine or the driver.",
     (
         RANK,
         Column("memcpy_id", I64, "Unique within the rank."),
@@ -259,13 +259,13 @@ SYNCHRONIZATIONS = Table(
         Column(
             "waited_stream_id",
             I64,
-            "Stream whose work was waited for, where recorded.",
+            "Stream for whose work it waited, if recorded.",
             nullable=True,
         ),
         Column(
             "waited_correlation_id",
             I64,
-            "Correlation of the call that recorded the event waited for.",
+            "Correlation of the call that recorded the event for which it waited.",
             nullable=True,
         ),
     ),
@@ -281,7 +281,7 @@ ALLOCATIONS = Table(
         Column(
             "address",
             I64,
-            "Address of the block; a pseudonym that only identifies it.",
+            "A number in place of the block's address, which only identifies it.",
             nullable=True,
         ),
         Column("size_bytes", I64, "Bytes allocated; negative when freed."),

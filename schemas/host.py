@@ -87,8 +87,8 @@ SPANS = Table(
         Column(
             "concrete_inputs",
             STR,
-            "Inputs that are no tensors, as JSON: numbers, booleans and lists of them. Any "
-            "other input is null, text too, which may be a secret.",
+            "Inputs that are not tensors, as JSON: numbers, booleans and lists of them. Any"
+            " other input is null; so is text, because it may be a secret.",
             nullable=True,
         ),
     ),
@@ -136,7 +136,7 @@ API_CALLS = Table(
         Column(
             "kernel",
             STR,
-            "Kernel that the call launches, where its arguments tell (ROCm).",
+            "Kernel that the call launches, if its arguments name it (ROCm).",
             nullable=True,
         ),
         *_SHAPE,
@@ -146,8 +146,8 @@ API_CALLS = Table(
 
 SITES = Table(
     "sites",
-    "A site that calls are made at: the op, module and phase around them, and how deep. Derived "
-    "from the spans, so that analyses of calls and kernels need not read them.",
+    "A site at which calls are made: the op, module and phase around them, and their depth."
+    " Derived from the spans, so that analyses of calls and kernels need not read these.",
     (
         RANK,
         Column("site_id", I64, "Unique within the rank."),
@@ -190,16 +190,18 @@ SITES = Table(
 STEPS = Table(
     "steps",
     "A step of the program. It ends when the host has begun the next one and the device has"
-    " finished what was launched before, whichever is later; so steps tile the time that they"
-    " cover. The first of a window begins with its mark, or when earlier work ends, recorded or not"
-    " (work that was launched before the trace began); the last ends with its mark, or with the"
-    " last device work launched in it, and none goes on where the end of the trace cut work off.",
+    " finished what was launched before, whichever is later; so there is no time between"
+    " steps. The first step of a window begins with its mark, or when earlier work ends, even"
+    " if that work was launched before the trace began. The last step ends with its mark, or"
+    " with the last device work launched in it. A step ends at the latest where the end of"
+    " the trace cut work off.",
     (
         RANK,
         Column(
             "step",
             I64,
-            "Number in the mark's name; counted from 0 where marks have none, or one twice.",
+            "Number in the mark's name; counted from 0 if marks have no number, or the same"
+            " one twice.",
         ),
         Column("name", STR, "The mark's name."),
         START,
@@ -207,8 +209,8 @@ STEPS = Table(
         Column(
             "host_ns",
             I64,
-            "From the step's mark on the host to the next one's; of a window's last, its own"
-            " length.",
+            "From the step's mark on the host to the next mark; for a window's last step,"
+            " the length of its mark.",
         ),
         Column(
             "mark_ns",
@@ -217,7 +219,7 @@ STEPS = Table(
             " older version.",
             nullable=True,
         ),
-        Column("n_kernels", I64, "Kernels that started in it, whichever step launched them."),
+        Column("n_kernels", I64, "Kernels that started in the step, whichever step launched them."),
         Column(
             "window",
             I64,
@@ -227,7 +229,7 @@ STEPS = Table(
             "phase",
             STR,
             "What an inference server did in it, by the mark's name: prefill, decode, or both in a"
-            " batch; null where the name tells no requests.",
+            " batch; null if the name does not give requests.",
             nullable=True,
             values=("prefill", "decode", "mixed", "unknown"),
         ),
@@ -236,8 +238,8 @@ STEPS = Table(
         Column(
             "n_context_tokens",
             I64,
-            "Keys and values that a server's requests met, summed over them: with what each takes,"
-            " the size of the cache that was read.",
+            "Tokens whose keys and values a server's requests read, summed over requests."
+            " Times the bytes of a token, it is the size of the cache that was read.",
             nullable=True,
         ),
     ),
@@ -258,9 +260,10 @@ CAUSES = (
 
 ACTIVITIES = Table(
     "activities",
-    "A stretch of time of a host thread that launches device work, with what it did: the cause of a"
-    " device's idle time meanwhile. Stretches of a thread do not overlap; between them nothing is"
-    " recorded. Derived from spans and calls, which analyses of idle time then need not read.",
+    "An interval of a host thread that launches device work, with what the thread did, which"
+    " causes the device's idle time. Intervals of a thread do not overlap; between them"
+    " nothing is recorded. Derived from spans and calls, which analyses of idle time then"
+    " need not read.",
     (
         RANK,
         PROCESS,
@@ -286,16 +289,17 @@ ACTIVITIES = Table(
         Column(
             "span_id",
             I64,
-            "Innermost span around it; unless it is a call, one that covers at least half of it.",
+            "Innermost span around the call; if it is no call, the innermost span that"
+            " covers at least half of it.",
             nullable=True,
         ),
-        Column("api_call_id", I64, "The API call, where it is one.", nullable=True),
+        Column("api_call_id", I64, "The API call, if the activity is one.", nullable=True),
         Column(
             "op_ns",
             I64,
-            "Where nothing launches device work, on a process's main thread: the time during which"
-            " any thread of the process runs an op; 0 for causes other than launch and host. The"
-            " rest of launch is the framework's own Python between ops.",
+            "Only for a process that launches no device work, on its main thread: the time"
+            " during which any thread of the process runs an op; 0 for causes other than"
+            " launch and host. The rest of launch is the framework's own Python between ops.",
             nullable=True,
         ),
     ),

@@ -5,8 +5,8 @@ from typing import NamedTuple
 from tracelens.schemas import ROW_IDS, SPAN_POINTERS, TABLES
 
 RULE = (
-    "Ids are unique within a rank: join on rank and the id. Without rank, each row meets that of"
-    " every other rank, and sums are multiplied in silence."
+    "Ids are unique within a rank: join on rank and the id. Without rank, each row is joined"
+    " with rows of every other rank, and sums are too large without any warning."
 )
 _KEYS = ROW_IDS | {"devices": "device_id", "steps": "step"}
 """The column that, together with the rank, identifies a row of a table."""

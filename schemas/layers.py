@@ -22,8 +22,8 @@ LAYERS = Table(
 )
 PROVENANCE = Table(
     "provenance",
-    "An FX node that a generated kernel was made from; a kernel call without a known node has one"
-    " row.",
+    "An FX node from which a generated kernel was made; a kernel call without a known node"
+    " has one row.",
     (
         RANK,
         Column(
@@ -40,7 +40,7 @@ PROVENANCE = Table(
         Column(
             "module_path",
             pl.String,
-            "Module the node came from; empty for the model itself.",
+            "Module from which the node came; empty for the model itself.",
             nullable=True,
         ),
         Column(
@@ -74,7 +74,7 @@ GRAPH = Table(
     (
         RANK,
         Column("graph_key", pl.String, "Key of the graph, made of its operators and shapes."),
-        Column("node", pl.String, "Name of the node and of what it gives, unique in the graph."),
+        Column("node", pl.String, "Name of the node and of its result, unique in the graph."),
         Column("call_order", pl.Int64, "Order in which the nodes run, from 0."),
         Column(
             "op",
@@ -84,7 +84,7 @@ GRAPH = Table(
         Column(
             "inputs",
             pl.String,
-            "Names of the nodes that it reads, as a JSON list; null where none was given.",
+            "Names of the nodes that it reads, as a JSON list; null if none was given.",
         ),
         Column(
             "arguments",
@@ -92,13 +92,11 @@ GRAPH = Table(
             "Its other arguments as JSON: numbers, booleans, lists, and how GELU is approximated"
             " (none, tanh); null for others.",
         ),
-        Column("shape", pl.String, "Shape of what it gives, as JSON.", nullable=True),
+        Column("shape", pl.String, "Shape of its result, as JSON.", nullable=True),
         Column("dtype", pl.String, "Element type of what it gives.", nullable=True),
-        Column(
-            "strides", pl.String, "Strides of what it gives, in elements, as JSON.", nullable=True
-        ),
-        Column("alias_of", pl.String, "Node whose memory it is a view of.", nullable=True),
-        Column("is_input", pl.Boolean, "Whether the model is called with it."),
+        Column("strides", pl.String, "Strides of its result, in elements, as JSON.", nullable=True),
+        Column("alias_of", pl.String, "Node of whose memory it is a view.", nullable=True),
+        Column("is_input", pl.Boolean, "Whether it is an argument of the model's call."),
         Column("is_output", pl.Boolean, "Whether the model returns it."),
         Column(
             "module_path",
@@ -118,7 +116,7 @@ GRAPH = Table(
 )
 CALL_COSTS = Table(
     "call_costs",
-    "What one call of a library function took, alone, on the device.",
+    "Time that one call of a library function took alone on the device.",
     (
         RANK,
         Column("function", pl.String, "Function of the library description."),
@@ -129,7 +127,7 @@ CALL_COSTS = Table(
         Column(
             "median_ns",
             pl.Int64,
-            "Median duration; null where the call failed.",
+            "Median duration; null if the call failed.",
             "ns",
             nullable=True,
         ),

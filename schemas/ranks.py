@@ -18,7 +18,7 @@ COLLECTIVES = Table(
         Column(
             "group_ranks",
             STR,
-            "Its ranks as JSON, where the source tells all of them.",
+            "The group's ranks as JSON, if the source lists all of them.",
             nullable=True,
         ),
         Column(
@@ -33,13 +33,21 @@ COLLECTIVES = Table(
         Column(
             "in_split",
             STR,
-            "Elements given to each rank as JSON, of an uneven all-to-all.",
+            "Elements sent to each rank in an uneven all-to-all, as JSON.",
             nullable=True,
         ),
         Column(
-            "out_split", STR, "Elements received from each rank as JSON, likewise.", nullable=True
+            "out_split",
+            STR,
+            "Elements received from each rank in an uneven all-to-all, as JSON.",
+            nullable=True,
         ),
-        Column("peer", I32, "Rank sent to or received from, of a send or receive.", nullable=True),
+        Column(
+            "peer",
+            I32,
+            "For a send or receive: the rank to which data went or from which it came.",
+            nullable=True,
+        ),
     ),
     ("kernel_id",),
 )
@@ -56,10 +64,10 @@ RANKS = Table(
         Column(
             "node",
             I32,
-            "Host, numbered from 0; null where nothing tells hosts apart.",
+            "Host, numbered from 0; null if nothing distinguishes hosts.",
             nullable=True,
         ),
-        Column("device_id", I32, "The device that most of its work ran on.", nullable=True),
+        Column("device_id", I32, "The device on which most of its work ran.", nullable=True),
         *(
             Column(axis, I32, f"Place in {words} parallelism, from 0.", nullable=True)
             for axis, words in PARALLEL.items()
@@ -67,15 +75,17 @@ RANKS = Table(
         Column(
             "clock_offset_ns",
             I64,
-            "Its clock minus the job's, which is the lowest rank's, when the first matched "
-            "collective ended; null where it is unknown, and where all share a clock.",
+            "Difference between the rank's clock and the job's (the lowest rank's) when the"
+            " first matched collective ended; null if it is unknown, or if all ranks share a"
+            " clock.",
             nullable=True,
         ),
         Column("clock_drift_ppm", F64, "How much the offset grows.", "ppm", nullable=True),
         Column(
             "clock_uncertainty_ns",
             I64,
-            "How far the offset may be off, from the first matched collective to the last.",
+            "Largest possible error of the offset between the first and the last matched"
+            " collective.",
             nullable=True,
         ),
     ),

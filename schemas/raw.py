@@ -41,7 +41,7 @@ _ONLY_RAW = {
         Column(
             "parent_hint",
             I64,
-            "Row of the span that the source recorded as the caller, where rows count from 0.",
+            "Row of the span that the source recorded as the caller; rows count from 0.",
             nullable=True,
         ),
         Column(
@@ -53,7 +53,7 @@ _ONLY_RAW = {
         Column(
             "exact_path",
             STR,
-            "A module call's own path in the model, where the source recorded it.",
+            "A module call's own path in the model, if the source recorded it.",
             nullable=True,
         ),
     ),
@@ -62,11 +62,11 @@ _ONLY_RAW = {
 
 _GRAPH_NODES = Table(
     "graph_nodes",
-    "A node of a CUDA graph, and where it was made.",
+    "A node of a CUDA graph, and when and by which thread it was made.",
     (
         PROCESS,
         Column("graph_node_id", I64, "The node."),
-        Column("original_id", I64, "The node that it is a clone of.", nullable=True),
+        Column("original_id", I64, "The node of which it is a copy.", nullable=True),
         Column("thread_id", I64, "Thread that made it."),
         Column("start_ns", I64, "When it was made."),
     ),

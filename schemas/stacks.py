@@ -31,8 +31,8 @@ STACKS = Table(
         Column(
             "hit",
             pl.Int64,
-            "Number of the stop, from 1, in the order taken; in a live capture that of the symbol's"
-            " call.",
+            "Number of the stop, from 1, in the order taken; in a live capture, the number"
+            " of the call of the symbol.",
         ),
         Column("process_id", pl.Int64, "Process, where known.", nullable=True),
         Column("thread_id", pl.Int64, "Thread, where known.", nullable=True),
@@ -45,7 +45,7 @@ STACKS = Table(
         Column(
             "depth",
             pl.Int32,
-            "Number of frames, also where the list was cut; merged Python frames included.",
+            "Number of frames, merged Python frames included, even if the list was cut.",
             "frames",
         ),
         Column("truncated", pl.Boolean, "Whether frames are missing from the list."),
@@ -85,7 +85,7 @@ FRAMES = Table(
         Column("library", pl.String, "Shared library, file name only.", nullable=True),
         Column("file", pl.String, "Source file, file name only.", nullable=True),
         Column("line", pl.Int32, "Source line.", nullable=True),
-        Column("role", pl.String, "Part of the software that the frame belongs to.", values=ROLES),
+        Column("role", pl.String, "Part of the software to which the frame belongs.", values=ROLES),
         Column(
             "has_debug_info",
             pl.Boolean,

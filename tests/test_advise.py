@@ -208,7 +208,7 @@ def test_the_first_steps_are_looked_at(
     frame, before = advise(long), advise(eager)
     assert frame["device_ns"].to_list() == pytest.approx(before["device_ns"].to_list(), rel=0.01)
     assert frame["calls_advised"].equals(before["calls_advised"])
-    assert "The first 50 steps were looked at." in notes(long, frame)
+    assert "Only the first 50 steps were read." in notes(long, frame)
     tables = {name: long.scan(name) for name in long.summary()["table"]}
     unmarked = {
         name: tables[name].with_columns(step=pl.lit(None, pl.Int64))

@@ -80,7 +80,7 @@ def test_what_is_missing_is_said(capsys: pytest.CaptureFixture[str]) -> None:
     assert notes(trains, advise(trains))[0].startswith("A training run: ")
     done = command_line(capsys, "report", EAGER, "--section", "advise")
     assert done.code == 0
-    assert "taken to read the one before it" in " ".join(done.out.split())
+    assert "assumed to read the one before it" in " ".join(done.out.split())
 
 
 def test_without_the_extra_the_advice_is_the_same(

@@ -144,7 +144,7 @@ def test_memory_that_is_used_up_is_one_line(
     monkeypatch.setattr("tracelens.cli.report.make_answer", fail)
     done = command_line(capsys, "report", trace)
     assert (done.code, done.err.count("\n")) == (1, 1), done.err
-    assert done.err.startswith("error: the memory that this process may take is used up")
+    assert done.err.startswith("error: this process has used all memory that it may take")
 
 
 def test_two_results_are_two_files(trace: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -214,7 +214,7 @@ def test_a_fused_kernel_is_split_among_the_ops_it_was_made_of() -> None:
     notes = run_section(ANALYSES["cross_layer"], trace).notes
     (split,) = notes[2:]
     assert split.startswith(
-        "2 rows hold parts of fused kernels, split by the bytes that each op put out"
+        "2 rows hold parts of fused kernels, split by the bytes that each op writes"
     )
 
 

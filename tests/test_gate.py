@@ -422,7 +422,7 @@ def test_twice_the_bytes_fail(capsys: pytest.CaptureFixture[str], tmp_path: Path
         "reason": "more than in base",
     }
     assert "gate failed: h2d_bytes > +50%" in told.err
-    assert "one run a side tells nothing of what differs from run to run" in told.err
+    assert "one run per side does not show how much runs differ by chance" in told.err
     said = summary.read_text()
     assert "**1 of 1 gates failed.**" in said
     assert "The runs differ in dtypes" in said

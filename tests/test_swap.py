@@ -134,7 +134,7 @@ def test_a_collection_that_is_replaced_at_once_did_its_part(
     written = make_trace(kernels=[{"name": "old"}]).write(target)
     make_trace(kernels=[{"name": "new"}]).write(target, force=True)
     tell_of(written, target)
-    assert capsys.readouterr().err.endswith("run.tracelens; another trace took its place at once\n")
+    assert capsys.readouterr().err.endswith("run.tracelens; another trace replaced it at once\n")
 
 
 def test_a_trace_replaced_meanwhile_is_opened_anew(

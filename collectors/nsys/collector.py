@@ -51,18 +51,18 @@ _WHY_EMPTY = {
     "counters": (
         "the capture has no GPU metrics; capture with nsys profile --gpu-metrics-devices=all"
     ),
-    "collectives": "nsys tells no sizes or groups of collectives; tracelens collect torch does",
+    "collectives": "nsys does not record sizes or groups of collectives; tracelens collect torch does",
     "devices": "the export describes no GPU",
     "memcpys": "the capture has no copies",
     "memsets": "the capture has no fills",
-    "synchronizations": "the capture has no waits that the driver recorded",
+    "synchronizations": "the driver recorded no waits in this capture",
     "allocations": (
         "tracelens does not read allocations from nsys; tracelens collect torch reads the"
         " allocator's"
     ),
     "layers": (
-        "nsys tells no modules; tracelens collect torch does, of a profile taken with"
-        " with_modules=True"
+        "nsys does not record modules; tracelens collect torch does, from a profile taken"
+        " with with_modules=True"
     ),
     "sites": "no call was made within an NVTX range",
     "steps": (
@@ -106,7 +106,7 @@ def by_process(
     others = sum(
         int((rank == -1).sum()) for name, rank in zip(raw, ranks, strict=True) if name in TABLES
     )
-    text = "rows of processes that run no kernel, or of none; they stand with the first rank"
+    text = "rows of processes that run no kernel, or of no process; they count with the first rank"
     diagnostics.add("info", "rows_without_rank", text, others)
     return [
         {

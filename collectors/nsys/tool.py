@@ -190,7 +190,7 @@ def exported(report: Path, nsys: Nsys | None = None) -> Iterator[Path]:
             nsys = find_nsys()
         except ToolError as error:
             raise ToolError(
-                f"{report}: reading it takes nsys: {error}; or where nsys is installed run"
+                f"{report}: reading it takes nsys: {error}; or if nsys is installed run"
                 f" {by_hand}, then give tracelens {report.stem}.sqlite"
             ) from error
     with OwnFolder("tracelens-nsys-") as folder:

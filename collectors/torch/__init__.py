@@ -79,7 +79,7 @@ _REASONS = {
     "kernels": (
         "the trace holds no kernel; profile with ProfilerActivity.CUDA on a machine with a GPU"
     ),
-    "collectives": "no communication kernel tells of its collective",
+    "collectives": "no communication kernel describes its collective",
     "synchronizations": (
         "not recorded; profile with _ExperimentalConfig(enable_cuda_sync_events=True)"
     ),

@@ -56,7 +56,7 @@ class Recovery:
     """Continues reading a text if something other than an intact event is at `Text.at`."""
 
     def __init__(self, text: Text, diagnostics: Diagnostics) -> None:
-        """Begin before the first event, which shows how the other events start."""
+        """Start before the first event; later events are expected to begin as it does."""
         text.reach(_NEAR)
         text.skip(SEPARATORS)
         starts = _PHASED if _PHASED.match(text.data, text.at) else EVENT_START

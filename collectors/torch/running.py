@@ -54,7 +54,7 @@ _OPENING = (
 )
 _OTHER_TRAINERS = (
     "other threads of the program train at the same time: steps and ops are those of the thread"
-    " that trained first; what the others launched on a device stands in them, without ops"
+    " that trained first; device work that the others launched is included, without ops"
 )
 _OTHER_PROCESS = (
     "another process of the same rank recorded too, with fewer steps; its trace was left out"
@@ -252,8 +252,8 @@ def _of_steps(report: Mapping[str, Any], settings: Settings, *, is_light: bool) 
         if is_light:
             light = [n for n, kind, _ in report.get("step_ns", ()) if kind == "light"]
             sentences.append(
-                f"recorded {_numbered(light)} again without stacks, shapes and modules: times are of"
-                " these"
+                f"recorded {_numbered(light)} again without stacks, shapes and modules: times"
+                " are of these"
             )
         wanted = settings.active if settings.window_s is None else None
         if wanted is not None and len(steps) < wanted:

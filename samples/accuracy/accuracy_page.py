@@ -28,11 +28,14 @@ SAMPLES = Path(__file__).resolve().parents[1]
 PAGE = SAMPLES.parent / "docs" / "accuracy.md"
 COUNTS = Path(__file__).parent / "counts.json"
 KNOWN_WRONG: dict[str, str] = json.loads((Path(__file__).parent / "known_wrong.json").read_text())
-"""Why a verdict is not right, by the row's name; a row that turns right must leave this list."""
+"""Reasons why a verdict is not right, by the row's name.
+
+A row that turns right must leave this list.
+"""
 PLANTED = SAMPLES / "planted" / "captures"
 CONSTRUCTED = SAMPLES / "planted" / "constructed"
 _TIE = 0.02
-"""Two counted parts that differ by less are equally large."""
+"""Two counted parts are equally large if they differ by less."""
 _SHARE = 0.03
 """A verdict's share may differ by this much from the construction's."""
 BY_CONSTRUCTION = {
@@ -164,7 +167,7 @@ def planted_rows() -> Iterator[Row]:
 
 
 def _short(place: str) -> str:
-    """A place in 60 characters, without what ends a table's cell."""
+    """Return a place in 60 characters, without what ends a table's cell."""
     plain = place.replace("|", "/").replace("`", "'")
     return plain if len(plain) <= 60 else plain[:30] + "…" + plain[-29:]
 

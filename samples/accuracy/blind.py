@@ -16,7 +16,7 @@ ROWS = Path(__file__).resolve().parents[1] / "blind"
 _BOTH = 2
 """Turns of a live capture's truth, before and after it; more alternate with it."""
 _SMALL = 0.05
-"""A change of a step by less has no sign."""
+"""If a step changes by less, the change has no sign."""
 _KINDS = {
     "live": "steps captured live",
     "nsys": "steps under nsys",
@@ -130,7 +130,10 @@ def rows(name: str) -> Rows:
 
 
 def said(row: dict[str, Any], what: str) -> Predicted:
-    """Return a row as a prediction of `what`, truth or factor, in a group that is still empty."""
+    """Return a row as a prediction, whose group is not set yet.
+
+    `what` is truth or factor.
+    """
     of_factor = what == "factor"
     predicted = row["said"] / row["said_before"] if of_factor else row["said"] or row["recorded"]
     has_sign = True

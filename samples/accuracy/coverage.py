@@ -1,6 +1,6 @@
-"""How much of each bundled capture's kernel time the roofline models.
+"""Compute how much of each bundled capture's kernel time the roofline models.
 
-Part of docs/accuracy.md, which `make accuracy` writes.
+It is a part of docs/accuracy.md, which `make accuracy` writes.
 """
 
 from __future__ import annotations

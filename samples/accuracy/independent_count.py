@@ -52,9 +52,9 @@ def count(raw: RawEvents) -> dict[str, float] | None:
 
 
 def _without_profiler(parts: Counter[str], unprofiled_ns: float) -> float:
-    """Shrink idle time so that the parts fill the steps as they are without the profiler.
+    """Shrink idle time so that steps are as long as without the profiler.
 
-    Returns that time.
+    Returns the time that was removed.
     """
     busy = sum(parts[part] for part in _PARTS)
     idle = sum(parts.values()) - busy
@@ -78,7 +78,7 @@ def _launch(raw: RawEvents, work: Work) -> int:
 
 
 def _union(intervals: Sequence[Interval], begin: int, end: int) -> list[Interval]:
-    """Sorted intervals without overlap, cut to the window."""
+    """Return sorted intervals without overlap, cut to the window."""
     merged: list[Interval] = []
     for start, stop in sorted((max(a, begin), min(b, end)) for a, b in intervals):
         if stop <= start:
@@ -95,7 +95,7 @@ def _length(intervals: Sequence[Interval]) -> int:
 
 
 def _idle(raw: RawEvents, busy: list[Interval], begin: int, end: int) -> Iterator[tuple[str, int]]:
-    """Cause and length of each part of each gap."""
+    """Return cause and length of each part of each gap."""
     threads = {thread: _segments(events) for thread, events in _by_thread(raw.host).items()}
     by_start = sorted(raw.work, key=lambda work: work.start)
     starts = [work.start for work in by_start]
@@ -124,7 +124,7 @@ def _by_thread(events: list[HostEvent]) -> dict[object, list[HostEvent]]:
 
 
 def _label(event: HostEvent, above: str) -> str:
-    """What the innermost event says, unless input is fetched around it."""
+    """Return what the innermost event says, unless input is fetched around it."""
     if above == "input" or _INPUT.search(event.name):
         return "input"
     if event.is_call:
@@ -133,7 +133,7 @@ def _label(event: HostEvent, above: str) -> str:
 
 
 def _segments(events: list[HostEvent]) -> list[tuple[int, int, str]]:
-    """Stretches of one thread in order, each with what its innermost event says."""
+    """Return the intervals of one thread in order, each with what its innermost event says."""
     segments: list[tuple[int, int, str]] = []
     open_events: list[tuple[int, str]] = []
     reached = 0
@@ -152,7 +152,7 @@ def _segments(events: list[HostEvent]) -> list[tuple[int, int, str]]:
 
 
 def _doing(segments: list[tuple[int, int, str]], begin: int, end: int) -> Iterator[tuple[str, int]]:
-    """What a thread did from begin to end."""
+    """Return what a thread did from begin to end."""
     at = max(bisect_right(segments, (begin, 0, "")) - 1, 0)
     reached = begin
     for start, stop, label in segments[at:]:

@@ -12,7 +12,8 @@ from samples.whatif.measured import Case
 
 FOLDER = Path(__file__).resolve().parents[1] / "nsys" / "costs"
 _NOT_JUDGED = ("marks",)
-"""Its NVTX ranges are all that it does, and their cost is not taken off."""
+"""The NVTX ranges of these programs are all that they do, and the ranges' cost is not subtracted.
+"""
 Times = dict[str, dict[str, dict[str, float]]]
 """Step times in ms by process, program, and moment: before, inside and after the recorded range."""
 _UNDER = {"usual": "nsys", "osrt": "with `osrt`", "nodes": "graphs by node"}
@@ -70,7 +71,7 @@ def times(folder: Path = FOLDER) -> Times:
 
 
 def _outside(run: dict[str, float]) -> list[float]:
-    """The steps of a program under nsys, outside of the range that it records."""
+    """Return the steps of a program under nsys, outside of the range that it records."""
     return [run[when] for when in ("before", "after") if when in run]
 
 
@@ -115,7 +116,7 @@ def turn_cases(folder: Path = FOLDER, captures: Path = FOLDER / "turns") -> list
 
 @cache
 def predicted() -> list[Predicted]:
-    """Return each capture's step as predicted, those taken in turns first."""
+    """Return each capture's predicted step; captures that were taken in turns come first."""
     shown = [*turn_cases(), *cases()]
     return [row for row in map(step_row, shown) if row is not None]
 
@@ -154,4 +155,4 @@ def section() -> str:
 
 
 _OF_HOST = 1.2
-"""A step that is longer by more than this waits for the host."""
+"""A step waits for the host if it is longer than the device's work by more than this."""

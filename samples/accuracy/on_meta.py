@@ -1,6 +1,6 @@
-"""Run the samples' programs for GPUs on torch's meta device, whose tensors have sizes only.
+"""Run the samples' programs for GPUs on torch's meta device, whose tensors have only sizes.
 
-What they compute takes no time then, and torch.utils.flop_counter counts it all the same.
+Their computing then takes no time, but torch.utils.flop_counter still counts it.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class Generator(torch.Generator):
     """Stand in for the GPU's random generators; it draws nothing."""
 
     def __new__(cls, *_: object) -> Self:
-        """Return one of the CPU."""
+        """Return one of the CPU's generators."""
         return super().__new__(cls)
 
 
@@ -113,7 +113,7 @@ def loader(
 
 
 def _replace_modules(old: Iterable[str], new: Mapping[str, ModuleType]) -> None:
-    """Forget these modules, and have the new ones instead."""
+    """Forget these modules, and use the new ones instead."""
     for name in old:
         del sys.modules[name]
     sys.modules.update(new)
@@ -121,9 +121,9 @@ def _replace_modules(old: Iterable[str], new: Mapping[str, ModuleType]) -> None:
 
 @contextmanager
 def as_on_gpu(rank: int = 0) -> Iterator[None]:
-    """Let programs see two GPUs and two ranks, this process being one of the ranks.
+    """Let programs see two GPUs and two ranks, of which this process is one.
 
-    Triton kernels of a program do nothing. Of torchvision, one network is available.
+    Triton kernels of a program do nothing. Of torchvision, only one network is available.
     """
     dist, torchvision = torch.distributed, ModuleType("torchvision")
     torchvision.models = SimpleNamespace(alexnet=lambda **_: alexnet())
@@ -133,8 +133,8 @@ def as_on_gpu(rank: int = 0) -> Iterator[None]:
     }
     with ExitStack() as stack:
         patch = mock.patch.object
-        # mock.patch.dict would also forget what is imported meanwhile, and torch registers its
-        # operators once in a process.
+        # mock.patch.dict would also forget modules imported meanwhile, but torch registers its
+        # operators only once per process.
         before = {name: sys.modules.pop(name) for name in others if name in sys.modules}
         sys.modules.update(others)
         stack.callback(_replace_modules, others, before)

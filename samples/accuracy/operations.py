@@ -124,7 +124,7 @@ _VISION_LAYERS = ((256, 768), (256, 256), (256, 1024), (1024, 256))
 
 
 def advised(model: str, batch: str) -> Counts:
-    """Return what torch counts of a model some of whose calls the advisor replaced or fused."""
+    """Return what torch counts for a model in which the advisor replaced or fused some calls."""
     from samples.advisor.models import mobilenet_v1  # noqa: PLC0415 - of these captures only
 
     network = residual_network() if model == "resnet50" else mobilenet_v1()
@@ -171,8 +171,8 @@ def halved(block: nn.Module, _: object, plan: dict[str, object]) -> None:
 def routed(self: Any, x: Tensor) -> Tensor:
     """Compute the experts as if tokens were spread evenly instead of routed.
 
-    The number of operations is the same: each token visits equally many experts, and all experts
-    have one size.
+    The number of operations is the same, because each token visits equally many experts, and all
+    experts have one size.
     """
     n_chosen = getattr(self, "top_k", 2)
     tokens = x.flatten(0, 1)
@@ -225,7 +225,7 @@ def scaled_products() -> Counts:
 
 
 def stated() -> Counts:
-    """Return what torch counted on the GPU, as stored beside the capture, for its two steps."""
+    """Return what torch counted on the GPU for the capture's two steps, as stored beside it."""
     about = json.loads((SAMPLES / "roofline/counts.json").read_text())
     return {op: 2 * flops for op, flops in about["flops_a_step"].items()}
 

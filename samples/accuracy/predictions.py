@@ -16,7 +16,7 @@ from tracelens.derive.replay.unprofiled import unprofiled_steps
 from tracelens.errors import TracelensError
 
 _LARGE = 0.05
-"""A change of a step by less may have either sign."""
+"""If a step changes by less, the change may have either sign."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -224,13 +224,13 @@ def page() -> str:
 
 
 def _apart(folder: Path) -> float:
-    """How far two measured times of a step are apart, in the median of captures."""
+    """Return how far two measured times of a step are apart, in the median of captures."""
     pairs = [case.steps_ms for case in cases(folder) if len(case.steps_ms) > 1]
     return statistics.median(abs(times[1] / times[0] - 1) for times in pairs)
 
 
 def _of_steps(steps: list[Predicted]) -> list[str]:
-    """The table of errors, and that of captures."""
+    """Return the table of errors, and that of captures."""
     return [
         *summary(steps),
         "",
@@ -242,7 +242,7 @@ def _of_steps(steps: list[Predicted]) -> list[str]:
 
 
 def _of_changes(found: list[Predicted | str]) -> list[str]:
-    """The table of errors, and that of changed programs."""
+    """Return the table of errors, and that of changed programs."""
     return [
         *summary(row for row in found if isinstance(row, Predicted)),
         "",

@@ -156,7 +156,7 @@ def _rows(path: Path, table: str) -> list[dict[str, Any]]:
 
 
 def _median_of(facts: Any, key: str) -> float | None:
-    """The median under a key, wherever it stands in the manifest."""
+    """Return the median under a key, wherever it is in the manifest."""
     if isinstance(facts, dict):
         if isinstance(facts.get(key), dict):
             return facts[key].get("median")

@@ -53,13 +53,13 @@ def _rows() -> list[dict[str, Any]]:
 
 
 def _medians(row: dict[str, Any], option: str) -> list[float]:
-    """The median step of each turn."""
+    """Return the median step of each turn."""
     return [statistics.median(turn[option]) for turn in row["rounds"]]
 
 
 @cache
 def turn_rows() -> list[tuple[Predicted, Predicted] | str]:
-    """Return of each change its step after and its factor, or the line that says why not."""
+    """Return, for each change, the step after it and its factor, or a line that says why not."""
     found: list[tuple[Predicted, Predicted] | str] = []
     for row in _rows():
         program = row["program"]
@@ -101,11 +101,11 @@ _HEAD = (
     " error | |"
 )
 _SMALL = 0.05
-"""A change of a step by less may have either sign."""
+"""If a step changes by less, the change may have either sign."""
 
 
 def _slower() -> tuple[float, float]:
-    """How much longer steps take once the process has recorded: in the median, and at the most."""
+    """Return how much longer steps take once the process has recorded: the median and the most."""
     ratios = [_medians(row, "-") for row in _rows() if not row["program"].startswith("input_")]
     longer = [statistics.fmean(turns[1:]) / turns[0] - 1 for turns in ratios]
     return statistics.median(longer), max(longer)
@@ -138,7 +138,7 @@ def batch_rows() -> list[Predicted]:
 
 
 def _groups(rows: Iterable[Predicted]) -> list[str]:
-    """The table of errors, without the row of all groups."""
+    """Return the table of errors, without the row of all groups."""
     return [line for line in summary(rows) if not line.startswith("| all |")]
 
 

@@ -58,7 +58,7 @@ def judged(folder: Path) -> Iterator[dict[str, Any]]:
 
 
 def _step(trace: tl.Trace) -> dict[str, Any]:
-    """Return what is said of the step without the profiler."""
+    """Return the row for the step without the profiler."""
     step = unprofiled_steps(trace)[0]
     times = {
         "recorded": step.recorded_ns,
@@ -99,7 +99,7 @@ def _live(folder: Path, row: dict[str, Any]) -> dict[str, Any]:
 
 
 def _mean_ms(turn: dict[str, Any]) -> float:
-    """Return the mean step; the first judgement timed from the end of the first one."""
+    """Return the mean step. The first judgement timed from the end of the first step."""
     n = len(turn["counts_ns"])
     if "whole_us" in turn:
         return float(turn["whole_us"]) / n / 1000

@@ -1,6 +1,6 @@
-"""Charts as SVG, drawn for DejaVu Sans: the usual font on Linux.
+"""Draw charts as SVG for DejaVu Sans, the usual font on Linux.
 
-It is wider than most, so that no label is cut.
+It is wider than most fonts, so that no label is cut.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ COLORS = ("#4c78a8", "#f58518", "#54a24b", "#e45756", "#b279a2", "#d6a90e", "#72
 def save(charts: Mapping[str, alt.TopLevelMixin], folder: Path) -> None:
     """Write each chart as FOLDER/NAME.svg.
 
-    The folder stays as it is where DejaVu Sans is not installed.
-    Labels would be measured in another font, and cut where a reader has this one.
+    The folder stays as it is if DejaVu Sans is not installed: labels would be measured in another
+    font, and cut when a reader has this one.
     """
     files = [file for place in FOLDERS for file in Path(place).expanduser().rglob("DejaVuSans.ttf")]
     if not files:

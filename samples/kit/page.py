@@ -24,7 +24,7 @@ MEANINGS = {
 
 
 class PageError(ValueError):
-    """An error that stops a page which would not agree with its captures."""
+    """An error that stops a page which would contradict its captures."""
 
 
 class Verdicts:

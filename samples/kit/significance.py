@@ -1,14 +1,14 @@
 """One rule for every page: what differs, what agrees with a claim, and what cannot be told.
 
-- Two medians differ where their quartiles do not overlap, from LEAST values a side on. Mood's
-  median test calls that chance in at most 6 % of cases (3 of 12 values beyond the cut on one side,
-  9 on the other: Fisher's exact test, two-sided). With fewer values nothing is said to differ.
-- A ratio agrees with a claimed one where it lies within NEAR of it.
-- A rank correlation (Spearman) counts where it exceeds what chance alone gives in 5 % of cases, for
-  that many values: `spearman_limit`. Of several that were tried, the strongest counts where chance
-  gives it in less than 5 % of cases: `by_chance`.
-- A claim on several cases holds where more than half of them hold, and at most half as many are the
-  other way round.
+- Two medians differ if their quartiles do not overlap and each side has at least LEAST values.
+Mood's median test gives chance at most 6 % for that (3 of 12 values beyond the cut on one side, 9
+on the other: Fisher's exact test, two-sided). With fewer values, nothing is said to differ.
+- A ratio agrees with a claimed one if it lies within NEAR of it.
+- A rank correlation (Spearman) counts if it exceeds what chance alone gives in 5 % of cases, for
+that many values: `spearman_limit`. If several were tried, the strongest counts if chance gives it
+in less than 5 % of cases: `by_chance`.
+- A claim on several cases holds if more than half of them hold, and at most half as many are the
+other way round.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from enum import StrEnum
 from typing import NamedTuple
 
 LEAST = 12
-"""Values per side from which quartiles can distinguish two medians."""
+"""Least number of values per side for quartiles to distinguish two medians."""
 NEAR = 0.1
 """Largest relative distance at which a ratio agrees with the claimed one."""
 _FIVE = "1.000 0.886 0.786 0.738 0.700 0.648 0.618 0.587 0.560 0.538 0.521 0.503 0.485"

@@ -53,7 +53,7 @@ def sync_synchronize() -> Generator[None]:
 
 @planted("sync", "cudaEventSynchronize", where="sync_event.*synchronize", needs_gpu=True)
 def sync_event() -> Generator[None]:
-    """Time each layer with events, and read its time at once."""
+    """Time each layer with events, and read each time at once."""
     layers, batch = narrow(60), inputs(256, 256)
     while True:
         x, took = batch, []
@@ -245,7 +245,7 @@ def loading_triton() -> Generator[None]:
     from kernel import BLOCK, scale  # noqa: PLC0415 - only here is Triton needed
 
     training, batch = Training(), inputs()
-    factor = os.getpid()  # no cache of an earlier process has it
+    factor = os.getpid()  # differs from the factors in an earlier process's cache
     while True:
         factor += 1
         scale[(batch.numel() // BLOCK,)](batch, factor, BLOCK)

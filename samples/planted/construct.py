@@ -1,10 +1,11 @@
-"""Write traces of kinds that public ones have and no program here plants.
+"""Write traces of kinds that public ones have and no planted program produces.
 
-    python -m samples.planted.construct
+python -m samples.planted.construct
 
-Each is a run that is worked out event by event, so what limits it follows from the construction:
-constructed/NAME.pt.trace.json.gz, and constructed/truth.json, which says what a report must say.
-Shares are those of the program's time, without start-up, tear-down and work from before the file.
+Each trace is a run that is worked out event by event, so the construction shows what limits it. It
+writes constructed/NAME.pt.trace.json.gz, and constructed/truth.json, which says what a report must
+say. Shares are shares of the program's time, without start-up, tear-down and work from before the
+file.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""A constructed trace: its run, what is true of it, and the list that it joins."""
+"""A constructed trace: its run, what is true of it, and the list to which it belongs."""
 
 from __future__ import annotations
 

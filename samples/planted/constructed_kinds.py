@@ -1,4 +1,4 @@
-"""Constructed runs of other makers' devices and libraries, and of kinds that strangers tried."""
+"""Constructed runs on other makers' devices and libraries, and of kinds that others tried."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _TENSILE = "Cijk_Ailk_Bljk_HHS_BH_MT128x128x32_MI32x32x8x1_SN"
 
 @case
 def split_recorded() -> Case:
-    """8 ms of kernels from before the file, recorded; then 30 kernels of 200 µs, 4 µs between."""
+    """8 ms of kernels from before the file; then 30 kernels of 200 µs, with gaps of 4 µs."""
     run = Recorder(first_correlation=5_000)
     run.free[COMPUTE] = run.now
     for number in range(8):
@@ -31,7 +31,7 @@ def split_recorded() -> Case:
 
 @case
 def startup_hip() -> Case:
-    """10 s in `hipGetDeviceProperties`; 100 kernels of 400 µs, 100 between; 700 unloads after."""
+    """`hipGetDeviceProperties` takes 10 s; 100 kernels of 400 µs, 100 µs apart; 700 unloads."""
     run = Recorder(hip=True)
     run.call("GetDevicePropertiesR0600", 10_000_000.0)
     for _ in range(4):
@@ -55,7 +55,7 @@ def startup_in_launches() -> Case:
 
 @case
 def startup_of_jax() -> Case:
-    """Context and module take 2.3 s; then the driver launches 40 fusions of 200 µs; no ops."""
+    """Context and module take 2.3 s; then the driver launches 40 fusions of 200 µs, no ops."""
     run = Recorder()
     run.call("CtxCreate_v2", 300_000.0, "cuda_driver")
     run.call("ModuleLoadDataEx", 2_000_000.0, "cuda_driver")
@@ -78,7 +78,7 @@ def allocation_in_the_middle() -> Case:
 
 @case
 def capture_then_replays() -> Case:
-    """A graph is captured, then replayed 30 times: 1.55 ms each, 0.2 ms of host work before."""
+    """A graph is captured, then replayed 30 times: 1.55 ms each, after 0.2 ms of host work."""
     run = Recorder()
     for _ in range(5):
         run.op("aten::mm", GEMM, 15.0, host_us=60.0)
@@ -101,7 +101,7 @@ def capture_then_replays() -> Case:
 
 @case
 def replays_and_ops() -> Case:
-    """Steps of a graph of 1.83 ms, a wait, and ten ops of 60 µs that run 5 µs each."""
+    """Each step replays a graph of 1.83 ms, waits, and runs ten ops of 60 µs (kernels: 5 µs)."""
     run = Recorder()
     for number in range(8):
         with run.span(f"ProfilerStep#{number}", "user_annotation"):
@@ -115,7 +115,7 @@ def replays_and_ops() -> Case:
 
 @case
 def allocator_off_driver() -> Case:
-    """Without steps: cuMemAlloc 100 µs, a product of 80, cuMemFree 150 more, 60 times."""
+    """Without steps, 60 times: cuMemAlloc takes 100 µs, a product 80 µs, cuMemFree 150 µs."""
     run = Recorder()
     for _ in range(60):
         with run.span("aten::mm"):
@@ -128,7 +128,7 @@ def allocator_off_driver() -> Case:
 
 @case
 def pinned_each_step_hip() -> Case:
-    """Each step pins for 1 ms, unpins for 0.8 and computes for 3: the caching allocator is on."""
+    """Each step pins for 1 ms, unpins for 0.8 ms and computes for 3 ms; memory is cached."""
     run = Recorder(hip=True)
     for number in range(4):
         with run.span(f"ProfilerStep#{number}", "user_annotation"):
@@ -140,7 +140,7 @@ def pinned_each_step_hip() -> Case:
 
 @case
 def rank_of_sixteen_hip() -> Case:
-    """Rank 5 of 16 alone, by RCCL: 4 ms of products, 5 ms of all-reduce."""
+    """Only rank 5 of 16 is given: 4 ms of products and 5 ms of all-reduce by RCCL per step."""
     run = Recorder(hip=True, distributedInfo={"backend": "nccl", "rank": 5, "world_size": 16})
     for number in range(3):
         with run.span(f"ProfilerStep#{number}", "user_annotation"):
@@ -154,7 +154,7 @@ def rank_of_sixteen_hip() -> Case:
 
 @case
 def xpu_reads_back() -> Case:
-    """An Intel GPU: 20 kernels of 100 µs a step, each waited for by `item`; 62 µs between them."""
+    """An Intel GPU runs 20 kernels of 100 µs a step; `item` waits for each; gaps take 62 µs."""
     name = "Intel(R) Data Center GPU Max 1550"
     run = Recorder(prefix="ur", runtime="xpu_runtime", deviceProperties=[{"id": 0, "name": name}])
     for number in range(4):
@@ -172,7 +172,7 @@ def xpu_reads_back() -> Case:
 
 @case
 def two_gpus_wait_for_one_place() -> Case:
-    """One process, two GPUs: 3 ms of `normalize`, then 2 ms of products on each."""
+    """One process, two GPUs: 3 ms of `normalize` on the host, then 2 ms of products on each."""
     gpus = [{"id": number, "name": "NVIDIA H100"} for number in range(2)]
     run = Recorder(deviceProperties=gpus)
     for number in range(5):
@@ -187,7 +187,7 @@ def two_gpus_wait_for_one_place() -> Case:
 
 @case
 def server_waits_for_a_socket() -> Case:
-    """Without steps: a socket's `recv` takes 20 ms before each request of 5 ms; eight of these."""
+    """Without steps, `recv` of a socket takes 20 ms before each of eight requests of 5 ms."""
     run = Recorder()
     for _ in range(8):
         recv = "/usr/lib/python3.11/site-packages/zmq/sugar/socket.py(790): recv"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from samples.planted.constructed_case import GEMM, POINTWISE, Case, Truth, case, compute
 from samples.planted.recorder import COMPUTE, Recorder
 
-# A serving trace that was split by step: the device still runs what the step before launched.
+# A serving trace that was split by step: the device still runs work that the step before launched.
 
 
 def _split(n: int, kernel_us: float, earlier_us: float, gap: float) -> tuple[Recorder, float]:
@@ -23,21 +23,21 @@ def _split(n: int, kernel_us: float, earlier_us: float, gap: float) -> tuple[Rec
 
 @case
 def split_decode() -> Case:
-    """40 kernels of 245 µs, 15 µs between; 8.6 ms of earlier work."""
+    """40 kernels of 245 µs run with gaps of 15 µs, after 8.6 ms of earlier work."""
     run, share = _split(40, 245.0, 8_600.0, 15.0)
     return run, Truth("compute", share)
 
 
 @case
 def split_prefill() -> Case:
-    """12 kernels of 4 ms; 20 ms of earlier work."""
+    """12 kernels of 4 ms run after 20 ms of earlier work."""
     run, share = _split(12, 4_000.0, 20_000.0, 5.0)
     return run, Truth("compute", share)
 
 
 @case
 def split_graph() -> Case:
-    """A graph of 60 kernels of 150 µs; 5 ms of earlier work."""
+    """A graph of 60 kernels of 150 µs runs after 5 ms of earlier work."""
     run = Recorder()
     with run.span("execute_context_0(0)_generation_8(8)", "user_annotation"):
         run.graph([(GEMM, 150.0)] * 60, gap=2.0, earliest=run.now + 5_000.0)
@@ -47,7 +47,7 @@ def split_graph() -> Case:
 
 @case
 def split_server() -> Case:
-    """One of five steps, 30 kernels of 300 µs, 3 µs between."""
+    """One of five steps is given, with 30 kernels of 300 µs and gaps of 3 µs."""
     run, begins, earlier_done = Recorder(), [], 0.0
     for number in range(5):
         begins.append(run.now)
@@ -62,7 +62,7 @@ def split_server() -> Case:
 
 @case
 def split_end() -> Case:
-    """Kernels of 400 µs, 2 µs between; the end is cut off."""
+    """Kernels of 400 µs run with gaps of 2 µs, and the end of the trace is cut off."""
     run = Recorder()
     for number in range(4):
         with run.span(f"step[DECODE bs={number + 8}]", "user_annotation"):
@@ -77,7 +77,7 @@ def split_end() -> Case:
 
 @case
 def startup_free() -> Case:
-    """A context is created in 266 ms; then 60 ms of kernels."""
+    """Creating a context takes 266 ms; then kernels run for 60 ms."""
     run = Recorder()
     run.call("Free", 266_000.0)
     for _ in range(3):
@@ -99,7 +99,7 @@ def startup_malloc() -> Case:
 
 @case
 def startup_priority() -> Case:
-    """29.9 s of start-up; then 36 ms, of which 30 compute."""
+    """Start-up takes 29.9 s; then the program takes 36 ms, of which 30 ms compute."""
     run = Recorder()
     run.call("DeviceGetStreamPriorityRange", 29_900_000.0)
     run.call("Malloc", 400.0)
@@ -109,7 +109,7 @@ def startup_priority() -> Case:
 
 @case
 def startup_teardown() -> Case:
-    """715 ms of start-up and 39 ms of unloading around 30 ms of kernels."""
+    """Start-up takes 715 ms, kernels 30 ms, and unloading 39 ms."""
     run = Recorder()
     run.call("Free", 715_000.0)
     compute(run, 100, 300.0, 3.0)
@@ -121,7 +121,7 @@ def startup_teardown() -> Case:
 
 @case
 def startup_alone() -> Case:
-    """Start-up, and one kernel of 4 µs."""
+    """There is only start-up, and one kernel of 4 µs."""
     run = Recorder()
     run.call("Free", 266_000.0)
     run.call("Malloc", 300.0)
@@ -135,7 +135,7 @@ def startup_alone() -> Case:
 
 @case
 def replay_dense() -> Case:
-    """20 replays of 50 kernels of 20 µs, 0.5 µs between."""
+    """20 replays run 50 kernels of 20 µs each, with gaps of 0.5 µs."""
     run = Recorder()
     for number in range(20):
         with run.span(f"ProfilerStep#{number}", "user_annotation"):
@@ -146,7 +146,7 @@ def replay_dense() -> Case:
 
 @case
 def replay_gaps() -> Case:
-    """Replays of 100 kernels of 8 µs, 5 µs between, which no host can shorten."""
+    """Replays run 100 kernels of 8 µs, with gaps of 5 µs that no host can shorten."""
     run = Recorder()
     for number in range(10):
         with run.span(f"ProfilerStep#{number}", "user_annotation"):
@@ -157,7 +157,7 @@ def replay_gaps() -> Case:
 
 @case
 def replay_host() -> Case:
-    """2.5 ms of unrecorded host work before each replay of 1 ms."""
+    """The host works for 2.5 ms, unrecorded, before each replay of 1 ms."""
     run = Recorder()
     for number in range(10):
         with run.span(f"ProfilerStep#{number}", "user_annotation"):
@@ -179,7 +179,7 @@ def _capture(run: Recorder, n: int) -> None:
 
 @case
 def capture_alone() -> Case:
-    """300 launches into a graph that is captured; nothing runs."""
+    """300 launches go into a graph that is captured, and no kernel runs."""
     run = Recorder()
     _capture(run, 300)
     return run, Truth("too little to judge", says="captur", says_not="a CUDA graph saves")
@@ -187,7 +187,7 @@ def capture_alone() -> Case:
 
 @case
 def capture_warm() -> Case:
-    """Three kernels of 3 µs, then 400 launches into a graph."""
+    """Three kernels of 3 µs run, then 400 launches go into a graph."""
     run = Recorder()
     for _ in range(3):
         run.op("aten::mm", GEMM, 3.0, host_us=60.0)
@@ -217,32 +217,31 @@ def _steps(n: int, *, tail_op: bool) -> Recorder:
 
 @case
 def tail_after_one() -> Case:
-    """A step of 10 ms and one of 0.04 ms."""
+    """A step takes 10 ms, and the last one 0.04 ms."""
     run = _steps(1, tail_op=False)
     return run, Truth("compute", 0.99, step_ms=10.0)
 
 
 @case
 def tail_after_two() -> Case:
-    """Two steps of 10 ms and one of 0.05 ms."""
+    """Two steps take 10 ms each, and the last one 0.05 ms."""
     run = _steps(2, tail_op=True)
     return run, Truth("compute", 0.99, step_ms=10.0)
 
 
 @case
 def tail_after_three() -> Case:
-    """Three steps of 10 ms and one of 0.04 ms."""
+    """Three steps take 10 ms each, and the last one 0.04 ms."""
     run = _steps(3, tail_op=False)
     return run, Truth("compute", 0.99, step_ms=10.0)
 
 
-# A server: requests that come seldom, a prefill before decoding; and a file that ends within a
-# kernel.
+# A server: rare requests, or a prefill before decoding; and a file that ends within a kernel.
 
 
 @case
 def server_without_requests() -> Case:
-    """Ten requests of 5 ms, 95 ms in which `queue.get` waits before each."""
+    """Ten requests take 5 ms each; before each one, `queue.get` waits for 95 ms."""
     run = Recorder()
     for number in range(10):
         with run.span("queue.py(171): get", "python_function"):
@@ -257,7 +256,7 @@ def server_without_requests() -> Case:
 
 @case
 def prefill_then_decode() -> Case:
-    """A prefill of 40 ms, then 60 graphs of 2 ms with 0.3 ms of host work before each."""
+    """A prefill takes 40 ms; then 60 graphs of 2 ms run, each after 0.3 ms of host work."""
     run = Recorder()
     with run.span("execute_context_1(4096)_generation_0(0)", "user_annotation"):
         compute(run, 80, 500.0, 0.0)
@@ -271,7 +270,7 @@ def prefill_then_decode() -> Case:
 
 @case
 def cut_in_a_kernel() -> Case:
-    """30 kernels of 500 µs; the file ends within the next one, of 20 ms."""
+    """30 kernels of 500 µs run, and the file ends within the next one, of 20 ms."""
     run = Recorder()
     for _ in range(30):
         run.op("aten::mm", GEMM, 500.0, host_us=20.0, gap=2.0)
@@ -285,7 +284,7 @@ def cut_in_a_kernel() -> Case:
 
 @case
 def replays_of_a_diffusion() -> Case:
-    """20 ranges of a user's, each one graph of 200 kernels of 100 µs, 1 µs between."""
+    """20 ranges of the user each run one graph of 200 kernels of 100 µs, with gaps of 1 µs."""
     run = Recorder()
     for _ in range(20):
         with run.span("denoise", "user_annotation"):
@@ -296,7 +295,7 @@ def replays_of_a_diffusion() -> Case:
 
 @case
 def no_calls_recorded() -> Case:
-    """As JAX may record it: no calls, 30 kernels of 300 µs, 100 µs between."""
+    """Without calls, as JAX may record it: 30 kernels of 300 µs, with gaps of 100 µs."""
     run = Recorder()
     for number in range(30):
         run.work("gemm_fusion_dot", 300.0, 10_000 + number, gap=100.0, earliest=run.now + 60.0)
@@ -305,7 +304,7 @@ def no_calls_recorded() -> Case:
 
 @case
 def validation_between_steps() -> Case:
-    """Six steps of 10 ms, 9 of which compute; after the third 80 ms of validation, 20 compute."""
+    """Six steps take 10 ms, 9 computing; after the third, 80 ms of validation, 20 computing."""
     run = Recorder()
     for number in range(6):
         with run.span(f"ProfilerStep#{number}", "user_annotation"):

@@ -31,21 +31,21 @@ def _rank(compute_us: float, reduce_us: float, *, hidden: bool) -> Recorder:
 
 @case
 def rank_of_eight() -> Case:
-    """Rank 3 of 8 alone: 6.2 of 10 ms in an all-reduce, waiting or not."""
+    """Only rank 3 of 8 is given: 6.2 of 10 ms are in an all-reduce, waiting or not."""
     run = _rank(3_700.0, 6_200.0, hidden=False)
     return run, Truth("communication", 0.62, second="compute", says="cannot|other ranks")
 
 
 @case
 def rank_of_eight_mixed() -> Case:
-    """Rank 3 of 8 alone: 7 of 10 ms compute, 2.9 in an all-reduce."""
+    """Only rank 3 of 8 is given: 7 of 10 ms compute, and 2.9 ms are in an all-reduce."""
     run = _rank(7_000.0, 2_900.0, hidden=False)
     return run, Truth("compute", 0.7, second="communication")
 
 
 @case
 def sharded_overlap() -> Case:
-    """Eight layers of 1 ms, their gathers of 0.8 ms beside the layer before; 1 ms of scatter."""
+    """Eight layers of 1 ms, with gathers of 0.8 ms beside the layer before; 1 ms of scatter."""
     run = Recorder(distributedInfo={"backend": "nccl", "rank": 0, "world_size": 8})
     for number in range(4):
         with run.span(f"ProfilerStep#{number}", "user_annotation"):
@@ -60,12 +60,12 @@ def sharded_overlap() -> Case:
 
 @case
 def rank_of_eight_hidden() -> Case:
-    """An all-reduce of 6 ms beside 9.8 of 10 ms of products."""
+    """An all-reduce of 6 ms runs beside products, which take 9.8 of 10 ms."""
     run = _rank(9_800.0, 6_000.0, hidden=True)
     return run, Truth("compute", 0.98)
 
 
-# The caching allocator off: memory of the device is allocated and released again and again.
+# The caching allocator is off: device memory is allocated and released again and again.
 
 
 def _allocating(*, hip: bool, malloc_us: float, free_us: float) -> Recorder:
@@ -83,21 +83,21 @@ def _allocating(*, hip: bool, malloc_us: float, free_us: float) -> Recorder:
 
 @case
 def allocator_off() -> Case:
-    """Each product allocates for 150 µs, computes for 90 and releases for 120."""
+    """For each product, allocating takes 150 µs, computing 90 µs and releasing 120 µs."""
     run = _allocating(hip=False, malloc_us=150.0, free_us=120.0)
     return run, Truth("allocation", 0.74, says="[Cc]aching allocator")
 
 
 @case
 def allocator_off_hip() -> Case:
-    """The same by HIP: 60 µs, 90 µs and 200 µs."""
+    """With HIP, allocating takes 60 µs, computing 90 µs and releasing 200 µs for each product."""
     run = _allocating(hip=True, malloc_us=60.0, free_us=200.0)
     return run, Truth("allocation", 0.73, says="[Cc]aching allocator")
 
 
 @case
 def allocator_warms_up() -> Case:
-    """The first step alone allocates; five steps of 4 ms of products."""
+    """Only the first step allocates; each of five steps has 4 ms of products."""
     run = Recorder()
     for number in range(5):
         with run.span(f"ProfilerStep#{number}", "user_annotation"):
@@ -127,7 +127,7 @@ def one_block() -> Case:
 
 @case
 def one_block_each() -> Case:
-    """Three kernels of one block, 8 s each, with 0.2 s between them."""
+    """Three kernels of one block run for 8 s each, with gaps of 0.2 s."""
     run = Recorder()
     for _ in range(3):
         run.op(
@@ -158,14 +158,14 @@ def _gloo(op_us: float, reduce_us: float) -> Recorder:
 
 @case
 def gloo_waits() -> Case:
-    """Gloo sums for 6 of 10 ms, on the CPU."""
+    """Gloo sums on the CPU for 6 of 10 ms."""
     run = _gloo(4_000.0, 6_000.0)
     return run, Truth("communication", 0.6, second="compute")
 
 
 @case
 def gloo_little() -> Case:
-    """Ops for 8.5 of 10 ms, gloo for 1.4."""
+    """Ops run for 8.5 of 10 ms, and gloo for 1.4 ms."""
     run = _gloo(8_500.0, 1_400.0)
     return run, Truth("compute", 0.85)
 
@@ -187,19 +187,19 @@ def _gloo_beside(op: str, word: str, on_host_us: float) -> Recorder:
 
 @case
 def gloo_beside_gpu() -> Case:
-    """4 ms of products on the GPU, then gloo sums for 6 ms on the CPU."""
+    """Products take 4 ms on the GPU; then gloo sums for 6 ms on the CPU."""
     run = _gloo_beside("c10d::allreduce_", "gloo", 5_960.0)
     return run, Truth("communication", 0.6, second="compute")
 
 
 @case
 def mpi_beside_gpu() -> Case:
-    """4 ms of products on the GPU, then mpi sums for 1 ms on the CPU."""
+    """Products take 4 ms on the GPU; then mpi sums for 1 ms on the CPU."""
     run = _gloo_beside("c10d::allreduce_", "mpi", 960.0)
     return run, Truth("compute", 0.8, second="communication")
 
 
-# MTIA: waits and enclosing events among the device's.
+# MTIA: waits, and events that enclose others, are among the device's events.
 
 
 def _mtia(name: str, us: float, run: Recorder, **options: object) -> None:
@@ -211,7 +211,7 @@ def _mtia(name: str, us: float, run: Recorder, **options: object) -> None:
 
 @case
 def mtia_waits() -> Case:
-    """Event_wait for 7 of 9.5 ms of a step; products for 2.5."""
+    """Event_wait takes 7 of 9.5 ms of a step, products take 2.5 ms."""
     run = Recorder()
     for number in range(3):
         with run.span(f"ProfilerStep#{number}", "user_annotation"):
@@ -226,7 +226,7 @@ def mtia_waits() -> Case:
 
 @case
 def mtia_encloses() -> Case:
-    """Ten products of 0.25 ms that the host starts every 0.7; `remote` and `merge` enclose them."""
+    """The host starts ten products of 0.25 ms, every 0.7 ms; `remote` and `merge` enclose them."""
     run = Recorder()
     for number in range(3):
         with run.span(f"ProfilerStep#{number}", "user_annotation"):
@@ -249,7 +249,7 @@ def mtia_encloses() -> Case:
 
 @case
 def streams_overlap() -> Case:
-    """Three streams of products side by side: 9 ms in 3 ms."""
+    """Three streams run products side by side: 9 ms of work in 3 ms."""
     run = Recorder()
     for number in range(3):
         with run.span(f"ProfilerStep#{number}", "user_annotation"):
@@ -262,7 +262,7 @@ def streams_overlap() -> Case:
 
 @case
 def streams_hide_copies() -> Case:
-    """2.5 ms of copies beside 3 ms of products."""
+    """Copies of 2.5 ms run beside products of 3 ms."""
     run = Recorder()
     for number in range(3):
         with run.span(f"ProfilerStep#{number}", "user_annotation"):

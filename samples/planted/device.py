@@ -1,4 +1,4 @@
-"""Planted causes on the device and on the way to it: compute, launch, copy."""
+"""Planted causes on the device and in launches and copies to it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Planted causes on the host: input, its other work, and too little work at all."""
+"""Planted causes on the host: input, other work, and too little work."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from torch.utils.data import DataLoader, IterableDataset
 
 @planted("input", "DataLoader", where="input_main_process.*DataLoader", cpu=True)
 def input_main_process() -> Generator[None]:
-    """Load without workers: the main process decodes."""
+    """Load without workers, so that the main process decodes."""
     training = Training()
     for batch in DataLoader(Pictures(), batch_size=4):
         training.step(batch.flatten(0, 1).to(DEVICE))
@@ -133,7 +133,7 @@ def input_collate() -> Generator[None]:
 # -- host --------------------------------------------------------------------------------------
 
 AFTER_STEP = r"(after|between) Optimizer\.step"
-"""What the trace shows without stacks: only that the work came after the optimizer's step."""
+"""The only place that a trace without stacks shows: the work came after the optimizer's step."""
 
 
 @planted("host", AFTER_STEP, where="throttle", cpu=True)
@@ -187,7 +187,7 @@ def host_python() -> Generator[None]:
 
 @planted("host", AFTER_STEP, where="checkpoint", cpu=True)
 def host_checkpoint() -> Generator[None]:
-    """Save a checkpoint of weights in every step; a copy of the weights is on the host already."""
+    """Save a checkpoint of weights in every step; the host already has a copy of the weights."""
     training, batch = Training(), inputs()
     weights = {f"layer{i}": torch.rand(512, 1024) for i in range(8)}
     with tempfile.TemporaryDirectory() as folder:
@@ -238,7 +238,7 @@ def host_collect() -> Generator[None]:
     """Call the garbage collector by hand, with many objects alive."""
     training, batch = Training(), inputs()
     gc.collect()
-    gc.freeze()  # what is imported does not count
+    gc.freeze()  # imported objects do not count
     alive = [[i] for i in range(300_000)]
     while True:
         training.step(batch)

@@ -29,7 +29,7 @@ from programs import PROGRAMS
 from torch.profiler import ProfilerActivity, profile, record_function, schedule
 
 N_WARM_UP = 5
-# steps with the profiler ready but not recording, in which loaders use up what they read ahead
+# steps in which the profiler is ready but does not record, and loaders use up what they read ahead
 N_SETTLE = 4
 N_RECORDED = 3
 
@@ -74,7 +74,7 @@ def trace(program: Program, steps: Generator[None], stacks: bool, path: Path) ->
         return
     with profile(
         activities=options["activities"]
-    ):  # the first profiler of a process takes long to start
+    ):  # a process's first profiler takes long to start
         next(steps)
     synchronize_all()
     with profile(**options):
@@ -106,7 +106,8 @@ def clean(text: str) -> str:
 def n_warm_up(program: Program, takes: list[str]) -> int:
     """Count the steps before the measured ones.
 
-    If the planted cause is in the first steps, the trace's own first step replaces them.
+    If the planted cause is in the first steps, there is one when steps are timed, and none for a
+    trace, which begins with a warm-up step of its own.
     """
     if program.fresh:
         return int(takes == ["time"])

@@ -1,4 +1,4 @@
-"""What the planted programs share: their table, a small network to train, slow pictures.
+"""What the planted programs share: their table, a small network to train, and slow pictures.
 
 Decoding the pictures takes time.
 """
@@ -28,19 +28,19 @@ class Program:
 
     name: str
     steps: Callable[[], Generator[None]]
-    """Run the program: a generator that yields at the end of each step, without end."""
+    """Run the program: an endless generator that yields at the end of each step."""
     bound: str
     """The expected verdict; two joined by `|` if either is right."""
     what: str = ""
     """A regular expression that the named place must match."""
     where: str = ""
-    """The same for a trace with Python stacks, in which the function can be named too."""
+    """Like `what`, for a trace with Python stacks, which can also name the function."""
     bare: str = ""
     """The expected verdict without stacks, if the trace does not show enough for `bound`."""
     cause: str = ""
     """The cause of most idle time, if it differs from the bound."""
     spread: bool = False
-    """Whether the cause has so many places that none of them must be the largest of all."""
+    """Whether the cause has so many places that none of them has to be the largest."""
     marks: str = "profiler"
     """What marks steps: `profiler` (ProfilerStep#N) or `step` (a record_function named `step
     N`)."""

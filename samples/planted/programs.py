@@ -1,7 +1,7 @@
-"""The table of planted programs: each module enters its own when it is imported.
+"""The table of planted programs: each module adds its own when it is imported.
 
-A program is a loop that yields at the end of each step. All of it is small but the one cause that
-is planted.
+A program is a loop that yields at the end of each step. Everything in it is small except the one
+cause that is planted.
 """
 
 import calls

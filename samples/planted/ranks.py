@@ -67,8 +67,8 @@ def wait_uneven_batches() -> Generator[None]:
         yield
 
 
-# Two devices of which one works while the other waits compute for half of their time, 49.7 % here;
-# the wait, 45.1 %, comes second.
+# There are two devices, of which one works while the other waits. They compute for half of their
+# time (49.7 % here); the wait is second (45.1 %).
 @planted("compute", "ReluBackward0|aten::linear", cause="dependency", gpus=2)
 def dependency_stages() -> Generator[None]:
     """Run a model in two halves on two devices.

@@ -37,7 +37,7 @@ class Recorder:
         first_correlation: int = 0,
         **facts: Any,
     ) -> None:
-        """Start at 1 s; `facts` are keys of the file beside its events.
+        """Start at 1 s; `facts` are further keys of the file, besides its events.
 
         `prefix` begins the names of calls, `runtime` is their category; correlation ids count up
         from the first.
@@ -79,7 +79,7 @@ class Recorder:
     def work(self, name: str, us: float, correlation: int, **options: Any) -> float:
         """Record device work and return its end.
 
-        It starts at the earliest `LATENCY_US` after its call began.
+        It starts at least `LATENCY_US` after its call began.
         """
         stream = int(options.pop("stream", COMPUTE))
         category = str(options.pop("category", "kernel"))
@@ -93,7 +93,10 @@ class Recorder:
         return start + us
 
     def launch(self, kernel: str, us: float, *, cost: float = 5.0, **options: Any) -> float:
-        """Launch a kernel, whose call costs the host `cost`; return when the kernel ends."""
+        """Launch a kernel; return when the kernel ends.
+
+        The call takes the host `cost`.
+        """
         began = self.now
         correlation = self.call(str(options.pop("api", "LaunchKernel")), cost)
         earliest = max(began + LATENCY_US, options.pop("earliest", 0.0))
@@ -122,7 +125,7 @@ class Recorder:
         )
 
     def graph(self, kernels: list[tuple[str, float]], *, gap: float, **options: Any) -> None:
-        """Replay a graph of these kernels, with a gap before each but the first."""
+        """Replay a graph of these kernels, with a gap before each except the first."""
         began = self.now
         correlation = self.call("GraphLaunch", 12.0)
         for at, (name, us) in enumerate(kernels):

@@ -39,7 +39,7 @@ def main() -> None:
 
 
 def make() -> tuple[str, dict[str, alt.TopLevelMixin]]:
-    """The page as Markdown, and its charts by name."""
+    """Return the page as Markdown, and its charts by name."""
     folder = HERE_FOLDER / "captures"
     captures = {path.stem: tl.open(path) for path in sorted(folder.glob("*.tracelens"))}
     about = json.loads((folder / "versions.json").read_text())
@@ -74,7 +74,7 @@ def _csv(path: Path) -> pl.DataFrame:
 
 
 def _calls(captures: Mapping[str, tl.Trace]) -> dict[str, Any]:
-    """Stacks and timelines: calls to cuDNN, frames in common, and a step's time."""
+    """Return stacks and timelines: calls to cuDNN, frames in common, and a step's time."""
     old, new = depth.paths(captures), depth.paths(captures, "")
     common = depth.common(old["eager"], old["libtorch"])
     timelines = {level: depth.steps(captures[f"nsys_{level}"]) for level in TIMELINES}
@@ -93,7 +93,7 @@ def _calls(captures: Mapping[str, tl.Trace]) -> dict[str, Any]:
 
 
 def _copies(captures: Mapping[str, tl.Trace]) -> dict[str, Any]:
-    """The copies of batches, and their ratios by the fastest and slowest step."""
+    """Return the copies of batches, and their ratios by the fastest and slowest step."""
     found = copies.copies_of(captures)
     kept = {
         (c.level, c.batch): c
@@ -126,7 +126,7 @@ def _low_high(copy: copies.Copy) -> tuple[float, float]:
 
 
 def _relu(captures: Mapping[str, tl.Trace], counters: pl.DataFrame) -> dict[str, Any]:
-    """Grids of the ReLU kernels, and Nsight Compute's counters of the largest."""
+    """Return grids of the ReLU kernels, and Nsight Compute's counters for the largest one."""
     largest = {
         words: kernel for name, words in relu.CASES if (kernel := relu.largest(captures[name]))
     }
@@ -154,7 +154,7 @@ def _relu(captures: Mapping[str, tl.Trace], counters: pl.DataFrame) -> dict[str,
 
 
 def _rows(v: Mapping[str, Any]) -> dict[str, Any]:
-    """The rows of the page's tables."""
+    """Return the rows of the page's tables."""
     leaner = {level: [a < b for a, b in pairs.values()] for level, pairs in v["leaner"].items()}
     return {
         "depth_rows": [
@@ -208,7 +208,7 @@ def _blocks(kernel: relu.Largest) -> int:
 
 
 def _sweeps(measured: pl.DataFrame) -> dict[str, Any]:
-    """Time and memory over batch size and resolution."""
+    """Return time and memory over batch size and resolution."""
     others = sweeps.eager_over_others(measured)
     table = [
         (batch, size, paper.NAMES[level], point, time, used, util)
@@ -264,14 +264,14 @@ def _published(level: str, batch: int, size: int) -> paper.Point | None:
 
 
 def _turns(first: pl.DataFrame, later: pl.DataFrame) -> list[float]:
-    """Return eager's times in the later turn over those in the first, of inference, sorted."""
+    """Return eager's inference times in the later turn divided by those in the first, sorted."""
     both = first.join(later, on=["level", "mode", "batch", "size"], suffix="_later")
     same = both.filter(level="eager", mode="infer")
     return (same["ms_later"] / same["ms"]).sort().to_list()
 
 
 def _sums_off(measured: pl.DataFrame) -> float:
-    """By how much the levels' sums of absolute logits differ from eager's, in parts of it."""
+    """Return by how much the levels' sums of absolute logits differ from eager's, at most."""
     sums = measured.filter(mode="infer", batch=HERE[0], size=HERE[1])
     eager = sums.filter(level="eager")["checksum"][0]
     return float((sums["checksum"] / eager - 1).abs().max() or 0)  # type: ignore[arg-type]
@@ -283,7 +283,7 @@ def _verdicts(v: Mapping[str, Any]) -> dict[str, Verdict]:
     same_bytes = all(
         len({round(c.n_bytes) for c in of.values()}) == 1 for of in v["same_copies"].values()
     )
-    # Beside each other level: surely slower than all of them, surely faster, or neither.
+    # Compared with all other levels: surely slower than each, surely faster than each, or neither.
     slowest = [
         True
         if min(r.low for r in ratios) > 1
@@ -296,7 +296,7 @@ def _verdicts(v: Mapping[str, Any]) -> dict[str, Verdict]:
     return {
         "python_longer": judge(calls["eager"] > calls["libtorch"]),
         "coincide": judge(v["below"][0] == v["below"][1] == v["in_common"] - 1),
-        "script_fraction": Verdict.INCOMPARABLE,  # the paper mixes release and debug
+        "script_fraction": Verdict.INCOMPARABLE,  # the paper mixes release and debug builds
         "direct": judge(calls["cudnn"] == 1),
         "one_function": judge(not v["symbols"]),
         "twice_bytes": Verdict.UNSEEN if same_bytes else Verdict.HOLDS,
@@ -307,7 +307,8 @@ def _verdicts(v: Mapping[str, Any]) -> dict[str, Verdict]:
         if all(g[1:] == (1, 1) for g in v["flat"])
         else Verdict.HOLDS,
         "relu_second": judge(v["relu_place"] == 2 and agrees(v["relu_share"], 0.12)),
-        "cache_misses": Verdict.OPEN,  # hits fall in L1 and not in L2: counters do not tell which matters
+        # Hits are fewer in L1 but not in L2, and counters do not show which matters
+        "cache_misses": Verdict.OPEN,
         "order": judge_cases(v["orders"]),
         "slowest": judge_cases(slowest),
         "several_times": Verdict.HOLDS if above(gap[HERE], 2) else Verdict.UNSEEN,
@@ -318,8 +319,9 @@ def _verdicts(v: Mapping[str, Any]) -> dict[str, Verdict]:
         "script_leaner": judge_cases(
             None if a == b else a < b for a, b in v["leaner"][LATER].values()
         ),
-        "idle": Verdict.INCOMPARABLE,  # theirs decodes images while it measures, ours has no loader
-        "script_infers": Verdict.UNSEEN,  # no training was tried there
+        # Their program decodes images while it measures, ours has no loader
+        "idle": Verdict.INCOMPARABLE,
+        "script_infers": Verdict.UNSEEN,  # inference only: training was not tried there
     }
 
 

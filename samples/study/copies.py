@@ -1,4 +1,4 @@
-"""What copying a batch to the device costs: the paper's doubled bytes, and possible reasons."""
+"""Compute what copying a batch to the device costs: the paper's doubled bytes, and reasons."""
 
 from __future__ import annotations
 

@@ -44,7 +44,8 @@ COMMON = {
     ("libtorch", "torchscript"): 1,
     ("eager", "cudnn"): 1,
 }
-"""Frames from cuDNN outwards that two levels' stacks have in common (its Figure 4)."""
+"""Frames, from cuDNN outwards, that the stacks of two levels have in common (the paper's Figure 4).
+"""
 
 COPIES = ((25_165_824, 15.17), (12_582_912, 7.55))
 """Bytes (published as 25.166 and 12.583 MB) and milliseconds of the copy of one batch to the
@@ -100,9 +101,9 @@ def left_over(batch: int) -> float:
 
 
 def corrected_ms(batch: int, size: int) -> float | None:
-    """Return PyTorch's published inference time per image, without the training time in it.
+    """Return PyTorch's published inference time per image in ms, without the training time in it.
 
-    `left_over` says how much that is. Returns None if unpublished. The time is in ms.
+    `left_over` gives the share of training time. Returns None if the time is unpublished.
     """
     infer, train = (SWEEPS.get(("eager", mode, batch, size)) for mode in ("infer", "train"))
     if infer is None or train is None or infer.ms is None or train.ms is None:

@@ -87,7 +87,7 @@ def resnet50() -> ResNet50:
         for module in model.modules():
             if isinstance(
                 module, Bottleneck
-            ):  # else activations would double in each of the sixteen blocks
+            ):  # otherwise activations would double in each of the sixteen blocks
                 module.bn3.weight.fill_(0.2)
     return model
 

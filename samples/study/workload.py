@@ -43,7 +43,7 @@ def main(level: str, prepare: Prepare) -> None:
         work = Work(options, torch.device(name), batch, size)
         print(json.dumps({"level": level, **measure(work, prepare)}), flush=True)
         if name == "cuda":
-            torch.cuda.empty_cache()  # the next point's memory is its own
+            torch.cuda.empty_cache()  # so that the next point's memory does not include this one's
 
 
 def parse() -> argparse.Namespace:
@@ -100,7 +100,7 @@ def measure(work: Work, prepare: Prepare) -> dict[str, object]:
     step = (train_step if options.mode == "train" else infer_step)(model, run, work)
 
     def once() -> Tensor:
-        # Two statements for what to(device, dtype) would do in one, casting on the host: the
+        # Two statements for what to(device, dtype) would do in one, which casts on the host: the
         # paper's doubled copies.
         images = host.to(work.device, non_blocking=options.pinned)
         return step(images.to(dtype))
@@ -166,7 +166,7 @@ def timed(once: Callable[[], Tensor], work: Work) -> dict[str, object]:
         if work.options.seconds and len(marks) % 10 == 0:
             synchronize(
                 work.device
-            )  # else the host runs ahead, and more steps are queued than the time allows
+            )  # otherwise the host runs ahead and queues more steps than the time allows
     synchronize(work.device)
     milliseconds = [
         a.elapsed_time(b) if isinstance(a, torch.cuda.Event) else (b - a) / 1e6 for a, b in marks

@@ -50,7 +50,7 @@ def make() -> tuple[str, dict[str, alt.TopLevelMixin]]:
 
 
 def _tables(v: Mapping[str, Any]) -> dict[str, Any]:
-    """The rows of the page's tables."""
+    """Return the rows of the page's tables."""
 
     def then(model: str) -> str:
         found = there.OUT_OF_THE_BOX.get(model)

@@ -27,7 +27,7 @@ from samples.thesis.figures import Run, earlier_speedup, kernel_ms, kernel_speed
 
 
 def _whole(run: Run) -> dict[str, Any]:
-    """Speedups of whole models, and each model's time over all turns."""
+    """Return speedups of whole models, and each model's time over all turns."""
     parts = run.models()
     compiled = {model: {m: speedup(part, m) for m in modes.MODES} for model, part in parts.items()}
     whole = subtracted.models_of(run)
@@ -62,7 +62,7 @@ def _whole(run: Run) -> dict[str, Any]:
 
 
 def _kernels(run: Run) -> dict[str, Any]:
-    """Where the kernel time goes that compiling saves."""
+    """Return in which kernels compiling saves time."""
     models = list(run.models())
     layout = {model: [layerwise.layout_ns(trace) for trace in run.pair(model)] for model in models}
     return {
@@ -78,7 +78,7 @@ def _kernels(run: Run) -> dict[str, Any]:
 
 
 def _layers(run: Run) -> dict[str, Any]:
-    """Layers by kernels and by timers."""
+    """Return layers by kernels and by timers."""
     frames = {model: layerwise.layers(run, model) for model in run.models()}
     timed = {model: by_timers.layers(run, model, by_timers.GPU) for model in run.models()}
     excess = pl.concat(
@@ -106,12 +106,12 @@ def _layers(run: Run) -> dict[str, Any]:
 
 
 def _sides(outcomes: list[str]) -> tuple[int, int]:
-    """How many layers are surely faster compiled, and how many slower."""
+    """Return how many layers are surely faster compiled, and how many surely slower."""
     return outcomes.count("faster"), outcomes.count("slower")
 
 
 def _oracle(run: Run) -> dict[str, Any]:
-    """What choosing layer by layer gains in theory, and what the plans gain when applied."""
+    """Return what choosing layer by layer gains in theory, and what plans gain when applied."""
     parts = run.models()
     return {
         "free": {
@@ -129,7 +129,7 @@ def _oracle(run: Run) -> dict[str, Any]:
 
 
 def _subtraction(run: Run) -> dict[str, Any]:
-    """Layers by subtraction, and the custom configurations that it chooses."""
+    """Return layers by subtraction, and the custom configurations that it chooses."""
     models = subtracted.models_of(run)
     every = {name: range(len(model.layers)) for name, model in models.items()}
     squeeze, dense = models["squeezenet1_1"], models["densenet121"]
@@ -172,7 +172,7 @@ def _subtraction(run: Run) -> dict[str, Any]:
 
 
 def _operations(run: Run) -> dict[str, Any]:
-    """Single operations, in the default mode and in all."""
+    """Return single operations, in the default mode and in all modes."""
     kinds = ("convolution", "resnet", "matmul", "matmul_cpu", "chain", "blocks")
     found = {kind: single.of_kind(run, kind) for kind in kinds}
     every = modes.measured(run)
@@ -219,7 +219,7 @@ def _clock(row: Mapping[str, Any]) -> Range:
 
 
 def _measuring(run: Run) -> dict[str, Any]:
-    """What each way of timing costs."""
+    """Return what each way of timing costs."""
     times = {(c, m): costs.times_of(run, m, c) for c in costs.CONFIGURATIONS for m in run.models()}
     over = {
         key: {way: found[way].over(found[costs.PLAIN]) for way in costs.METHODS}

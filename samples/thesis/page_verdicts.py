@@ -51,7 +51,8 @@ def _of_models(v: Mapping[str, Any]) -> dict[str, Verdict]:
     found["modes"] = judge(agrees(high, low))
     convolutions = sum(n for n, _ in v["triton"].values())
     found["triton_convs"] = Verdict.OPEN if convolutions else Verdict.UNSEEN
-    # A part of what is saved, and nowhere most of it: how large a major reason is, is not said.
+    # It is a part of what is saved, and nowhere most of it. How large a major reason must be is not
+    # said.
     found["layout"] = Verdict.OPEN
     return found
 
@@ -68,8 +69,8 @@ def _of_layers(v: Mapping[str, Any]) -> dict[str, Verdict]:
     whole = [None if (up := above(r)) is None else not up for r in v["over_whole"].values()]
     return {
         "both_kinds": ways.pop() if len(ways) == 1 else Verdict.OPEN,
-        "timers": Verdict.INCOMPARABLE,  # a compiled layer's time holds the call of its region
-        "cpu_layers": Verdict.UNSEEN,  # six executions a side tell nothing apart
+        "timers": Verdict.INCOMPARABLE,  # a compiled layer's time includes the call of its region
+        "cpu_layers": Verdict.UNSEEN,  # six executions per side distinguish nothing
         "free_oracle": judge_cases(round(gain, 2) < 1.02 for gain in v["paid"].values()),
         **{f"custom_{m}": judge(above(v["over_eager"][m])) for m in there.CUSTOM},
         "below_whole": judge_cases(whole),
@@ -109,8 +110,9 @@ def _of_operations(v: Mapping[str, Any]) -> dict[str, Verdict]:
         "products_cpu": Verdict.OPEN if any(len(b) > 1 for b in both) else judge(answer=True),
         "modes_products": judge_cases(alike("matmul")),
         "modes_convs": judge_cases(alike("convolution")),
-        "modes_cpu": Verdict.OPEN,  # the modes were timed one after the other, and the CPU drifts by as much
-        "constant": Verdict.OPEN,  # one reading each
+        # The modes were timed one after the other, while the CPU drifts by as much
+        "modes_cpu": Verdict.OPEN,
+        "constant": Verdict.OPEN,  # there is only one reading of each
         "numpy": Verdict.OPEN,  # PyTorch's own product differs by more between two sessions
         "small_on_cpu": judge_cases(
             None if (up := above(r)) is None else not up for r in v["small"].values()

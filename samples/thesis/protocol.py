@@ -59,8 +59,8 @@ def kernel_ms(run: Callable[[], Any], executions: int = 5) -> dict[str, float]:
 
 def compiled(network: Any, mode: str, x: Any) -> tuple[Any, float]:
     """Compile the model and run it once; returns it with the seconds that this took."""
-    # Every module here is compiled several times over; past eight, Dynamo would run it eager
-    # without a word.
+    # Every module here is compiled several times; after eight times, Dynamo would run it eager
+    # without a warning.
     config = torch._dynamo.config  # noqa: SLF001 - the documented place of these settings
     config.recompile_limit = config.accumulated_recompile_limit = 4096
     result = torch.compile(network, mode=None if mode == "default" else mode)
@@ -74,7 +74,7 @@ def compiled(network: Any, mode: str, x: Any) -> tuple[Any, float]:
 def region_ns(device: str) -> float:
     """Return what calling a compiled region costs the host.
 
-    It is the time of a tiny compiled region over that of its eager call.
+    It is the time of a tiny compiled region minus that of its eager call.
     """
     x = torch.zeros(8, device=device)
     eager, region = torch.nn.ReLU(), torch.nn.ReLU()

@@ -29,7 +29,8 @@ from tracelens.derive.replay.unprofiled import unprofiled_steps
 _FACTORS = (2.0, 1.5, 1.2, 1.1)
 _MOST = 0.5
 _WAITS_FOR_INPUT = "input_"
-"""Programs whose step is their loader's, which differs from run to run, fit nothing."""
+"""The step of these programs depends on their loader and differs from run to run, so nothing is
+fitted on it."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)

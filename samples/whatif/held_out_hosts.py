@@ -1,4 +1,4 @@
-"""Programs that predictions are judged on alone: copies, waits for the device, and input."""
+"""Programs only for judging predictions: copies, waits for the device, and input."""
 
 from __future__ import annotations
 

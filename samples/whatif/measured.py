@@ -13,7 +13,7 @@ from typing import Any
 
 CAPTURES = Path(__file__).resolve().parent / "captures"
 _WORKERS = {"input_three": 3}
-"""Programs that wait for so many workers, whose blocks of steps were no multiple of it."""
+"""Programs that wait for this many workers, while their blocks of steps were no multiple of it."""
 UNSEEN = CAPTURES.with_name("unseen")
 """Captures of programs and of a host on which nothing was fitted."""
 
@@ -65,7 +65,7 @@ def _runs(folder: Path) -> list[dict[str, Any]]:
 
 
 def _times(runs: list[dict[str, Any]]) -> dict[tuple[str, str, str], list[float]]:
-    """Medians of each program, option and batch, one of each process."""
+    """Return the medians of each program, option and batch, one per process."""
     times: dict[tuple[str, str, str], list[float]] = {}
     for run in runs:
         key = (run["program"], run["option"], run["batch"])
@@ -75,7 +75,7 @@ def _times(runs: list[dict[str, Any]]) -> dict[tuple[str, str, str], list[float]
 
 
 def _step_ms(timed: dict[str, Any], n_workers: int) -> float:
-    """The median of the blocks; of steps of which every so manieth waits, their mean.
+    """Return the median of the blocks; if only one in several steps waits, the mean of these.
 
     A block of 4 steps holds 1 wait for 3 workers, or 2 in every third block.
     """

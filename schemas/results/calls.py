@@ -19,7 +19,7 @@ TOP_KERNELS = Table(
         Column(
             "primitive",
             pl.String,
-            "Kind of computation; the one with most time where a kernel serves several.",
+            "Kind of computation; if a kernel serves several kinds, the one with most time.",
             values=PRIMITIVES,
         ),
         *DURATIONS,
@@ -30,8 +30,8 @@ TOP_KERNELS = Table(
             Column(
                 name,
                 pl.String,
-                f"{words}, with the share of its time: the largest three. Those of replays are"
-                " known by the capture of their graph.",
+                f"{words}, with the share of its time: the largest three. For replays, they"
+                " come from the capture of the graph.",
                 nullable=True,
             )
             for name, words in (
@@ -54,8 +54,8 @@ TOP_OPS = Table(
         Column(
             "cpu_self_ns",
             pl.Int64,
-            "Host time in the op itself, with Python it calls: not in ops or annotations "
-            "within it, nor in CUDA or HIP calls (the profiler's CPU self).",
+            "Host time in the op itself and in Python that it calls, but not in ops or"
+            " annotations within it, nor in CUDA or HIP calls (the profiler's CPU self).",
         ),
         Column(
             "cuda_self_ns", pl.Int64, "Device time of work launched directly by the op (CUDA self)."
@@ -70,8 +70,8 @@ TOP_OPS = Table(
 
 TIME_BY_RANGE = Table(
     "time_by_range",
-    "Annotations and NVTX ranges of one path, on one thread and in one domain of "
-    "one rank; in brackets, work that a thread launched outside of any.",
+    "Annotations and NVTX ranges of one path, on one thread and in one domain of one rank. A"
+    " row in brackets is work that a thread launched outside of any range.",
     (
         RANK,
         PROCESS,
@@ -85,9 +85,9 @@ TIME_BY_RANGE = Table(
         Column(
             "path",
             pl.String,
-            "Names of the ranges around it and its own, outermost first. In paths of other ranges a"
-            " step's mark is without its number (step * > forward), so that a range in every step"
-            " is one row.",
+            "Names of the ranges around it and its own, outermost first. Paths of ranges in"
+            " a step leave out the step's number (step * > forward), so that a range in every"
+            " step is one row.",
         ),
         Column("name", pl.String, "Name of the range; null outside of ranges.", nullable=True),
         Column("depth", pl.Int64, "Ranges of the thread and domain around it."),
@@ -97,7 +97,7 @@ TIME_BY_RANGE = Table(
         Column(
             "n_launches",
             pl.Int64,
-            "Calls made on its thread while it was open that started device work.",
+            "Calls on its thread that started device work while it was open.",
         ),
         Column(
             "device_total_ns",
@@ -105,14 +105,16 @@ TIME_BY_RANGE = Table(
             "Sum of the durations of the kernels, copies and fills that these calls started.",
         ),
         Column(
-            "device_own_ns", pl.Int64, "The same, for calls for which it was the innermost range."
+            "device_own_ns",
+            pl.Int64,
+            "The part of device_total_ns of calls for which it was the innermost range.",
         ),
         Column("kernel_total_ns", pl.Int64, "The part of device_total_ns that is kernels."),
         Column(
             "projected_ns",
             pl.Int64,
-            "From the start of the first to the end of the last piece of device work, summed "
-            "over the ranges (nsys's projection).",
+            "Time from the start of the first piece of its device work to the end of the"
+            " last one, summed over the ranges (nsys's projection).",
         ),
         Column(
             "other_threads_ns",
@@ -122,8 +124,7 @@ TIME_BY_RANGE = Table(
         Column(
             "idle_ns",
             pl.Int64,
-            "Time while it was open during which no device of the rank worked; null without device"
-            " work.",
+            "The part of its time in which no device of the rank worked; null without device work.",
             nullable=True,
         ),
     ),
@@ -153,16 +154,16 @@ LAUNCH_DELAY = Table(
         Column(
             "short_frac",
             pl.Float64,
-            "Share of the work that took, together with all else its call started, less time than"
-            " the call.",
+            "Share of the work whose call took longer than all work that the call started.",
         ),
     ),
 )
 
 THREADS = Table(
     "threads",
-    "A host thread's time, over the program: all steps, or on a rank that marks none the phase"
-    " program of time_breakdown. wait_ns, op_ns, api_ns, python_ns and unrecorded_ns add up to window_ns.",
+    "A host thread's time, over the program: all steps, or on a rank that marks none the"
+    " phase program of time_breakdown. wait_ns, op_ns, api_ns, python_ns and unrecorded_ns"
+    " add up to window_ns.",
     (
         RANK,
         Column("process_id", pl.Int64, "Process."),
@@ -207,7 +208,7 @@ DATA_QUALITY = Table(
             "Outcome.",
             values=("ok", "info", "warning", "loss", "error", "unknown"),
         ),
-        Column("value", pl.Float64, "Measure, where there is one.", nullable=True),
+        Column("value", pl.Float64, "Measure, if there is one.", nullable=True),
         Column("unit", pl.String, "Unit of the measure.", nullable=True),
         Column("text", pl.String, "Meaning for the reader."),
     ),

@@ -27,9 +27,9 @@ DURATIONS = (
 OUTCOME = Column(
     "outcome",
     pl.String,
-    "faster or slower in other, where the difference is larger than the least effect that matters"
-    " and than the row's own spread, for all rows together at 95 %; else unclear. Null for what"
-    " only one has.",
+    "faster or slower in other, if the difference is larger than the least effect that"
+    " matters and than the row's own spread (for all rows together at 95 %); else unclear."
+    " Null if only one run has the row.",
     nullable=True,
     values=("faster", "slower", "unclear"),
 )

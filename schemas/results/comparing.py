@@ -37,13 +37,18 @@ COMPARE_SETUP = Table(
         Column(
             "base",
             STR,
-            "Its value in base; for shapes and dtypes, those of an op that only base has. Null"
-            " where the trace does not say.",
+            "Its value in base; for shapes and dtypes, those of an op that only base has."
+            " Null if the trace does not say.",
             nullable=True,
         ),
-        Column("other", STR, "Its value in other, likewise.", nullable=True),
+        Column(
+            "other",
+            STR,
+            "Its value in other; for shapes and dtypes, those of an op that only other has.",
+            nullable=True,
+        ),
         Column("status", STR, "Whether they are the same.", values=("same", "differs", "unknown")),
-        Column("invalidates", STR, "What cannot be compared where they differ.", nullable=True),
+        Column("invalidates", STR, "What cannot be compared if they differ.", nullable=True),
     ),
 )
 
@@ -65,7 +70,7 @@ _CHANGE = Column(
 _DEVICE = Column(
     "device",
     I64,
-    "Device of the rank, counted from 0; null where it is of the host.",
+    "Device of the rank, counted from 0; null for the host.",
     nullable=True,
 )
 _TIMES = (
@@ -75,8 +80,8 @@ _TIMES = (
     Column(
         "speedup",
         F64,
-        "Time in base over that in other: above 1, other is faster. Null where no steps are marked "
-        "and one made more calls.",
+        "Time in base over that in other: above 1, other is faster. Null if no steps are"
+        " marked and one run made more calls.",
         "1",
         nullable=True,
     ),
@@ -110,11 +115,11 @@ COMPARE_TIME = Table(
         Column("part", STR, "What the device did, or why it was idle."),
         *_both(
             "ns",
-            "Time a step (median), without what the profiler is known to add; of the whole capture"
-            " where no step is marked",
+            "Time per step (median), without what the profiler is known to add; without"
+            " marked steps, time of the whole capture",
             "ns",
         ),
-        Column("more_ns", F64, "Time in other less that in base.", "ns", nullable=True),
+        Column("more_ns", F64, "Time in other minus time in base.", "ns", nullable=True),
         Column(
             "more_low_ns",
             F64,
@@ -126,7 +131,7 @@ COMPARE_TIME = Table(
         Column(
             "of_step_frac",
             F64,
-            "more_ns over the duration of base's step: the effect that is judged.",
+            "more_ns divided by the duration of base's step: the effect that is judged.",
             "1",
             nullable=True,
         ),
@@ -144,21 +149,25 @@ COMPARE_KERNELS = Table(
 
 COMPARE_OPS = Table(
     "compare_ops",
-    "An op by name in two runs; its time is that of the kernels it launches itself, or "
-    "where a run has no kernels its own on the host.",
+    "An op by name in two runs. Its time is that of the kernels that it launches itself; if"
+    " a run has no kernels, its own time on the host.",
     (RANK, Column("name", STR, "Op."), _CHANGE, *_TIMES),
 )
 
 COMPARE_BLOCKS = Table(
     "compare_blocks",
-    "Layers of two runs whose paths differ in numbers only, rolled up, and beneath it each of"
-    " them.",
+    "Layers of two runs whose paths differ only in numbers: one row for all of them, then"
+    " one row for each.",
     (
         RANK,
         Column("pattern", STR, "The path with * for numbers."),
         Column("layer", STR, "One of the layers; null for all of them together.", nullable=True),
         PHASE,
-        Column("n_layers", I64, "Layers that either run has of the pattern; 1 for one of them."),
+        Column(
+            "n_layers",
+            I64,
+            "Number of layers of the pattern in either run; 1 in a layer's own row.",
+        ),
         _CHANGE,
         *_both("ns", "GPU time of kernels a step (median), or in all", "ns"),
         *(
@@ -173,20 +182,20 @@ COMPARE_BLOCKS = Table(
 
 COMPARE_MEMORY = Table(
     "compare_memory",
-    "A measure of the allocator's memory in two runs, a step; of the whole capture where no step is"
-    " marked.",
+    "A measure of the allocator's memory per step in two runs; without marked steps, of the"
+    " whole capture.",
     (
         RANK,
         _DEVICE,
         Column(
             "measure",
             STR,
-            "allocated_peak, reserved_peak: the most at one time; allocated_in_all: the sum of all"
-            " that was asked for.",
+            "allocated_peak, reserved_peak: the most at one time; allocated_in_all: the sum"
+            " of all requests.",
             values=("allocated_peak", "reserved_peak", "allocated_in_all"),
         ),
         *_both("bytes", "Median over the steps", "bytes"),
-        Column("more_bytes", F64, "Bytes in other less those in base.", "bytes", nullable=True),
+        Column("more_bytes", F64, "Bytes in other minus bytes in base.", "bytes", nullable=True),
         Column(
             "more_low_bytes",
             F64,

@@ -16,45 +16,50 @@ _FAMILY = Column(
 CROSS_LAYER = Table(
     "cross_layer",
     "Device time that one framework op spent in one library's kernels of one primitive, "
-    "in one rank. Of a trace without kernels, an op's own time on the host.",
+    "in one rank. For a trace without kernels, an op's own time on the host.",
     (
         RANK,
         Column(
             "op",
             pl.String,
-            "Outermost operator around the launches (aten::conv2d), or, where there is none, the"
-            " outermost op; of a fused kernel that was split, an operator that it was made of. Null"
-            " where no op is known. On the host, the op itself.",
+            "Outermost operator around the launches (aten::conv2d), or, if there is none,"
+            " the outermost op; for a part of a fused kernel, an operator from which the"
+            " kernel was made. Null if no op is known. On the host, the op itself.",
             nullable=True,
         ),
         Column(
             "library",
             pl.String,
-            "Who wrote the code that runs, as in kernels. On the host, by the op's name: onednn for"
-            " mkldnn's ops, for matrix products the BLAS that torch was built with where the"
-            " capture recorded it, else blas; aten for the rest of torch's ops.",
+            "Who wrote the code that runs, as in kernels. On the host, by the op's name:"
+            " onednn for mkldnn's ops, for matrix products the BLAS of torch's build if the"
+            " capture recorded it, else blas; aten for all other ops of torch.",
         ),
         Column("primitive", pl.String, "What it computes.", values=PRIMITIVES),
         _FAMILY,
         Column(
             "n_calls",
             pl.Int64,
-            "Calls of the op; null where none is known, and for ops that fused kernels were"
-            " made of.",
+            "Calls of the op; null if none is known, and for ops from which fused kernels"
+            " were made.",
             nullable=True,
         ),
-        Column("n_kernels", pl.Int64, "Kernels; one that was split counts in each of its rows."),
+        Column(
+            "n_kernels", pl.Int64, "Kernels; a kernel that was split counts in each of its rows."
+        ),
         Column(
             "duration_total_ns",
             pl.Int64,
-            "Sum of the durations, over all rows exactly the kernel total; of a trace "
-            "without kernels, of the ops' own time on the host.",
+            "Sum of the kernels' durations; all rows sum to the kernel total exactly."
+            " Without kernels, sum of the ops' own time on the host.",
             "ns",
         ),
-        Column("share_frac", pl.Float64, "duration_total_ns over the rank's sum.", "1"),
+        Column("share_frac", pl.Float64, "duration_total_ns divided by the rank's sum.", "1"),
         Column("cumulative_frac", pl.Float64, "Share of this row and all before it.", "1"),
         Column(
-            "low_ns", pl.Int64, "Least time the row can have, where fused kernels were split.", "ns"
+            "low_ns",
+            pl.Int64,
+            "Least time that the row can have, if fused kernels were split.",
+            "ns",
         ),
         Column("high_ns", pl.Int64, "Most time it can have.", "ns"),
         Column(
@@ -67,7 +72,7 @@ CROSS_LAYER = Table(
         Column(
             "what_if_limit",
             pl.Float64,
-            "The speedup if it took no time at all; null where nothing else takes any.",
+            "The speedup if it took no time at all; null if nothing else takes time.",
             "1",
             nullable=True,
         ),
@@ -95,12 +100,12 @@ COMPARE_CROSS_LAYER = Table(
                 Column(
                     f"{side}_share_frac",
                     pl.Float64,
-                    f"That over the kernel total of {side}'s rank.",
+                    f"That time divided by the kernel total of {side}'s rank.",
                 ),
                 Column(
                     f"{side}_reused_ns",
                     pl.Int64,
-                    f"Of {side}'s time, what kernels take that {beside} runs too: the same name.",
+                    f"The part of {side}'s time in kernels whose names {beside} also runs.",
                 ),
             )
         ),

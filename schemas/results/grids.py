@@ -29,7 +29,7 @@ def _shape(prefix: str = "", of: str = "") -> tuple[Column, ...]:
 
 KERNEL_GRIDS = Table(
     "kernel_grids",
-    "A kernel, the grid and block it was launched with, and how well these fill the device. Where"
+    "A kernel, the grid and block of its launch, and how well these fill the device. Where"
     " calls with the same grid and block differ in shared memory, registers or primitive, each of"
     " these has a row.",
     (
@@ -71,36 +71,38 @@ KERNEL_GRIDS = Table(
         Column(
             "occupancy_limiter",
             STR,
-            "Resource that keeps an SM from holding more blocks; of several, the first of these.",
+            "Resource that keeps an SM from holding more blocks; if several do, the first in"
+            " this order.",
             nullable=True,
             values=("warps", "registers", "shared_memory", "blocks", "unknown"),
         ),
         Column(
             "theoretical_occupancy_frac",
             F64,
-            "Warps that an SM holds at once over the most it can, if the grid is large enough.",
+            "Warps that an SM holds at once, divided by the most that it can hold, if the"
+            " grid is large enough.",
             nullable=True,
         ),
         Column(
             "waves",
             F64,
-            "Blocks of the grid over the blocks that the whole device holds at once (blocks_per_sm"
-            " times its SMs).",
+            "Blocks of the grid divided by the blocks that the whole device holds at once"
+            " (blocks_per_sm times its SMs).",
             nullable=True,
         ),
         Column(
             "tail_frac",
             F64,
-            "Share of the block slots of all waves that the last wave leaves empty: 1 - waves /"
-            " ceil(waves). 0 where waves are whole; for a grid below one wave the share of the"
-            " device left empty. If all blocks take equally long, this share of the kernel's time"
-            " would be saved by filling the slots.",
+            "Share of the block slots of all waves that the last wave leaves empty: 1 -"
+            " waves / ceil(waves). 0 if all waves are full; for a grid below one wave, the"
+            " share of the device that stays empty. If all blocks take equally long, this"
+            " share of the kernel's time would be saved by filling the slots.",
             nullable=True,
         ),
         Column(
             "occupancy_reason",
             STR,
-            "Reason for missing occupancy, waves or tail; null where they are known.",
+            "Reason for missing occupancy, waves or tail; null if they are known.",
             nullable=True,
         ),
     ),
@@ -115,7 +117,7 @@ def _side(side: str) -> tuple[Column, ...]:
         Column(
             f"{side}_n_grids",
             I64,
-            f"Kernels times the grids and blocks each was launched with{of}.",
+            f"Kernels, each counted once per grid and block with which it was launched{of}.",
         ),
         Column(f"{side}_n_calls", I64, f"Executions{of}."),
         Column(f"{side}_duration_total_ns", I64, f"Sum of their durations{of}."),
@@ -123,7 +125,7 @@ def _side(side: str) -> tuple[Column, ...]:
         Column(
             f"{side}_n_blocks",
             F64,
-            f"Blocks of a launch, the mean over the launches{of}.",
+            f"Mean blocks per launch{of}.",
             nullable=True,
         ),
     )
@@ -131,16 +133,16 @@ def _side(side: str) -> tuple[Column, ...]:
 
 COMPARE_GRIDS = Table(
     "compare_grids",
-    "A kernel that both traces ran, with the grid of each; or a primitive, with all of its kernels"
-    " that were not matched, as they have other names in the other trace. Ranks and devices are"
-    " taken together.",
+    "A kernel that both traces ran, with the grid of each; or a primitive, with all of its"
+    " kernels that have other names in the other trace and were not matched. Ranks and"
+    " devices are taken together.",
     (
         Column(
             "match",
             STR,
-            "kernel: the same kernel in both (equal grids matched first, then the others from the"
-            " longest total time down); primitive: unmatched kernels of a primitive in both;"
-            " only_base, only_other: in one of them only.",
+            "kernel: the same kernel in both (equal grids are matched first, then the"
+            " others, the longest total time first); primitive: unmatched kernels of a"
+            " primitive in both; only_base, only_other: in one of them only.",
             values=("kernel", "primitive", "only_base", "only_other", "unknown"),
         ),
         Column(
@@ -159,22 +161,22 @@ COMPARE_GRIDS = Table(
             "speedup",
             F64,
             "Total duration in base over that in other: above 1 means that other takes less time."
-            " Null of a kernel that was called more often in one, and not in as many steps.",
+            " Null for a kernel that one trace called more often, in another number of steps.",
             "1",
             nullable=True,
         ),
         Column(
             "speedup_per_call",
             F64,
-            "Mean duration in base over that in other; means little on rows of a primitive whose"
-            " kernels were fused.",
+            "Mean duration in base divided by that in other. It means little in rows of a"
+            " primitive whose kernels were fused.",
             "1",
             nullable=True,
         ),
         Column(
             "n_blocks_ratio",
             F64,
-            "Blocks of a launch in base over those in other.",
+            "Blocks per launch in base divided by those in other.",
             "1",
             nullable=True,
         ),
@@ -190,18 +192,24 @@ RECONCILE = Table(
         Column(
             "match",
             STR,
-            "aligned: in both captures, at the same place of the same step; only_base, only_other:"
-            " in one of them only.",
+            "aligned: in both captures, at the same position of the same step; only_base,"
+            " only_other: in one of them only.",
             values=("aligned", "only_base", "only_other"),
         ),
-        Column("layer", STR, "Layer; of a fused kernel all, joined by commas.", nullable=True),
+        Column(
+            "layer",
+            STR,
+            "Layer; for a fused kernel, all of its layers, joined by commas.",
+            nullable=True,
+        ),
         Column("op", STR, "Innermost op around the launch.", nullable=True),
         Column("input_shapes", STR, "That op's input shapes as JSON.", nullable=True),
         Column(
             "evidence",
             STR,
-            "other capture: only one of the two knows layer and op, and they count for both;"
-            " both captures: each knows some, and those of other count; none: neither knows any.",
+            "other capture: only one of the two captures knows layer and op, which count for"
+            " both; both captures: each knows some, and those of other count; none: neither"
+            " knows any.",
             values=("other capture", "both captures", "none"),
         ),
         _NAME,
@@ -213,7 +221,8 @@ RECONCILE = Table(
         Column(
             "other_over_base",
             F64,
-            "Time in other over that in base: what other's profiler costs, or other's run.",
+            "Time in other divided by time in base: it shows what other's profiler or"
+            " other's run costs.",
             "1",
             nullable=True,
         ),

@@ -16,9 +16,9 @@ CHOICES = ("eager", "compiled", "base", "other", "mixed")
 _METHOD = Column(
     "method",
     STR,
-    "Source of the times: kernels (GPU time of the layer's kernels, a step), or the method of"
-    " `timings` (medians over the executions; of the variants that both have, an unprofiled,"
-    " synchronised one).",
+    "Source of the times: kernels (GPU time of the layer's kernels, a step), or the method"
+    " of `timings` (medians over the executions, if possible of an unprofiled, synchronised"
+    " variant that both have).",
     values=PAIR_METHODS,
 )
 _CLASS = Column("class_name", STR, "Class of the module; null for rows in brackets.", nullable=True)
@@ -40,14 +40,14 @@ def _times(which: str) -> tuple[Column, ...]:
         Column(
             f"{which}_low_ns",
             F64,
-            f"Least time in {which}: by the split of fused kernels that gives it least; for "
-            "measured times, the lower quartile.",
+            f"Least time in {which}: by the split of fused kernels that gives the layer"
+            " least; for measured times, the lower quartile.",
             nullable=True,
         ),
         Column(
             f"{which}_estimate_ns",
             F64,
-            f"Best estimate in {which}; null where the layer is absent.",
+            f"Best estimate in {which}; null if the layer is absent.",
             nullable=True,
         ),
         Column(
@@ -76,7 +76,7 @@ COMPARE_LAYERS = Table(
         Column(
             "compile_mode",
             STR,
-            "torch.compile mode of other, where it was measured.",
+            "torch.compile mode of other, if it was measured.",
             nullable=True,
         ),
         Column(
@@ -90,16 +90,16 @@ COMPARE_LAYERS = Table(
         Column(
             "speedup",
             F64,
-            "Estimate in base over that in other; above 1, other is faster. Null where one marks no"
-            " steps and they ran another number of kernels.",
+            "Estimate in base divided by that in other; above 1, other is faster. Null if"
+            " one run marks no steps and the numbers of kernels differ.",
             "1",
             nullable=True,
         ),
         Column(
             "speedup_low",
             F64,
-            "Least speedup, of the ratio of medians over the steps (or executions), for all rows"
-            " together at 95 %; and within the split of fused kernels. Null where too few were"
+            "Least speedup: of the ratio of medians over the steps (or executions), for all"
+            " rows together at 95 %, and by any split of fused kernels. Null if too few were"
             " measured.",
             "1",
             nullable=True,
@@ -108,7 +108,7 @@ COMPARE_LAYERS = Table(
         Column(
             "saved_ns",
             F64,
-            "Estimate in base less that in other; below 0, the layer loses.",
+            "Estimate in base minus that in other; below 0, the layer loses.",
             "ns",
             nullable=True,
         ),
@@ -155,8 +155,8 @@ LAYER_ORACLE = Table(
         Column(
             "is_clear",
             pl.Boolean,
-            "Whether the ranges of its times in the two runs do not overlap. Null for (total), and"
-            " where one has none.",
+            "Whether the ranges of its times in the two runs do not overlap. Null for"
+            " (total), and if one run has no range.",
             nullable=True,
         ),
         Column(
@@ -168,8 +168,8 @@ LAYER_ORACLE = Table(
         Column(
             "other_ns",
             F64,
-            "Time in other, likewise; in dynamic without the cost of calling it as a compiled"
-            " region of its own.",
+            "Time in other, all phases; (total): of layers that both have. In dynamic,"
+            " without the cost of calling the layer as a separate compiled region.",
             nullable=True,
         ),
         Column("chosen_ns", F64, "Time of the choice; (total): of layers that both have."),
@@ -182,22 +182,22 @@ LAYER_ORACLE = Table(
         Column(
             "speedup_over_base",
             F64,
-            "For (total): base_ns over chosen_ns and switch_ns, the theoretical speedup over the"
-            " eager run.",
+            "For (total): base_ns divided by the sum of chosen_ns and switch_ns, the"
+            " theoretical speedup over the eager run.",
             "1",
             nullable=True,
         ),
         Column(
             "speedup_over_other",
             F64,
-            "For (total): likewise over the compiled run.",
+            "For (total): the theoretical speedup over the compiled run.",
             "1",
             nullable=True,
         ),
         Column(
             "speedup_over_best",
             F64,
-            "For (total): likewise over the faster of the two.",
+            "For (total): the theoretical speedup over the faster of the two runs.",
             "1",
             nullable=True,
         ),
@@ -206,8 +206,8 @@ LAYER_ORACLE = Table(
 
 TIMING_METHODS = Table(
     "timing_methods",
-    "A way of timing the whole model in one configuration, beside the pure run, which measures"
-    " nothing within it.",
+    "A way of timing the whole model in one configuration, compared with the pure run, which"
+    " measures nothing inside the model.",
     (
         RANK,
         Column(
@@ -257,7 +257,7 @@ TIMING_METHODS = Table(
         Column(
             "cost_ratio",
             F64,
-            "median_ns over that of the configuration's pure run without a profiler.",
+            "median_ns divided by that of the configuration's pure run without a profiler.",
             "1",
             nullable=True,
         ),

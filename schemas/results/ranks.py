@@ -21,18 +21,18 @@ COLLECTIVES_ACROSS = Table(
             nullable=True,
         ),
         Column("ranks", STR, "Captured ranks of the group."),
-        Column("name", STR, "Collective; send/recv for a pair of these."),
+        Column("name", STR, "Collective; send/recv for a pair of a send and a receive."),
         Column("dtype", STR, "Element type.", nullable=True),
         Column(
             "size_in_bytes",
             I64,
-            "Bytes given by a rank; the most of any where they differ.",
+            "Bytes sent by a rank; the most of any rank if they differ.",
             nullable=True,
         ),
         Column(
             "size_out_bytes",
             I64,
-            "Bytes received by a rank; the most of any where they differ.",
+            "Bytes received by a rank; the most of any rank if they differ.",
             nullable=True,
         ),
         Column("n_ranks", I64, "Ranks that took part; the most of any call."),
@@ -40,7 +40,8 @@ COLLECTIVES_ACROSS = Table(
         Column(
             "transfer_mean_ns",
             F64,
-            "Mean transfer time: the least duration over the ranks, of the one that waited least.",
+            "Mean transfer time. A call's transfer time is its least duration over the"
+            " ranks: that of the rank that waited least.",
         ),
         Column("transfer_median_ns", F64, "Median transfer time."),
         Column("transfer_total_ns", I64, "Sum of the transfer times."),
@@ -49,8 +50,8 @@ COLLECTIVES_ACROSS = Table(
         Column(
             "algbw_bytes_per_s",
             F64,
-            "Mean over the calls of size over transfer time, the size as nccl-tests counts "
-            "it: all that a rank holds, given or received.",
+            "Mean over the calls of size divided by transfer time. The size is counted as in"
+            " nccl-tests: all that a rank holds, sent or received.",
             nullable=True,
         ),
         Column(
@@ -63,25 +64,32 @@ COLLECTIVES_ACROSS = Table(
         Column(
             "peers_ns",
             F64,
-            "Median transfer time of the same collective in the median of all groups of as many"
-            " ranks. Null with one such group, or where a rank of the group was not captured.",
+            "Median, over all groups of as many ranks, of their median transfer time of the"
+            " same collective. Null if there is only one such group, or if a rank of the"
+            " group was not captured.",
             nullable=True,
         ),
         Column(
-            "slowdown", F64, "transfer_median_ns over peers_ns: above 1 is slower.", nullable=True
+            "slowdown",
+            F64,
+            "transfer_median_ns divided by peers_ns; above 1, the group is slower than its peers.",
+            nullable=True,
         ),
         Column(
             "slow",
             STR,
-            "What makes the group slow: link, where its transfers take at least 1.5 times as long"
-            " as its peers'; network, where it spans more hosts than they do, where slow groups"
-            " have no rank and no host in common, and where groups of several hosts carry less than"
-            " a twentieth of what groups within a host do. Null where it is not slow.",
+            "What makes the group slow. link: its transfers take at least 1.5 times as long"
+            " as its peers'. network: it also spans more hosts than its peers, or slow groups"
+            " have no rank and no host in common, or groups of several hosts carry less than"
+            " a twentieth of what groups within a host do. Null if it is not slow.",
             nullable=True,
             values=("link", "network"),
         ),
         Column(
-            "link_frac", F64, "busbw over the link's peak, where --peaks states one.", nullable=True
+            "link_frac",
+            F64,
+            "busbw divided by the link's peak, if --peaks states one.",
+            nullable=True,
         ),
     ),
 )
@@ -91,20 +99,22 @@ WAITING = Table(
     "A rank's waiting in collectives, until the last rank of each has begun.",
     (
         RANK,
-        Column("n_collectives", I64, "Collectives that could be matched with other ranks'."),
+        Column(
+            "n_collectives", I64, "Collectives that could be matched with those of other ranks."
+        ),
         Column(
             "wait_ns",
             I64,
             "Sum over its collectives of the time from its own start to the last rank's.",
         ),
         Column(
-            "hidden_ns", I64, "Time in which a collective waited and the rank's device computed."
+            "hidden_ns", I64, "Time in which a collective waited while the rank's device computed."
         ),
         Column(
             "exposed_ns",
             I64,
-            "Time in which a collective waited and the device did not compute: time lost."
-            " Counted once where two collectives wait.",
+            "Time in which a collective waited while the device did not compute: time lost."
+            " Time in which two collectives wait counts once.",
         ),
         Column(
             "exposed_frac",
@@ -113,19 +123,19 @@ WAITING = Table(
             " start-up does not count.",
             nullable=True,
         ),
-        Column("awaited_rank", I32, "The rank it lost most time waiting for.", nullable=True),
+        Column("awaited_rank", I32, "The rank for which it lost most time waiting.", nullable=True),
         Column("awaited_ns", I64, "The part of exposed_ns that was for that rank.", nullable=True),
         Column(
             "n_last",
             I64,
-            "Collectives that it began last: that is no loss where the others computed meanwhile.",
+            "Collectives that it began last. That is no loss if the others computed meanwhile.",
         ),
     ),
 )
 
 WAITING_FOR = Table(
     "waiting_for",
-    "A rank and one that it waited for.",
+    "A rank, and another rank for which it waited.",
     (
         RANK,
         Column("awaited_rank", I32, "The rank that began last."),
@@ -136,7 +146,8 @@ WAITING_FOR = Table(
         Column(
             "exposed_ns",
             I64,
-            "Time lost, see waiting; where two collectives wait at once, by the one begun first.",
+            "Time lost, see waiting. If two collectives wait at once, the time belongs to"
+            " the one that began first.",
         ),
     ),
 )
@@ -149,9 +160,10 @@ JOB = Table(
         Column(
             "bound",
             STR,
-            "The first thing to work on: straggler where the job loses most by waiting for"
-            " culprits; else what takes most of their time and of the others', or the bound of"
-            " most ranks; inconclusive where clocks or matched collectives leave it open.",
+            "The first thing to work on: straggler if the job loses most by waiting for"
+            " culprits; else the part that takes most time of culprits and others alike, or"
+            " the bound of most ranks; inconclusive if clocks or matched collectives leave it"
+            " open.",
             values=("straggler", *BOUNDS),
         ),
         Column(
@@ -165,9 +177,9 @@ JOB = Table(
         Column(
             "second",
             STR,
-            "The next thing to work on: the next part of the ranks that share a bound;"
-            " straggler where culprits come second; after a straggler, what all ranks lose most"
-            " time to, if it is at least a tenth.",
+            "The next thing to work on: the second part of the ranks that share the bound;"
+            " straggler if culprits come second; after a straggler, the part in which all"
+            " ranks lose most time, if it is at least a tenth.",
             nullable=True,
             values=("straggler", *BOUNDS[:-1]),
         ),
@@ -176,7 +188,7 @@ JOB = Table(
         Column(
             "kind",
             STR,
-            "What the set is named after; ranks where it is a list of ranks.",
+            "What the set is named after; ranks if it is a list of ranks.",
             nullable=True,
             values=("rank", "node", "stage", "group", "ranks"),
         ),
@@ -185,9 +197,9 @@ JOB = Table(
         Column(
             "cause",
             STR,
-            "Why it is late: the part of a step that it has more of than the median rank; link or"
-            " network where transfers are slow; bubble where ranks wait as a pipeline's schedule has"
-            " them.",
+            "Why it is late: the part of a step that takes it longer than the median rank;"
+            " link or network if transfers are slow; bubble if ranks wait because of a"
+            " pipeline's schedule.",
             nullable=True,
         ),
         Column("steps", STR, "The steps in which it is late, in words.", nullable=True),
@@ -201,10 +213,11 @@ JOB = Table(
         Column(
             "cost_ns",
             I64,
-            "What the job would gain in such a step if the culprit alone were like its peers.",
+            "Time that the job would gain in such a step if only the culprit became like its"
+            " peers.",
             nullable=True,
         ),
-        Column("cost_frac", F64, "cost_ns over the duration of such a step.", nullable=True),
+        Column("cost_frac", F64, "cost_ns divided by the duration of such a step.", nullable=True),
         Column("evidence", STR, "The evidence in words."),
         Column("n_ranks", I64, "Ranks in the trace."),
         Column("exposed_ns", I64, "Time that all ranks together lost by waiting."),

@@ -15,8 +15,8 @@ STRETCHES = {
     "memcpy": "a copy",
     "memset": "a fill of memory",
     "collective": "a kernel that communicates",
-    "queue": "the gap between work and the next on its stream",
-    "dependency": "the gap after work of another stream that was waited for",
+    "queue": "the gap between work and the next work on its stream",
+    "dependency": "the gap after work of another stream for which it waited",
     "wait": "the return of a call that waits for the device",
     "earlier": "what ran before the replayed steps",
 }
@@ -25,8 +25,8 @@ EVIDENCE = ("measured", "calibrated", "table", "unknown")
 _ERROR = Column(
     "replay_error_frac",
     pl.Float64,
-    "How far the replayed step is from the recorded one, as a share of it; above 0.1 nothing is"
-    " predicted.",
+    "Difference of the replayed step from the recorded one, as a share of the latter; above"
+    " 0.1 nothing is predicted.",
 )
 
 UNPROFILED_STEP = Table(
@@ -37,12 +37,13 @@ UNPROFILED_STEP = Table(
         Column(
             "recorded_ns",
             pl.Int64,
-            "Median duration of its steps, as recorded; the mean where that differs by over a quarter.",
+            "Median duration of its steps, as recorded; the mean where that differs by over"
+            " a quarter.",
         ),
         Column(
             "unprofiled_ns",
             pl.Int64,
-            "Duration of a step without the profiler; null where it is not known.",
+            "Duration of a step without the profiler; null if it is not known.",
             nullable=True,
         ),
         Column("low_ns", pl.Int64, "The least that it may be.", nullable=True),
@@ -51,21 +52,21 @@ UNPROFILED_STEP = Table(
         Column(
             "evidence",
             pl.String,
-            "measured: the capture timed steps without the profiler; calibrated: replayed with costs"
-            " that were measured on the machine; table: replayed with costs that were measured on"
-            " another; unknown: of this profiler no costs are known, or the replay missed the"
-            " recorded step.",
+            "measured: the capture timed steps without the profiler; calibrated: replayed"
+            " with costs that were measured on the machine; table: replayed with costs that"
+            " were measured on another machine; unknown: this profiler's costs are not known,"
+            " or the replay missed the recorded step.",
             values=EVIDENCE,
         ),
     ),
 )
 CRITICAL_PATH = Table(
     "critical_path",
-    "A stretch of a rank's median step that the step waited for; in order of time they add up to"
-    " the step.",
+    "An interval of a rank's median step on the step's critical path. In order of time, the"
+    " intervals add up to the step.",
     (
         RANK,
-        Column("step", pl.Int64, "The step; null where none is marked.", nullable=True),
+        Column("step", pl.Int64, "The step; null if none is marked.", nullable=True),
         Column("position", pl.Int64, "Place on the path, from 0."),
         Column(
             "kind",
@@ -86,7 +87,7 @@ CRITICAL_PATH = Table(
         Column(
             "cause",
             pl.String,
-            "What the host did meanwhile, as in activities; null on a device.",
+            "What the host did in that time, as in activities; null on a device.",
             nullable=True,
             values=CAUSES,
         ),
@@ -95,7 +96,8 @@ CRITICAL_PATH = Table(
         Column(
             "is_inferred",
             pl.Boolean,
-            "Whether what it waited for was inferred from times, as the source recorded no waits.",
+            "Whether the wait before it was inferred from times, because the source recorded"
+            " no waits.",
         ),
     ),
 )
@@ -115,7 +117,9 @@ SENSITIVITY = Table(
             "total_ns", pl.Int64, "Its time in a step, on host and device, without the profiler."
         ),
         Column(
-            "saved_ns", pl.Int64, "How much shorter a step would be; 0 where it waits for others."
+            "saved_ns",
+            pl.Int64,
+            "How much shorter a step would be; 0 if the step waits for something else.",
         ),
     ),
 )

@@ -22,8 +22,8 @@ ROOFLINE = Table(
         Column(
             "precision",
             STR,
-            "Number format whose peak counts: tf32 where a float32 op ran a kernel named for"
-            " it; fp32 for ops that are no products, which compute in float32.",
+            "Number format whose peak counts: tf32 if a float32 op ran a kernel named after"
+            " it; fp32 for ops other than products, which compute in float32.",
             nullable=True,
         ),
         Column("n_calls", I64, "Calls that ran kernels.", nullable=True),
@@ -39,9 +39,10 @@ ROOFLINE = Table(
         Column(
             "needed_flops",
             F64,
-            "The same with half of causal attention, and without what torch counts too often of "
-            "grouped convolutions' gradients; of other ops each addition, multiplication or"
-            " function. Rates and shares are of these.",
+            "Floating-point operations that are needed: half of causal attention, and"
+            " gradients of grouped convolutions without what torch counts too often; for"
+            " other ops, each addition, multiplication or function. Rates and shares use"
+            " these.",
             "FLOP",
             nullable=True,
         ),
@@ -56,7 +57,8 @@ ROOFLINE = Table(
         Column(
             "share_frac",
             F64,
-            "duration_total_ns over the kernel total of the device; in a step, of the step.",
+            "duration_total_ns divided by the kernel total of the device; for a step, by the"
+            " kernel total of the step.",
         ),
         Column("flops_per_s", F64, "needed_flops over the kernels' time.", "FLOP/s", nullable=True),
         Column("bandwidth_bytes_per_s", F64, "least_bytes over the kernels' time.", nullable=True),
@@ -72,21 +74,21 @@ ROOFLINE = Table(
         Column(
             "peak_frac",
             F64,
-            "Share of the peak that bounds it: flops_per_s or bandwidth_bytes_per_s over the "
-            "device's.",
+            "Share of the peak that limits it: flops_per_s or bandwidth_bytes_per_s divided"
+            " by the device's peak.",
             nullable=True,
         ),
         Column(
             "gain_ns",
             F64,
-            "What the op would save at its roof: duration_total_ns times the rest of peak_frac.",
+            "Time that the op would save at its roof: duration_total_ns times (1 - peak_frac).",
             nullable=True,
         ),
         Column(
             "mfu_frac",
             F64,
-            "Of a step: model FLOP utilization, the time that its needed_flops take at the peak of "
-            "each op's precision over the step's duration.",
+            "For a step, model FLOP utilization: the time that its needed_flops take at the"
+            " peak of each op's precision, divided by the step's duration.",
             nullable=True,
         ),
         Column("peak_flops_per_s", F64, "Most operations a second.", "FLOP/s", nullable=True),
@@ -94,7 +96,7 @@ ROOFLINE = Table(
         Column(
             "evidence",
             STR,
-            "Where the peaks are from, or why there is none; of what is not modelled, why.",
+            "Source of the peaks, or why there are none; for what is not modelled, why it is not.",
             nullable=True,
         ),
     ),

@@ -12,13 +12,13 @@ IDLE = {
     "sync": "it waits for the device, or launches again after such a wait.",
     "loading": "it loads modules, libraries or kernels, or compiles.",
     "launch": (
-        "it is inside launch calls and the framework's ops; without a device, in small"
-        " ops, whose call takes longer than their work, and in pauses of under 0.1 ms between ops"
-        " (with Python calls recorded 0.4 ms)."
+        "it is inside launch calls and the framework's ops. Without a device: it is in small"
+        " ops, whose call takes longer than their work, or in pauses of under 0.1 ms between"
+        " ops (0.4 ms if Python calls were recorded)."
     ),
     "host": "it does something else: Python, writing files, sleeping.",
     "dependency": (
-        "the next work was launched already, and waits for another stream, copy or device."
+        "the next work was launched already, but waits for another stream, copy or device."
     ),
     "unknown": "the thread that launched the next work is not known.",
     "communication": "it communicates with other processes on the host, as by gloo or mpi.",
@@ -40,14 +40,14 @@ PHASES = ("earlier_work", "start_up", PROGRAM, "tear_down", "later_work")
 
 TIME_BREAKDOWN = Table(
     "time_breakdown",
-    "A device's time in one step of one rank; or, step null, in a phase of the trace. Every share"
-    " of time in other results is one of the rows with the phase program."
-    " Compute, exposed communication, exposed copy and the causes of idle time add up to window_ns."
-    " Where nothing runs on a device the row is for the process (device_id null): it computes while"
-    " an op of any of its threads does arithmetic and its main thread does not load data or code,"
-    " and copies while an op copies memory; the causes are what the main thread does instead. An op"
-    " on less than 16 KiB, or one that only looks at a tensor, does no arithmetic: calling it takes"
-    " longer.",
+    "A device's time in one step of one rank; or, step null, in a phase of the trace. Shares"
+    " of time in other results are shares of the rows with the phase program. Compute,"
+    " exposed communication, exposed copy and the causes of idle time add up to window_ns. If"
+    " nothing runs on a device, the row is for the process (device_id null). It computes"
+    " while an op of any of its threads does arithmetic and its main thread does not load"
+    " data or code, and copies while an op copies memory. The causes are what the main thread"
+    " does at other times. An op on less than 16 KiB, or one that only reads a tensor's"
+    " properties, does no arithmetic: calling it takes longer.",
     (
         RANK,
         Column("device_id", pl.Int32, "Device; null for a process that uses none.", nullable=True),
@@ -69,20 +69,20 @@ TIME_BREAKDOWN = Table(
         Column(
             "compute_ns",
             pl.Int64,
-            "Time with at least one kernel running that does not communicate; for a process, with"
-            " at least one op that does arithmetic.",
+            "Time in which at least one kernel runs that does not communicate; for a"
+            " process, at least one op that does arithmetic.",
         ),
         Column(
-            "communication_ns", pl.Int64, "Time with at least one communication kernel running."
+            "communication_ns", pl.Int64, "Time in which at least one communication kernel runs."
         ),
-        Column("copy_ns", pl.Int64, "Time with at least one copy or memset running."),
+        Column("copy_ns", pl.Int64, "Time in which at least one copy or memset runs."),
         Column(
             "exposed_communication_ns",
             pl.Int64,
             "Communication time during which nothing was being computed.",
         ),
         Column("exposed_copy_ns", pl.Int64, "Copy time during which no kernel ran."),
-        Column("idle_ns", pl.Int64, "Time with nothing running: the sum of its causes."),
+        Column("idle_ns", pl.Int64, "Time in which nothing runs: the sum of its causes."),
         *(
             Column(f"idle_{cause}_ns", pl.Int64, f"Idle time: {words}")
             for cause, words in IDLE.items()
@@ -97,25 +97,25 @@ TIME_BREAKDOWN = Table(
         Column(
             "compute_frac",
             pl.Float64,
-            "compute_ns over window_ns without profiler_ns.",
+            "compute_ns divided by window_ns without profiler_ns.",
             nullable=True,
         ),
         Column(
             "exposed_communication_frac",
             pl.Float64,
-            "exposed_communication_ns over window_ns without profiler_ns.",
+            "exposed_communication_ns divided by window_ns without profiler_ns.",
             nullable=True,
         ),
         Column(
             "exposed_copy_frac",
             pl.Float64,
-            "exposed_copy_ns over window_ns without profiler_ns.",
+            "exposed_copy_ns divided by window_ns without profiler_ns.",
             nullable=True,
         ),
         Column(
             "idle_frac",
             pl.Float64,
-            "idle_ns without profiler_ns, over window_ns without profiler_ns.",
+            "idle_ns without profiler_ns, divided by window_ns without profiler_ns.",
             nullable=True,
         ),
         Column(
@@ -137,9 +137,9 @@ TIME_BREAKDOWN = Table(
 
 IDLE_GAPS = Table(
     "idle_gaps",
-    "Idle time of a device with one cause and place, over the program: all steps, or on a rank that"
-    " marks none the phase program of time_breakdown. Where nothing runs on a device, time in"
-    " which the process runs no op, see time_breakdown.",
+    "Idle time of a device with one cause and place, over the program: all steps, or on a"
+    " rank that marks none the phase program of time_breakdown. If nothing runs on a device,"
+    " it is time in which the process runs no op, see time_breakdown.",
     (
         RANK,
         Column("device_id", pl.Int32, "Device; null for a process that uses none.", nullable=True),
@@ -157,7 +157,7 @@ IDLE_GAPS = Table(
             "The place, from the outside in: Python function and line where stacks were recorded,"
             " annotation, loader, op, API call; for launching, at its end the op that launched the"
             " next work."
-            " Null where unknown.",
+            " Null if unknown.",
             nullable=True,
         ),
         Column("idle_ns", pl.Int64, "Idle time."),
@@ -172,8 +172,8 @@ IDLE_GAPS = Table(
         Column(
             "longest_ns",
             pl.Int64,
-            "Longest such time within one gap; for a process, one activity with all its pauses"
-            " between ops.",
+            "Longest such time within one gap; for a process, within one activity with all"
+            " its pauses between ops.",
         ),
         Column("example_ns", pl.Int64, "Start of the gap with the longest such time."),
     ),
@@ -190,22 +190,22 @@ VERDICT = Table(
             "bound",
             pl.String,
             "The largest part of the time: what the device does, or its cause of idling (see"
-            " time_breakdown); inconclusive where the profiler made a step of a process many times as"
-            " long.",
+            " time_breakdown); inconclusive if the profiler made a step of a process many"
+            " times as long.",
             values=BOUNDS,
         ),
         Column(
             "bound_frac",
             pl.Float64,
-            "Its share of step time, without what the profiler adds; where there is too little to"
-            " judge, the share in which the device works.",
+            "Its share of step time, without what the profiler adds. If there is too little"
+            " to judge, the share of time in which the device works.",
             nullable=True,
         ),
         Column(
             "second",
             pl.String,
-            "The next part by size, which is what can be won where the device computes; null"
-            " where none takes 2 % of the time.",
+            "The next part by size: if the bound is compute, this can be saved; null if no"
+            " other part takes 2 % of the time.",
             nullable=True,
             values=PARTS,
         ),
@@ -216,14 +216,14 @@ VERDICT = Table(
         Column(
             "what",
             pl.String,
-            "The place in the program that most of the bound comes from, as in idle_gaps.",
+            "The place in the program from which most of the bound comes, as in idle_gaps.",
             nullable=True,
         ),
         Column("second_what", pl.String, "The same for `second`.", nullable=True),
         Column(
             "caveat",
             pl.String,
-            "What the trace does not tell of the bound, as the end of a sentence; null where"
+            "What the trace does not show about the bound, as the end of a sentence; null if"
             " nothing is missing.",
             nullable=True,
         ),

@@ -28,7 +28,8 @@ DISPATCH_DEPTH = Table(
         Column(
             "op",
             pl.String,
-            "Outermost op above the launch; for stacks the symbol. Null where no op encloses it.",
+            "Outermost op above the launch; for stacks the symbol. Null if no op encloses"
+            " the launch.",
             nullable=True,
         ),
         Column("layer", pl.String, "Module; for stacks the implementation.", nullable=True),
@@ -85,30 +86,30 @@ COPY_COST = Table(
         Column(
             "n_unsized",
             pl.Int64,
-            "Copies of unknown size (stored as 0); they count in no bandwidth.",
+            "Copies of unknown size (stored as 0), which count in no bandwidth.",
         ),
         Column(
             "bandwidth_bytes_per_s",
             pl.Float64,
-            "size_bytes over the duration of the copies whose size is known.",
+            "size_bytes divided by the duration of the copies whose size is known.",
             nullable=True,
         ),
         Column("exposed_ns", pl.Int64, "Copy time during which no kernel ran on the device."),
         Column(
             "pinned_ns",
             pl.Int64,
-            "Time the same bytes would take at the bandwidth of pinned copies seen in this trace or"
-            " the base; copies below 64 KiB, which bandwidth does not limit, count with their own"
-            " time. Null for copies not from or to pageable host memory, or where no pinned copy"
-            " was seen.",
+            "Time that the same bytes would take at the bandwidth of pinned copies in this"
+            " trace or the base. Copies below 64 KiB, which bandwidth does not limit, count"
+            " with their own time. Null for copies not from or to pageable host memory, or if"
+            " no pinned copy was recorded.",
             nullable=True,
         ),
         Column(
             "wasteful_dtype",
             pl.String,
-            "Element type of the copied bytes where the casts that follow write fewer bytes an"
-            " element than they read: as the op around them recorded it, else one that they are"
-            " consistent with; the most frequent one.",
+            "Element type of the copied bytes, if the casts that follow write fewer bytes"
+            " per element than they read. It is the type that the op around them recorded,"
+            " else one that fits; the most frequent one.",
             nullable=True,
         ),
         Column("wasted_bytes", pl.Int64, "Bytes that the following cast discards."),
@@ -137,14 +138,14 @@ COMPARE_COPIES = Table(
                 Column(
                     f"n_unsized_{which}",
                     pl.Int64,
-                    f"Copies of unknown size in {which}; in no bandwidth.",
+                    f"Copies of unknown size in {which}, which count in no bandwidth.",
                 ),
                 Column(f"size_{which}_bytes", pl.Int64, f"Bytes copied in {which}."),
                 Column(f"duration_{which}_ns", pl.Int64, f"Sum of the durations in {which}."),
                 Column(
                     f"bandwidth_{which}_bytes_per_s",
                     pl.Float64,
-                    f"Bandwidth in {which}, of the copies whose size is known.",
+                    f"Bandwidth in {which} of the copies whose size is known.",
                     nullable=True,
                 ),
             )
@@ -152,15 +153,15 @@ COMPARE_COPIES = Table(
         Column(
             "size_ratio",
             pl.Float64,
-            "Bytes a copy (of known size) in base over bytes a copy in other.",
+            "Bytes per copy (of known size) in base divided by bytes per copy in other.",
             "1",
             nullable=True,
         ),
         Column(
             "speedup",
             pl.Float64,
-            "Duration in base over duration in other; above 1, other is faster. Null where they "
-            "copied another number of times, and not in as many steps.",
+            "Duration in base divided by duration in other; above 1, other is faster. Null"
+            " if the runs copied different numbers of times in different numbers of steps.",
             "1",
             nullable=True,
         ),
@@ -188,7 +189,7 @@ LAYER_HOST_TIME = Table(
             "Sum of the ops' self times, without nested ops, so that nothing counts twice. "
             "Threads that an op uses within itself count as the op's time, once.",
         ),
-        Column("share_frac", pl.Float64, "op_self_ns over the rank's sum."),
+        Column("share_frac", pl.Float64, "op_self_ns divided by the rank's sum."),
         Column(
             "evidence",
             pl.String,
@@ -216,14 +217,14 @@ LAYER_ATTRIBUTION = Table(
         Column(
             "duration_total_ns",
             pl.Int64,
-            "Sum of the kernels' durations; over all rows exactly the kernel total.",
+            "Sum of the kernels' durations; all rows sum to the kernel total exactly.",
         ),
-        Column("share_frac", pl.Float64, "duration_total_ns over the rank's kernel total."),
+        Column("share_frac", pl.Float64, "duration_total_ns divided by the rank's kernel total."),
         Column(
             "root_only_ns",
             pl.Int64,
-            "The part of duration_total_ns that ran in the model's root module, or a wrapper of it,"
-            " and in no layer.",
+            "The part of duration_total_ns that ran directly in the model's root module or a"
+            " wrapper around it, and in no layer.",
         ),
         Column(
             "layout_frac",
@@ -233,19 +234,18 @@ LAYER_ATTRIBUTION = Table(
         Column(
             "evidence",
             pl.String,
-            "Evidence for the layer, that of most time where it differs. In a layer: module span,"
-            " backward sequence, graph node (the place where a replayed CUDA graph's node was"
-            " made), graph capture (a launch recorded while the graph was captured), base capture"
-            " (a run without graphs), compile provenance with the rule that found the module; in"
-            " brackets: why there is no layer, or that another thread launched it while a range"
-            " named backward was open, as autograd's threads do.",
+            "Evidence for the layer; if it differs, the evidence with most time. In a layer:"
+            " module span, backward sequence, graph node (the place where a replayed CUDA"
+            " graph's node was made), graph capture (a launch recorded while the graph was"
+            " captured), base capture (a run without graphs), compile provenance with the"
+            " rule that found the module; in brackets: why there is no layer, or that another"
+            " thread launched it while a range named backward was open, as autograd's threads"
+            " do.",
         ),
         Column(
-            "low_ns", pl.Int64, "Least time the layer can have, where fused kernels were split."
+            "low_ns", pl.Int64, "Least time that the layer can have, if fused kernels were split."
         ),
-        Column(
-            "estimate_ns", pl.Int64, "Best estimate; duration_total_ns where nothing was split."
-        ),
+        Column("estimate_ns", pl.Int64, "Best estimate; duration_total_ns if nothing was split."),
         Column("high_ns", pl.Int64, "Most time the layer can have."),
         *(
             Column(f"library_{library}_ns", pl.Int64, f"Time in kernels of library {library}.")

@@ -43,15 +43,15 @@ ADVISE = Table(
         Column(
             "calls_advised",
             STR,
-            "Functions that are advised, with their layout; empty where nothing is.",
+            "Functions that are advised, with their layout; empty if none is.",
         ),
         Column("device_ns", I64, "Kernel time of a step as it ran.", "ns"),
         Column(
             "host_now_ns",
             I64,
-            "Least time that the calls of a step take the host, of the whole model and where"
-            " `verdict` finds launches to be the bound: the launch delay times the calls. A"
-            " sequence takes the longer of this and its kernels.",
+            "Least time that the host needs for the calls of a step: the launch delay times"
+            " the calls. Only for the whole model, and if `verdict` finds launches to be the"
+            " bound. A sequence takes as long as this or as its kernels, whichever is longer.",
             "ns",
             nullable=True,
         ),
@@ -66,14 +66,14 @@ ADVISE = Table(
         Column(
             "n_transforming",
             pl.Float64,
-            "Kernels a step that only change a layout; of the whole model.",
+            "Kernels per step that only change a layout, for the whole model.",
             nullable=True,
         ),
-        Column("saving_low_ns", I64, "Least that the advised calls save.", "ns"),
+        Column("saving_low_ns", I64, "Least time that the advised calls save.", "ns"),
         Column(
             "saving_ns",
             I64,
-            "What they are expected to save; null where a call's cost is only bounded.",
+            "Time that they are expected to save; null if only bounds of a call's cost are known.",
             "ns",
             nullable=True,
         ),
@@ -81,8 +81,8 @@ ADVISE = Table(
         Column(
             "evidence",
             STR,
-            "Where the least sure cost of the advised calls is from: measured (this trace), other "
-            "trace, bench (the call alone), bound (bytes over bandwidth).",
+            "Source of the least certain cost among the advised calls: measured (this"
+            " trace), other trace, bench (the call alone), bound (bytes over bandwidth).",
             values=("measured", "other trace", "bench", "bound", "none", "unknown"),
         ),
         Column("change", STR, "What to change in torch."),
@@ -97,7 +97,7 @@ ADVISE = Table(
         Column(
             "source",
             STR,
-            "How the graph was found: export, observer, or guessed from what follows what"
+            "How the graph was found: export, observer, or guessed from the order of calls"
             " (adjacency).",
         ),
     ),
@@ -261,11 +261,12 @@ def notes(trace: Trace, frame: pl.DataFrame, costs: Sequence[Trace] = ()) -> lis
     if frame.is_empty():
         sentences.append(_nothing(trace))
     elif trace.select("kernels", "step")["step"].n_unique() > MOST_STEPS + 1:
-        sentences.append(f"The first {MOST_STEPS} steps were looked at.")
+        sentences.append(f"Only the first {MOST_STEPS} steps were read.")
     if not frame.is_empty() and not trace.has("graph"):
         sentences.append(
-            "Which op reads which result was not recorded: each is taken to read the one before it,"
-            " and no plan can be applied. tracelens collect torch --graph records the model's graph."
+            "It was not recorded which op reads which result. Each op is assumed to read the"
+            " one before it, and no plan can be applied. tracelens collect torch --graph"
+            " records the model's graph."
         )
     return sentences
 
@@ -284,7 +285,7 @@ def _nothing(trace: Trace) -> str:
     steps = trace.select("kernels", "step")["step"]
     if steps.len() > MOST_KERNELS * max(steps.drop_nulls().n_unique(), 1):
         return (
-            f"More than {MOST_KERNELS:,} kernels would be one step here, more than any model has:"
+            f"One step would have more than {MOST_KERNELS:,} kernels here, more than any model has:"
             " mark the steps (profiler.step()), or record fewer of them."
         )
     return (
@@ -315,15 +316,16 @@ def _advice(row: dict[str, Any], costs: Sequence[Trace]) -> list[str]:
         )
     elif share >= _NO_PROBLEM and not is_layout:
         sentences.append(
-            f"No calls were found that compute the same in less time. {moved[0].upper()}{moved[1:]}."
+            "No calls were found that compute the same in less time."
+            f" {moved[0].upper()}{moved[1:]}."
         )
     if ";" in row["change"]:
         sentences.append(f"The plan also makes these calls: {row['change'].partition('; ')[2]}.")
     if is_layout and not costs:
         sentences.append(
-            "Only the transposes that would go are counted; what channels_last does to the other"
-            " kernels is not known: give a capture of it with --costs, or time single calls with"
-            " tracelens collect calls."
+            "Only the transposes that would no longer be needed are counted. How"
+            " channels_last changes other kernels is not known: give a capture of it with"
+            " --costs, or time single calls with tracelens collect calls."
         )
     if row["host_now_ns"]:
         sentences.append(_launches(row))
@@ -345,8 +347,9 @@ def _launches(row: dict[str, Any]) -> str:
     now, then = row["host_now_ns"], row["host_then_ns"]
     longest = max(row["device_ns"] - row["unjudged_ns"], now)
     times = (
-        f"launches take at least {now / 1e6:.2f} ms a step now, and {then / 1e6:.2f} with the advice;"
-        f" kernels take {row['device_ns'] / 1e6:.2f} now. A CUDA graph needs one launch."
+        f"launches take at least {now / 1e6:.2f} ms a step now, and {then / 1e6:.2f} with the"
+        f" advice; kernels take {row['device_ns'] / 1e6:.2f} now. A CUDA graph needs one"
+        " launch."
     )
     if longest == now or longest - row["saving_high_ns"] <= then:
         return (

@@ -18,16 +18,20 @@ CALL_TREE = Table(
     "A chain of calls on the host: a span or API call, and the spans around it, over all threads.",
     (
         Column("rank", pl.Int32, "Rank."),
-        Column("node_id", pl.Int64, "Number of the chain, those around it first."),
+        Column("node_id", pl.Int64, "Number of the chain; chains around it have smaller numbers."),
         Column("parent_node_id", pl.Int64, "Chain without its last call.", nullable=True),
-        Column("path", pl.String, "Its calls, outermost first; of a deep one, the innermost 32."),
+        Column(
+            "path",
+            pl.String,
+            "Its calls, outermost first; for a deep chain, only the innermost 32.",
+        ),
         Column("name", pl.String, "Its last call."),
         Column("depth", pl.Int64, "Calls around it."),
         Column("n_calls", pl.Int64, "Times that it was called."),
-        Column("host_total_ns", pl.Int64, "Time in it: its own, and that of what it called."),
+        Column("host_total_ns", pl.Int64, "Total time: its own, and that of what it called."),
         Column("host_self_ns", pl.Int64, "Its own time."),
-        Column("step_total_ns", pl.Float64, "Time in it in a step, the mean.", nullable=True),
-        Column("step_self_ns", pl.Float64, "Its own time in a step, the mean.", nullable=True),
+        Column("step_total_ns", pl.Float64, "Mean total time per step.", nullable=True),
+        Column("step_self_ns", pl.Float64, "Mean own time per step.", nullable=True),
     ),
 )
 SMALLEST_FRAC = 0.001

@@ -19,7 +19,7 @@ CHANGES = Table(
         Column(
             "rank",
             pl.Int32,
-            "Rank; null where the change is of all ranks of a job.",
+            "Rank; null if the change is for all ranks of a job.",
             nullable=True,
         ),
         Column("change", pl.String, "What to do."),
@@ -27,22 +27,22 @@ CHANGES = Table(
         Column(
             "step_ns",
             pl.Int64,
-            "Duration of the step before the change; where no step is marked, all judged time.",
+            "Duration of the step before the change; without marked steps, all judged time.",
         ),
         Column(
             "saving_ns",
             pl.Int64,
-            "Time saved; null where the profiler hides how much.",
+            "Time saved; null if the profiler hides how much.",
             nullable=True,
         ),
-        Column("low_ns", pl.Int64, "Least that it saves, where there is a range.", nullable=True),
-        Column("high_ns", pl.Int64, "Most that it saves, where there is a range.", nullable=True),
+        Column("low_ns", pl.Int64, "Least time that it saves, if there is a range.", nullable=True),
+        Column("high_ns", pl.Int64, "Most time that it saves, if there is a range.", nullable=True),
         Column("saved_frac", pl.Float64, "Share of the step saved.", nullable=True),
         Column(
             "evidence",
             pl.String,
-            "Where the saving comes from: a replay of the trace with the change; or recorded"
-            " times, which say the most that can be saved.",
+            "Source of the saving: a replay of the trace with the change, or recorded times,"
+            " which show the most that can be saved.",
             values=("replay", "recorded"),
         ),
         Column("place", pl.String, "Where most of it lies.", nullable=True),
@@ -54,8 +54,8 @@ CHANGES = Table(
         ),
         Column("example_ns", pl.Int64, "Length of that gap.", nullable=True),
         Column("section", pl.String, "Analyses that show it, most telling first."),
-        Column("whatif", pl.String, "The change as whatif takes it.", nullable=True),
-        Column("sql", pl.String, "A query that shows what is behind it."),
+        Column("whatif", pl.String, "The change as an argument of whatif.", nullable=True),
+        Column("sql", pl.String, "A query that shows examples."),
     ),
 )
 

@@ -298,8 +298,8 @@ def _warnings(trace: Trace, frame: pl.DataFrame) -> Iterator[str]:
     split = int((frame["high_ns"] > frame["low_ns"]).sum())
     if split:
         yield (
-            f"{split} rows hold parts of fused kernels, split by the bytes that each op put out;"
-            " low and high are what other splits would give."
+            f"{split} rows hold parts of fused kernels, split by the bytes that each op"
+            " writes; low and high are the results of other splits."
         )
     fused = int(frame.filter(family="fused")["duration_total_ns"].sum())
     if fused:

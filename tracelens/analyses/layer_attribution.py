@@ -98,9 +98,9 @@ def notes(trace: Trace, frame: pl.DataFrame, base: Trace | None = None) -> list[
         split = part.filter(pl.col("low_ns") < pl.col("high_ns"))
         if split.height:
             sentences.append(
-                f"Rank {rank}: {split.height} rows hold parts of fused kernels, split by the bytes"
-                " that each module's operators put out; low and high are what other splits would"
-                " give."
+                f"Rank {rank}: {split.height} rows hold parts of fused kernels, split by the"
+                " bytes that each module's operators write; low and high are the results of"
+                " other splits."
             )
     sentences += _replays(trace, frame, base)
     by_base = frame["evidence"].is_in((BASE_EVIDENCE, CAPTURE_EVIDENCE)).any()

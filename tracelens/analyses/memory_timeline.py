@@ -26,9 +26,7 @@ MEMORY_TIMELINE = Table(
         RANK,
         Column("device_id", pl.Int32, "Device; null for host memory.", nullable=True),
         Column("what", STR, "Which of these the row is.", values=("peak", "alive", "time")),
-        Column(
-            "step", I64, "Step under way; null outside of steps, and for blocks.", nullable=True
-        ),
+        Column("step", I64, "Current step; null outside of steps, and for blocks.", nullable=True),
         Column(
             "offset_ns",
             I64,
@@ -38,20 +36,21 @@ MEMORY_TIMELINE = Table(
         Column(
             "allocated_bytes",
             I64,
-            "Bytes allocated; of a moment the most until the next one.",
+            "Bytes allocated; for a moment, the most until the next one.",
             nullable=True,
         ),
         Column(
             "reserved_bytes",
             I64,
-            "Bytes that the allocator took from the device, likewise.",
+            "Bytes that the allocator holds from the device; for a moment, the most until"
+            " the next one.",
             nullable=True,
         ),
         Column("op", STR, "Innermost op around the allocation that made the peak.", nullable=True),
         Column(
             "below",
             STR,
-            "Innermost op around that one that does more than allocate.",
+            "Innermost op around the allocation that does more than allocate.",
             nullable=True,
         ),
         Column("layer", STR, "Innermost module around it.", nullable=True),
@@ -60,7 +59,7 @@ MEMORY_TIMELINE = Table(
             STR,
             "Phase of the step that allocated the blocks, by the ops and annotations around;"
             f" unknown without any. `{BEFORE}`: what the total counts and no recorded allocation"
-            " explains; unknown where one has no address.",
+            " explains; unknown if one has no address.",
             nullable=True,
             values=(*PHASES, BEFORE),
         ),

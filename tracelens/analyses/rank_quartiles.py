@@ -16,7 +16,7 @@ RANK_QUARTILES = Table(
     "A part of a step, with its quartiles over the ranks. Each rank counts with its average"
     " step, or with all its time where it marks no steps; the parts of that add up to it.",
     (
-        Column("part", pl.String, "The step, or what its time goes to.", values=("step", *PARTS)),
+        Column("part", pl.String, "The step, or a part of its time.", values=("step", *PARTS)),
         Column("least_ns", pl.Int64, "The least of any rank."),
         Column("lower_ns", pl.Int64, "Lower quartile."),
         Column("median_ns", pl.Int64, "Median."),

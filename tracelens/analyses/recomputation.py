@@ -16,7 +16,7 @@ RECOMPUTATION = Table(
     "An op of a layer that ran in the forward pass and again within the backward pass.",
     (
         Column("rank", pl.Int32, "Rank."),
-        Column("module_path", pl.String, "Layer; null where none is recorded.", nullable=True),
+        Column("module_path", pl.String, "Layer; null if none is recorded.", nullable=True),
         Column("op", pl.String, "Outermost op that ran again."),
         Column("n_calls", pl.Int64, "Times that it ran again."),
         Column("host_ns", pl.Int64, "Time of these calls on the host."),

@@ -25,9 +25,11 @@ STACK_ALIGNMENT = Table(
     " in it.",
     (
         Column(
-            "symbol_base", pl.String, "Function the base program stopped in: frame 0 of its stack."
+            "symbol_base",
+            pl.String,
+            "Function at which the base program stopped: frame 0 of its stack.",
         ),
-        Column("symbol_other", pl.String, "Function the other program stopped in."),
+        Column("symbol_other", pl.String, "Function at which the other program stopped."),
         Column(
             "segment", pl.String, "Part of the path from the entry to the symbol.", values=SEGMENTS
         ),
@@ -41,10 +43,16 @@ STACK_ALIGNMENT = Table(
         Column(
             "start_base",
             pl.String,
-            "Function the segment starts in; null: not in this stack.",
+            "Function at which the segment starts; null if it is not in this stack.",
             nullable=True,
         ),
-        Column("start_other", pl.String, "Start in the other stack.", nullable=True),
+        Column(
+            "start_other",
+            pl.String,
+            "Function at which the segment starts in the other stack; null if it is not in"
+            " that stack.",
+            nullable=True,
+        ),
         Column(
             "n_edges_base",
             pl.Int64,
@@ -80,12 +88,15 @@ STACK_ALIGNMENT = Table(
         Column(
             "diverges_base",
             pl.String,
-            "First function after the common run; null where the stacks diverge in another segment"
+            "First function after the common run; null if the stacks diverge in another segment"
             " or not at all.",
             nullable=True,
         ),
         Column(
-            "diverges_other", pl.String, "Like diverges_base, in the other stack.", nullable=True
+            "diverges_other",
+            pl.String,
+            "First function after the common run in the other stack, like diverges_base.",
+            nullable=True,
         ),
     ),
 )

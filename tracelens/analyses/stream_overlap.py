@@ -12,14 +12,23 @@ from tracelens.trace import Trace
 
 STREAM_OVERLAP = Table(
     "stream_overlap",
-    "Two streams of a device, or one with itself: the time in which both work.",
+    "Two streams of a device, and the time in which both work; or a single stream and its"
+    " own time.",
     (
         Column("rank", pl.Int32, "Rank."),
         Column("device_id", pl.Int32, "Device."),
         Column("stream_id", pl.Int64, "Stream."),
-        Column("other_stream_id", pl.Int64, "The other stream; the same for its own time."),
-        Column("overlap_ns", pl.Int64, "Time in which both work; of one, in which it works."),
-        Column("share_frac", pl.Float64, "Share of the shorter one's own time."),
+        Column(
+            "other_stream_id",
+            pl.Int64,
+            "The other stream; the same number in the row of a single stream.",
+        ),
+        Column(
+            "overlap_ns",
+            pl.Int64,
+            "Time in which both work; for a single stream, in which it works.",
+        ),
+        Column("share_frac", pl.Float64, "Share of the time of the stream that works less."),
     ),
 )
 _MOST_STREAMS = 32

@@ -43,7 +43,7 @@ WORK_KINDS = Table(
             "phase",
             pl.String,
             "What a server's step does (prefill, decode, mixed), else the part of a training step"
-            " (forward, backward, optimizer); null where neither is known.",
+            " (forward, backward, optimizer); null if neither is known.",
             nullable=True,
         ),
         Column("kind", pl.String, "Kind of work, by layers, ops and kernels.", values=KINDS),

@@ -42,13 +42,14 @@ def advise(
         list[Path] | None,
         typer.Option(
             metavar="OTHER",
-            help="A trace whose times of the same calls count too; repeat for several.",
+            help="A further trace with times of the same calls; repeat for several.",
         ),
     ] = None,
     out: Annotated[
         Path | None,
         typer.Option(
-            metavar="FILE", help="Write the call plan there, for tl.apply_calls(model, FILE)."
+            metavar="FILE",
+            help="Write the call plan to this file, for tl.apply_calls(model, FILE).",
         ),
     ] = None,
     greedy: Annotated[

@@ -47,7 +47,7 @@ COMMANDS = {
     "advise": "Choose library calls for a model, from measured calls.",
     "measure-peaks": "Measure a GPU's peaks, for report --peaks.",
     "clean": "Remove unfinished files from an object store.",
-    "doctor": "Say which tools and packages are found here.",
+    "doctor": "List the tools and packages found here.",
     "demo": "Answer for a bundled trace.",
 }
 """Each command's line in `--help`, in this order. A command's module has its name."""
@@ -126,7 +126,7 @@ class _Commands(LoadedGroup):
             tell(f"error: {error.filename}: {error.strerror}; name a place that you may use")
             raise typer.Exit(EXIT_INPUT) from error
         except MemoryError as error:
-            tell("error: the memory that this process may take is used up; allow it more")
+            tell("error: this process has used all memory that it may take; allow it more")
             raise typer.Exit(EXIT_INPUT) from error
         except KeyboardInterrupt:
             tell("interrupted")

@@ -69,7 +69,7 @@ def add(
         tell(f"wrote {shown(place)}")
     n_runs = len(runs_of(name))
     if n_runs < 3:
-        tell(f"{name} has {n_runs} of the 3 runs that a new one is judged by; add more")
+        tell(f"{name} has {n_runs} of the 3 runs needed to judge a new one; add more")
     suggest(f'tracelens report TRACE --against {PREFIX}{name} --fail-on "gpu_time > +5%"')
 
 

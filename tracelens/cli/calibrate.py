@@ -45,7 +45,8 @@ def calibrate(
         list[Path] | None,
         typer.Argument(
             metavar="[TRACE...]",
-            help="Trace directories that were recorded on this machine: the costs are kept in them.",
+            help="Trace directories that were recorded on this machine. The costs are stored in"
+            " them.",
         ),
     ] = None,
     *,
@@ -53,16 +54,16 @@ def calibrate(
         Path | None,
         typer.Option(
             metavar="FILE",
-            help="Costs of the machine of the TRACEs, none measured: what --out wrote there, or a"
-            " trace that collect torch recorded there.",
+            help="Use these costs instead of measuring: a file that --out wrote on the machine of"
+            " the TRACEs, or a trace that collect torch recorded there.",
         ),
     ] = None,
     out: Annotated[
         Path | None,
-        typer.Option(metavar="FILE", help="Write the costs there, not to standard output."),
+        typer.Option(metavar="FILE", help="Write the costs to this file, not to standard output."),
     ] = None,
     python: Annotated[
-        str, typer.Option(metavar="PYTHON", help="The Python that has the torch to measure.")
+        str, typer.Option(metavar="PYTHON", help="The Python interpreter whose torch is measured.")
     ] = sys.executable,
 ) -> None:
     """Measure what torch.profiler adds to each op, Python call and API call on this machine.
@@ -135,7 +136,10 @@ def _measured(python: str) -> dict[str, list[float]]:
         else:
             by_kind[kind] = [round(ns, 1) for ns in astuple(costs)]
     if not by_kind:
-        raise ToolError("the profiler's cost could not be told; run it where nothing else runs")
+        raise ToolError(
+            "the profiler's cost could not be measured; run this while nothing else runs on the"
+            " machine"
+        )
     return by_kind
 
 

@@ -20,7 +20,9 @@ def clean(
     hours: Annotated[
         float,
         typer.Option(
-            min=0, metavar="H", help="Keep what was written in the last H hours: it may be in use."
+            min=0,
+            metavar="H",
+            help="Keep files written in the last H hours, because they may be in use.",
         ),
     ] = 1,
 ) -> None:

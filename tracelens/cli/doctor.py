@@ -26,7 +26,7 @@ FINDINGS = Table(
         Column(
             "to_get_it",
             pl.String,
-            "How to get it, or what it lacks; null where all is here.",
+            "How to get it, or what it lacks; null if all is here.",
             nullable=True,
         ),
     ),
@@ -108,7 +108,7 @@ _GENERAL = (
     Tool(
         "native library",
         "reading torch traces, nesting spans and adding up ops several times faster",
-        "install tracelens-toolkit where there is a C compiler, or from a wheel",
+        "install tracelens-toolkit if there is a C compiler, or from a wheel",
         lambda _: Found(LIBRARY is not None),
     ),
 )

@@ -39,8 +39,9 @@ Step = Annotated[
         metavar="PATTERN",
         rich_help_panel=READING,
         help=(
-            "Regular expression for the names of spans that mark steps, where they are not"
-            " ProfilerStep#N, step N or an inference server's; a group in it tells the number."
+            "Regular expression for the names of spans that mark steps, if they are not"
+            " ProfilerStep#N, step N or an inference server's. A group in it captures the"
+            " number."
         ),
     ),
 ]
@@ -49,8 +50,8 @@ Sources = Annotated[
     typer.Argument(
         metavar="TRACE",
         help=(
-            "A trace directory, or the sources of one run, collected in memory, or their URLs"
-            " (s3://, gs://, az://); - is a torch trace on standard input."
+            "A trace directory, or the sources of one run, which are collected in memory."
+            " Also their URLs (s3://, gs://, az://); - is a torch trace on standard input."
         ),
     ),
 ]
@@ -60,8 +61,8 @@ Address = Annotated[
         metavar="HOST:PORT",
         rich_help_panel=RANKS,
         help=(
-            "Head of a running Ray cluster, or auto for one "
-            "that runs here; by default Ray starts on this machine."
+            "Address of a running Ray cluster's head, or auto for a cluster on this machine."
+            " By default Ray is started here."
         ),
     ),
 ]
@@ -71,7 +72,7 @@ OneFormat = Annotated[
         "--format",
         metavar="|".join(FORMATS),
         rich_help_panel=SHOWING,
-        help="What to write: by default what the ending of --out says, else text.",
+        help="Format to write; by default that of the ending of --out, else text.",
     ),
 ]
 

@@ -15,7 +15,7 @@ def measure_peaks(
     *,
     out: Annotated[
         Path | None,
-        typer.Option(metavar="FILE", help="Write the peaks there, not to standard output."),
+        typer.Option(metavar="FILE", help="Write the peaks to this file, not to standard output."),
     ] = None,
 ) -> None:
     """Measure a GPU's peaks for report --peaks FILE: products by element type, copy bandwidth.

@@ -24,13 +24,14 @@ def plan(  # noqa: PLR0913 - one parameter an option
         Path,
         typer.Argument(
             metavar="OTHER",
-            help="Trace or source of the compiled run; BASE again for a trace of collect timings.",
+            help="Trace or source of the compiled run. For a trace of collect timings, give BASE"
+            " again.",
         ),
     ],
     *,
     out: Annotated[
         Path | None,
-        typer.Option(metavar="FILE", help="Write the plan there, not to standard output."),
+        typer.Option(metavar="FILE", help="Write the plan to this file, not to standard output."),
     ] = None,
     oracle: Annotated[
         str,
@@ -41,8 +42,8 @@ def plan(  # noqa: PLR0913 - one parameter an option
         typer.Option(
             min=0,
             metavar="NS",
-            help="Cost of a change between eager and "
-            "compiled; by default as measured, or 0 where it never was.",
+            help="Cost of a change between eager and compiled; by default as measured, or 0 if it"
+            " was not measured.",
         ),
     ] = None,
     method: Annotated[
@@ -56,7 +57,7 @@ def plan(  # noqa: PLR0913 - one parameter an option
         Path | None,
         typer.Option(
             metavar="TRACE",
-            help="A run with the plan applied: say whether its steps are faster than BASE's.",
+            help="A run with the plan applied. Says whether its steps are faster than BASE's.",
         ),
     ] = None,
 ) -> None:

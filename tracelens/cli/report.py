@@ -54,7 +54,7 @@ def report(  # noqa: PLR0913 - one parameter an option
         typer.Option(
             "--all",
             rich_help_panel=SHOWING,
-            help="Show every section that the trace answers, not the answer only.",
+            help="Show every section that the trace can answer, not only the answer.",
         ),
     ] = False,
     against: Annotated[
@@ -62,10 +62,10 @@ def report(  # noqa: PLR0913 - one parameter an option
         typer.Option(
             metavar="BASE",
             rich_help_panel=COMPARING,
-            help="Trace or source to compare with; speedups "
-            "are BASE / TRACE. Of a folder of captures of CUDA graphs, those of TRACE's batch sizes."
-            " Several TRACEs are then runs of one program, and several BASEs of"
-            " the other; baseline:NAME are the runs that tracelens baseline keeps.",
+            help="Trace or source to compare with; speedups are BASE / TRACE. From a folder with"
+            " captures of CUDA graphs, those with TRACE's batch sizes are used. Several"
+            " TRACEs are then runs of one program, and several BASEs of the other;"
+            " baseline:NAME are the runs that tracelens baseline keeps.",
         ),
     ] = None,
     section: Annotated[
@@ -73,7 +73,7 @@ def report(  # noqa: PLR0913 - one parameter an option
         typer.Option(
             metavar="NAME",
             rich_help_panel=SHOWING,
-            help="Show this section only; repeat for several.",
+            help="Show only this section; repeat for several.",
             autocompletion=lambda: [*ANALYSES],
         ),
     ] = None,
@@ -104,7 +104,7 @@ def report(  # noqa: PLR0913 - one parameter an option
         typer.Option(
             metavar="FILE",
             rich_help_panel=SHOWING,
-            help="Write there, not to standard output; needed by "
+            help="Write to this file, not to standard output; needed by "
             f"{', '.join(form.name for form in FORMATS.values() if not form.is_text)}.",
         ),
     ] = None,
@@ -122,16 +122,14 @@ def report(  # noqa: PLR0913 - one parameter an option
         typer.Option(
             metavar="EXPR",
             rich_help_panel=GATING,
-            help="Exit with 3 where the run is judged worse "
-            "than BASE by more than this: gpu_time > +5%, exposed_copy > 1 ms,"
-            " layer:layer1.*:duration > +10%; repeat for "
-            "several.",
+            help="Exit with 3 if the run is judged worse than BASE by more than this: gpu_time >"
+            " +5%, exposed_copy > 1 ms, layer:layer1.*:duration > +10%; repeat for several.",
         ),
     ] = None,
     strict: Annotated[
         bool,
         typer.Option(
-            "--strict", rich_help_panel=GATING, help="Exit with 1 where a gate could not be judged."
+            "--strict", rich_help_panel=GATING, help="Exit with 1 if a gate could not be judged."
         ),
     ] = False,
     summary: Annotated[
@@ -139,7 +137,7 @@ def report(  # noqa: PLR0913 - one parameter an option
         typer.Option(
             metavar="FILE",
             rich_help_panel=GATING,
-            help="Write gates, differences and what was judged as Markdown.",
+            help="Write gates, differences and judged rows to this file, as Markdown.",
         ),
     ] = None,
     min_effect: Annotated[
@@ -156,7 +154,7 @@ def report(  # noqa: PLR0913 - one parameter an option
         typer.Option(
             "--across-devices",
             rich_help_panel=COMPARING,
-            help="Judge runs on two kinds of GPU all the same.",
+            help="Judge runs even if they used two kinds of GPU.",
         ),
     ] = False,
     any_work: Annotated[
@@ -164,13 +162,15 @@ def report(  # noqa: PLR0913 - one parameter an option
         typer.Option(
             "--any-work",
             rich_help_panel=GATING,
-            help="Let gates judge runs that did other work all the same.",
+            help="Let gates judge runs even if these did different work.",
         ),
     ] = False,
     force: Annotated[
         bool,
         typer.Option(
-            "--force", rich_help_panel=COMPARING, help="Compare runs of two programs all the same."
+            "--force",
+            rich_help_panel=COMPARING,
+            help="Compare runs even if they are of two programs.",
         ),
     ] = False,
     junit: Annotated[
@@ -184,9 +184,9 @@ def report(  # noqa: PLR0913 - one parameter an option
         typer.Option(
             metavar="local|ray",
             rich_help_panel=RANKS,
-            help="Run each rank as a task of its own, for sections that look at one rank at a time:"
-            " in processes of this machine, or on a Ray cluster. The trace must be one that"
-            " tracelens collect wrote.",
+            help="Run each rank as a separate task, in processes of this machine or on a Ray"
+            " cluster, for sections that need only one rank at a time. The trace must be one"
+            " that tracelens collect wrote.",
         ),
     ] = None,
     address: Address = None,
@@ -336,8 +336,8 @@ def _gates(texts: Sequence[str], *, has_base: bool, needs_base: bool) -> list[Ex
     """Return the expressions of --fail-on. Raises UsageError."""
     if not has_base and (texts or needs_base):
         raise UsageError(
-            "--fail-on, --strict, --summary and --junit are of a comparison; name the base with"
-            " --against"
+            "--fail-on, --strict, --summary and --junit need a comparison; name the base"
+            " with --against"
         )
     return [parse(text) for text in texts]
 
@@ -361,8 +361,8 @@ def _conclude(
     verdicts = [one.verdict for one in gate]
     if FAILED in verdicts and has_one_run:
         warn(
-            "one run a side tells nothing of what differs from run to run, which fails gates, too;"
-            " give three of each, or judge by tracelens baseline"
+            "one run per side does not show how much runs differ by chance, which may fail"
+            " gates; give three of each, or judge by tracelens baseline"
         )
     if FAILED in verdicts:
         raise typer.Exit(EXIT_GATE)

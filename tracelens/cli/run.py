@@ -42,11 +42,12 @@ def run(  # noqa: PLR0913 - one parameter an option
         Path | None,
         typer.Option(
             metavar="DIR",
-            help="Trace to write, with a page of its name beside it; by default the program's name.",
+            help="Trace to write; the page of the same name is written beside it. By default the"
+            " program's name.",
         ),
     ] = None,
     force: Annotated[
-        bool, typer.Option("--force", help="Replace trace and page when they exist already.")
+        bool, typer.Option("--force", help="Replace trace and page if they exist already.")
     ] = False,
     wait: Annotated[int, typer.Option(min=0, metavar="N", help="Steps to leave out first.")] = 2,
     warmup: Annotated[
@@ -57,7 +58,7 @@ def run(  # noqa: PLR0913 - one parameter an option
         bool,
         typer.Option(
             "--no-stacks",
-            help="Do not record Python calls, which name lines and slow the host.",
+            help="Do not record Python calls. They show lines of code, but slow the host.",
         ),
     ] = False,
 ) -> None:

@@ -1,4 +1,4 @@
 """Derive everything that follows from recorded events.
 
-This is nesting, links, steps, kernel classes, layers and idle time.
+Examples are nesting, links, steps, kernel classes, layers and idle time.
 """

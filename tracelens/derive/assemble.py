@@ -40,12 +40,12 @@ def assemble(
     Derived are ids, nesting, links, steps, phases, modules and kernel classes. There is no rank
     column. `raw` holds the source's rows by table name, in any order. Spans may have parent_hint
     (the row number of the recorded caller), backend, and exact_path (a module call's own path).
-    Device work may lack process_id. graph_nodes, in the form of `spans_of_nodes`, has where each
-    node of a replayed graph was made. Tables that the source did not fill are left out. Each frame
-    is removed from `raw` as it is processed, so that no table is in memory twice. Results have the
-    form that `Table.conform` takes: integers may be narrower than declared, strings are
-    Categorical. With a store, spans, calls and device work are written there as they are finished,
-    and only the other tables are returned.
+    Device work may lack process_id. graph_nodes, in the form of `spans_of_nodes`, says in which
+    span each node of a replayed graph was made. Tables that the source did not fill are left out.
+    Each frame is removed from `raw` as it is processed, so that no table is in memory twice.
+    Results have the form that `Table.conform` takes: integers may be narrower than declared,
+    strings are Categorical. With a store, spans, calls and device work are written there as they
+    are finished, and only the other tables are returned.
     """
     rank = _Rank(raw, diagnostics, store)
     for stage in _STAGES:
@@ -72,7 +72,7 @@ class _Rank(Struct):
     contexts: pl.Series | None = None
     """The op around each span, which helps to classify the kernels launched in it."""
     nodes: pl.DataFrame = field(default_factory=pl.DataFrame)
-    """The span that each node of a CUDA graph was made in."""
+    """The span in which each node of a CUDA graph was made."""
 
     def finish(self, name: str, frame: pl.DataFrame) -> None:
         """Add a finished table that may be large: to the store if any, else to the result."""
@@ -104,7 +104,7 @@ def _nest(rank: _Rank) -> None:
     """
     calls = _times(rank.calls)
     moments = rank.raw.get("allocations", _NOTHING)
-    if moments.height:  # they are placed as calls of no duration
+    if moments.height:  # an allocation is nested like a call without duration
         times = _times(moments.with_columns(start_ns="time_ns", duration_ns=pl.lit(0)))
         calls = pl.concat([calls, times], how="vertical_relaxed")
     result = nest(_times(rank.spans), calls)
@@ -151,7 +151,7 @@ def _name_calls(rank: _Rank) -> None:
 
 
 def _step(rank: _Rank) -> None:
-    """Add to spans and calls the step that they belong to."""
+    """Add to spans and calls the step to which they belong."""
     rank.marks = find_marks(rank.spans)
     rank.spans, rank.calls = mark_steps(rank.spans, rank.marks), mark_steps(rank.calls, rank.marks)
 
@@ -166,9 +166,9 @@ def _list(rank: _Rank) -> None:
 
 
 def _leave_spans(rank: _Rank) -> None:
-    """Finish the spans, keeping only the columns that device work needs.
+    """Finish the spans, and keep only the columns that device work needs.
 
-    With a store, the memory of the others is then free.
+    With a store, the memory of the other columns is then free.
     """
     if "kernels" in rank.raw and (rank.spans["kind"] == "op").any():
         rank.contexts = _ops_around(rank.spans)
@@ -180,7 +180,7 @@ def _leave_spans(rank: _Rank) -> None:
 
 
 def _link(rank: _Rank) -> None:
-    """Link device work to calls, classify kernels, and end each step where its work ends."""
+    """Link device work to calls, classify kernels, and end each step when its work ends."""
     steps = StepTimes(rank.marks, rank.calls)
     callers = Callers(rank.calls)
     for name, number in _WORK_IDS.items():
@@ -281,7 +281,10 @@ def _most_frequent(processes: pl.Series) -> int:
 
 
 def _by_start(frame: pl.DataFrame) -> pl.DataFrame:
-    """Return rows sorted by start; rows in order, as most profilers write them, are not copied."""
+    """Return rows sorted by start.
+
+    Rows that are in order already, as most profilers write them, are not copied.
+    """
     return frame if frame["start_ns"].is_sorted() else frame.sort("start_ns", maintain_order=True)
 
 
@@ -295,7 +298,7 @@ def _times(frame: pl.DataFrame) -> pl.DataFrame:
 def _ops_around(spans: pl.DataFrame) -> pl.Series:
     """Return the name of the innermost op around each span; an op's own name for an op.
 
-    It is `triton` where the op is marked as a Triton launch.
+    It is `triton` if the op is marked as a Triton launch.
     """
     ops = spans.select(
         pl.when(pl.col("kind") == "op").then(

@@ -13,7 +13,7 @@ _NUMBER = re.compile(r"(?<![\w.])-?\d[\d,]*(?:\.\d+)?(?!\w)")
 
 
 def merge_ranks(sentences: Sequence[str]) -> list[str]:
-    """Merge sentences that differ in numbers only, where they are about more than MANY ranks."""
+    """Merge sentences that differ only in numbers, if they are about more than MANY ranks."""
     begins = [_RANK.match(sentence) for sentence in sentences]
     if len({begin[1] for begin in begins if begin}) <= MANY:
         return [*sentences]
@@ -33,7 +33,7 @@ def merge_ranks(sentences: Sequence[str]) -> list[str]:
 
 
 def merge_rows(frame: pl.DataFrame) -> pl.DataFrame:
-    """Merge rows that differ in rank and count only: ranks become text, counts are added.
+    """Merge rows that differ only in rank and count: ranks become text, counts are added.
 
     A frame of at most MANY ranks is returned as it is.
     """
@@ -48,7 +48,7 @@ def merge_rows(frame: pl.DataFrame) -> pl.DataFrame:
 
 
 def group_ranks(texts: Iterable[tuple[int, str]]) -> list[tuple[list[int], str]]:
-    """Group ranks whose texts differ in numbers only.
+    """Group ranks whose texts differ only in numbers.
 
     Up to MANY ranks are not grouped: each is returned alone.
     """
@@ -65,7 +65,7 @@ def group_ranks(texts: Iterable[tuple[int, str]]) -> list[tuple[list[int], str]]
 
 
 def join_numbers(texts: Sequence[str]) -> str:
-    """Merge texts that differ in numbers only: differing numbers become "LEAST to GREATEST"."""
+    """Merge texts that differ only in numbers: differing numbers become "LEAST to GREATEST"."""
     numbers_of_texts = [_NUMBER.findall(text) for text in texts]
     same_place = iter(zip(*numbers_of_texts, strict=True))
 
@@ -85,7 +85,7 @@ def _value(number: str) -> float:
 
 
 def list_ranks(ranks: Iterable[int]) -> str:
-    """Return ranks as a phrase: rank 5; ranks 0 to 62, 64."""
+    """Write ranks as a phrase: rank 5; ranks 0 to 62, 64."""
     runs: list[list[int]] = []
     for rank in sorted({*ranks}):
         if runs and runs[-1][-1] == rank - 1:
@@ -98,7 +98,10 @@ def list_ranks(ranks: Iterable[int]) -> str:
 
 
 def _subject(ranks: Sequence[int], following: str) -> str:
-    """Begin a sentence on the ranks; a colon, a comma or a verb in the singular has to follow."""
+    """Begin a sentence on the ranks.
+
+    A colon, a comma or a verb in the singular has to follow.
+    """
     phrase = list_ranks(ranks)
     each = following == " " and phrase.startswith("ranks")
     return f"Each of {phrase}" if each else phrase.capitalize()

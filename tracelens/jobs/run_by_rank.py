@@ -21,7 +21,7 @@ from tracelens.storage.objects import Listed
 from tracelens.trace import Trace
 
 _BYTES_A_ROW = 500
-"""Estimated size in a profiler's file of one row of the tables, which gives a task's memory."""
+"""Bytes of a profiler's file per row of the tables; a task's memory is estimated with it."""
 
 
 def ask_ranks(trace: Trace, names: Sequence[str], engine: Engine) -> Mapping[str, pl.DataFrame]:

@@ -100,6 +100,6 @@ def folder_of(baseline: str) -> Path:
     if not _NAME.fullmatch(name):
         raise UsageError(
             f"{baseline!r} is no name of a baseline: letters, digits, '.', '_' and '-', after a"
-            " folder or URL where there is one"
+            " folder or URL if there is one"
         )
     return (Path(parent) if parent else FOLDER) / name

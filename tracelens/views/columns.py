@@ -54,7 +54,7 @@ def useful(section: Section) -> list[str]:
 
 
 def _informative(section: Section) -> list[str]:
-    """Return the columns that have more than one value, or inform with a single one.
+    """Return the columns that have more than one value, or whose single value tells something.
 
     In a trace of several ranks, a section's only rank is kept: it is the answer, such as the rank
     for which others wait.

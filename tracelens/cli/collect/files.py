@@ -37,7 +37,7 @@ def collect_files(  # noqa: PLR0913 - one parameter an option
         typer.Option(
             metavar="|".join(_PROFILERS),
             rich_help_panel=RANKS,
-            help="Profiler whose events are kept where several captured the same rank.",
+            help="Profiler whose events are kept if several captured the same rank.",
         ),
     ] = None,
 ) -> None:

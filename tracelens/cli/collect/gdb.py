@@ -34,7 +34,7 @@ def collect_gdb(  # noqa: PLR0913 - one parameter an option
             "--break",
             rich_help_panel=RUNNING,
             metavar="SYMBOL",
-            help=f"Function to stop in; repeat for several. By default {collector.DEFAULT_SYMBOL}.",
+            help=f"Function to stop at; repeat for several. By default {collector.DEFAULT_SYMBOL}.",
         ),
     ] = None,
     preset: Annotated[
@@ -51,8 +51,8 @@ def collect_gdb(  # noqa: PLR0913 - one parameter an option
             rich_help_panel=RUNNING,
             min=1,
             metavar="N",
-            help="Stacks to keep of each function; then the program runs "
-            "on without stopping there.",
+            help="Number of stacks to keep per function; after that, the program no longer stops"
+            " there.",
         ),
     ] = _DEFAULTS.hits,
     skip: Annotated[
@@ -61,7 +61,8 @@ def collect_gdb(  # noqa: PLR0913 - one parameter an option
             rich_help_panel=RUNNING,
             min=0,
             metavar="N",
-            help="Calls of each function to pass over first; --where-frame counts.",
+            help="Number of calls of each function to skip first, counted among those that"
+            " --where-frame matches.",
         ),
     ] = 0,
     where_frame: Annotated[
@@ -69,7 +70,7 @@ def collect_gdb(  # noqa: PLR0913 - one parameter an option
         typer.Option(
             rich_help_panel=RUNNING,
             metavar="PATTERN",
-            help="Keep a stack only where this function is in it: a name or a pattern.",
+            help="Keep a stack only if this function (a name or a pattern) is in it.",
         ),
     ] = None,
     timeout: Annotated[
@@ -77,7 +78,7 @@ def collect_gdb(  # noqa: PLR0913 - one parameter an option
         typer.Option(
             rich_help_panel=RUNNING,
             metavar="S",
-            help="Kill the program after so many seconds; what was taken is kept.",
+            help="Kill the program after this many seconds; stacks taken so far are kept.",
         ),
     ] = None,
     gdb: Annotated[

@@ -20,10 +20,8 @@ def collect_nsys(  # noqa: PLR0913 - one parameter an option
         list[Path] | None,
         typer.Argument(
             metavar="FILES",
-            help="Nsight Systems exports: .sqlite files, "
-            "or directories of --type parquetdir or arrowdir; where nsys is installed also reports"
-            " (.nsys-rep). Or -- "
-            "COMMAND.",
+            help="Nsight Systems exports: .sqlite files, or directories of --type parquetdir or"
+            " arrowdir; reports (.nsys-rep) if nsys is installed. Or -- COMMAND.",
         ),
     ] = None,
     *,
@@ -40,10 +38,8 @@ def collect_nsys(  # noqa: PLR0913 - one parameter an option
         typer.Option(
             metavar="|".join(nsys_collector.RANK_BY),
             rich_help_panel=RANKS,
-            help="What a rank is, where a file "
-            "has several processes: each process with kernels, or the whole file; auto takes"
-            " processes where they use "
-            "different devices.",
+            help="What counts as a rank in a file of several processes: each process with"
+            " kernels, or the whole file. auto takes processes if they use different devices.",
         ),
     ] = nsys_collector.RANK_BY[0],
     trace: Annotated[
@@ -51,7 +47,7 @@ def collect_nsys(  # noqa: PLR0913 - one parameter an option
         typer.Option(
             metavar="APIS",
             rich_help_panel=RUNNING,
-            help="What nsys traces, as its own --trace takes it.",
+            help="What nsys traces, in the words of its own --trace.",
         ),
     ] = live.Options().trace,
     capture_range: Annotated[
@@ -67,7 +63,7 @@ def collect_nsys(  # noqa: PLR0913 - one parameter an option
         typer.Option(
             metavar="OPTION",
             rich_help_panel=RUNNING,
-            help="An option for nsys profile as it is; repeat for several.",
+            help="An option passed on to nsys profile; repeat for several.",
         ),
     ] = None,
     nsys: Annotated[
@@ -84,7 +80,7 @@ def collect_nsys(  # noqa: PLR0913 - one parameter an option
         typer.Option(
             metavar="FILE",
             rich_help_panel=RUNNING,
-            help="Keep the report of nsys there (.nsys-rep).",
+            help="Keep the report of nsys in this file (.nsys-rep).",
         ),
     ] = None,
 ) -> None:

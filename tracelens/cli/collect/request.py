@@ -45,16 +45,16 @@ Out = Annotated[
         metavar="DIR",
         rich_help_panel=WRITING,
         help=(
-            "Directory or URL (s3://, gs://, az://) to write; by default, in the current one, the"
-            " source's stem (of several sources, the name of the folder they share) with"
-            " .tracelens."
+            "Directory or URL (s3://, gs://, az://) to write. By default, NAME.tracelens in"
+            " the current directory, where NAME is the source's name without its ending, or"
+            " for several sources the name of their common folder."
         ),
     ),
 ]
 Force = Annotated[
     bool,
     typer.Option(
-        "--force", rich_help_panel=WRITING, help="Replace the trace when it exists already."
+        "--force", rich_help_panel=WRITING, help="Replace the trace if it exists already."
     ),
 ]
 Rank = Annotated[
@@ -63,7 +63,8 @@ Rank = Annotated[
         min=0,
         metavar="N",
         rich_help_panel=RANKS,
-        help="Rank of the source, where it does not say; repeat for each source, in order.",
+        help="Rank of the source, if the source does not state it; repeat for each source, in"
+        " order.",
     ),
 ]
 ForceMix = Annotated[
@@ -71,7 +72,7 @@ ForceMix = Annotated[
     typer.Option(
         "--force-mix",
         rich_help_panel=RANKS,
-        help="Put ranks together although they contradict each other; the trace says so.",
+        help="Combine ranks although they contradict each other; the trace records that.",
     ),
 ]
 MaxMemory = Annotated[
@@ -80,8 +81,9 @@ MaxMemory = Annotated[
         metavar="SIZE",
         rich_help_panel=RANKS,
         help=(
-            "Memory, such as 2GB, that reading several large traces may take: they are read in"
-            " processes of their own, as many at a time as fit. By default half of the machine's."
+            "Memory, such as 2GB, for reading several large traces. They are read in"
+            " separate processes, as many at a time as fit. By default half of the machine's"
+            " memory."
         ),
     ),
 ]
@@ -92,9 +94,9 @@ OnEngine = Annotated[
         metavar="local|ray",
         rich_help_panel=RANKS,
         help=(
-            "Collect each rank as a task, and keep what is finished: in processes of this machine,"
-            " or on a Ray cluster. A trace in an object store is collected so anyway, by default"
-            " one rank after another."
+            "Collect each rank as a task, in processes of this machine or on a Ray cluster,"
+            " and keep finished ranks. A trace in an object store is always collected so, by"
+            " default one rank after another."
         ),
     ),
 ]
@@ -104,7 +106,7 @@ MinRanks = Annotated[
         min=0,
         metavar="N",
         rich_help_panel=RANKS,
-        help="Fail, and write no trace, where fewer ranks can be read.",
+        help="Fail, and write no trace, if fewer ranks than this can be read.",
     ),
 ]
 
@@ -285,7 +287,7 @@ def tell_of(trace: Trace, target: Path) -> None:
     try:
         counts, lost = summary_line(trace), losses(trace)
     except ReplacedError:
-        tell(f"wrote {shown(target)}; another trace took its place at once")
+        tell(f"wrote {shown(target)}; another trace replaced it at once")
         return
     tell(f"wrote {shown(target)}: {counts}")
     for loss in lost:

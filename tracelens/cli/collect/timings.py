@@ -56,7 +56,7 @@ def collect_timings(  # noqa: PLR0913 - one parameter an option
         Path | None,
         typer.Option(
             metavar="FILE",
-            help="Measure the model with this compile plan too, as the custom configuration.",
+            help="Also measure the model with this compile plan, as the configuration custom.",
         ),
     ] = None,
     rounds: Annotated[int, typer.Option(min=1, metavar="N", help="Rounds of executions.")] = 10,

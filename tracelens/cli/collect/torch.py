@@ -85,7 +85,8 @@ def collect_torch(  # noqa: PLR0913 - one parameter an option
         typer.Option(
             "--no-stacks",
             rich_help_panel=RUNNING,
-            help="Do not record the calls of Python functions, which name lines and slow the host.",
+            help="Do not record calls of Python functions. They show lines of code, but slow the"
+            " host.",
         ),
     ] = False,
     no_modules: Annotated[
@@ -93,8 +94,8 @@ def collect_torch(  # noqa: PLR0913 - one parameter an option
         typer.Option(
             "--no-modules",
             rich_help_panel=RUNNING,
-            help="Do not record modules: layers are then named by class and number, as stacks show "
-            "them, and there are none with --no-stacks.",
+            help="Do not record modules. Layers are then named by class and number, as stacks"
+            " show them; with --no-stacks there are no layers.",
         ),
     ] = False,
     memory: Annotated[
@@ -108,7 +109,7 @@ def collect_torch(  # noqa: PLR0913 - one parameter an option
         typer.Option(
             "--cuda-sync",
             rich_help_panel=RUNNING,
-            help="Record what streams wait for: table synchronizations.",
+            help="Record for what streams wait (table synchronizations).",
         ),
     ] = False,
     compile_provenance: Annotated[
@@ -116,8 +117,8 @@ def collect_torch(  # noqa: PLR0913 - one parameter an option
         typer.Option(
             "--compile-provenance",
             rich_help_panel=RUNNING,
-            help="Record which modules each "
-            "kernel of torch.compile came from. Everything is compiled anew.",
+            help="Record from which modules each kernel of torch.compile came. Everything is"
+            " compiled anew.",
         ),
     ] = False,
     graph: Annotated[

@@ -96,9 +96,9 @@ def advise_rank(
     if (longest := _longest_ns(parts, each)) > sum(
         call.cost.ns for part in parts for call in part.calls
     ):
-        # A sequence takes the longer of its launches and its kernels, which is no sum over calls,
-        # so what is found is a bound: none takes less than half of the least sum of both, nor less
-        # than the least kernel time.
+        # A sequence takes as long as its launches or its kernels, whichever takes longer. This is
+        # no sum over calls, so the search gives a bound: no sequence takes less than half of the
+        # least sum of both, nor less than the least kernel time.
         other = advise_calls(calls, replace(search, launch_ns=each, _found={}))
         search.statistics.is_bound = True
         parts = other if _longest_ns(other, each) < longest else parts
@@ -109,7 +109,7 @@ def advise_rank(
 def advise_greedily(trace: Trace, rank: int, others: Sequence[Trace] = ()) -> Advice:
     """Return the sequence that one would write by hand: the largest match first, in channels-last.
 
-    It is not advice; it shows what the search gains over such a sequence.
+    It is not advised; it shows what the search gains over it.
     """
     calls, costs = _calls_and_costs(trace, rank, others)
     greedy = Greedy(costs)
@@ -130,7 +130,7 @@ def _calls_and_costs(trace: Trace, rank: int, others: Sequence[Trace]) -> tuple[
 
 
 def launch_ns(trace: Trace, rank: int) -> float:
-    """Return the median time from the begin of a launch to the begin of its kernel.
+    """Return the median time from the start of a launch to the start of its kernel.
 
     It is 0 unless launches limit the rank. It is the least time that a call takes on a host that
     launches one kernel after another; the framework's own time is not included. Only calls made
@@ -164,7 +164,7 @@ def _longest_ns(parts: Sequence[Advised], each: float) -> float:
 def candidates_of(advice: Advice) -> list[dict[str, str]]:
     """Return the distinct legal calls that were never measured.
 
-    Calls that change the layout of an input are among them.
+    Calls that change the layout of an input are included.
     """
     parts = advice.parts
     search = advice.search
@@ -197,7 +197,7 @@ def candidates_of(advice: Advice) -> list[dict[str, str]]:
 
 
 def plan_of(advice: Advice, about: dict[str, Any]) -> dict[str, Any]:
-    """Return the advice as a call plan: what tl.apply_calls and tracelens collect calls read."""
+    """Return the advice as a call plan, which tl.apply_calls and tracelens collect calls read."""
     calls = advice.calls
     statistics = advice.search.statistics
     return {

@@ -26,12 +26,12 @@ NAMES = {
     "hardtanh": "relu6",
 }
 MOST_KERNELS = 10_000
-"""Most kernels in a step for which advice is given.
+"""At most this many kernels in a step; above it, no advice is given.
 
 No model launches more in one step, so steps with more kernels are not marked correctly.
 """
 MOST_STEPS = 50
-"""The first steps up to this number are read."""
+"""Only the first steps, up to this number, are read."""
 _TENSORS = {
     "conv2d": 3,
     "linear": 3,
@@ -64,8 +64,8 @@ class Node(Struct, frozen=True):
     """A call of a graph: its function, and the nodes whose results it reads.
 
     A measured call has its kernel time in one step; otherwise `device_ns` is None. `call` holds
-    operator, shapes and arguments, which are equal for all calls of one kind. Of `device_ns`,
-    `transform_ns` went to transposes and copies.
+    operator, shapes and arguments, which are equal for all calls of one kind. `transform_ns` is the
+    part of `device_ns` that went to transposes and copies.
     """
 
     name: str
@@ -87,7 +87,7 @@ class Calls(Struct, frozen=True):
     """The calls of a graph in order, the tensors given to it, and the source of the graph.
 
     `unmatched` counts graph nodes without a measured call. `unjudged_ns` is the kernel time of a
-    step outside of the nodes.
+    step that belongs to no node.
     """
 
     nodes: tuple[Node, ...]
@@ -164,8 +164,8 @@ def measured_calls(trace: Trace, rank: int, kernels: pl.DataFrame, chosen: pl.Ex
 def _to_outermost(rows: pl.DataFrame, parents: pl.DataFrame) -> pl.DataFrame:
     """Return the rows, with the outermost op around each as its span_id.
 
-    `parents` maps ops inside others to their parents. It has each op once, and each is later than
-    its parent, so the loop ends.
+    `parents` maps each op inside another to its parent. A parent comes before its children, so the
+    loop ends.
     """
     while True:
         above = rows.join(parents, on="span_id", how="left", maintain_order="left")
@@ -202,7 +202,7 @@ def _described(row: dict[str, Any]) -> dict[str, Any]:
 
 
 def _recorded(text: str | None, kind: Any) -> Any:
-    """Return a cell's JSON; an empty `kind` where torch recorded none, or another kind."""
+    """Return a cell's JSON; an empty `kind` if torch recorded none, or another kind."""
     try:
         return msgspec.json.decode(text or "[]", type=kind)
     except (msgspec.DecodeError, UnicodeError):
@@ -210,7 +210,7 @@ def _recorded(text: str | None, kind: Any) -> Any:
 
 
 def _decoded(row: dict[str, Any], column: str, kind: Any) -> Any:
-    """Return the JSON of a cell of the graph; None for None.
+    """Decode the JSON in a cell of the graph; None for None.
 
     Raises SourceError for a value of another kind.
     """
@@ -225,12 +225,12 @@ def _decoded(row: dict[str, Any], column: str, kind: Any) -> Any:
 def _one_step(ops: pl.DataFrame, n_steps: int) -> list[dict[str, Any]]:
     """Return the calls of one step, with times.
 
-    If all steps made the same calls, times are means over the steps; else the calls of the last
-    step but one are returned.
+    If all steps made the same calls, times are means over the steps. Otherwise the calls of the
+    last step but one are returned.
     """
     if (
         ops["step"].n_unique() == 1 and n_steps > 1 and ops.height % n_steps == 0
-    ):  # steps without marks
+    ):  # there are no marked steps
         ops = ops.with_columns(step=pl.int_range(pl.len()) // (ops.height // n_steps))
     same = pl.struct("name", "input_shapes", "module_path").hash()
     steps = ops.group_by("step", maintain_order=True).agg(same.implode().alias("calls"))
@@ -299,7 +299,7 @@ def _guessed(rows: Sequence[dict[str, Any]]) -> Calls:
         if n.inputs[0].startswith("given")
     }
     read = {n.inputs[0] for n in nodes}
-    # A row's shape is that of what it reads; what it gives is what the next one reads.
+    # A row's shape is that of its input; its result is the input of the next row.
     shapes = {n.inputs[0]: n.shape for n in nodes}
     nodes = [
         replace(n, shape=shapes.get(n.name, _result_shape(n)), is_output=n.name not in read)
@@ -311,7 +311,7 @@ def _guessed(rows: Sequence[dict[str, Any]]) -> Calls:
 def _reads(node: Node, before: dict[str, Any], row: dict[str, Any]) -> bool:
     """Return whether a call may read the result of the one before.
 
-    It may if the two belong to the same or adjoining modules, and their channels agree.
+    It may if both belong to the same or adjoining modules, and their channels agree.
     """
     above = [path.rpartition(".")[0] for path in (before["module_path"], row["module_path"])]
     is_near = (
@@ -329,7 +329,8 @@ def _reads(node: Node, before: dict[str, Any], row: dict[str, Any]) -> bool:
 def _result_shape(node: Node) -> tuple[int, ...]:
     """Estimate the shape of a call's result that no other call reads.
 
-    Of a convolution, the channels are known; any other shape is taken to be that of the input.
+    For a convolution, the channels are known; any other result is assumed to have the input's
+    shape.
     """
     if node.weight and len(node.shape) > 1:
         return (node.shape[0], node.weight[0], *node.shape[2:])
@@ -388,7 +389,7 @@ class _MeasuredCalls:
         self.waiting: dict[tuple[str, str], list[dict[str, Any]]] = defaultdict(list)
         for row in rows:
             self.waiting[row["op"], row["call" if is_observed else "module_path"]].append(row)
-        # The model itself goes by its class in the trace, and by nothing in the graph.
+        # In the trace the outermost module has its class's name, in the graph it has no name.
         roots = (row["module_path"] for row in rows if row["op"] in VIEWS)
         self.root = next((path for path in roots if "." not in path), "")
 

@@ -22,7 +22,7 @@ Term: TypeAlias = Any
 NCHW, NHWC = "NCHW", "NHWC"
 LAYOUTS = (NCHW, NHWC)
 _VIEW = "view"
-"""The only place whose tensor may share the memory of another one."""
+"""The only place whose tensor may share memory with another one."""
 
 
 class Facts(Struct, frozen=True):
@@ -77,7 +77,7 @@ Solve: TypeAlias = Callable[[Term, Places], list[str]]
 
 
 def enumerate_layouts(constraint: Term, places: Places) -> list[str]:
-    """Return the layouts of `out` under which the constraint holds, by trying each."""
+    """Return the layouts of `out` for which the constraint holds, by trying each."""
     return [
         layout
         for layout, out in _outs(places).items()
@@ -119,7 +119,7 @@ _OPERATORS: dict[str, Callable[..., Any]] = {
 
 
 def _holds(term: Term, places: Places) -> Any:
-    """Return the value of a constraint's term, all of whose properties are known."""
+    """Evaluate a constraint's term. All of its properties must be known."""
     if not isinstance(term, tuple):
         return term
     word, *rest = term
@@ -152,7 +152,7 @@ def has_z3() -> bool:
 
 
 class Z3Solver:
-    """Solves constraints with Z3, by one solver whose assertions are pushed and popped.
+    """Solves constraints with one Z3 solver, whose assertions are pushed and popped.
 
     Properties are uninterpreted functions.
     """
@@ -171,7 +171,7 @@ class Z3Solver:
         self._made: dict[object, Any] = {}
 
     def __call__(self, constraint: Term, places: Places) -> list[str]:
-        """Return the layouts of `out` under which the constraint holds.
+        """Return the layouts of `out` for which the constraint holds.
 
         The solver is asked for models until it finds no other.
         """
@@ -191,7 +191,7 @@ class Z3Solver:
     def _add(self, of: tuple[Any, ...], make: Callable[..., Any]) -> None:
         """Add the formula that `make` returns for these arguments, unless it was added before.
 
-        Making a formula takes Z3 longer than solving it.
+        Z3 takes longer to make a formula than to solve it.
         """
         if of not in self._made:
             self._made[of] = make(*of)

@@ -41,7 +41,7 @@ class Cost(Struct, frozen=True):
 class Costs:
     """Costs by function, call, dtype and layout.
 
-    They are of this trace, of others and of calls timed alone, in that order.
+    They are from this trace, else from other traces, else from calls timed alone.
     """
 
     def __init__(
@@ -112,8 +112,8 @@ class Costs:
     def _in_other_layout(self, node: Node) -> None:
         """Store the cost in NHWC of a convolution that was measured in NCHW.
 
-        The cost is the time of its kernels without the transposes around them. If channels are
-        no multiple of 4, the transposes count, because cuDNN pads such channels (to 16 bytes of
+        The cost is the time of its kernels without the transposes around them. If channels are no
+        multiple of 4, the transposes count, because cuDNN pads such channels (to 16 bytes of
         float32). Other operators move the same bytes in either layout, so they keep their time
         until it is measured.
         """
@@ -150,7 +150,7 @@ class Costs:
 def bench_call(function: Function, nodes: Sequence[Node]) -> str:
     """Return the call in the form in which it is timed alone.
 
-    It is the first node's call, with a bias where one is folded into it.
+    It is the first node's call, with a bias if one is folded into it.
     """
     call = nodes[0].call
     if function.key == ATTENTION:

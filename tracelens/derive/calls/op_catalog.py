@@ -1,6 +1,6 @@
 """Describe a library's functions as data.
 
-A description says which operators a function covers, what it demands, and how torch calls it.
+A description says which operators a function covers, what it requires, and how torch calls it.
 """
 
 from collections.abc import Callable, Sequence

@@ -1,7 +1,8 @@
 """Find the cheapest sequence of calls that covers a graph, and count the search's states.
 
 The search is A* (Hart, Nilsson and Raphael, IEEE Transactions on Systems Science and Cybernetics 4,
-1968): the state with the least cost so far, plus a lower bound of the rest, is expanded first.
+1968). It always expands the state with the least sum of its cost so far and a lower bound of the
+rest.
 """
 
 import heapq
@@ -30,7 +31,7 @@ from tracelens.derive.calls.op_catalog import CONV, LINEAR, OTHER, Function
 
 MOST_NODES = 24
 MOST_STATES = 1_000
-"""Most states to expand for one sub-graph.
+"""At most this many states are expanded for one sub-graph.
 
 A damaged graph has endlessly many orders; the largest sub-graph of ResNet-50 takes 156 states.
 """
@@ -194,7 +195,7 @@ class Search(Struct):
     def _least(self, part: Part, matches: Sequence[_Match]) -> dict[str, float]:
         """Return the least cost of covering each node.
 
-        A call that covers several nodes counts for each with an equal share.
+        A call that covers several nodes is shared equally among them.
         """
         least = {node.name: math.inf for node in part.nodes}
         for match in matches:
@@ -258,7 +259,7 @@ class Search(Struct):
         """Return the layouts that the call's result may have, by the solver's answer.
 
         Answers are kept, so that no question is asked twice. The solver is told whether the first
-        input is read again, whether no call may overwrite it, and whether a view shares its memory.
+        input is read again, whether a call may overwrite it, and whether a view shares its memory.
         """
         first = match.inputs[0] if match.inputs else ""
         after = covered | {node.name for node in match.nodes}
@@ -290,7 +291,7 @@ def places_of(
     places = {
         f"in{number}": _facts(node.shape, layout) for number, (node, layout) in enumerate(given)
     }
-    if "in0" not in places:  # nothing but parameters
+    if "in0" not in places:  # the call reads only parameters
         places["in0"] = _facts(covered[0].shape, NCHW)
     if "in1" not in places:
         places["in1"] = places["in0"]
@@ -302,7 +303,7 @@ def places_of(
     if covered[0].op == CONV:
         places["window"] = Facts(_window(covered[0]), (1, 1, 1, 1))
     out = _facts(covered[-1].shape, None)
-    if out.shape[1:] == (1, 1, 1):  # one run of numbers has one layout
+    if out.shape[1:] == (1, 1, 1):  # numbers in one row have only one layout
         out = _facts(covered[-1].shape, NCHW)
     return {**places, "out": out}
 
@@ -310,7 +311,7 @@ def places_of(
 def _facts(shape: tuple[int, ...], layout: str | None) -> Facts:
     """Describe a tensor of four dimensions; any other shape counts as one long dimension.
 
-    Rows are aligned by their length, which is the last dimension of a product's tensor.
+    Rows are aligned if the last dimension of a product's tensor is.
     """
     four = shape if len(shape) == 4 else (math.prod(shape), 1, 1, 1)
     inner = shape[1 if len(shape) == 4 else -1] if shape else 1
@@ -340,7 +341,7 @@ def _is_live(name: str, part: Part, covered: frozenset[str] | set[str]) -> bool:
 
 
 def _without_names(part: Part, given: Have, wanted: str) -> tuple[object, ...]:
-    """Describe a search without tensor names, so that equal searches share their result."""
+    """Describe a search without names of tensors, so that equal searches share their result."""
     index = {node.name: number for number, node in enumerate((*part.given, *part.nodes))}
     read = [tuple(index.get(name, -1) for name in node.inputs) for node in part.nodes]
     nodes = tuple(
@@ -354,7 +355,10 @@ def _without_names(part: Part, given: Have, wanted: str) -> tuple[object, ...]:
 
 
 def _are_there(names: Sequence[str], nodes: dict[str, Node], have: Have, layout: str) -> bool:
-    """Return whether the tensors exist in a layout; a flat tensor has only one."""
+    """Return whether the tensors exist in a layout.
+
+    A flat tensor exists in any.
+    """
 
     def is_there(name: str) -> bool:
         layouts = LAYOUTS if _is_flat(nodes[name]) else (layout,)
@@ -368,7 +372,7 @@ def _fit(
 ) -> _Match | None:
     """Match a function with operators that begin at the node; None if it does not fit.
 
-    The operators that follow must be those that the function covers.
+    The following operators must be those that the function covers.
     """
     if not function.pattern or node.op != function.pattern[0]:
         return None

@@ -1,6 +1,6 @@
 """Search a whole graph for its cheapest calls.
 
-The graph is cut wherever a single tensor is passed on. Each part is searched, and the parts are
+The graph is cut wherever only one tensor is passed on. Each part is searched, and the parts are
 joined over their layouts.
 """
 
@@ -29,9 +29,10 @@ def advise_calls(calls: Calls, search: Search) -> list[Advised]:
     """Return the cheapest sequence for the whole graph, part by part.
 
     It is empty if there is no graph. Each part is searched for each pair of layouts of its input
-    and its result, and dynamic programming joins the pairs: cutting there costs nothing. Two cases
-    make the result an upper bound (`search.statistics.is_bound`): a part of more than 24 nodes is
-    cut elsewhere, too, and a part without a sequence within MOST_STATES states stays as recorded.
+    and its result, and dynamic programming joins the pairs; cutting at these places loses nothing.
+    The result is an upper bound (`search.statistics.is_bound`) in two cases: a part of more than 24
+    nodes is also cut elsewhere, and a part without a sequence within MOST_STATES states stays as
+    recorded.
     """
     parts = split(calls, search)
     best: dict[str, tuple[float, list[Advised]]] = {NCHW: (0.0, [])}
@@ -58,7 +59,7 @@ def _searched(
     """
     if any(node.device_ns is None for node in part.nodes):
         return (0.0, _as_it_ran(part)) if layout == wanted == NCHW else None
-    # Where edges are guessed, all tensors but the first only seem to come from outside.
+    # If edges are guessed, all tensors except the first only seem to come from outside.
     outside = set(calls.given) if calls.source != ADJACENCY else {next(iter(calls.given))}
     given: Have = frozenset(
         (
@@ -72,7 +73,7 @@ def _searched(
 
 
 def split(calls: Calls, search: Search) -> list[Part]:
-    """Cut the graph into parts, each of which passes on its last result only.
+    """Cut the graph into parts, each of which passes on only its last result.
 
     No function covers nodes on both sides of a cut.
     """
@@ -101,8 +102,8 @@ def split(calls: Calls, search: Search) -> list[Part]:
 def _crossed(calls: Calls, search: Search) -> set[int]:
     """Return the places where the graph must not be cut.
 
-    They lie within the nodes that a function covers, or between two readers of an input, which
-    might then be converted on both sides.
+    They lie within the nodes that a function covers, or between two readers of an input, which both
+    sides might then convert.
     """
     place_of = {node.name: place for place, node in enumerate(calls.nodes)}
     outputs = tuple(node.name for node in calls.nodes if node.is_output)
@@ -123,7 +124,7 @@ def _crossed(calls: Calls, search: Search) -> set[int]:
 def _part(
     calls: Calls, nodes: Sequence[Node], alive: Sequence[Node], last_read: dict[str, int], end: int
 ) -> Part:
-    """Return the part that these nodes make up.
+    """Return the part that these nodes form.
 
     `alive` are results of earlier nodes that this part, or a later one, reads.
     """
@@ -134,8 +135,7 @@ def _part(
         for name in read
         if (node := calls.given.get(name)) is not None and node.op != "parameter"
     ]
-    # Where edges are guessed, what a chain ends with is read by the next one, as far as anybody
-    # knows.
+    # If edges are guessed, the next chain is assumed to read the end of this one.
     ends = {node.name for node in nodes if node.is_output}
     handed = {node.name for node in nodes if last_read.get(node.name, -1) > end}
     handed |= ends if calls.source == ADJACENCY else set()

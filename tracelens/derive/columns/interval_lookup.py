@@ -1,7 +1,4 @@
-"""Look up the interval that is open at each moment of a process.
-
-The intervals are steps or annotations, for instance.
-"""
+"""Look up the interval that is open at each moment of a process, such as a step."""
 
 from collections.abc import Iterable, Iterator
 from itertools import chain
@@ -10,7 +7,7 @@ from typing import TypeAlias
 import polars as pl
 
 _Interval: TypeAlias = tuple[int, int, object]
-"""Start, end and label."""
+"""Start, end and label of an interval."""
 _AFTER_ALL: _Interval = (2**63 - 1, 2**63 - 1, None)
 """An interval that begins when all others have ended."""
 
@@ -43,8 +40,8 @@ def during(
 def _pieces(intervals: pl.DataFrame, label: str) -> pl.DataFrame:
     """Return disjoint pieces of time, sorted by start.
 
-    Each has the label of the open interval that started last. Intervals nest, so after an inner one
-    the outer one continues.
+    Each has the label of the open interval that started last. Intervals nest, so when an inner one
+    ends, the outer one continues.
     """
     process_id = pl.col("process_id")
     end_ns = pl.col("end_ns")

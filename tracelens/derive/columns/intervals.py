@@ -63,9 +63,9 @@ def covered_by(pieces: pl.DataFrame, times: pl.DataFrame) -> pl.Series:
 
 
 def covered_ns(frame: pl.DataFrame, cover: pl.DataFrame, by: Sequence[str]) -> pl.Series:
-    """Return how much of each row's interval the rows of `cover` with the same key cover.
+    """Return how much of each row's interval is covered by the rows of `cover` with the same key.
 
-    Where rows of `cover` overlap, the time counts once.
+    Time in several rows of `cover` counts once.
     """
     times = [pl.col("start_ns"), END.alias("end_ns")]
     with_times = frame.select(*by, *times)
@@ -76,7 +76,7 @@ def covered_ns(frame: pl.DataFrame, cover: pl.DataFrame, by: Sequence[str]) -> p
         is_own = pl.all_horizontal(
             pl.col(name).eq_missing(value) for name, value in zip(by, key, strict=True)
         )
-        cover_of_group = cover.filter(is_own)  # which copies nothing where all are
+        cover_of_group = cover.filter(is_own)  # copies nothing if all rows are chosen
         if cover_of_group.height:
             pieces = union(cover_of_group.select(times))
             covered = covered.scatter(part["row"], covered_by(pieces, part))
@@ -84,10 +84,7 @@ def covered_ns(frame: pl.DataFrame, cover: pl.DataFrame, by: Sequence[str]) -> p
 
 
 def durations() -> list[pl.Expr]:
-    """Return the aggregates of durations that results have.
-
-    They are declared in schemas/results/common.DURATIONS.
-    """
+    """Return aggregates of durations, as schemas/results/common.DURATIONS declares them."""
     ns = pl.col("duration_ns")
     return [
         pl.len().cast(pl.Int64).alias("n_calls"),

@@ -5,14 +5,14 @@ from collections.abc import Sequence
 import polars as pl
 
 _N_BINS = 200
-"""The number of equal parts that the time is divided into; each has a row."""
+"""The time is divided into this many equal parts, each of which has a row."""
 
 
 def levels(changes: pl.DataFrame, by: Sequence[str]) -> pl.DataFrame:
     """Return mean and greatest level in equal parts of the time, for each value of `by`.
 
     `changes` has `by`, time_ns, and `change`, which is added to the level at that time; levels
-    begin with 0. There is one row per value and part: `by`, start_ns, duration_ns, level_mean and
+    begin at 0. There is one row per value and part: `by`, start_ns, duration_ns, level_mean and
     level_max. If one change is negative and another positive at the same moment, the negative one
     is applied first.
     """

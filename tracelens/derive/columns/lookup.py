@@ -5,16 +5,16 @@ from collections.abc import Iterator, Sequence
 import polars as pl
 
 AT_ONCE = 1 << 17
-"""The number of ids that are compared with their row numbers at a time.
+"""This many ids are compared with their row numbers at a time.
 
-Allocating memory for all at once would take longer than comparing.
+Allocating memory for all at once would take longer than comparing them.
 """
 
 
 def by_value(frame: pl.DataFrame, column: str) -> Iterator[tuple[int, pl.DataFrame]]:
     """Yield each value of the column with its rows, in sorted order.
 
-    Rows that are sorted by the column already are not copied.
+    Rows that are already sorted by the column are not copied.
     """
     values = frame[column]
     if not values.is_sorted():
@@ -33,7 +33,7 @@ def rows_of(rank: pl.Series, ids: pl.Series, wanted: pl.DataFrame) -> pl.Series:
     """Return the row number of each wanted (rank, id); None if the table has no such row.
 
     `rank` and `ids` are the table's columns. Collected tables number their rows from 0 in each
-    rank; then this is arithmetic, which takes a tenth of a join's time.
+    rank, so this is arithmetic, which takes a tenth of a join's time.
     """
     names = dict(zip(wanted.columns, ("rank", "id"), strict=True))
     asked = wanted.rename(names)
@@ -77,7 +77,7 @@ def _runs_of_ranks(rank: pl.Series) -> pl.DataFrame:
 
 
 def _ids_are_rows(runs: pl.DataFrame, ids: pl.Series) -> bool:
-    """Return whether each rank is one run of rows, numbered from 0 by their ids."""
+    """Return whether each rank is one run of rows whose ids number them from 0."""
     if not runs.height or not runs["rank"].is_unique().all():
         return False
     bounds = runs.select("first", "n").iter_rows()
@@ -95,7 +95,7 @@ def _row_in_run(wanted: pl.DataFrame) -> pl.Series:
 
 
 def are_rows(ids: pl.Series) -> bool:
-    """Return whether the ids are 0, 1, 2 and so on: each one the number of its row."""
+    """Return whether the ids are 0, 1, 2 and so on: each is the number of its row."""
     for first in range(0, len(ids), AT_ONCE):
         part = ids.slice(first, AT_ONCE)
         numbers = pl.int_range(first, first + len(part), eager=True)
@@ -105,7 +105,7 @@ def are_rows(ids: pl.Series) -> bool:
 
 
 def last_before(starts: pl.Series, moments: pl.Series) -> pl.Series:
-    """Return, for each moment, the row of the last of the sorted starts that is no later.
+    """Return, for each moment, the row of the last of the sorted starts that is not later.
 
     Return None before the first.
     """
@@ -115,7 +115,7 @@ def last_before(starts: pl.Series, moments: pl.Series) -> pl.Series:
 
 
 def is_each_once(rows: pl.Series) -> bool:
-    """Return whether all of these row numbers, none of them None, are different.
+    """Return whether these row numbers, none of which is None, are all different.
 
     For a million rows, marking them in an array takes 5 ms, `n_unique` takes 30 ms.
     """

@@ -1,17 +1,20 @@
-"""Evaluate once per distinct text: a million event names are a few thousand texts."""
+"""Evaluate once per distinct text: a million event names have a few thousand different texts."""
 
 from collections.abc import Callable
 
 import polars as pl
 
-# Categories are numbered over all columns of a program's life: a table by number may be so much
-# longer than a column.
+# Polars numbers categories over all columns of a program's life, so a table indexed by number may
+# be far longer than a column.
 _SPARSE = 4
 _FEW = 1 << 16
 _SHORT = 64
-"""Up to this number of rows, evaluating each is faster than finding distinct texts."""
+"""Up to this number of rows, evaluating each row is faster than finding distinct texts."""
 _AT_ONCE = 1 << 16
-"""The number of texts in memory at a time. A million distinct names would take hundreds of MB."""
+"""Number of texts in memory at a time.
+
+A million distinct names would take hundreds of MB.
+"""
 
 
 def matching(words: pl.Series, *patterns: str) -> list[pl.Series]:
@@ -52,7 +55,7 @@ def each_pair_once(
 ) -> pl.DataFrame:
     """Return the columns that `compute` returns for a frame of two text columns.
 
-    It is called with each distinct pair once. Columns of strings are returned as Categorical.
+    `compute` gets each distinct pair once. Columns of strings are returned as Categorical.
     """
     _, first = distinct_rows(first_words.cast(pl.Categorical).to_physical())
     seconds, second = distinct_rows(second_words.cast(pl.Categorical).to_physical())
@@ -86,7 +89,7 @@ def distinct_rows(numbers: pl.Series) -> tuple[pl.Series, pl.Series]:
 
     Also return, for each row, the index of its number among those.
     """
-    # Mostly the first rows have all numbers, and looking a number up is far cheaper than finding
+    # Usually the first rows have all numbers, and looking a number up is far cheaper than finding
     # all distinct ones.
     rows = numbers.head(_FEW).arg_unique()
     places = _places(numbers, rows)
@@ -100,8 +103,7 @@ def distinct_rows(numbers: pl.Series) -> tuple[pl.Series, pl.Series]:
 def _places(numbers: pl.Series, rows: pl.Series) -> pl.Series:
     """Return each number's index among the numbers at `rows`.
 
-    The index of a number that is not among them is `len(rows)`; that of None, if it is not, is
-    None.
+    If a number is not among them, its index is `len(rows)`; if None is not, its index is None.
     """
     distinct = numbers.gather(rows)
     n = len(rows)
@@ -111,7 +113,7 @@ def _places(numbers: pl.Series, rows: pl.Series) -> pl.Series:
     highest = numbers.max()
     widest_table = _SPARSE * len(numbers) + _FEW
     if isinstance(lowest, int) and isinstance(highest, int) and highest - lowest <= widest_table:
-        # Checked casts and gathering nulls take several times as long.
+        # Checked casts and gathering None values take several times as long.
         place_of, width = _from_zero(lowest, highest)
         table = pl.repeat(n, width, dtype=pl.UInt32, eager=True)
         slots = place_of(distinct.filter(~is_null))

@@ -1,10 +1,13 @@
-"""Divide without infinities: None if the divisor is 0. Also name the run that has a row."""
+"""Divide without infinities: None if the divisor is 0.
+
+Also name the run that has a row.
+"""
 
 import polars as pl
 
 
 def over(part: pl.Expr, whole: pl.Expr, otherwise: float | None = None) -> pl.Expr:
-    """Return the quotient where the whole is above 0, else `otherwise`."""
+    """Return the quotient if the whole is above 0, else `otherwise`."""
     quotient = part / whole
     return pl.when(whole > 0).then(quotient).otherwise(otherwise)
 
@@ -12,8 +15,7 @@ def over(part: pl.Expr, whole: pl.Expr, otherwise: float | None = None) -> pl.Ex
 def speedup(base: pl.Expr, other: pl.Expr) -> pl.Expr:
     """Divide base by other.
 
-    The result is None if either is missing or not above 0; differences of noisy times can be
-    negative.
+    The result is None if either is missing or not above 0, as differences of noisy times may be.
     """
     are_positive = (base > 0) & (other > 0)
     return pl.when(are_positive).then(base / other)
@@ -27,9 +29,9 @@ def percent(part: float, whole: float) -> str:
 def which_side(
     base: str, other: str, words: tuple[str, str, str] = ("only_base", "only_other", "both")
 ) -> pl.Expr:
-    """Return the word that says which of two runs have a row.
+    """Return the word for which of two runs have a row.
 
-    A row with None in `other` exists in base only, and one with None in `base` in other only.
+    A row with None in `other` exists only in base, and one with None in `base` only in other.
     """
     only_base, only_other, both = map(pl.lit, words)
     lacks_other = pl.col(other).is_null()

@@ -34,8 +34,8 @@ def cut_rows(frame: pl.DataFrame, segments: pl.DataFrame) -> pl.DataFrame:
     """Cut disjoint intervals where segments begin and end.
 
     The frame has start_ns and end_ns and is sorted by start. Segments have start_ns and end_ns;
-    they are disjoint and sorted by start. `at` is the row of the segment that a piece lies in, None
-    outside of segments.
+    they are disjoint and sorted by start. `at` is the row of the segment in which a piece lies,
+    None outside of segments.
     """
     borders = pl.concat([segments["start_ns"], segments["end_ns"]])
     edges = borders.unique().sort()

@@ -59,8 +59,8 @@ def shares(base: Trace, other: Trace) -> dict[str, float]:
     """Return the shares that both runs have in common: of kernel time, and of layers, else of ops.
 
     A kind that one run did not record is left out. For kernels and ops, the smaller of the two
-    runs' shares counts, as all programs have some kernels in common. For layers the larger one
-    counts, as a compiled run may name its outermost layers only.
+    runs' shares counts, because all programs have some kernels in common. For layers the larger one
+    counts, because a compiled run may name only its outermost layers.
     """
     shares_by_kind = {}
     for kind, table, key, weight in (
@@ -108,7 +108,7 @@ def _spelled_weights(base: Trace, other: Trace, weights: pl.DataFrame) -> pl.Dat
 def with_one_spelling(
     base: Trace, other: Trace, kernels: pl.DataFrame, column: str = "name"
 ) -> pl.DataFrame:
-    """Return kernels of both runs with names in one spelling, where two profilers wrote them."""
+    """Return kernels of both runs with names in one spelling, if two profilers wrote them."""
     if tools(base) == tools(other):
         return kernels
     names = one_spelling(kernels[column])
@@ -135,7 +135,10 @@ def unrelated(base: Trace, other: Trace) -> str | None:
 
 
 def _unlike_captures(base: Trace, other: Trace) -> str | None:
-    """Return why two captures have nothing to compare: one is of times, the other of stacks."""
+    """Return why two captures have nothing to compare: one has times, the other stacks.
+
+    Return None if both have the same.
+    """
     contents = {
         "a timeline": ("kernels", "spans"),
         "call stacks": ("stacks",),
@@ -156,8 +159,8 @@ def _unlike_captures(base: Trace, other: Trace) -> str | None:
 def facts(base: Trace, other: Trace) -> list[tuple[str, str | None, str | None]]:
     """Return the properties in INVALIDATES of both runs, as text.
 
-    A property is None if a capture does not record it. Versions are listed if both captures
-    record them.
+    A property is None if a capture does not record it. Versions are listed if both captures record
+    them.
     """
     alike = shares(base, other)
     percentages = (

@@ -1,4 +1,4 @@
-"""The expression of a gate, as in `--fail-on "gpu_time > +5%"`, parsed."""
+"""Parse the expression of a gate, as in `--fail-on "gpu_time > +5%"`."""
 
 import re
 from typing import Literal, TypeAlias
@@ -46,7 +46,7 @@ class Expression(Struct, frozen=True):
     `measure` is the quantity compared for a layer, kernel or op. `form` is the kind of `limit`:
     "share" is a share of base, "more" an excess of other over base, "most" an absolute maximum for
     other; the last two are in ns, bytes or calls. With `each`, every name that the pattern matches
-    is judged by itself; for layers that is always so.
+    is judged by itself; layers are always judged so.
     """
 
     text: str
@@ -81,7 +81,10 @@ class ExpressionError(UsageError):
 
 
 def parse(text: str) -> Expression:
-    """Parse an expression. Raises ExpressionError, a UsageError, where it is malformed."""
+    """Parse an expression.
+
+    Raises ExpressionError, which is a UsageError, if it is malformed.
+    """
     left, sign, right = text.rpartition(">")
     if not sign:
         raise ExpressionError(
@@ -120,7 +123,7 @@ def _target(text: str, target: str, begin: int) -> tuple[str, str, str]:
             slice(begin, begin + len(kind)),
             f"no {kind!r} can be asked of; near: {', '.join(MEASURES)}",
         )
-    # Names of kernels and ops have colons, so only after a `*` can no measure be meant.
+    # Names of kernels and ops contain colons, so a colon precedes a measure only after a `*`.
     pattern, _, measure = rest.rpartition(":")
     if rest.endswith("*"):
         pattern = rest

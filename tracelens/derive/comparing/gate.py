@@ -61,7 +61,7 @@ class Verdict(Struct, frozen=True):
 def evaluate(
     base: Trace, other: Trace, /, expressions: Sequence[Expression], *, rules: Rules = DEFAULT
 ) -> list[Verdict]:
-    """Judge each expression: it fails where a row that it names exceeds the limit.
+    """Judge each expression: it fails if a row that it names exceeds the limit.
 
     The rows of all expressions are judged together. Runs that did different work are unclear,
     unless `rules.any_work`. Raises SourceError if the two cannot be compared. Raises
@@ -96,7 +96,7 @@ def evaluate(
 
 
 def _check(base: Trace, other: Trace, expressions: Sequence[Expression], rules: Rules) -> None:
-    """Raise SourceError if nothing can be compared, as that must not pass a gate."""
+    """Raise SourceError if nothing can be compared, because that must not pass a gate."""
     with_kernels = [trace.has("kernels") for trace in (base, other)]
     for trace, has_kernels in zip((base, other), with_kernels, strict=True):
         why = trace.manifest.empty_tables.get("kernels", "the capture holds none")
@@ -206,9 +206,9 @@ def _as_asked(asked: Expression, rows: pl.DataFrame) -> pl.DataFrame:
 def _is_wide(asked: Expression, rules: Rules) -> pl.Expr:
     """Return whether a row's interval neither excludes a breach nor could have shown one.
 
-    It reaches beyond the limit, and is wider than the limit to either side, so that a change as
-    large as the limit would be within the spread. Limits below the least difference that counts are
-    taken as large as that.
+    Such an interval reaches beyond the limit, and is wider than the limit to either side, so that a
+    change as large as the limit would be within the spread. A limit below the least difference that
+    counts is taken to be that difference.
     """
     base = pl.lit(1.0) if asked.form == "share" else pl.col("base_value")
     least = pl.max_horizontal(pl.lit(abs(asked.limit)), base * rules.min_effect)

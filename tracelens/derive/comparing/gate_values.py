@@ -22,7 +22,7 @@ from tracelens.derive.comparing.per_step import (
 from tracelens.trace import Trace
 
 MEMORY = {"memory_peak": "allocated_peak", "memory_reserved": "reserved_peak"}
-"""Measures of `memory_values` by the gate's metric."""
+"""Measures of `memory_values`, by the gate's metric."""
 NEEDS_DEVICE = (
     "gpu_time",
     "kernels",
@@ -30,7 +30,7 @@ NEEDS_DEVICE = (
     "exposed_copy",
     *(f"{direction}_{what}" for direction in DIRECTIONS for what in ("bytes", "time")),
 )
-"""Metrics that a run without a GPU does not have."""
+"""Metrics that do not exist for a run without a GPU."""
 _STEP_PARTS = {"step_time": "window"}
 _TABLES = {
     "layer": ("layers", "module_path"),
@@ -108,7 +108,7 @@ def _of_names(
     """Return the value of each name by itself, in each step."""
     named = work.with_columns(what=pl.col("name").cast(pl.String))
     recorded = each_step(named, in_steps(trace), ["rank", "what"])
-    if asked.form == "share":  # of nothing there is no share
+    if asked.form == "share":  # without a base value there is no share
         return _counted(asked, recorded)
     absent = _zeros(trace, named, names)
     return _counted(asked, pl.concat([recorded, absent], how="diagonal_relaxed"))
@@ -135,7 +135,7 @@ def _no_memory() -> pl.DataFrame:
 
 
 def _layers(trace: Trace) -> pl.DataFrame:
-    """Return the GPU time of layers, or their host time where no kernel was recorded."""
+    """Return the GPU time of layers, or their host time if no kernel was recorded."""
     return trace.derived(layer_work if trace.has("kernels") else layer_host_work)
 
 
@@ -178,7 +178,7 @@ def _copies(trace: Trace, asked: Expression) -> pl.DataFrame:
 
 
 def _host_times(trace: Trace, asked: Expression, names: Sequence[str]) -> pl.DataFrame:
-    """Return the outermost calls of the ops with their host time, name by name if asked so."""
+    """Return the outermost calls of the ops with their host time, of each name if `each` is set."""
     if asked.each and names:
         return pl.concat(outermost_ops(trace, [name]) for name in names)
     return outermost_ops(trace, names)

@@ -1,4 +1,4 @@
-"""Compare the shapes and dtypes of the inputs of ops, which show whether two runs do equal work."""
+"""Compare the shapes and dtypes of ops' inputs, which show whether two runs do equal work."""
 
 from collections.abc import Sequence
 from math import prod
@@ -13,9 +13,9 @@ _WEIGHTED = (
     r"^aten::_?(?:conv\w*|cudnn_conv\w*|miopen_conv\w*|mkldnn_conv\w*|mm|addmm|bmm|baddbmm|linear"
     r"|_?scaled_mm|embedding|\w*scaled_dot_product\w*|\w*(?:batch|layer|group|rms)_norm)$"
 )
-"""Ops that take a model's weights or inputs: their shapes tell how much work a run did."""
+"""Ops that take a model's weights or inputs. Their shapes show how much work a run did."""
 _PRODUCTS = r"^aten::_?(?:mm|addmm|bmm|baddbmm|conv\w*|\w*scaled_dot_product\w*)$"
-"""Ops of _WEIGHTED that a compiled run calls, too."""
+"""Ops of _WEIGHTED that a compiled run also calls."""
 _NO_WORK = (
     r"^aten::(?:as_strided|view|_unsafe_view|reshape|_reshape_alias|expand|t|transpose|permute"
     r"|slice|select|unsqueeze|squeeze|detach|alias|narrow|split\w*|chunk|unbind|flatten|empty\w*"
@@ -28,7 +28,7 @@ Their number and shapes depend on the library.
 """
 _NOT_RECORDED = "not recorded (record_shapes=True does)"
 _MOST = 0.5
-"""Two runs may do the same work if at most this share of one's calls lacks a counterpart."""
+"""Two runs may do the same work if at most this share of one run's calls lacks a counterpart."""
 
 
 def other_work(base: Trace, other: Trace) -> str | None:
@@ -50,10 +50,10 @@ def other_work(base: Trace, other: Trace) -> str | None:
 def inputs_of_ops(base: Trace, other: Trace, column: str) -> tuple[str | None, str | None]:
     """Say whether the ops of both runs had the same inputs, with an example of a difference.
 
-    If the runs call different ops, as a compiled run does, most calls have to differ. Shapes are
-    compared for ops with weights or with inputs of the model. Dtypes are compared for all ops that
-    do any work, and so are shapes in runs without such ops. A compiled run and an eager one are
-    compared by the sizes of their products.
+    If the runs call different ops, as a compiled run does, only a difference in most calls counts.
+    Shapes are compared for ops with weights or with inputs of the model. Dtypes are compared for
+    all ops that do any work, and so are shapes in runs without such ops. A compiled run and an
+    eager one are compared by the sizes of their products.
     """
     sides = [_calls_of_ops(trace, column) for trace in (base, other)]
     if not all(side[column].count() for side in sides):
@@ -93,7 +93,7 @@ def _calls_of_ops(trace: Trace, column: str) -> pl.DataFrame:
 
 
 def _comparable(sides: Sequence[pl.DataFrame], *, is_compiled: bool) -> list[pl.DataFrame]:
-    """Keep the calls whose inputs show the amount of work; add `key`, equal for equal work.
+    """Keep calls whose inputs show the amount of work; add `key`, which is equal for equal work.
 
     Compilers fold dimensions and exchange operands, so a product in a compiled run is identified
     only by its operands' numbers of elements.
@@ -135,8 +135,8 @@ def _most_is_shared(sides: Sequence[pl.DataFrame], strange: Sequence[pl.DataFram
 def _operands(calls: pl.DataFrame, *, sizes: bool = False) -> pl.Series:
     """Write the shapes of the two operands of each call, or their sizes, sorted.
 
-    Left out are a bias before the operands, scalars, and the result that an `out=` variant is
-    given: they show nothing about the work.
+    A bias before the operands, scalars, and the result given to an `out=` variant are left out,
+    because they show nothing about the work.
     """
     keys = []
     for name, text in calls.select("name", "input_shapes").iter_rows():

@@ -26,7 +26,7 @@ PARTS = ("window", "compute", "exposed_communication", "exposed_copy", "idle", *
 def of_runs(traces: Iterable[Trace], values: Callable[[Trace], pl.DataFrame]) -> pl.DataFrame:
     """Return the values of several runs of a program, one below the other.
 
-    `run` is counted from 0.
+    The column `run` counts from 0.
     """
     frames = [
         values(trace).with_columns(run=pl.lit(number, pl.Int64))
@@ -62,7 +62,7 @@ def each_step(measured: pl.DataFrame, steps: pl.DataFrame, key: Sequence[str]) -
     totals = pl.col("value", "n").sum()
     sums = inside.lazy().group_by(*key, "step").agg(totals).collect()
     distinct_keys = sums.select(key).unique(maintain_order=True)
-    # Steps are sorted before they are as many rows as keys times steps.
+    # Sorted now, while there are fewer rows than keys times steps.
     every = steps.sort("step").join(distinct_keys, on="rank", maintain_order="left")
     full = every.join(sums, on=[*key, "step"], how="left", nulls_equal=True, maintain_order="left")
     columns = [*key, "value", "n"]
@@ -129,8 +129,8 @@ def layer_host_work(trace: Trace) -> pl.DataFrame:
 def kernels_below_ops(trace: Trace, ops: Sequence[str]) -> pl.DataFrame:
     """List the kernels launched by ops and their descendants: rank, kernel, name, step, value, n.
 
-    There is one row per kernel and name of an op around its launch, however often that op occurs
-    there. `kernel` numbers the kernels of a rank; value is the kernel's duration.
+    There is one row per kernel and name of an op around its launch, even if several ops there have
+    that name. `kernel` numbers the kernels of a rank; value is the kernel's duration.
     """
     spans = trace.select("spans", "rank", "span_id", "parent_id", "kind", "name")
     kernels = trace.select("kernels", "rank", "span_id", "step", "duration_ns")
@@ -168,7 +168,7 @@ def _spans_around(
 
 
 def outermost_ops(trace: Trace, ops: Sequence[str]) -> pl.DataFrame:
-    """List the calls of ops that lie in no other call of these ops: rank, name, step, value, n.
+    """List calls of ops that lie in no other call of these ops: rank, name, step, value, n.
 
     The value is the time on the host from the call's begin to its end.
     """

@@ -24,10 +24,10 @@ def planned_outcome(*traces: Trace) -> list[str]:
     """Return sentences on what each measured plan gained.
 
     A plan is compared with the uncompiled model and with the model compiled as a whole. The three
-    may have been measured in different traces. Of several measurements of the same configuration,
-    that in the first trace counts. Each gain is judged against
-    the spread of both times, see `judge`. The first gain is also compared with the prediction,
-    where the measurement recorded that. There is no sentence where no plan was measured.
+    may have been measured in different traces. If a configuration was measured several times, the
+    measurement in the first trace counts. Each gain is judged against the spread of both times, see
+    `judge`. The first gain is also compared with the prediction, if the measurement recorded that.
+    There is no sentence if no plan was measured.
     """
     pure: dict[str, pl.DataFrame] = {}
     for trace in reversed(traces):
@@ -53,7 +53,7 @@ def planned_outcome(*traces: Trace) -> list[str]:
 def _pure(trace: Trace) -> dict[str, pl.DataFrame]:
     """Return the unprofiled end-to-end executions of each configuration: run and value.
 
-    They are those of the configuration's fastest mode. A run is a round.
+    They are in the configuration's fastest mode. A run is a round.
     """
     rows = trace.timings.filter(
         pl.col("module_path").is_null() & (pl.col("method") == "e2e"),
@@ -88,7 +88,7 @@ def _beside(name: str, base: pl.DataFrame, plan: pl.DataFrame, predicted: float 
 
 
 def _outcome_text(outcome: str, reason: str | None) -> str:
-    """Return the outcome as the end of a sentence, with the reason if there is none."""
+    """Return the outcome as the end of a sentence, with the reason if there is no outcome."""
     meaning = {
         "faster": "it helps",
         "slower": "it does harm",

@@ -30,8 +30,8 @@ CALLS_SHOWN = (
 class Comparison(Struct, frozen=True):
     """Two runs compared row by row: `key` names a row, `measure` lists its values in one run.
 
-    The measure has the key, value and, for `calls`, step and n. Values that differ by `tick` or
-    less count as equal.
+    The measure has the key, value and, for `calls`, step and n. Values that differ by at most
+    `tick` count as equal.
     """
 
     key: tuple[str, ...]
@@ -112,7 +112,7 @@ def _call_sums(side: str, values: pl.DataFrame, key: list[str], n_runs: int | No
 
 
 def _runs(base: Trace, other: Trace, rules: Rules) -> tuple[Sequence[Trace], Sequence[Trace]]:
-    """Return all runs of either program, the compared one first."""
+    """Return all runs of each program, the compared one first."""
     return (base, *rules.base_runs), (other, *rules.other_runs)
 
 

@@ -12,7 +12,7 @@ from tracelens.trace import Trace
 LEVEL = 0.05
 """The probability that any row is judged different although both runs are equal."""
 MIN_SAMPLES = 3
-"""With fewer values than this the spread is unknown, and nothing is judged.
+"""With fewer values than this, the spread is unknown, and nothing is judged.
 
 With at least this many runs, each run gives one value: the median of its steps.
 """
@@ -24,9 +24,10 @@ More are averaged in groups of neighbours, because neighbouring steps resemble e
 TICK_NS = 32
 """The tick of recent NVIDIA GPUs' clocks, as CUPTI reports it (H200, driver 580).
 
-Times that differ by one tick are equal."""
+Times that differ by one tick are equal.
+"""
 TICKS_EQUAL = 2
-"""Lengths that differ by this many ticks are equal, because both ends are read off the clock."""
+"""Lengths that differ by this many ticks are equal, because the clock rounds both ends."""
 _MAX_DEGREES = 20
 """The most degrees of freedom that are used.
 
@@ -39,7 +40,7 @@ REASON_TICKS = "within two ticks of the clock"
 
 
 class Rules(Struct, frozen=True):
-    """The rules of judging a comparison.
+    """The rules by which a comparison is judged.
 
     `base_runs` and `other_runs` are more runs of the same two programs. `across_devices`: runs on
     two kinds of GPU are judged, too. `any_work`: gates also judge runs that did different work.
@@ -71,9 +72,9 @@ def judge(  # noqa: PLR0913 - both sides, what tells rows apart, and the rules
 
     Columns: the key, base_value, other_value, n_base_values, n_other_values, low, high, outcome.
     Both sides have the key, `run` and `value`, one row per step. A value is the median over the
-    steps. If base has three runs, it is the median over the runs' medians, and a new run is
-    judged by how much runs of base differ, as the steps of one run say nothing about that. `low`
-    and `high` bound other minus base, for all rows together at 95 %. The outcome is faster (less),
+    steps. If base has three runs, it is the median over the runs' medians. A new run is then judged
+    by how much runs of base differ, because the steps of one run say nothing about that. `low` and
+    `high` bound other minus base, for all rows together at 95 %. The outcome is faster (less),
     slower, or unclear, with a `reason`. It is None if one side lacks the row.
 
     The spread of a median is that of its bootstrap distribution, which for a median needs no
@@ -167,7 +168,8 @@ def _median_variance(side: pl.DataFrame, rows: pl.DataFrame, key: list[str]) -> 
     )
     value = pl.col("value")
     weight = pl.col("weight")
-    # Fractions are summed in the order of the values: otherwise threads decide the last digit.
+    # Fractions are summed in the order of the values; otherwise the order of threads decides the
+    # last digit.
     weighted = ranked.join(_median_weights(), on=["n", "order"], maintain_order="left").group_by(
         key, maintain_order=True
     )
@@ -279,7 +281,7 @@ def _with_outcomes(rows: pl.DataFrame, rules: Rules, refusal: str | None) -> pl.
 
 
 def _holm_levels(p_values: pl.Series, n_tests: int) -> list[float]:
-    """Return the level that each p-value is compared with, by Holm's correction.
+    """Return the level with which each p-value is compared, by Holm's correction.
 
     The p-values are sorted.
     """

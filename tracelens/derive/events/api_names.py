@@ -3,7 +3,7 @@
 import polars as pl
 
 _KINDS = (
-    # A host function is no kernel; cudaLaunch and cuLaunchGrid are CUDA 6's spellings.
+    # A host function is no kernel. cudaLaunch and cuLaunchGrid are the spellings of CUDA 6.
     (
         "kernel_launch",
         r"^(cuda|cu|hip)\w*Launch(Cooperative|Multi)?Kernel|^cu(da)?Launch$|^cuLaunchGrid|^hipLaunchByPtr",
@@ -11,18 +11,18 @@ _KINDS = (
     ("graph_launch", r"^(cuda|cu|hip)Graph(Exec)?Launch"),
     ("memcpy", r"^(cuda|cu|hip)(Drv)?Memcpy"),
     ("memset", r"^(cuda|cu|hip)(Drv)?Memset"),
-    # Waits of the host, and of a stream for another (StreamWaitEvent): both are rows of
+    # Waits of the host, and of a stream for another (StreamWaitEvent). Both are rows of
     # `synchronizations`.
     (
         "sync",
         r"^(cuda|cu|hip)(Device|Stream|Event|Ctx|Context|Thread)Synchronize|^(cuda|cu|hip)StreamWait",
     ),
-    # Allocation, release, registration, mapping and the questions about them.
+    # Allocation, release, registration and mapping of memory, and questions about it.
     (
         "memory",
         r"^(cuda|cu|hip)(Ext)?(Mem|Malloc|Free|Host(Alloc|Malloc|Free|Register|Unregister)|(Mipmapped)?Array(Create|Destroy|3DCreate))",
     ),
-    # Intel's Unified Runtime, its predecessor (pi) and Level Zero; MTIA's runtime.
+    # Intel's Unified Runtime, its predecessor (pi) and Level Zero; then MTIA's runtime.
     (
         "kernel_launch",
         r"^(ur|pi)Enqueue\w*KernelLaunch|^zeCommandList\w*Launch(Cooperative)?Kernel|^runFunction",
@@ -46,10 +46,10 @@ wait, not the host.
 
 
 def strip_version(raw: pl.Expr) -> pl.Expr:
-    """Return the function name without a trailing `_v` and exactly four digits.
+    """Return the function name without the suffix `_v` and exactly four digits, which nsys adds.
 
-    nsys prints names so. `cudaLaunchKernel_v7000` loses the suffix; `cudaLaunchKernelExC_v11060`
-    and `cuMemAlloc_v2` keep it.
+    `cudaLaunchKernel_v7000` loses the suffix; `cudaLaunchKernelExC_v11060` and `cuMemAlloc_v2` keep
+    it.
     """
     return raw.str.replace(r"_v\d{4}$", "")
 

@@ -3,12 +3,13 @@
 import polars as pl
 
 NODE = ("process_id", "forward_thread_id", "sequence_number")
-"""The key of a node in its backward op; the thread is identified by a number of torch's own."""
+"""Columns that identify an autograd node: its process, its sequence number, and torch's own number
+of the forward thread."""
 PYTHON_NODE = r"^(?:autograd::engine::evaluate_function: )?\w+Backward$"
-"""Names of the backward ops of functions that are written in Python, torch.autograd.Function.
+"""Names of the backward ops of functions written in Python, torch.autograd.Function.
 
-Those of torch itself end with a number, as MulBackward0. What happens in one of these outside of
-other ops is Python.
+Those of torch itself end with a number, as MulBackward0. In such an op, time outside of other ops
+is Python.
 """
 
 
@@ -30,15 +31,15 @@ def forward_backward(spans: pl.DataFrame) -> pl.DataFrame:
 
 
 def makers_of_nodes(numbered: pl.DataFrame, about: str) -> pl.DataFrame:
-    """Return the forward op that made each node, where it was recorded.
+    """Return the forward op that made each node, if it was recorded.
 
     `numbered` has the spans with a sequence number: NODE, thread_id, start_ns, is_backward and the
     column `about`. The maker is the last op with the node's number to start; the last backward op
     with it ran the node. Numbers are per thread, and a backward op names its forward thread by a
-    number of torch's own. The thread is taken whose ops match most of that number's sequence
-    numbers. If two threads match equally many, the node has a row for each and is ambiguous.
-
-    Columns: NODE, run_ns (when it ran), thread_id and `about` of the maker, is_ambiguous.
+    number of torch's own. That number is taken to mean the thread whose ops match most of its
+    sequence numbers. If two threads match equally many, the node has a row for each and is
+    ambiguous. Columns: NODE, run_ns (when it ran), thread_id and `about` of the maker,
+    is_ambiguous.
     """
     start_ns = pl.col("start_ns")
     latest = pl.col(about).sort_by("start_ns").last()

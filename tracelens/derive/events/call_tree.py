@@ -1,8 +1,8 @@
 """Compute values that a span takes from the spans around it or below it.
 
-C does this where it is compiled, else pointer doubling does. `parent` holds row numbers, None at
-the top. Doubling takes log2(depth) passes over whole columns: 0.3 to 0.8 s for 5.4 million spans,
-where C takes 0.03 s.
+C does this if it is compiled, else pointer doubling does. `parent` holds row numbers, None at the
+top. Doubling takes log2(depth) passes over whole columns: 0.3 to 0.8 s for 5.4 million spans, where
+C takes 0.03 s.
 """
 
 from itertools import accumulate
@@ -21,7 +21,7 @@ _I64 = pl.Int64()
 
 
 def nearest(parent: pl.Series, values: pl.Series) -> pl.Series:
-    """Return each row's own value, or where it is None, that of its nearest ancestor with one."""
+    """Return each row's own value or, if it is None, that of its nearest ancestor with a value."""
     return values.gather(nearest_row(parent, values.is_not_null()))
 
 
@@ -80,7 +80,7 @@ def sum_within(parent: pl.Series, values: pl.Series) -> pl.Series:
     sums_in_c = _in_c(_WITHIN, parent, values)
     if sums_in_c is not None:
         return sums_in_c.alias(values.name)
-    total = values + 0  # scatter changes its series in place
+    total = values + 0  # a copy, because scatter changes its series in place
     has_parent = parent.is_not_null()
     below = pl.DataFrame({"up": parent, "level": count_among(parent, has_parent)}).with_row_index(
         "row"
@@ -234,7 +234,7 @@ def call_paths(tree: pl.DataFrame, *keys: str) -> tuple[pl.Series, pl.DataFrame]
 
 
 def below(above: pl.Series, words: pl.Series, separator: str) -> pl.Series:
-    """Join each word to the text above it, if any; each distinct pair is joined once."""
+    """Append each word to the text above it, if any; each distinct pair is joined once."""
     above_and_separator = pl.nth(0) + separator
     joined = pl.concat_str(above_and_separator, pl.nth(1), ignore_nulls=True).alias(words.name)
     return each_pair_once(
@@ -243,7 +243,7 @@ def below(above: pl.Series, words: pl.Series, separator: str) -> pl.Series:
 
 
 def _in_c(what: int, parent: pl.Series, values: pl.Series) -> pl.Series | None:
-    """Return the result of a pass in C over flags, or over numbers to sum.
+    """Run a pass in C over flags, or over numbers to sum.
 
     Return None without the library, or if a child comes before its parent. The tree is read in the
     chunks of its columns, so that no column is copied as a whole.

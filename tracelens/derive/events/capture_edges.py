@@ -1,6 +1,6 @@
 """Find whether a capture begins or ends while the device works.
 
-If so, its beginning shows work launched before, or work launched at its end is missing.
+If so, its beginning shows work launched before it, or work launched at its end is missing.
 """
 
 from collections.abc import Sequence
@@ -13,10 +13,10 @@ from tracelens.derive.events.api_names import WAITS_FOR_DEVICE
 LATE_NS = 100_000
 """Work that starts this long after its launching call returned waited for something.
 
-Otherwise it starts within some 10 µs.
+Otherwise work starts within some 10 µs.
 """
 _LEADS = 0.5
-"""Share of a stretch of time that work must fill to explain it."""
+"""Work explains a delay if it fills at least this share of it."""
 _STARTS_KERNELS = ("kernel_launch", "graph_launch")
 _CAPTURES_GRAPH = r"Stream(Begin|End)Capture"
 CALLS = ("api_call_id", "api", "kind", "start_ns", "duration_ns")
@@ -58,7 +58,7 @@ class CaptureEdges(Struct):
     def earlier_end(self) -> int | None:
         """Return when the last work launched before the capture ended; None if there is none."""
         if not any(part["api_call_id"].count() for part in self.parts):
-            return None  # of no work the launch is known
+            return None  # no launch of recorded work is known
         ends = [*self._recorded_ends(), *self._late_starts(), *self._early_waits()]
         return max(ends, default=None)
 
@@ -72,7 +72,7 @@ class CaptureEdges(Struct):
         return max([*self._late_starts(), *self._early_waits()], default=None)
 
     def later_start(self) -> int | None:
-        """Return when the work began that the capture's end cut off.
+        """Return the start of work that the capture's end cut off.
 
         That work was launched at the end and is not recorded. Return None if there is none.
         """
@@ -197,7 +197,7 @@ class CaptureEdges(Struct):
 
 
 def _last_end(parts: Sequence[pl.DataFrame]) -> int | None:
-    """Return the last end of any work, None without work."""
+    """Return the last end of any work; None without work."""
     ends = [int(part.select(_END.max()).item()) for part in parts if part.height]
     return max(ends, default=None)
 

@@ -1,6 +1,6 @@
 """Link device work to the API call that started it, and so to the call's span and step.
 
-A node of a CUDA graph is linked to the span in which it was made, where the source records that.
+A node of a CUDA graph is linked to the span in which it was made, if the source records that.
 """
 
 import polars as pl
@@ -12,26 +12,23 @@ _HAS_ID = pl.col("correlation_id").fill_null(0) != 0
 """CUPTI writes 0 for no correlation."""
 _NODE = ["process_id", "graph_node_id"]
 _CLONES = 8
-"""The most copies of copies of a node.
+"""A node may be copied at most this many times in a row.
 
 Capturing makes the node; instantiating the graph copies it for the first time.
 """
 _CALL = ["process_id", "correlation_id"]
 _FEW = 16
-"""Up to this number of processes, each is looked up by itself.
-
-That takes a quarter of a join's time.
-"""
+"""Up to this number of processes, each is looked up by itself, in a quarter of a join's time."""
 _STARTS_WORK = pl.col("kind").is_in(["kernel_launch", "graph_launch", "memcpy", "memset"])
 
 
 class Callers:
-    """API calls by process and correlation id, to link several tables of device work to.
+    """API calls by process and correlation id, to which several tables of device work are linked.
 
     A runtime call and the driver call below it may have one correlation id. Then the call that
     starts work is taken; if both do, the outer one. Work without a recorded call is pre_window if
     it started before the first recorded call, or if its correlation id is below every recorded one,
-    as ids count up. Otherwise it is unlinked.
+    because ids count up. Otherwise it is unlinked.
     """
 
     def __init__(self, calls: pl.DataFrame) -> None:
@@ -51,7 +48,7 @@ class Callers:
     def link(self, work: pl.DataFrame) -> pl.DataFrame:
         """Return the work with api_call_id, span_id, step and link.
 
-        It has site_id, too, where the calls have it.
+        It also has site_id, if the calls have it.
         """
         numbered_work = work.with_row_index("row")
         keys = numbered_work.select("row", "process_id", "correlation_id", "start_ns")
@@ -77,7 +74,7 @@ class Callers:
     def _by_process(self, keys: pl.DataFrame) -> tuple[pl.Series, pl.Series]:
         """Return each key's row among the calls, and whether its work began before all calls.
 
-        Keys are looked up process by process. The row is None for no call.
+        Keys are looked up process by process. The row is None if there is no call.
         """
         rows = pl.repeat(None, keys.height, dtype=pl.get_index_type(), eager=True)
         are_before = pl.repeat(False, keys.height, dtype=pl.Boolean, eager=True)
@@ -96,7 +93,7 @@ class Callers:
 class _Process:
     """The calls of one process by correlation id.
 
-    Of two calls with the same id, the one that starts work counts; if both do, the outer one. Ids
+    If two calls have the same id, the one that starts work counts; if both do, the outer one. Ids
     count up, and work is looked up in order of start, so neighbours lie in the same memory: a
     million look-ups take 0.05 s, a join 0.2 s.
     """
@@ -116,7 +113,7 @@ class _Process:
         self._first_ns = calls["start_ns"].min()
 
     def rows_of(self, ids: pl.Series) -> pl.Series:
-        """Return the row of the call with each id, None if no call has it."""
+        """Return the row of the call with each id; None if no call has it."""
         wanted = ids.cast(pl.Int64).fill_null(0)
         place = self._ids.search_sorted(wanted)
         is_beyond = place >= len(self._ids)
@@ -146,7 +143,7 @@ class _Processes:
         )
 
     def rows_of(self, work: pl.DataFrame) -> pl.Series:
-        """Return the row of the call that started each work, None if it is not recorded."""
+        """Return the row of the call that started each work; None if it is not recorded."""
         wanted = work.select(pl.col(_CALL).cast(pl.Int64))
         return wanted.join(self._calls, on=_CALL, how="left", maintain_order="left")["row"]
 
@@ -169,13 +166,13 @@ def fill_process(work: pl.DataFrame, calls: pl.DataFrame, fallback: int) -> pl.D
     """
     if "process_id" in work.columns:
         return work
-    # The common case, a program of one process, needs no look at the calls' ids.
+    # In the common case of a single process, the calls' ids need not be searched.
     lowest = calls["process_id"].min()
     if lowest == calls["process_id"].max() == fallback:
         one_process = pl.lit(fallback, pl.Int64)
         return work.with_columns(process_id=one_process)
     process_id = pl.col("process_id")
-    # Frames may have the ids narrower, each in its own way.
+    # Frames may have narrower types for ids, each its own.
     with_ids = calls.filter(_HAS_ID)
     known = with_ids.select(pl.col("process_id", "correlation_id").cast(pl.Int64))
     only_one = process_id.min() == process_id.max()
@@ -191,7 +188,7 @@ def spans_of_nodes(nodes: pl.DataFrame, spans: pl.DataFrame) -> pl.DataFrame:
     """Return one row per node that was made within a span.
 
     Columns are process_id, graph_node_id and node_span_id. `nodes` has process_id, thread_id,
-    start_ns, graph_node_id, and original_id: the node that it was copied from, or None. A copy
+    start_ns, graph_node_id, and original_id: the node from which it was copied, or None. A copy
     counts as made where its original was made. `spans` are in order, with span_id as row number.
     """
     node_makers = nodes.select(*_NODE, "original_id", "thread_id", "start_ns").cast(pl.Int64)
@@ -221,7 +218,7 @@ def spans_of_nodes(nodes: pl.DataFrame, spans: pl.DataFrame) -> pl.DataFrame:
 
 
 def mark_nodes(work: pl.DataFrame, node_spans: pl.DataFrame) -> pl.DataFrame:
-    """Return the work with node_span_id, None if its node is not in `node_spans`."""
+    """Return the work with node_span_id, which is None if its node is not in `node_spans`."""
     node = pl.col(_NODE).cast(pl.Int64)
     keys = work.select(node)
     marked = keys.join(node_spans, on=_NODE, how="left", maintain_order="left")

@@ -72,9 +72,10 @@ def _of_each(enclosing: pl.Series, n_spans: int, rows: pl.Series, values: pl.Ser
 
 
 def depths(tree: pl.DataFrame, rows: pl.Series) -> pl.DataFrame:
-    """Return, for the spans at `rows`, the outermost op around, and counts.
+    """Return the outermost op around each of the spans at `rows`, and the depth there.
 
-    `top` is that op. n_ones counts the ops around, n_twos the Python calls; the span itself counts.
+    `top` is that op. n_ones counts the ops and n_twos the Python calls around the span; the span
+    itself counts, too.
     """
     is_op = tree["kind"] == "op"
     is_python = tree["kind"].is_in(["python", "module"])
@@ -86,7 +87,7 @@ def accumulation_and_roots(tree: pl.DataFrame) -> tuple[pl.Series, pl.Series]:
     """Return whether each span is an AccumulateGrad node or inside one, and the paths of roots.
 
     A root is a module with layers below it that no module call encloses. Layers are known by their
-    calls. A compiled model's layers make no calls; there, a wrapper around the model, or a compiled
+    calls. A compiled model's layers make no calls. There, a wrapper around the model, or a compiled
     graph that it runs, shows that it has layers.
     """
     has_path = tree["module_path"].is_not_null()

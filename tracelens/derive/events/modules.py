@@ -1,4 +1,4 @@
-"""Find the module that each span belongs to.
+"""Find the module to which each span belongs.
 
 Spans of the forward pass are placed by nesting, those of the backward pass by sequence numbers.
 """
@@ -30,14 +30,13 @@ def mark_modules(spans: pl.DataFrame, parent: pl.Series) -> tuple[pl.Series, int
     """Return module_path of each span, None outside modules.
 
     Also return the number of ambiguous backward spans, and of modules nested too deep. Modules
-    nested deeper than the limit get no path; their spans belong to the last module above.
-
-    A forward span gets the path of the module call around it where `exact_path` has one, else the
-    chain of module calls. A backward span gets the path of the forward op that made the autograd
-    node: the last op to start with its sequence number. This was checked against Kineto's own
-    fwdbwd flows. Sequence numbers are per thread, and a backward op names its forward thread by a
-    number of torch's own. The thread is taken whose ops match most of that number's sequence
-    numbers; where two match equally many, the span is ambiguous.
+    nested deeper than the limit get no path; their spans belong to the last module above. A forward
+    span gets the path of the module call around it if `exact_path` has one, else the chain of
+    module calls. A backward span gets the path of the forward op that made the autograd node: the
+    last op to start with its sequence number. This was checked against Kineto's own fwdbwd flows.
+    Sequence numbers are per thread, and a backward op names its forward thread by a number of
+    torch's own. That number is taken to mean the thread whose ops match most of its sequence
+    numbers; if two threads match equally many, the span is ambiguous.
     """
     forward, n_too_deep = _chains(parent, spans)
     if not spans["sequence_number"].count():
@@ -124,8 +123,8 @@ def _named_modules(spans: pl.DataFrame) -> pl.Series:
 def list_layers(spans: pl.DataFrame) -> pl.DataFrame:
     """List every module that was called: module_path, class_name and call_order.
 
-    Modules come in the order of first calls. A wrapper and what it wraps may have one path: then
-    the class is that of the wrapped module.
+    Modules come in the order of first calls. A wrapper and the module in it may have one path: the
+    class is then that of the inner module.
     """
     module_path = pl.col("module_path")
     is_module = pl.col("kind") == "module"
@@ -147,7 +146,7 @@ def list_layers(spans: pl.DataFrame) -> pl.DataFrame:
         .with_row_index("call_order")
         .select(
             "module_path",
-            # NVTX hooks record the path in a dictionary, TensorRT a layer's name, and neither a
+            # NVTX hooks record the path in a dictionary, TensorRT a layer's name; neither records a
             # class.
             class_name=pl.when(has_prefix)
             .then(without_prefix.str.replace(r"_\d+$", ""))

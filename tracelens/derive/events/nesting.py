@@ -45,7 +45,7 @@ def nest(spans: pl.DataFrame, calls: pl.DataFrame) -> Nesting:
 
     Spans have process_id, thread_id, start_ns, duration_ns and parent_hint. Within a thread, spans
     nest by containment. Sorted by start, longest first, each is the child of the innermost open
-    span that it ends in, within TOLERANCE_NS. `parent_hint` is the row of the caller that the
+    span in which it ends, within TOLERANCE_NS. `parent_hint` is the row of the caller that the
     profiler recorded, or None. Any open span between that caller and this one has ended, whatever
     its recorded end. A span without length encloses nothing. `self_ns` is the duration minus the
     union of the children's time within it; for a span that ended early, it counts until then. A
@@ -161,7 +161,7 @@ class _Walk:
         return own_end > start and end <= own_end + TOLERANCE_NS
 
     def _cover(self, parent: int, start: int, end: int) -> None:
-        """Subtract the time that a child takes of its parent from the parent's self time.
+        """Subtract the time that a child takes from its parent's self time.
 
         No moment is subtracted twice.
         """
@@ -172,9 +172,9 @@ class _Walk:
             self._covered[parent] = until
 
     def _close_unreturned(self, caller: int, moment: int) -> None:
-        """Close open spans above the recorded caller, as they had returned by that moment.
+        """Close open spans above the recorded caller, because they had returned by that moment.
 
-        The outermost one to be closed is the first that has a recorded caller itself. Their self
+        The outermost span to be closed is the first that has a recorded caller itself. Their self
         time ends at that moment, and so does the time that they take from their caller.
         """
         stack = self.open
@@ -198,7 +198,7 @@ class _Walk:
 
 
 def nest_fast(spans: pl.DataFrame, calls: pl.DataFrame) -> Nesting:
-    """Nest in C, as `nest`, with Series in the result.
+    """Nest in C like `nest`, but return Series.
 
     Rows that are in time order already, as `assemble` has them, need no sorting and a third of the
     memory.
@@ -239,7 +239,7 @@ def nest_fast(spans: pl.DataFrame, calls: pl.DataFrame) -> Nesting:
 
 
 def _time_order(frame: pl.DataFrame) -> pl.Series | None:
-    """Return the order of the rows by start, longest first; None if they are in it."""
+    """Return the order of the rows by start, longest first; None if they are in that order."""
     later = pl.col("start_ns").diff()
     shorter = pl.col("duration_ns").diff()
     is_shorter = (later == 0) & (shorter <= 0)
@@ -292,8 +292,8 @@ def _thread_numbers(spans: pl.DataFrame, calls: pl.DataFrame) -> tuple[list[pl.S
     n_threads = 1
     for name in ("process_id", "thread_id"):
         columns = [frame[name].cast(pl.Int64) for frame in (spans, calls)]
-        # Mostly there is one thread of one process, which is seen sooner than all distinct values
-        # are found.
+        # Usually there is one thread of one process, and checking for that is faster than finding
+        # distinct values.
         edges = {
             edge for column in columns for edge in (column.min(), column.max()) if edge is not None
         }

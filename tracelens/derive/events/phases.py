@@ -81,5 +81,5 @@ def _first(name: pl.Expr, rules: Iterable[tuple[str, str]]) -> pl.Expr:
 
 
 def _code(phase: str) -> pl.Expr:
-    """Return the phase's number as UInt8, which is small to carry along the tree of spans."""
+    """Return the phase's number as UInt8, which takes little memory in the tree of spans."""
     return pl.lit(_PHASES.index(phase), pl.UInt8)

@@ -60,7 +60,7 @@ def batches(names: pl.Series) -> pl.DataFrame:
         return pl.col(form).struct.field(str(group)).cast(pl.Int64)
 
     def detailed(sum_of: str) -> pl.Expr:
-        """Return a sum over all requests; None if the mark has it for no request."""
+        """Return a sum over all requests; None if the mark gives it for none."""
         both = pl.col(f"c_{sum_of}"), pl.col(f"g_{sum_of}")
         return pl.when(pl.any_horizontal(each.is_not_null() for each in both)).then(
             pl.sum_horizontal(both)
@@ -107,7 +107,8 @@ def batches(names: pl.Series) -> pl.DataFrame:
         n_tokens=pl.when(is_batch | is_mixed).then(tokens),
         n_context_tokens=pl.coalesce(number("summed", 4) + number("summed", 9), detailed("sk")),
         n_pairs=pl.coalesce(number("summed", 6) + number("summed", 11), detailed("sqsk")),
-        # Of a prompt's own tokens, as many squared, half of the keys come later.
+        # A prompt's own tokens make as many pairs as their number squared; in half of them the key
+        # comes later.
         n_needed_pairs=pl.coalesce(
             number("summed", 6) - number("summed", 5) / 2 + number("summed", 11),
             detailed("sqsk") - pl.col("c_sqsq").fill_null(0) / 2,
@@ -116,17 +117,17 @@ def batches(names: pl.Series) -> pl.DataFrame:
 
 
 _BATCH = "scheduler.run_batch"
-"""SGLang's mark of all that it does for one batch."""
+"""SGLang's mark around all that it does for one batch."""
 _OF_TARGET = r"^step\[TARGET_VERIFY "
 
 
 def around_batches(marks: pl.DataFrame, spans: pl.DataFrame) -> pl.DataFrame:
-    """Return the marks, with those inside one of SGLang's batches as one mark: the batch.
+    """Return the marks, with those inside one of SGLang's batches replaced by one mark: the batch.
 
     Both have process_id, thread_id, name and start_ns; marks have end_ns, spans duration_ns. With
     speculative decoding, each forward pass of the draft model has a mark like the target's, or none
-    if a graph is replayed; requests and tokens of a batch are those of the target model's pass,
-    which is the first one of a prompt.
+    if a graph is replayed. Requests and tokens of a batch are those of the target model's pass; for
+    a prompt, that pass comes first.
     """
     key = ["process_id", "thread_id"]
     begin, end = pl.col("start_ns").cast(pl.Int64), pl.col("batch_end")

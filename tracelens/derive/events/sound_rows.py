@@ -1,4 +1,4 @@
-"""Keep the rows of raw tables that can be assembled; some sources hold others."""
+"""Keep the rows of raw tables that can be assembled. Some sources also hold others."""
 
 import polars as pl
 

@@ -15,7 +15,7 @@ def span_trees(spans: pl.DataFrame) -> Iterator[pl.DataFrame]:
     """Yield each rank's spans in order of span_id.
 
     Every span_id, and so parent_id, is then a row number of the frame. Raises SourceError if a
-    parent is no earlier row, so that a walk from child to parent ends.
+    parent does not come before its child, because a walk from child to parent might then never end.
     """
     for _, part in by_value(spans, "rank"):
         tree = part if part["span_id"].is_sorted() else part.sort("span_id")
@@ -26,8 +26,8 @@ def span_trees(spans: pl.DataFrame) -> Iterator[pl.DataFrame]:
 def spans_by_id(trace: Trace, rank: int, *columns: str) -> Iterator[pl.DataFrame]:
     """Yield columns of a rank's spans in order of span_id, half a million rows at a time.
 
-    Strings are Categorical. With parent_id among the columns, it raises SourceError if a parent
-    is no earlier row.
+    Strings are Categorical. If parent_id is among the columns, raises SourceError if a parent does
+    not come before its child.
     """
     if _are_by_id(trace, rank):
         parts = trace.chunks("spans", *columns, rank=rank)
@@ -43,7 +43,7 @@ def spans_by_id(trace: Trace, rank: int, *columns: str) -> Iterator[pl.DataFrame
 
 
 def _larger(parts: Iterator[pl.DataFrame]) -> Iterator[pl.DataFrame]:
-    """Yield parts joined to _ROWS_AT_ONCE rows or more: chains take half the time then."""
+    """Join parts to frames of at least _ROWS_AT_ONCE rows, which halves the time of chains."""
     waiting = list[pl.DataFrame]()
     for part in parts:
         waiting.append(part)
@@ -66,7 +66,7 @@ def _are_by_id(trace: Trace, rank: int) -> bool:
 
 
 def refuse_circles(parents: pl.Series, rank: int, first_row: int = 0) -> None:
-    """Raise SourceError unless each parent is an earlier row than its child.
+    """Raise SourceError unless each parent comes before its child.
 
     A parent is a row number or None. The first of `parents` belongs to the row `first_row`.
     """

@@ -44,13 +44,11 @@ def find_marks(spans: pl.DataFrame, pattern: str | None = None) -> pl.DataFrame:
     Spans have process_id, thread_id, kind, name, start_ns and duration_ns. There is one row per
     mark: process_id, thread_id, start_ns, end_ns, until_ns, step, window, name. until_ns is the
     begin of the process's next mark; for a window's last mark, its own end. A window is a run of
-    steps with consecutive numbers.
-
-    The first family of FAMILIES with at least two marks is used. Of marks within each other,
-    the outer ones are used, and of SGLang's forward passes the batch around them. A step has
-    the number in its mark's name. If no name has one, or a process uses one twice, marks are
-    counted from 0. `pattern` replaces the known marks, for spans of any kind; its first group,
-    if any, is the number.
+    steps with consecutive numbers. The first family of FAMILIES with at least two marks is used. Of
+    nested marks, the outer ones are used; SGLang's forward passes are replaced by the batch around
+    them. A step has the number in its mark's name. If no name has one, or a process uses one twice,
+    marks are counted from 0. `pattern` replaces the known marks, for spans of any kind; its first
+    group, if any, is the number.
     """
     chosen = _chosen(_named(spans, pattern))
     if pattern is None and chosen["family"].is_in([_OF_SERVERS]).any():
@@ -71,13 +69,13 @@ def mark_steps(frame: pl.DataFrame, marks: pl.DataFrame) -> pl.DataFrame:
 
 
 def list_steps(marks: pl.DataFrame, ends: pl.DataFrame, loose: pl.DataFrame) -> pl.DataFrame:
-    """Return the steps by start: step, name, start_ns, duration_ns, host_ns, mark_ns, window.
+    """List the steps by start: step, name, start_ns, duration_ns, host_ns, mark_ns, window.
 
     A step ends when the host has begun the next one and the device has finished the work launched
     before, whichever is later. A window's first step begins with its mark, or when earlier work
     ends. A window's last step ends with its own mark, or with the last device work launched in it.
     `ends` (step, end_ns) lists the ends of device work launched in steps. `loose` (launch_ns,
-    end_ns) lists those of work launched outside of steps; launch_ns is None if the launch came
+    end_ns) lists the ends of work launched outside of steps; launch_ns is None if the launch came
     before the trace began.
     """
     start_ns = pl.col("start_ns")
@@ -149,7 +147,7 @@ class StepTimes:
         loose = work.select("start_ns", "api_call_id", "link")[rows]
         call_starts = self._call_starts.gather(loose["api_call_id"])
         launched = call_starts.cast(pl.Int64)
-        # Work without a call was launched before the trace, or else by its own start.
+        # Work without a call was launched before the trace, or counts as launched when it started.
         is_earlier = pl.col("link") == "pre_window"
         unknown = pl.when(is_earlier).then(None).otherwise(start_ns.cast(pl.Int64))
         launch_ns = loose.select(
@@ -168,7 +166,7 @@ class StepTimes:
     def steps(self) -> pl.DataFrame:
         """Return the table of steps without the rank.
 
-        It has no columns where no span marks steps.
+        It has no columns if no span marks steps.
         """
         if not self._marks.height:
             return pl.DataFrame()
@@ -199,7 +197,7 @@ class StepTimes:
 
 
 def _until(steps: pl.DataFrame, moment: int | None) -> pl.DataFrame:
-    """Cut the steps off at the moment; steps that begin later have no length."""
+    """Cut the steps off at the moment; steps that begin later get length 0."""
     if moment is None:
         return steps
     start = pl.col("start_ns")
@@ -263,12 +261,12 @@ def _by_name(name: pl.Expr, families: list[str]) -> pl.Expr:
             name.str.extract(words).str.extract(r"^(\d+)$")
             if pl.select(pl.lit("").str.extract_groups(words))
             .to_series()
-            .struct.fields  # the pattern has a group
+            .struct.fields  # if the pattern has a group
             else pl.lit(None, pl.String)
         )
         for words in families
     )
-    # A number past what an integer holds is no count of steps.
+    # A number too large for an integer is no count of steps.
     too_long = number.str.len_bytes() > _MAX_DIGITS
     is_too_long = too_long.fill_null(value=False)
     return pl.struct(
@@ -311,7 +309,7 @@ def _numbered(marks: pl.DataFrame) -> pl.DataFrame:
     stated_number = pl.when(number != "").then(number)
     stated = stated_number.cast(pl.Int64)
     marks = marks.with_columns(stated=stated).sort("process_id", "start_ns", "end_ns")
-    # Consecutive marks with the same number are of one step, which several threads may mark.
+    # Consecutive marks with the same number are one step, which several threads may mark.
     differs = pl.col("stated") != pl.col("stated").shift(1)
     is_new = differs.fill_null(value=True)
     place = is_new.cum_sum().over("process_id") - 1

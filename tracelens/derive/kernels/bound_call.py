@@ -44,7 +44,7 @@ ROLES = {
     "-": "a tensor of which the call touches a part only, or that is too small to count",
     ".": "any other argument",
 }
-"""Meaning of the letters in a signature; an argument of its own kind is named as in torch."""
+"""Meaning of the letters in a signature. An argument of another kind has its name in torch."""
 _TENSORS, _LISTS = "two-KeS", "lmnL"
 _WIDTHS = {0: 1, 1: 1, 2: 2, 3: 4, 4: 8, 5: 2, 6: 4, 7: 8, 9: 8, 10: 16, 11: 1, 15: 2}
 """Bytes per element by torch's number of the type (c10/core/ScalarType.h)."""
@@ -130,7 +130,7 @@ def bind(known: Sequence[str], call: RecordedCall) -> Bound:
     """
     for signature in known:
         arguments, _, results = signature.partition(">")
-        is_open = arguments.endswith("*")  # any more arguments may follow, which are not counted
+        is_open = arguments.endswith("*")  # any further arguments may follow and do not count
         arguments = arguments.removesuffix("*")
         n_recorded = len(call.shapes)
         if (n_recorded == len(arguments) or (is_open and n_recorded > len(arguments))) and all(

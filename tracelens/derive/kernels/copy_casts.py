@@ -12,7 +12,7 @@ from tracelens.derive.kernels.recorded_dtypes import recorded_inputs
 from tracelens.trace import Trace
 
 _WINDOW = 8
-"""Number of pieces of device work after a copy, on its stream, among which its cast is searched."""
+"""The cast of a copy is searched in this many pieces of device work after it, on its stream."""
 
 _CAST_NAME = r"direct_copy_kernel|float16_copy_kernel|bfloat16_copy_kernel|LoadWithCast"
 # CUPTI through Kineto and nsys demangle differently: `{lambda(float)#1}`, `2ul>, 4` and
@@ -33,10 +33,10 @@ def casts_after_copies(trace: Trace) -> pl.DataFrame:
     cast is the first fitting kernel among the next few pieces of work on the copy's stream. It must
     be one of ATen's casting copies, and its grid must cover size_bytes / 8 or / 4 elements, with
     less than one block to spare. The element type that it writes is in its functor's name. Size and
-    count give the bytes of a read element, not whether it was an integer or a float. If the op
+    count give the bytes of a read element, but not whether it was an integer or a float. If the op
     around the copy or the cast recorded types and sizes of its tensors, one of them has to match,
-    as counts of other tensors may be equal by chance. The result is cached, as several analyses
-    need it.
+    because counts of other tensors may be equal by chance. The result is cached, as several
+    analyses need it.
     """
     return trace.derived(_casts_after_copies)
 

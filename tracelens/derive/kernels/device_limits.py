@@ -1,4 +1,4 @@
-"""Resources of an SM by compute capability, for sources that only name the device."""
+"""Give the resources of an SM by compute capability, for sources that only name the device."""
 
 import polars as pl
 
@@ -63,10 +63,10 @@ FILLED = (
 
 
 def cuda_capability() -> pl.Expr:
-    """Return the compute capability of a row of `devices`, None on an AMD device.
+    """Return the compute capability of a row of `devices`; None on an AMD device.
 
     PyTorch for ROCm reports the gfx number as a compute capability (gfx90a as 9.0, gfx1100 as
-    11.0): warps of 64 and the name give such a device away.
+    11.0). Such a device shows by its name and its warps of 64.
     """
     amd = pl.col("name").str.contains(
         r"(?i)\b(AMD|Instinct|Radeon|gfx[0-9a-f]+|MI[0-9]{2,3}[AX]?)\b"

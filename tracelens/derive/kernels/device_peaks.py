@@ -1,4 +1,4 @@
-"""The peaks of a trace's devices, by precision."""
+"""Find the peaks of a trace's devices, by precision."""
 
 import polars as pl
 
@@ -60,7 +60,7 @@ def device_peaks(trace: Trace, given: Peaks | None) -> pl.DataFrame:
 def roof_ns() -> pl.Expr:
     """Return the least time of calls by their work and their device's peaks; None if unknown.
 
-    Calls that are not matrix products are limited by memory only. So are products whose type has no
+    Calls that are not matrix products count as limited by memory. So do products whose type has no
     known peak.
     """
     flops, moved = (

@@ -16,16 +16,15 @@ from tracelens.derive.kernels.recorded_call import RecordedCall, UnknownWorkErro
 class Work(Struct, frozen=True):
     """The work of a call: operations and bytes.
 
-    `flops` is torch's number where torch counts the op, and 0 for ops that only move memory.
-    `needed_flops` leaves out what torch counts and no kernel has to compute. That is half of causal
-    attention, and all but one nth of the weights' gradient of a convolution of n groups. For ops
-    that only move memory, it counts each addition, multiplication and function. `least_bytes` reads
-    each input once and writes each output once, also where the caller hands the output in (`out=`);
-    None if an element type is unknown. `dtype` is the type that is computed in.
-
-    Attention to a cache of keys and values adds `pair_flops` for each query with each key, and
-    `key_bytes` for each token of the cache; neither number is among its inputs. `assumed` says what
-    the numbers take for granted, None if nothing.
+    `flops` is torch's number if torch counts the op, and 0 for ops that only move memory.
+    `needed_flops` leaves out operations that torch counts but no kernel has to compute: half of
+    causal attention, and all but one nth of the weights' gradient of a convolution with n groups.
+    For ops that only move memory, it counts each addition, multiplication and function.
+    `least_bytes` reads each input once and writes each output once, even if the caller provides the
+    output (`out=`); None if an element type is unknown. `dtype` is the type in which the op
+    computes. Attention to a cache of keys and values adds `pair_flops` for each query with each
+    key, and `key_bytes` for each token of the cache; neither number is among its inputs. `assumed`
+    says what the numbers take for granted; None if nothing.
     """
 
     flops: int
@@ -43,7 +42,10 @@ _Formula = Callable[[RecordedCall], _Counted]
 
 
 def _product(first: int, n_dimensions: int) -> _Formula:
-    """Return the formula for a product of two matrices, or batches; `first` is the position."""
+    """Return the formula for a product of two matrices, or batches of them.
+
+    `first` is the position of the first one.
+    """
 
     def count(call: RecordedCall) -> _Counted:
         left, right = call.shape(first), call.shape(first + 1)
@@ -117,7 +119,7 @@ def _convolution_backward(call: RecordedCall) -> _Counted:
     if not len(grad) == len(x) == len(weight):
         raise UnknownWorkError
     input_asked, weight_asked, _ = mask
-    # Every number of the smaller image meets every weight of its channel.
+    # Every element of the smaller image is multiplied by every weight of its channel.
     smaller_image = x if transposed else grad
     n_met = x[0] * prod(smaller_image[2:])
     of_input = 2 * n_met * prod(weight) if input_asked else 0
@@ -216,22 +218,25 @@ _N_READ = {
 }
 """The number of an op's leading arguments that may be tensors that it reads.
 
-A tensor after them is the `out=` of an overload: it is recorded like an input but only written. Ops
-of attention have no such overload.
+A later tensor is the `out=` of an overload: it is recorded like an input but only written. Ops of
+attention have no such overload.
 """
 MODELLED = tuple(_FORMULAS)
-"""Names of the ops whose operations are counted. Attention written as products counts as these."""
+"""Names of the ops whose operations are counted.
+
+Attention written as products counts as products.
+"""
 
 
 def counted_work(name: str, call: RecordedCall) -> Work:
-    """Return the work of an op in `MODELLED`. Raises UnknownWorkError if it is unknown."""
+    """Return the work of an op in `MODELLED`. Raises UnknownWorkError if it cannot be known."""
     first, formula = _FORMULAS[name]
     flops, needed, outputs, unread = formula(call)
     kind = call.tensor_type(first)
     if kind is None:
         return Work(flops, needed, None, None)
     n_read = _N_READ.get(name, len(call.shapes))
-    width = 4 if kind[0] == "int8" else kind[1]  # sums of 8-bit products have 32 bits
+    width = 4 if kind[0] == "int8" else kind[1]  # products of 8-bit integers are summed in 32 bits
     if name == "aten::_scaled_mm":
         width = _OUTPUT_WIDTHS.get(call.value(6), width)
     for given in filter(None, map(call.tensor_type, range(n_read, len(call.shapes)))):

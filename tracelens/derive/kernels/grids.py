@@ -22,7 +22,7 @@ def by_grid(trace: Trace, keys: Sequence[str]) -> pl.DataFrame:
         trace.select("kernels", *key, "duration_ns").lazy().group_by(key).agg(durations()).collect()
     )
     return grids.with_columns(
-        # From integers, so that it does not depend on the order of the rows.
+        # Computed from integers, so that it does not depend on the order of the rows.
         duration_mean_ns=pl.col("duration_total_ns") / pl.col("n_calls"),
         n_blocks=pl.col("grid_x").cast(pl.Int64) * pl.col("grid_y") * pl.col("grid_z"),
         threads_per_block=pl.col("block_x").cast(pl.Int64) * pl.col("block_y") * pl.col("block_z"),

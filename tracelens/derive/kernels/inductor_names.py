@@ -4,8 +4,8 @@ A name lists the fused ops, alphabetically, each once: `triton_poi_fused_gelu_vi
 nothing by themselves, nor does `copy_`, which only names the destination. A kernel whose other ops
 are all of one kind is of that kind; any other is `fused`. A pointwise kernel that names no op
 copies, for example a weight into another layout. A convolution or matrix product in a name is not
-computed there, but in a library call or a `tem` kernel. What remains may be its bias, its weights'
-layout or padding, so such a name is `fused`, even `triton_poi_fused_convolution_0`.
+computed there, but in a library call or a `tem` kernel. The kernel itself may compute its bias, its
+weights' layout or padding, so such a name is `fused`, even `triton_poi_fused_convolution_0`.
 """
 
 _VIEW = (
@@ -64,12 +64,12 @@ INDUCTOR_RULES: tuple[tuple[str, str, str], ...] = (
     ("head", r"^triton_(tem_.*_)?convolution(2d)?(_|$)", "conv"),
     ("head", r"^triton_tem_", "unknown"),
     ("head", r"^triton_poi_fused(_[0-9]+)?$", "layout"),
-    # Every op of the name is one of these or a view.
+    # Every op in the name is one of these or a view.
     *(
         ("head", rf"^triton_[a-z_]+?_fused(_({ops}|{_VIEW}))+(_[0-9]+)?$", primitive)
         for ops, primitive in _SORTS
     ),
-    # torch 2.0 named kernels triton__0d1d2d: nothing of the operation is left.
+    # torch 2.0 named kernels triton__0d1d2d, which says nothing about the operation.
     ("head", r"^triton_[a-z_]+?_fused|^triton__", "fused"),
 )
 """Tuples of (text to search, pattern, primitive) for names that begin with `triton_`."""
@@ -81,5 +81,5 @@ OP_RULES: tuple[tuple[str, str, str], ...] = tuple(
 )
 """Rules for ops whose kernels' names show nothing.
 
-Each is `op`, a pattern over the op's name without namespace, and the primitive.
+Each is `op`, a pattern for the op's name without namespace, and the primitive.
 """

@@ -17,13 +17,13 @@ from tracelens.derive.kernels.kernel_primitives import (
 )
 
 LIBRARY_RULES: tuple[tuple[str, str, str], ...] = (
-    # RCCL kept NCCL's names; only its unrolled generic kernels have names of their own.
+    # RCCL kept NCCL's names; only its unrolled generic kernels have other names.
     ("head", r"^rccl|^ncclDevKernel(Debug)?_Generic_[0-9]", "rccl"),
     ("head", r"^nccl", "nccl"),
     # Triton: Inductor's prefix, or the signature that Triton 2 appended to names
     # (matmul_kernel_0d1d2d3de).
     ("head", r"^triton_|_0(de?|c)1[0-9cde]*$", "triton"),
-    # PyTorch precedes cuDNN, because at::cuda::philox::unpack_cudnn belongs to PyTorch.
+    # PyTorch comes before cuDNN, because at::cuda::philox::unpack_cudnn belongs to PyTorch.
     (
         "head",
         r"^(at|c10|c10d|torch)::|^cunn_|^softmax_warp_|^elementwise_kernel_with_index$|^THC",
@@ -52,8 +52,8 @@ LIBRARY_RULES: tuple[tuple[str, str, str], ...] = (
         "cudnn",
     ),
     ("head", r"^op_(generic_)?tensor_kernel", "cudnn"),
-    # cuBLAS: its own generators' names, and CUTLASS instances named cutlass_<cc>_..., which only it
-    # ships.
+    # cuBLAS: names from its own generators, and CUTLASS instances named cutlass_<cc>_..., which
+    # only it ships.
     (
         "head",
         r"cublas|^nvjet_|^gemv[2N]|^gemv[a-zA-Z]*SP|^internal::gemvx|^gemmk1_|^gemmSN_|^gemm_kernel",
@@ -71,7 +71,7 @@ LIBRARY_RULES: tuple[tuple[str, str, str], ...] = (
     ),
     ("head", r"^[sdch]gemm_[a-z0-9_]*lds", "cublas"),
     ("text", r"^cutlass::Kernel2?<cutlass_[0-9]+_", "cublas"),
-    # AMD. Tensile writes Cijk_ for rocBLAS and hipBLASLt alike; CK inside MIOpen keeps its own
+    # AMD: Tensile writes Cijk_ for both rocBLAS and hipBLASLt; CK inside MIOpen keeps its own
     # namespace.
     ("head", r"^(Custom_)?Cijk_", "hipblaslt"),
     ("head", r"^ck(_tile)?::", "composable_kernel"),
@@ -82,7 +82,7 @@ LIBRARY_RULES: tuple[tuple[str, str, str], ...] = (
         "miopen",
     ),
     ("head", r"^(batched_transpose_|transpose_(NCHW|CNHW)|gcnAsm|[sS]p3Asm)", "miopen"),
-    # FlashAttention, also inside PyTorch (pytorch_flash) and as FA3's functor in CUTLASS's entry
+    # FlashAttention, also inside PyTorch (pytorch_flash), and as FA3's functor in CUTLASS's entry
     # point.
     ("head", r"^(pytorch_)?flash(_attn)?::|^flash_(fwd|bwd)|^FlashAttn", "flash_attention"),
     ("text", r"^cutlass::device_kernel<\(?(flash::|[a-z0-9_:]*<?flash::)", "flash_attention"),
@@ -92,7 +92,7 @@ LIBRARY_RULES: tuple[tuple[str, str, str], ...] = (
     ("text", r"^fmha_cutlass[FB][a-z0-9_]*\(PyTorchMemEffAttention", "aten"),
     ("text", r"^cutlass::device_kernel<\(?at::", "aten"),
     ("head", r"^cutlass|^cute::", "cutlass"),
-    # A flat name with a leading underscore is a Python function: CUDA C++ names carry parameters.
+    # A flat name with a leading underscore is a Python function; names in CUDA C++ have parameters.
     ("text", r"^_[a-z][A-Za-z0-9_]*$", "triton"),
     # Names of flash-linear-attention without parameters.
     (
@@ -106,12 +106,12 @@ LIBRARY_RULES: tuple[tuple[str, str, str], ...] = (
 _LOOKED_AT = 2000
 """Number of characters of a name that are read.
 
-The rules concern only its beginning, and names may be 100 KB long.
+The rules need only its beginning, and names may be 100 KB long.
 """
 
 _NAMESPACE = r"^.*(::|: )"
 
-# An unnamed namespace as LLVM's, nsys's and GCC's demanglers write it.
+# An unnamed namespace, as the demanglers of LLVM, nsys and GCC write it.
 _UNNAMED = r"(\(anonymous namespace\)|<unnamed>|\{anonymous\})::"
 _RETURN_TYPE = r"^(__global__ )?(void |std::enable_if<.*?>::type )"
 _MANGLED_PART = re.compile(r"[0-9]{1,3}")
@@ -124,7 +124,7 @@ def classify(names: pl.Series, contexts: pl.Series | None = None) -> pl.DataFram
     innermost op that launched it, None if unknown. The word `triton` stands for an op that the
     profiler marks as a Triton launch. The op is better evidence than the kernel's name: one GEMM
     kernel is a convolution below `aten::cudnn_convolution` and a product below `aten::addmm`.
-    `primitive_source` (Categorical) is `context` where the op decided, else `name`.
+    `primitive_source` (Categorical) is `context` if the op decided, else `name`.
     """
     if contexts is None:
         contexts = pl.repeat(None, len(names), dtype=pl.Categorical, eager=True)
@@ -134,7 +134,7 @@ def classify(names: pl.Series, contexts: pl.Series | None = None) -> pl.DataFram
 def op_primitives(names: pl.Series) -> pl.Series:
     """Return the primitive of each op, by its name alone, as Categorical.
 
-    It is `unknown` where the name does not show it.
+    It is `unknown` if the name does not show it.
     """
     rules = (*CONTEXT_RULES, *ALLOCATING, *OP_RULES)
     return each_once(names, lambda name: _first(rules, _op(name)).fill_null("unknown"))
@@ -212,7 +212,7 @@ def _op(name: pl.Expr) -> pl.Expr:
 def _first(rules: Iterable[tuple[str, str, str]], text: pl.Expr | None = None) -> pl.Expr:
     """Return the word of the first rule whose pattern matches, in its column or in `text`.
 
-    Return None if none does.
+    Return None if no pattern matches.
     """
     where = pl.col if text is None else lambda _: text
     return pl.coalesce(

@@ -3,14 +3,13 @@
 In ordered tables, the first match wins. Patterns are Rust regular expressions (no lookaround,
 linear in the text). They are searched in one of three texts. `head` is the qualified name without
 return type, template arguments and parameters. `text` is the name's start with these. `functor`
-holds the template arguments of ATen's generic kernels, whose head says nothing.
-
-Border cases: a copy or cast is layout, and so are im2col, concatenation and padding. A fill is
-memory. `where` and masked scaling are elementwise. A split-K reduction belongs to its product. What
-a state space model or linear attention computes in chunks, products and prefix sums among it, is a
-recurrence; its short convolution and gates are not. Choosing a token is indexing. An
-interpolation, which reads computed positions, is indexing. `_foreach_` arithmetic is elementwise
-(its phase shows that it is the optimizer's); only a fused optimizer step is `optimizer`.
+holds the template arguments of ATen's generic kernels, whose head says nothing. Border cases: a
+copy or cast is layout, and so are im2col, concatenation and padding. A fill is memory. `where` and
+masked scaling are elementwise. A split-K reduction belongs to its product. All that a state space
+model or linear attention computes in chunks, even products and prefix sums, is a recurrence; its
+short convolution and gates are not. Choosing a token is indexing. An interpolation, which reads
+computed positions, is indexing. `_foreach_` arithmetic is elementwise (its phase shows that it is
+the optimizer's); only a fused optimizer step is `optimizer`.
 """
 
 from tracelens.derive.kernels.inductor_names import INDUCTOR_RULES
@@ -19,7 +18,7 @@ GENERIC_HEAD = (
     r"(^|::)((vectorized_|unrolled_|legacy_)?elementwise_kernel(_manual_unroll|_with_index)?"
     r"|reduce_kernel|multi_tensor_apply_kernel|vectorized_templated_elementwise_kernel|kernelPointwiseApply[0-9])$"
 )
-"""Heads of ATen's (and Apex's) kernels that run any functor they are given."""
+"""Heads of ATen's (and Apex's) kernels that run any functor that they are given."""
 
 FUNCTOR_RULES: tuple[tuple[str, str, str], ...] = (
     ("functor", r"Fused(Adam|AdamW|Sgd|SGD|Adagrad)[A-Za-z]*Functor", "optimizer"),
@@ -47,7 +46,7 @@ FUNCTOR_RULES: tuple[tuple[str, str, str], ...] = (
     ),
     ("head", r"", "elementwise"),
 )
-"""Rules for generic heads only, so that a word inside some lambda's type (`lamb`) never decides."""
+"""Rules only for generic heads, so that a word inside some lambda's type (`lamb`) never decides."""
 
 _ATTENTION = (
     r"[fF]lash_?([aA]ttn|[aA]ttention|fwd|bwd)|^(pytorch_)?flash(_attn)?::|fmha|Fmha|FMHA|native_sdpa|_sdpa_"
@@ -107,7 +106,7 @@ _CK_TILE_RULES = tuple(
 )
 
 NAME_RULES: tuple[tuple[str, str, str], ...] = (
-    # A replay that the profiler recorded whole.
+    # A graph replay that the profiler recorded as a whole.
     ("text", r"^CUDA graph( [0-9]+)?$", "fused"),
     ("head", r"^(nccl|rccl|hccl|cncl|oneccl)|nvshmem", "communication"),
     ("head", r"multimem_|(one|two)_shot_all_reduce|cross_device_reduce", "communication"),
@@ -123,7 +122,7 @@ NAME_RULES: tuple[tuple[str, str, str], ...] = (
         "communication",
     ),
     *INDUCTOR_RULES,
-    # TorchScript's fuser lists the ops it joined: fused_batch_norm_add.
+    # TorchScript's fuser lists the ops that it joined: fused_batch_norm_add.
     ("head", r"^fused(_batch_norm)+(_(add|sub|mul|relu|clamp|hardtanh))+(_[0-9]+)?$", "fused"),
     (
         "head",
@@ -160,7 +159,7 @@ NAME_RULES: tuple[tuple[str, str, str], ...] = (
         "elementwise",
     ),
     ("head", r"epilogue::impl|^scal_kernel|^elemWiseRNNcell", "elementwise"),
-    # A recurrent layer whole: products of the hidden state, with the gates between them.
+    # A whole recurrent layer: products of the hidden state, with the gates between them.
     ("head", r"^RNN_blockPersist|^persistRNN", "gemm"),
     ("head", r"^cudnn::detail::bn_", "normalization"),
     ("head", r"^cudnn::detail::pooling_", "pooling"),
@@ -184,7 +183,7 @@ NAME_RULES: tuple[tuple[str, str, str], ...] = (
         r"[rR][mM][sS]_?[nN]orm|[lL]2_?[nN]orm|(qk_?n|QK_?N)orm|kernel_normalization",
         "normalization",
     ),
-    # Of a mixture of experts: rows sorted by expert, and each token's sum over its experts.
+    # Part of a mixture of experts: rows sorted by expert, and each token's sum over its experts.
     ("head", r"moe(::[a-z]+)*::finalizeKernel|finalizeMoeRouting", "reduction"),
     ("head", r"moe(::[a-z]+)*::permuteKernel|expandInputRows|ExpertPrefixSum", "indexing"),
     ("head", r"moe(::[a-z]+)*::convertSfKernel", "layout"),
@@ -319,7 +318,7 @@ CONTEXT_RULES: tuple[tuple[str, str, str], ...] = (
     (
         "op",
         r"(batch|layer|group|instance|rms)_norm(_|$)|(Batch|Layer|Group|RMS)Norm([^LM]|$)",
-        "normalization",  # but for LayerNormLinear and LayerNormMLP, which are mostly products
+        "normalization",  # except LayerNormLinear and LayerNormMLP, which are mostly products
     ),
     ("op", r"pool[123]d(_|$)|(Max|Avg)Pool", "pooling"),
     ("op", r"(^|_)softmax(_|$)|SoftmaxBackward", "softmax"),
@@ -350,7 +349,7 @@ ALLOCATING = (
         "memory",
     ),
 )
-"""Ops that make or fill memory, as rules for ops alone."""
+"""Ops that make or fill memory; these rules are only for ops."""
 
 CONTEXT_DECIDES: dict[str, tuple[str, ...]] = {
     "recurrence": (),
@@ -363,8 +362,8 @@ CONTEXT_DECIDES: dict[str, tuple[str, ...]] = {
     "loss": ("elementwise", "reduction"),
     "optimizer": ("elementwise", "reduction"),
 }
-"""For an op's primitive, the kernel primitives that it overrules.
+"""The kernel primitives that an op's primitive overrules.
 
-It overrules `unknown`, too. Any other primitive by name (a format change, a bias or a fill below a
-convolution) remains.
+It overrules `unknown`, too. Any other primitive that a kernel's name shows (a format change, a bias
+or a fill below a convolution) remains.
 """

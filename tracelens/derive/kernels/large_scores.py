@@ -1,4 +1,4 @@
-"""Find softmaxes over large matrices of scores, as attention without a fused kernel has them."""
+"""Find softmaxes over large matrices of scores, as in attention without a fused kernel."""
 
 import polars as pl
 

@@ -15,7 +15,7 @@ def _of_role(bound: Bound, role: str) -> Tensor:
 
 
 def _by_scales(bound: Bound) -> int:
-    """Return the operations of a product whose weights are packed; scales have its columns."""
+    """Return the operations of a product with packed weights; the scales have its columns."""
     return 2 * bound.nth(0).n_elements * _of_role(bound, "S").shape[-1]
 
 
@@ -27,7 +27,7 @@ def _result_by_scales(bound: Bound) -> list[int]:
 def _linear(bound: Bound) -> int:
     """Return the operations of a linear layer: input and weights, in either order.
 
-    Both have the sums' length last, and any dimensions before.
+    The summed dimension is last in both; any dimensions may precede.
     """
     first, second = bound.nth(0), bound.nth(1)
     summed = first.shape[-1] if first.shape else 0
@@ -53,13 +53,13 @@ def _result_by_rows(bound: Bound) -> list[int]:
 
 
 def _weights_of_groups(bound: Bound) -> list[Tensor]:
-    """Return the matrices among all inputs that have the first one's last size: one per group."""
+    """Return the input matrices whose last size is the first one's: one per group."""
     summed = bound.nth(0).shape[-1:]
     return [tensor for tensor in _all_tensors(bound)[1:] if tensor.shape[1:] == summed]
 
 
 def _all_tensors(bound: Bound) -> list[Tensor]:
-    """Return the tensors of all inputs, also of those that the signature leaves open."""
+    """Return the tensors of all inputs, also of those that the signature does not list."""
     places = range(len(bound.call.shapes))
     are_tensors = (place for place in places if bound.call.tensor_type(place) is not None)
     return [tensor for place in are_tensors for tensor in bound.call.tensors(place)]
@@ -82,7 +82,7 @@ def _linear_groups_read(bound: Bound) -> int:
 
 
 def _of_adapter(bound: Bound) -> int:
-    """Return the numbers of one adapter: the list has (adapters, columns, inner length) each."""
+    """Return the number of weights of one adapter; its list has (adapters, columns, length)."""
     shapes = bound.call.shapes[bound.arguments.index("L")]
     if not isinstance(shapes, list) or not all(are_sizes(s) and len(s) >= 3 for s in shapes):
         raise UnknownWorkError
@@ -99,7 +99,7 @@ def _adapted_read(bound: Bound) -> int:
 
 
 def _two_linear(bound: Bound) -> int:
-    """Return the operations of two linear layers after each other: input and both weights."""
+    """Return the operations of two successive linear layers: input and both weights."""
     x, *weights = (bound.nth(n) for n in range(3))
     summed = x.shape[-1] if x.shape else 0
     if summed < 1 or any(len(weight.shape) != 2 for weight in weights):
@@ -108,7 +108,7 @@ def _two_linear(bound: Bound) -> int:
 
 
 def _rows_of_experts(bound: Bound) -> int:
-    """Return the operations of experts' products: each row of the input meets one expert."""
+    """Return the operations of experts' products: each row of the input goes to one expert."""
     x, weights = bound.nth(0).shape, bound.nth(1).shape
     if len(x) != 2 or len(weights) != 3:
         raise UnknownWorkError
@@ -117,7 +117,7 @@ def _rows_of_experts(bound: Bound) -> int:
 
 
 def _pairs_of_experts(bound: Bound) -> int:
-    """Return the same where each byte of both holds two numbers along the sums."""
+    """Return the operations of experts' products if each byte holds two of the summed numbers."""
     return 2 * _rows_of_experts(bound)
 
 
@@ -151,8 +151,8 @@ def _experts_of_sizes_read(bound: Bound) -> int:
 def _split_keys(bound: Bound) -> tuple[int, int]:
     """Return the FLOPs of one query with one key in all heads, and a token's bytes in the cache.
 
-    Latent attention's queries are (tokens, heads, width), and come apart from their rotated part; a
-    row of the cache has both widths.
+    In latent attention, queries are (tokens, heads, width), and their rotated part is a separate
+    input. A row of the cache has both widths.
     """
     queries, rotated, rows = bound.nth(0).shape, bound.nth(1).shape, _of_role(bound, "K")
     if len(queries) < 3 or rows.shape[-1] != queries[-1] + rotated[-1]:
@@ -169,15 +169,16 @@ def _queries_read(bound: Bound) -> int:
 
 
 def _taken(bound: Bound) -> int:
-    """Return the bytes of the part of a cache that fills the result."""
+    """Return the bytes of the part of a cache that is copied into the result."""
     return sum(tensor.n_elements for tensor in bound.all("o")) * _of_role(bound, "K").width
 
 
 _OF_SCAN = 9
-"""Operations of a selective scan for each number of the state and each of the input.
+"""Operations of a selective scan for each number of the state, and for each number of the input.
 
-exp(Δ a) is a product and a function, Δ b u two products; the state takes a product and a sum, the
-output another two, and Δ its softplus: as VMamba's flops_selective_scan_fn counts (9 B L D N).
+For the state: exp(Δ a) is a product and a function, Δ b u is two products, updating the state is a
+product and a sum, and the output is two more. For the input: the softplus of Δ. VMamba's
+flops_selective_scan_fn counts the same (9 B L D N).
 """
 
 
@@ -200,9 +201,9 @@ def _short_convolution(bound: Bound) -> int:
 def _chunk_scan(bound: Bound) -> int:
     """Return the operations of Mamba 2's scan in chunks (Dao and Gu 2024, section 6).
 
-    x is (batch, length, heads, width), b is (batch, length, groups, states). In a chunk, c meets b
-    and their product meets x, of which half lies above the diagonal. Each chunk's x goes into its
-    state, and c reads the state before.
+    x is (batch, length, heads, width), b is (batch, length, groups, states). In a chunk, c is
+    multiplied by b, and their product by x; half of that product lies above the diagonal and is not
+    needed. Each chunk's x is added to its state, and c reads the state of the chunk before.
     """
     x, b, chunk = bound.nth(0).shape, bound.nth(3).shape, bound.value("q")
     if len(x) != 4 or len(b) != 4 or type(chunk) is not int:
@@ -214,7 +215,7 @@ def _chunk_scan(bound: Bound) -> int:
 
 
 _CHUNK = 64
-"""Tokens of a chunk of flash-linear-attention's kernels (chunk_size of its ops)."""
+"""Tokens in a chunk of flash-linear-attention's kernels (chunk_size of its ops)."""
 
 
 def _in_chunks(bound: Bound, of_state: int, of_keys: int, of_values: int) -> int:
@@ -253,7 +254,8 @@ def _recurrent(bound: Bound) -> int:
     """Return the least operations of a linear recurrence, token by token.
 
     Queries are (batch, length, heads, width), values likewise. A token's key and value are added to
-    the state of its head, and its query reads it: a product and a sum for each number of the state.
+    the state of its head, and its query reads the state: each is a product and a sum for each
+    number of the state.
     """
     queries, values = bound.nth(0).shape, bound.nth(2).shape
     if len(queries) != 4 or len(values) != 4:
@@ -314,5 +316,5 @@ LIBRARY_FAMILIES: Mapping[str, Family] = {
 }
 """The families by name.
 
-`taken`: a part of a cache (K) is copied into the result.
+`taken` is for ops that copy a part of a cache (K) into the result.
 """

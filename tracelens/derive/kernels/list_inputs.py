@@ -1,11 +1,11 @@
 """Find what the profiler does not record of lists of tensors: element types, some sizes.
 
-The element type is read from the kernel's template arguments. The profiler leaves out sizes of a
-list of more than 30 tensors. An optimizer's call may be over all gradients of its step: then the
-sizes are those that autograd accumulated in the step. The kernels' blocks prove it, as each block
-takes a chunk of 65,536 elements (kChunkSize in torch's MultiTensorApply.cuh). Otherwise the blocks
-give the largest possible number of elements. For the indices of `x[i, j]` no sizes are recorded
-either; the grid of the kernel that took the elements gives their number.
+The element type is read from the kernel's template arguments. The profiler leaves out the sizes of
+a list of more than 30 tensors. If an optimizer's call takes all gradients of its step, the sizes
+are those that autograd accumulated in the step. The number of the kernels' blocks confirms it, as
+each block takes a chunk of 65,536 elements (kChunkSize in torch's MultiTensorApply.cuh). Otherwise
+the number of blocks gives the largest possible number of elements. For the indices of `x[i, j]` no
+sizes are recorded either; the grid of the kernel that took the elements gives their number.
 """
 
 import json
@@ -33,9 +33,10 @@ _OPAQUE = {
 _GRADIENT = "torch::autograd::AccumulateGrad"
 _INDEXING = ("aten::index", "aten::_unsafe_index")
 _BY_ELEMENT = re.compile(r"index_elementwise_kernel<(\d{1,5}), ?(\d{1,3}),")
-"""Name of a kernel that takes elements: the threads of a block, and the elements per thread."""
+"""Name of a kernel that takes elements; it contains the threads of a block, and the elements per
+thread."""
 _BY_ROW = "vectorized_gather_kernel"
-"""Name of a kernel that takes rows of the first dimension, one per block in x.
+"""Name of a kernel that takes rows of the first dimension, one row per block in x.
 
 It is from torch's IndexKernel.cu.
 """
@@ -45,10 +46,10 @@ _AT_MOST = "at most: sizes by the kernels' blocks"
 def with_lists(trace: Trace, calls: pl.DataFrame, kernels: pl.DataFrame) -> pl.DataFrame:
     """Return the calls with `list_dtype`, and with sizes of lists if the blocks show them.
 
-    `list_assumed` says so if the sizes are only the largest possible. `calls` has rank, span_id,
-    step, input_shapes and input_dtypes, as text; `kernels` has rank, span_id, name and grid_x of
-    the kernels that the calls ran. `list_dtype` is None for a call without a list, and if the
-    kernel's name does not contain the type.
+    `list_assumed` says if the sizes are only the largest possible. `calls` has rank, span_id, step,
+    input_shapes and input_dtypes, as text; `kernels` has rank, span_id, name and grid_x of the
+    kernels that the calls ran. `list_dtype` is None for a call without a list, and if the kernel's
+    name does not contain the type.
     """
     none = pl.lit(None, pl.String)
     is_list = pl.col("input_dtypes").str.contains("TensorList", literal=True)
@@ -104,8 +105,8 @@ def _filled(
 ) -> tuple[str, str | None]:
     """Return the shapes with sizes filled in for lists that lack them, and the assumption made.
 
-    The sizes are those of the gradients if the number of blocks agrees, else the most elements that
-    the blocks can take.
+    The sizes are those of the gradients if the number of blocks agrees. Otherwise the list gets the
+    most elements that the blocks can take.
     """
     sizes, words = listed(shapes), listed(dtypes)
     is_unknown = [
@@ -121,7 +122,7 @@ def _filled(
 
 
 def _chunks(kernel: str | None, n_blocks: int | None) -> int | None:
-    """Return how many chunks each kernel took; None for kernels that take none."""
+    """Return how many chunks each kernel took; None for kernels that work without chunks."""
     return n_blocks if "multi_tensor_apply" in (kernel or "") else None
 
 
@@ -133,9 +134,9 @@ def _type(kernel: str | None) -> str | None:
 def with_indexed(calls: pl.DataFrame, kernels: pl.DataFrame) -> pl.DataFrame:
     """Return the calls, with sizes of indices replaced by the number of elements taken.
 
-    `list_assumed` says so where a last block may have taken fewer. `calls` has rank, span_id, name,
+    `list_assumed` says if the last block may have taken fewer. `calls` has rank, span_id, name,
     input_shapes and list_assumed; `kernels` has rank, span_id, name and grid_x of the kernels that
-    they ran.
+    the calls ran.
     """
     wanted = calls.filter(pl.col("name").is_in(_INDEXING)).select("rank", "span_id", "input_shapes")
     if not wanted.height:
@@ -163,7 +164,7 @@ def with_indexed(calls: pl.DataFrame, kernels: pl.DataFrame) -> pl.DataFrame:
 def _filled_indices(
     shapes: str, kernel: str, n_blocks: int | None
 ) -> tuple[str | None, str | None]:
-    """Return the sizes with the number of elements taken, and the assumption made."""
+    """Return the sizes, those of the indices replaced by the elements taken, and the assumption."""
     sizes = listed(shapes)
     if len(sizes) < 2 or sizes[1] != [] or not are_sizes(sizes[0]) or n_blocks is None:
         return None, None

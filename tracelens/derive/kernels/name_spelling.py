@@ -1,4 +1,4 @@
-"""Spell kernel names in one way, as two profilers' demanglers write them differently.
+"""Spell kernel names in one way, because two profilers' demanglers write them differently.
 
 nsys has `<unnamed>`, `<(int)128, (bool)1>`, `[lambda(float) (instance 1)]` and parameters as `T2
 *`. CUPTI through Kineto has `(anonymous namespace)`, `<128, true>`, `{lambda(float)#1}` and
@@ -33,7 +33,7 @@ _MOST_NESTED = 12
 
 
 def one_spelling(names: pl.Series) -> pl.Series:
-    """Return each kernel's name as one demangler would write it, without parameters.
+    """Return each kernel's name as a single demangler would write it, without parameters.
 
     A template's arguments distinguish its instances, so parameters and result types are not needed.
     Mangled names stay as they are. The result is Categorical.

@@ -24,9 +24,9 @@ _CUSTOM = Path(__file__).with_name("custom_ops.toml")
 
 
 class Traffic(Struct, frozen=True):
-    """The bytes and operations of a call; `dtype` is the element type that it computes in.
+    """The bytes and operations of a call; `dtype` is the element type in which it computes.
 
-    `operations` counts all arithmetic, `flops` that of products only. Attention to a cache has
+    `operations` counts all arithmetic, `flops` only that of products. Attention to a cache has
     `pair_flops` for each query with each key, and `key_bytes` for each token of the cache.
     """
 
@@ -58,7 +58,7 @@ def _broadcast(bound: Bound) -> list[int]:
 
 
 def _reduced(bound: Bound) -> list[int]:
-    if bound.arguments[0] in "lm":  # one number for each tensor of a list
+    if bound.arguments[0] in "lm":  # a list has one number per tensor
         return [len(bound.call.tensors(0))]
     shape = bound.nth(0).shape
     dims = bound.value("d")
@@ -121,7 +121,7 @@ def _looked_up(bound: Bound) -> list[int]:
 
 
 def _rows_read(bound: Bound) -> int:
-    """Return the bytes of the indices, and of the most rows that they can name."""
+    """Return the bytes of the indices, and of at most as many rows as they can name."""
     table, indices = bound.nth(0), bound.nth(1)
     n_rows = min(indices.n_elements, table.shape[0] if table.shape else 0)
     return indices.n_bytes + n_rows * prod(table.shape[1:]) * table.width
@@ -202,7 +202,7 @@ def _windows(bound: Bound, shape: Sequence[int]) -> list[int]:
             n_windows.append(room // stride + 1)
             continue
         n_steps = -(-room // stride)
-        # A window that would begin in the padding behind the input is left out.
+        # A window that would begin in the padding after the input is left out.
         is_beyond = n_steps * stride >= size + padding
         n_windows.append(n_steps + 1 - is_beyond)
     return n_windows
@@ -214,7 +214,10 @@ def _pooled_backward(bound: Bound) -> list[int]:
 
 
 def _pooled_backward_reads(bound: Bound) -> int:
-    """Return the bytes of the gradient and of the indices; only the input's sizes are used."""
+    """Return the bytes of the gradient and of the indices.
+
+    The input is not read, only its sizes matter.
+    """
     gradient, *others = bound.all("t")
     return gradient.n_bytes + sum(tensor.n_bytes for tensor in others[1:])
 
@@ -224,7 +227,7 @@ def _dropped(bound: Bound) -> list[int]:
 
 
 def _picked(bound: Bound) -> list[int]:
-    """Return the elements of the loss (one, or one per target) and of the sum of weights."""
+    """Return the elements of the loss (one, or one per target), and of the sum of weights."""
     return [bound.nth(1).n_elements if bound.value("r") == 0 else 1, 1]
 
 
@@ -248,7 +251,7 @@ def _best(bound: Bound) -> list[int]:
 
 
 def _padded(bound: Bound) -> list[int]:
-    """Return the elements after padding both sides of the last dimensions, last one first."""
+    """Return the elements after padding both sides of the last dimensions, the last one first."""
     x, pads = bound.nth(0).shape, bound.value("p")
     if not isinstance(pads, list) or not pads or len(pads) % 2 or len(x) < len(pads) // 2:
         raise UnknownWorkError
@@ -265,7 +268,7 @@ def _sampled(bound: Bound) -> list[int]:
 
 
 def _bags(bound: Bound) -> list[int]:
-    """Return the elements of the result: a row of the table for each bag."""
+    """Return the elements of the result: one row of the table for each bag."""
     return [bound.nth(2).n_elements * prod(bound.nth(0).shape[1:])]
 
 
@@ -351,9 +354,10 @@ def signatures() -> Mapping[str, tuple[str, Sequence[str]]]:
 
 
 def backward_factor(op: str) -> float | None:
-    """Return how many forward passes the backward pass of an autograd function amounts to.
+    """Return to how many forward passes the backward pass of an autograd function amounts.
 
-    Return None for other ops: those have a namespace, and backward ops with inputs of their own.
+    Return None for other ops: those have a namespace. Backward ops with inputs of their own get
+    None, too.
     """
     known = None if "::" in op else signatures().get(op)
     return None if known is None else FAMILIES[known[0]].backward

@@ -19,13 +19,13 @@ _MOVERS = (
     r"|sample|cache)(?:_|$))"
 )
 _NAMED = rf"^[A-Za-z_]\w*::(?:{_PRODUCTS}|{_MOVERS})"
-"""Names of other libraries' ops that contain the words of a rule.
+"""Ops of other libraries whose names contain the words of a rule.
 
 torch's own ops are in the catalogue, or have no known work.
 """
 
 _GETTER = "::get_"
-"""Part of names of ops that compute sizes and places, whatever they are of."""
+"""Part of the names of ops that only compute sizes and positions."""
 _PACKED, _OF_FOUR_BITS = ("uint8", "float4"), re.compile(r"a4w4|fp4")
 """Element types of bytes that may hold two numbers, and words of ops that multiply such bytes."""
 _TRITON = "triton_"
@@ -108,10 +108,10 @@ def _work(name: str, call: RecordedCall) -> Work | None:
 def _triton_work(name: str, call: RecordedCall) -> Work:
     """Return the work of a kernel that torch.compile wrote: each tensor is moved once.
 
-    Inductor records the launch as an op of the kernel's name. Its inputs are the kernel's
+    Inductor records the launch as an op with the kernel's name. Its inputs are the kernel's
     arguments: the tensors that it reads and writes, then its sizes. Results between the fused ops
-    never reach memory. Raises UnknownWorkError if no tensor was recorded, or a template's
-    product does not fit.
+    never reach memory. Raises UnknownWorkError if no tensor was recorded, or if the matrices of a
+    product do not fit.
     """
     tensors = [tensor for place in range(len(call.words)) for tensor in _tensors(call, place)]
     if not tensors:
@@ -127,7 +127,7 @@ def _triton_work(name: str, call: RecordedCall) -> Work:
     n_moved = [tensor.n_stored for tensor in tensors]
     sizes = [n for n in call.values if type(n) is int and n > 0]
     if sizes and _LOOKUP.search(name):
-        # A lookup reads one row for each index, not the table.
+        # A look-up reads one row for each index, not the whole table.
         n_moved = [min(n, prod(sizes)) for n in n_moved]
     moved_bytes = sum(n * tensor.width for n, tensor in zip(n_moved, tensors, strict=True))
     largest = max(tensors, key=lambda tensor: tensor.n_bytes)
@@ -139,7 +139,7 @@ def _tensors(call: RecordedCall, place: int) -> list[Tensor]:
 
 
 def _triton_product(tensors: list[Tensor]) -> int:
-    """Return the operations of the product of the first two matrices that fit."""
+    """Return the operations of the product of the first two matrices whose sizes fit."""
     for left, right in pairwise(tensor.shape for tensor in tensors[:-1]):
         are_matrices = 2 <= len(left) == len(right) <= 3
         if are_matrices and left[-1] == right[-2] and left[:-2] == right[:-2]:
@@ -148,12 +148,12 @@ def _triton_product(tensors: list[Tensor]) -> int:
 
 
 def _work_by_words(name: str, call: RecordedCall) -> Work:
-    """Return the work of a call of an unlisted op of another library, by the words in its name.
+    """Return the work of a call of another library's unlisted op, by the words in its name.
 
     An op called a norm, an activation or a quantisation moves each of its tensors once. An op
-    called a product multiplies the first two matrices that fit. A tensor with more rows than the
-    first one is a table: as many of its rows are moved as the first tensor has. Raises
-    UnknownWorkError for torch's ops, and where the inputs do not tell.
+    called a product multiplies the first two matrices whose sizes fit. A tensor with more rows than
+    the first one is a table: as many of its rows are moved as the first tensor has. Raises
+    UnknownWorkError for torch's ops, and if the inputs do not tell.
     """
     library, _, op = name.partition("::")
     if library in ("aten", "prim", "c10d") or not re.match(_NAMED, name) or _GETTER in name:
@@ -180,7 +180,7 @@ def _work_by_words(name: str, call: RecordedCall) -> Work:
 
 
 def _rows(tensor: Tensor, most_rows: int) -> int:
-    """Return the number of elements moved if at most `most_rows` rows of a tensor are."""
+    """Return how many elements are moved if at most `most_rows` rows of a tensor are."""
     if len(tensor.shape) < 2 or tensor.shape[0] <= most_rows:
         return tensor.n_stored
     return min(tensor.n_stored, most_rows * prod(tensor.shape[1:]))
@@ -219,8 +219,8 @@ def tensors_of(shapes: str | None, dtypes: str | None) -> tuple[str, str]:
     described = [
         (size, kind if isinstance(kind, str) else "") for size, kind in pairs if are_sizes(size)
     ]
-    # Of what has no sizes, tensors have an element type; sizes without one are not recorded but
-    # read from kernels, as those of indices.
+    # Of inputs without sizes, tensors have an element type. Sizes without a type were not recorded
+    # but read from kernels, as those of indices are.
     has_kinds = bool(listed(dtypes))
     tensors = [
         (size, kind)

@@ -72,9 +72,10 @@ def read_peaks(path: Path) -> Peaks:
 
 
 def peaks_of(device: str, given: Peaks | None) -> Peaks | None:
-    """Return the peaks of a device by its name, None if unknown.
+    """Return the peaks of a device by its name; None if unknown.
 
-    Given peaks count for the device that they were measured on; others have those of the datasheet.
+    Given peaks are used for the device on which they were measured; other devices use their
+    datasheet.
     """
     if given is not None and given.device == device:
         return given
@@ -88,5 +89,5 @@ def peaks_of(device: str, given: Peaks | None) -> Peaks | None:
 
 @cache
 def _datasheets() -> Mapping[str, Mapping[str, Any]]:
-    """Return what makers state of each device, by its name without the maker's."""
+    """Return what makers state about each device, by its name without the maker's."""
     return tomllib.loads(_DATASHEETS.read_text(encoding="utf-8"))

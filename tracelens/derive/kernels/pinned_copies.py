@@ -7,12 +7,10 @@ import polars as pl
 from tracelens.trace import Trace
 
 LARGE_COPY = 1 << 20
-"""Copies above this size show the bandwidth; smaller ones show the latency of a copy."""
+"""Copies above this size show the bandwidth; smaller ones show the latency."""
 _BY_DEVICE = {"H100": 50e9, "H200": 50e9, "A100": 24e9, "L4": 24e9, "V100": 12e9}
-"""Bytes per second of pinned copies by device, where the trace has none.
-
-Assumed from the device's link.
-"""
+"""Bytes per second of pinned copies by device, assumed from the device's link if the trace has
+none."""
 
 
 def pinned_bytes_per_s(trace: Trace, direction: str) -> float | None:

@@ -10,7 +10,7 @@ from tracelens.derive.kernels.recorded_call import UnknownWorkError
 def _sizes(bound: Bound) -> tuple[int, int, int]:
     """Return rows, columns and inner length of a product of the first two tensors.
 
-    The second one may be transposed: its side with the inner length is summed over.
+    The second one may be transposed: the side with the inner length is the summed one.
     """
     left, right = bound.nth(0).shape, bound.nth(1).shape
     if len(left) < 2 or len(right) != 2 or left[-1] not in right:
@@ -30,12 +30,12 @@ def _result(bound: Bound) -> list[int]:
 
 
 def _product_of_pairs(bound: Bound) -> int:
-    """Return the operations of a product with two four-bit numbers per byte, on the inner side."""
+    """Return the operations of a product of bytes with two four-bit numbers on the inner side."""
     return 2 * _product(bound)
 
 
 def _product_of_sizes(bound: Bound) -> int:
-    """Return the operations of a product with packed weights, from the sizes it is given."""
+    """Return the operations of a product with packed weights, from its size arguments."""
     sizes = [bound.value(role) for role in "123"]
     if not all(type(size) is int and size >= 0 for size in sizes):
         raise UnknownWorkError
@@ -105,7 +105,7 @@ def _attention_backward(bound: Bound) -> int:
 def _attention_sizes(bound: Bound, first: int) -> tuple[int, int, int]:
     """Return twice the pairs of a query and a key in all heads, and the widths of key and value.
 
-    It is twice, as each pair is multiplied and added. `first` is the position of the queries. A
+    Twice, because each pair is multiplied and added. `first` is the position of the queries. A
     causal mask leaves half of the pairs.
     """
     queries, keys, values = (bound.nth(first + n).shape for n in range(3))
@@ -141,12 +141,12 @@ def _attention_of_lengths(bound: Bound, first: int = 0) -> int:
 
 
 def _attention_of_lengths_backward(bound: Bound) -> int:
-    """Return the fewest operations of the gradients; the result's gradient is the first input."""
+    """Return the fewest operations of the gradients. The result's gradient is the first input."""
     return _attention_of_lengths(bound, first=1)
 
 
 def _attention_in_any_layout(bound: Bound) -> int:
-    """Return the fewest operations of attention whose layout and mask are words, not recorded.
+    """Return the fewest operations of attention whose layout and mask are texts, not recorded.
 
     Queries, keys and values are (batch, length, heads, width), (length, batch, heads, width), or
     (tokens, heads, width); the size of cu_seqlens gives the batch in all of them. Requests of equal
@@ -165,7 +165,7 @@ def _attention_in_any_layout(bound: Bound) -> int:
 
 
 def _pairs_of_lengths(bound: Bound) -> tuple[int, int]:
-    """Return the FLOPs of one query with one key, where keys and values are among the inputs."""
+    """Return the FLOPs of one query with one key, if keys and values are among the inputs."""
     queries, values = bound.nth(0).shape, bound.nth(2).shape
     return 2 * queries[-2] * (queries[-1] + values[-1]), 0
 
@@ -173,8 +173,8 @@ def _pairs_of_lengths(bound: Bound) -> tuple[int, int]:
 def _cached_keys(bound: Bound) -> tuple[int, int]:
     """Return the FLOPs of one query with one key in all heads, and a token's bytes in the cache.
 
-    Queries are (tokens, heads, width), or have a batch before; keys are (…, heads, width), or in
-    five dimensions (blocks, heads, width / x, block, x). Values are as wide as keys.
+    Queries are (tokens, heads, width), perhaps with a batch before; keys are (…, heads, width), or
+    in five dimensions (blocks, heads, width / x, block, x). Values are as wide as keys.
     """
     queries, keys = bound.nth(0).shape, bound.all("K")[0]
     if len(queries) < 3 or len(keys.shape) < 3:
@@ -184,9 +184,10 @@ def _cached_keys(bound: Bound) -> tuple[int, int]:
 
 
 def _compressed_keys(bound: Bound) -> tuple[int, int]:
-    """Return the same numbers for latent attention: its cache holds one compressed row per token.
+    """Return FLOPs and bytes as `_cached_keys` does, for latent attention with a compressed cache.
 
-    Queries are (tokens, heads, width); the compressed row and its rotated part come after them.
+    The cache holds one compressed row per token. Queries are (tokens, heads, width); the compressed
+    row and its rotated part come after them.
     """
     queries, row, rotated = (bound.nth(n) for n in range(3))
     if len(queries.shape) < 3:
@@ -196,13 +197,14 @@ def _compressed_keys(bound: Bound) -> tuple[int, int]:
 
 
 _ROTATED = 64
-"""Numbers of a latent cache's row that are rotated and are no values (DeepSeek V2 and later)."""
+"""Numbers of a latent cache's row that are rotated and belong to no value (DeepSeek V2 and later).
+"""
 
 
 def _shared_keys(bound: Bound) -> tuple[int, int]:
-    """Return the same numbers for latent attention whose cache is one argument, values included.
+    """Return FLOPs and bytes as `_cached_keys` does, for latent attention with one cache argument.
 
-    Queries are (…, heads, width); rows of the cache are as wide.
+    That argument includes the values. Queries are (…, heads, width); rows of the cache are as wide.
     """
     queries = bound.nth(0).shape
     rows = bound.all("K")[0]
@@ -247,12 +249,12 @@ def _chosen_experts(bound: Bound) -> int:
 
 
 def _packed(tokens: Sequence[int], weights: Sequence[int]) -> int:
-    """Return how many numbers an element of the weights holds: two if they have four bits."""
+    """Return how many numbers one element of the weights holds: two if they have four bits."""
     return max(tokens[-1] // max(weights[-1], 1), 1)
 
 
 def _one_product_of_experts(bound: Bound) -> int:
-    """Return the operations of one of the experts' products: each row goes through one expert."""
+    """Return the operations of one of the experts' products; each row goes through one expert."""
     x, weights = bound.nth(0).shape, bound.nth(1).shape
     return 2 * _rows_of_experts(bound) * _each(weights) * _packed(x, weights)
 
@@ -260,7 +262,7 @@ def _one_product_of_experts(bound: Bound) -> int:
 def _rows_of_experts(bound: Bound) -> int:
     """Return the number of rows that go through an expert: tokens times experts per token.
 
-    The result has both as its first sizes, or the input has.
+    Either the result or the input has both as its first sizes.
     """
     x, result = bound.nth(0).shape, bound.all("o")[0].shape
     given = next((shape for shape in (result, x) if len(shape) == 3), None)
@@ -338,7 +340,7 @@ PRODUCTS: Mapping[str, Family] = {
     "attention_in_any_layout": Family(
         _first,
         flops=_attention_in_any_layout,
-        assumed="at least: a mask that leaves half of the pairs is taken for granted",
+        assumed="at least: a mask that leaves half of the pairs is assumed",
         backward=2.5,
     ),
     "attention_of_lengths_backward": Family(_three, flops=_attention_of_lengths_backward),

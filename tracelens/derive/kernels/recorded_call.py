@@ -9,11 +9,11 @@ from msgspec import Struct
 from tracelens.derive.kernels.recorded_dtypes import element_type, listed
 
 _LARGEST = 1 << 40
-"""Sizes above this are taken for damage."""
+"""Larger sizes are taken for damage."""
 
 
 class UnknownWorkError(Exception):
-    """An error that says what a call's recorded inputs do not show."""
+    """A call's recorded inputs do not show its work; the text says what is missing."""
 
 
 class Tensor(Struct, frozen=True):
@@ -42,8 +42,8 @@ class RecordedCall(Struct, frozen=True):
     """The recorded inputs of one call, by position.
 
     `list_type` is the element type of tensors in lists, for which the profiler records none.
-    `experts` is for a call that records no weights of its experts: the number of experts per token,
-    and the bytes of a weight, as observed around the call.
+    `experts` is for a call that does not record its experts' weights: the number of experts per
+    token, and the bytes of a weight, as observed around the call.
     """
 
     shapes: Sequence[Any]
@@ -99,15 +99,15 @@ class RecordedCall(Struct, frozen=True):
         return element_type(self.word(position))
 
     def first_dtype(self) -> str | None:
-        """Return the element type of the first tensor among the inputs; None without any."""
+        """Return the element type of the first tensor among the inputs; None if there is none."""
         kinds = (self.tensor_type(place) for place in range(len(self.words)))
         return next((kind[0] for kind in kinds if kind is not None), None)
 
     def tensors(self, position: int) -> list[Tensor]:
         """Return the tensor at a position, or the tensors of the list there.
 
-        The list is empty if no tensor is there. Raises UnknownWorkError if sizes or the
-        element type of a tensor are not known.
+        The list is empty if no tensor is there. Raises UnknownWorkError if sizes or the element
+        type of a tensor are not known.
         """
         word = self.word(position)
         shape = self.shapes[position] if position < len(self.shapes) else None
@@ -124,7 +124,7 @@ class RecordedCall(Struct, frozen=True):
         return [_tensor(*pair, self.list_type) for pair in pairs]
 
     def bytes_of(self, position: int) -> int:
-        """Return the memory of an input: 0 where it is no tensor.
+        """Return the memory of an input; 0 if it is no tensor.
 
         Expanded dimensions (stride 0) count once.
         """

@@ -11,7 +11,7 @@ import polars as pl
 
 from tracelens.trace import Trace
 
-# Names as C++ prints them, which the profiler records, and as torch does.
+# Names as C++ prints them, which the profiler records, and as torch prints them.
 _DTYPES = {
     "double": ("float64", 8),
     "float": ("float32", 4),
@@ -47,8 +47,8 @@ def recorded_inputs(trace: Trace, spans: pl.DataFrame) -> pl.DataFrame:
     """Return the element types that the ops at these spans recorded: rank, span_id and `inputs`.
 
     `inputs` is a list of {dtype, width (bytes per element), elements (None if no shape is known)}.
-    There is one entry for each element type with each size among the op's tensors. A copy converts,
-    so the type of one tensor may belong to the size of another.
+    There is one entry for each combination of an element type and a size among the op's tensors,
+    because a copy converts: the type of one tensor may belong to the size of another.
     """
     columns = ["rank", "span_id", "input_shapes", "input_dtypes"]
     if not spans.height:
@@ -105,7 +105,7 @@ def element_type(word: str) -> tuple[str, int] | None:
 
 
 def _elements(shape: Any) -> int | None:
-    """Return the number of elements of a shape; None for no shape and for a list of shapes."""
+    """Return the number of elements of a shape; None without a shape, or for a list of shapes."""
     return (
         prod(shape)
         if isinstance(shape, list) and all(isinstance(size, int) for size in shape)

@@ -1,6 +1,6 @@
-"""Find the number of experts per token of ops that record no weights of their experts.
+"""Find the number of experts per token of ops that do not record their experts' weights.
 
-vLLM's moe_forward takes only tokens and the experts' scores. An op inside chooses experts by
+vLLM's moe_forward takes only tokens and the experts' scores. An op inside it chooses experts by
 integers: the width of that tensor is the number of experts per token. The kernels' names show how
 wide a weight is.
 """
@@ -22,11 +22,14 @@ _CALL_INPUTS = ("input_shapes_call", "input_dtypes_call")
 OPS = ("vllm::moe_forward", "vllm::moe_forward_shared")
 _INTEGERS = ("int8", "int16", "int32", "int64", "uint8", "uint16", "uint32")
 _WIDTHS = ((r"mxfp4|nvfp4|fp4|int4|w4a", 0.5), (r"fp8|e4m3|e5m2|int8|w8a8", 1.0))
-"""Bytes of a weight by a word of the kernels' names; without one, weights are as wide as tokens."""
+"""Bytes of a weight by a word in the kernels' names.
+
+Without such a word, weights are as wide as tokens.
+"""
 
 
 def with_experts(trace: Trace, calls: pl.DataFrame, kernels: pl.DataFrame) -> pl.DataFrame:
-    """Return the calls with `n_chosen` and `weight_bytes`; None for other ops and where unknown.
+    """Return the calls with `n_chosen` and `weight_bytes`; None for other ops, and if unknown.
 
     `calls` has rank, span_id, name, input_shapes and input_dtypes, as text; `kernels` has rank,
     span_id and name.

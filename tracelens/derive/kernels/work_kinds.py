@@ -1,7 +1,7 @@
 """Classify a kernel by its kind of work for a model: attention, products, experts, normalisation.
 
-The first rule that applies decides. A layer's name outweighs what its kernels compute one by one: a
-norm written out in multiplications is normalisation, a softmax inside attention is attention.
+The first rule that applies decides. A layer's name outweighs the primitives of its kernels: a norm
+written as multiplications is normalisation, a softmax inside attention is attention.
 """
 
 import polars as pl
@@ -32,9 +32,9 @@ _OF_EXPERTS = (
     r"|(pre|post)_reorder|chunk_?sort_map|(^| )_(un)?permute_kernel|(^|_)fused_(up|down)_proj_"
     r"|token_gather_weighted|row_id_map"
 )
-"""Ops and kernels of experts: products of groups of rows, each by weights of its own, among them.
+"""Ops and kernels of experts, among them products of groups of rows, each with weights of its own.
 
-Of DeepGEMM's GemmType, 0 is a single product and 4 a batch of them.
+In DeepGEMM's GemmType, 0 is a single product and 4 a batch of them.
 """
 _ROUTER_PRODUCT = r"(?i)router_gemm"
 _IS_ROUTER = _LAST.str.contains(r"(?i)router|(^|_)gate(_\d+)?$")
@@ -58,7 +58,10 @@ _DISPATCH = (
 _RECURRENT_LAYER = r"(?i)linear_?attn|linear_?attention|mamba|delta_?net|rwkv"
 _RECURRENT_OP = r"gdn_|(kda|linear)_attention|mamba"
 _EXPERTS_OF = r"^(.*?)\.(?:\w*_)?experts?(?:[._,]|$)"
-"""A layer with its experts: the layer before them routes, sends and adds up."""
+"""A layer that contains its experts.
+
+The layer before them routes tokens, sends them, and adds up results.
+"""
 _OF_LANGUAGE = ("attention", "recurrence", "MoE")
 
 

@@ -107,7 +107,7 @@ def layer_step_times(trace: Trace) -> pl.DataFrame:
 def _placed_work(
     trace: Trace, *, in_steps: bool, base: Trace | None, key: Sequence[str] = ()
 ) -> pl.DataFrame:
-    """Return kernels, parts or sums of them, with layer, phase, evidence, times and n."""
+    """Return kernels, or parts or sums of them, with layer, phase, evidence, times and n."""
     replays = _replays(trace, base)
     if not trace.has("provenance") and not replays:
         kinds = _kinds(trace, in_steps=in_steps, more=key)
@@ -123,8 +123,8 @@ _Replays = list[tuple[pl.DataFrame, pl.DataFrame, str]]
 def _replays(trace: Trace, base: Trace | None = None) -> _Replays:
     """Return the sources from which replayed kernels can be placed, in order of preference.
 
-    A source has the pairs of a replayed kernel and its counterpart, the layers of the counterparts,
-    and the name of this evidence.
+    A source has pairs of a replayed kernel and its counterpart, the layers of the counterparts, and
+    the name of this evidence.
     """
     if not has_replays(trace):
         return []
@@ -147,7 +147,7 @@ def _placed_parts(trace: Trace, replays: _Replays) -> pl.DataFrame:
 
 
 def _kinds(trace: Trace, *, in_steps: bool, more: Sequence[str] = ()) -> pl.DataFrame:
-    """Sum kernels that agree in all columns of _KIND and `more`: their time, and number `n`.
+    """Sum kernels that agree in all columns of _KIND and `more`: their time, and their number `n`.
 
     With `in_steps`, kernels outside of steps are left out.
     """
@@ -175,7 +175,7 @@ def _of_sites(kernels: pl.DataFrame, trace: Trace) -> pl.DataFrame:
 
 
 def _with_open_ranges(kernels: pl.DataFrame, trace: Trace) -> pl.DataFrame:
-    """Return the kernels with by_range: whether a phase's range on another thread places them."""
+    """Return the kernels with by_range: a phase's range on another thread shows their phase."""
     by_range = in_open_backward(trace)
     if by_range.is_empty():
         return kernels.with_columns(by_range=pl.lit(value=False))
@@ -186,10 +186,10 @@ def _with_open_ranges(kernels: pl.DataFrame, trace: Trace) -> pl.DataFrame:
 def place_parts(trace: Trace) -> pl.DataFrame:
     """Return every kernel with layer, class_name, phase and evidence.
 
-    A fused kernel has one row for each module that it was made from. Its duration_ns is split among
-    them, with low_ns and high_ns. Modules recorded at compile time outweigh the module around the
-    launch, which is the one that was compiled. Communication and gradient accumulation keep their
-    own layer.
+    A fused kernel has one row for each module from which it was made. Its duration_ns is split
+    among them, with low_ns and high_ns. Modules recorded at compile time take precedence over the
+    module around the launch, which is the compiled one. Communication and gradient accumulation
+    keep their own layer.
     """
     placed = name_layers(_located(trace), trace).with_columns(
         low_ns="duration_ns", high_ns="duration_ns"
@@ -281,7 +281,7 @@ def _knows_nodes(trace: Trace) -> bool:
 
 
 def _where(tree: pl.DataFrame, kernels: pl.DataFrame) -> tuple[pl.Series, pl.Series | pl.Expr]:
-    """Return the span whose module each kernel belongs to.
+    """Return the span whose module gets each kernel.
 
     Also return whether that is the span in which the kernel's graph node was made.
     """
@@ -298,7 +298,7 @@ def name_layers(located: pl.DataFrame, trace: Trace) -> pl.DataFrame:
 
     Strings are pl.String. Input columns are module_path, phase, accumulates, is_root,
     is_communication, by_node and link. Optional ones are by_range, and loads (whether a data
-    loader's annotation is around). Rows that no rule places are unattributed.
+    loader's annotation is around). Rows to which no rule applies are unattributed.
     """
     absent = [name for name in ("by_range", "loads") if name not in located.columns]
     texts = located.cast({pl.Categorical: pl.String}).with_columns(

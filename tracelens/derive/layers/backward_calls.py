@@ -1,7 +1,7 @@
 """Model the backward pass of custom autograd functions by their forward call.
 
-The node of a function `F`, called `FBackward`, records the gradient of the result only. What it
-computes follows from the forward call that made it.
+The node of a function `F`, called `FBackward`, records only the gradient of the result. Its
+computation follows from the forward call that made it.
 """
 
 import polars as pl
@@ -18,11 +18,12 @@ _INPUTS = ("input_shapes", "input_dtypes", "input_strides")
 
 
 def with_backward(works: pl.DataFrame, trace: Trace) -> pl.DataFrame:
-    """Return the works (rank, span_id, op and the columns of work), with those of backward nodes.
+    """Add the works of backward nodes to the works (rank, span_id, op and the columns of work).
 
     A node takes the operations of the forward call times its family's factor. It moves twice the
-    bytes, less the result: it reads the inputs and the result's gradient, and writes a gradient for
-    each input. A factor of 1 is for functions that pass the gradient through.
+    bytes of the forward call, minus the result: it reads the inputs and the result's gradient, and
+    writes a gradient for each input. A factor of 1 is for functions that only pass the gradient
+    through.
     """
     all_factors = {op: backward_factor(op) for op in works["op"].unique()}
     factors = {op: float(factor) for op, factor in all_factors.items() if factor}
@@ -55,7 +56,7 @@ def with_backward(works: pl.DataFrame, trace: Trace) -> pl.DataFrame:
 
 
 def _nodes_with_forward_work(works: pl.DataFrame, spans: pl.DataFrame) -> pl.DataFrame:
-    """Return the backward nodes without work of their own, with that of their forward calls."""
+    """Return the backward nodes without work of their own, with their forward calls' work."""
     pairs = [
         forward_backward(of_rank).with_columns(rank=pl.lit(rank, pl.Int32))
         for (rank,), of_rank in spans.group_by("rank")
@@ -68,7 +69,7 @@ def _nodes_with_forward_work(works: pl.DataFrame, spans: pl.DataFrame) -> pl.Dat
 
 
 def _not_moved(recorded: pl.Series) -> pl.Series:
-    """Return what each node moves less than twice the bytes of its forward call.
+    """Return how many bytes less than twice those of its forward call each node moves.
 
     The result is not moved again, and its gradient, the first input, is read as it is stored.
     """

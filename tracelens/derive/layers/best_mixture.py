@@ -10,12 +10,15 @@ from tracelens.derive.layers.layer_times import Sides
 from tracelens.schemas.device import PRIMITIVES
 
 EAGER, COMPILED = 0, 1
-"""The two configurations, as positions in a layer's times. The model's caller is eager."""
+"""The two configurations, as positions in a layer's times.
+
+The model's caller is eager.
+"""
 Row = dict[str, Any]
 TOTAL = "(total)"
 _WORDS = ("eager", "compiled")
 _MOVES = ("layout", "memory")
-"""Primitives that only prepare the work of others.
+"""Primitives that only prepare other work.
 
 An eager convolution and the layout transform before it are one operation.
 """
@@ -51,8 +54,8 @@ def cheapest_path(times: Sequence[tuple[float, float]], change_cost: float) -> l
 def _cheaper_origin(cost: Sequence[float], state: int, change_cost: float) -> int:
     """Return the cheapest configuration of the previous layer, if this layer runs in `state`.
 
-    If both cost the same, the previous layer also runs in `state`; without a cost of changing, it
-    runs eagerly.
+    If both cost the same, the previous layer also runs in `state`; if changes cost nothing, it runs
+    eagerly.
     """
     stay = cost[state]
     change = cost[1 - state] + change_cost
@@ -64,7 +67,7 @@ def _cheaper_origin(cost: Sequence[float], state: int, change_cost: float) -> in
 def change_costs(path: Sequence[int], change_cost: float) -> list[float]:
     """Return the cost of the change before each layer.
 
-    The last one also pays for leaving a compiled region.
+    The last layer also pays for leaving a compiled region.
     """
     costs = [
         change_cost * (before != state) for before, state in zip([EAGER, *path], path, strict=False)
@@ -83,7 +86,8 @@ def dynamic(layers: Sequence[Row], change_cost: float, region_ns: float) -> list
     """Return the cheapest path with `change_cost` for every change between eager and compiled.
 
     `region_ns` is the cost of calling one layer as a separate compiled region. Each layer's
-    compiled time (`other_ns`) contains it. It is subtracted there, as `change_cost` covers it.
+    compiled time (`other_ns`) contains it. It is subtracted from that time, because `change_cost`
+    covers it.
     """
     bare = [
         layer
@@ -104,8 +108,8 @@ def dynamic(layers: Sequence[Row], change_cost: float, region_ns: float) -> list
 def by_operation(layers: Sequence[Row], operations: dict[Any, tuple[Row, Row]]) -> list[Row]:
     """Return the faster run for each operation of a layer that both runs split in the same way.
 
-    Any other layer has the faster run as a whole. `operations` has each layer's times by operation
-    in both runs.
+    Any other layer takes the faster run as a whole. `operations` has each layer's times by
+    operation in both runs.
     """
     rows = best_of_two(layers)
     cumulative = 0.0
@@ -126,8 +130,7 @@ def by_operation(layers: Sequence[Row], operations: dict[Any, tuple[Row, Row]]) 
 def with_total(rows: Sequence[Row]) -> list[Row]:
     """Return the rows, preceded by their total.
 
-    Speedups are over layers that both runs have, because a layer that only one run has leaves no
-    choice.
+    Speedups are over layers that both runs have, because a layer in only one run leaves no choice.
     """
     free = [row for row in rows if not row["is_forced"]]
     base, other, chosen = (

@@ -8,8 +8,8 @@ from tracelens.derive.layers.layer_times import EAGER
 from tracelens.trace import Trace
 
 # Inductor's prefixes for pointwise, reduction, persistent reduction, template, foreach, scan and
-# other kernels, and what torch 2.0 called them all. A Triton kernel that somebody wrote by hand
-# says nothing of compilation.
+# other kernels, then torch 2.0's name for all of them. A Triton kernel written by hand does not
+# show compilation.
 _KERNELS = r"^triton_(poi|red|per|tem|for|spl|unk|[a-z]+_fused|(add)?mm|b(add)?bmm|convolution|flex)|^triton__[0-9]"
 _SPANS = (
     r"CompiledFxGraph|^Torch-Compiled Region|^CompiledFunction|^TorchDynamo Cache"
@@ -26,8 +26,7 @@ EVIDENCE = (
 def shows_compilation(trace: Trace) -> bool:
     """Return whether the trace shows that the program was compiled.
 
-    It does if it has kernels that Inductor made, annotations of torch.compile, or compile
-    provenance.
+    It does if it has kernels from Inductor, annotations of torch.compile, or compile provenance.
     """
     if trace.has("provenance"):
         return True
@@ -42,7 +41,7 @@ def shows_compilation(trace: Trace) -> bool:
 def compiled_sides(base: Trace, other: Trace, way: dict[str, Any]) -> tuple[bool, bool]:
     """Return whether each of two runs was compiled.
 
-    Their timed configurations show it, else their traces.
+    The configurations that they timed show it, else their traces.
     """
     if way["method"] == "kernels":
         return shows_compilation(base), shows_compilation(other)
@@ -69,6 +68,6 @@ def other_device(base: Trace, other: Trace) -> str | None:
         return None
     base_names, other_names = (", ".join(devices) for devices in names)
     return (
-        f"base ran on {base_names}, other on {other_names}: what differs between their times is"
-        " the devices' doing too"
+        f"base ran on {base_names}, other on {other_names}: differences between their times"
+        " are also due to the devices"
     )

@@ -1,9 +1,9 @@
 """Match kernels of replayed CUDA graphs with launches recorded during the graph's capture.
 
-While a graph is captured, its launches run nothing: such a trace has ops, modules and calls of the
-host only. Taken in order, the launches correspond to the nodes that a replay runs. ROCm writes
-kernel, grid and block into a launch's arguments. CUDA writes nothing there. Then a capture is taken
-to be a graph's if it has as many launches, and if the ops' inputs agree with the kernels that ran.
+While a graph is captured, its launches run nothing: such a trace has only ops, modules and calls of
+the host. Taken in order, the launches correspond to the nodes that a replay runs. ROCm writes
+kernel, grid and block into a launch's arguments. CUDA writes nothing there. Then a capture counts
+as a graph's if it has as many launches, and if the ops' inputs agree with the kernels that ran.
 """
 
 import math
@@ -29,7 +29,7 @@ _BEGIN, _END = r"^(cuda|cu|hip)StreamBeginCapture", r"^(cuda|cu|hip)StreamEndCap
 _MARK = r"^capture_(\d{1,9})_[A-Z]"
 """The mark that a server puts around a capture, with its batch size."""
 _MOST_WRONG = 0.05
-"""A capture and a replay are of two graphs if a larger share of kernels contradicts."""
+"""If a larger share of kernels contradicts, a capture and a replay are of two graphs."""
 _GRID, _BLOCK = (tuple(f"{what}_{axis}" for axis in "xyz") for what in ("grid", "block"))
 
 
@@ -43,7 +43,7 @@ class Captured(Struct):
     work: Trace
     launches: pl.DataFrame
     refused: set[str] = field(default_factory=set)
-    """Reasons why replays come from none of these captures, one clause each; filled by `pairs`."""
+    """Reasons why replays match none of these captures, one clause each; `pairs` fills it."""
 
     def pairs(self, trace: Trace) -> pl.DataFrame:
         """Return each replayed kernel (rank, kernel_id) with its captured launch.
@@ -60,7 +60,7 @@ class Captured(Struct):
             if rank_and_tokens not in captures:
                 captures[rank_and_tokens] = self._chosen(*rank_and_tokens, sizes)
             capture_rank, batch_size = captures[rank_and_tokens]
-            # Replays of the same kernels correspond to the same launches.
+            # Replays with the same kernels correspond to the same launches.
             key = (capture_rank, batch_size, *replay["code"])
             if key not in launches:
                 launches[key] = self._launches_of(replay, capture_rank, batch_size)
@@ -76,10 +76,10 @@ class Captured(Struct):
     def _chosen(
         self, rank: int, n_tokens: int | None, sizes: pl.DataFrame
     ) -> tuple[int | None, int | None]:
-        """Return the rank and batch size of the captures that a replay may belong to; None for any.
+        """Return rank and batch size of the captures to which a replay may belong; None for any.
 
-        A server replays the graph of the smallest size that its tokens fit into. `sizes` has the
-        ranks and batch sizes of all captures.
+        A server replays the smallest graph into which its tokens fit. `sizes` has the ranks and
+        batch sizes of all captures.
         """
         known = sizes.drop_nulls("batch_size")
         batch_size = pl.col("batch_size")
@@ -101,8 +101,7 @@ class Captured(Struct):
         """Return, for each replayed kernel, the kernel_id of its launch in `work`.
 
         The captures of that rank and batch size are tried first, then all others: servers also
-        replay larger graphs, as other ranks need them. It is None if no capture is of this
-        graph.
+        replay larger graphs if other ranks need them. It is None if no capture is of this graph.
         """
         captures = self._captures(rank, size)
         wrong, ids = _best(kernels, captures)
@@ -146,7 +145,7 @@ def _replayed_kernels(trace: Trace) -> pl.DataFrame:
 def _best(
     kernels: pl.DataFrame, captures: Sequence[pl.DataFrame]
 ) -> tuple[float, pl.Series | None]:
-    """Return the least share of contradicting kernels over the captures, and its pairs."""
+    """Return the least share of contradicting kernels over the captures, and the pairs there."""
     fits = [
         (wrong, ids)
         for launches in captures
@@ -261,7 +260,7 @@ def _compared(kernels: pl.DataFrame, launches: pl.DataFrame) -> tuple[float, pl.
 
 
 def _fits(row: dict[str, Any]) -> bool | None:
-    """Return whether a kernel may be the launched one; None if no property shows it."""
+    """Return whether a launch may have started the kernel; None if no property shows it."""
     if row["kernel_id"] is None or row["launched"] not in ("", row["name"].removesuffix(".kd")):
         return False
     primitives = runs_as(row["op"] or "")
@@ -273,7 +272,7 @@ def _fits(row: dict[str, Any]) -> bool | None:
     if None in grid:
         return None
     if None not in own_grid:
-        # Some of HIP's functions take the grid in threads.
+        # Some of HIP's functions take the grid as a number of threads.
         return own_grid in (
             grid,
             [blocks * (threads or 1) for blocks, threads in zip(grid, block, strict=True)],
@@ -284,7 +283,7 @@ def _fits(row: dict[str, Any]) -> bool | None:
 
 
 _VECTOR_THREADS = 128
-"""Threads of a block of torch's kernels on vectors.
+"""Threads of a block of torch's vectorised kernels.
 
 A thread takes 4 or 8 elements, or as many as the name says.
 """

@@ -1,8 +1,8 @@
 """Give kernels of replayed CUDA graphs the layers of kernels that correspond to them.
 
 A replay is one call, so no span around it shows the layer of each of its kernels. `graph_capture`
-finds the launches that were recorded while the graph was captured. Here, a run without graphs is
-used: in it the same program launches the same kernels one by one, in the same order. The two
+finds the launches that were recorded while the graph was captured. This module uses a run without
+graphs: in it the same program launches the same kernels one by one, in the same order. The two
 sequences of names are aligned, each distinct one once, and a replayed kernel takes the layer of its
 partner.
 """
@@ -17,23 +17,24 @@ from tracelens.trace import Trace
 BASE_EVIDENCE = "base capture"
 UNATTRIBUTED = "(unattributed)"
 _LEAST_ALIKE = 0.5
-"""The least share of a sequence to match.
+"""The least share of a sequence that must match.
 
 With less, the base ran another program, and nothing is placed. The same limit holds for the share
 of matched kernels with equal grids: with fewer, the base had another batch size. Compiled twice,
-the same program keeps 72 to 92 % of them, with another batch size 8 % (measured on an H200).
+the same program keeps 72 to 92 % of the grids; with another batch size it keeps 8 % (measured on an
+H200).
 """
 _LONGEST_RUN = 20_000
-"""Most kernels of a base without steps that are aligned.
+"""At most this many kernels of a base without steps are aligned.
 
 Alignment takes time proportional to the product of both lengths.
 """
 _PATHS_ONLY = ("none", "root module only", "module span", "backward sequence")
-"""Evidence from the launch, which all kernels of a replay share."""
+"""Evidence that comes from the launch, which all kernels of a replay share."""
 PAIRS = pl.Schema(
     {"rank": pl.Int32, "kernel_id": pl.Int64, "base_rank": pl.Int32, "base_id": pl.Int64}
 )
-"""Kernels of a replay, each with the kernel of a base that it corresponds to."""
+"""Kernels of a replay, each with the corresponding kernel of a base."""
 _OF_BASE = ("layer", "class_name", "phase")
 
 
@@ -48,7 +49,7 @@ def place_replays(
 ) -> pl.DataFrame:
     """Return the kernels of `placed`, with the replayed ones placed by a base.
 
-    A replayed kernel gets the layer of the base's kernel that it is paired with. `placed` and
+    A replayed kernel gets the layer of the base's kernel with which it is paired. `placed` and
     `base_parts` hold one row per kernel and layer; `pairs` is the result of `pairs_by_name`. A
     kernel that is split in the base is split in the same proportions; its parts sum to its own
     duration.
@@ -167,7 +168,7 @@ def _coded(trace: Trace, base: Trace) -> tuple[pl.DataFrame, pl.DataFrame]:
 
 
 def bare_name(name: pl.Expr) -> pl.Expr:
-    """Return a kernel's name without the parts that tools write differently.
+    """Return a kernel's name without the parts that profilers write differently.
 
     These are template arguments, parameters and unnamed namespaces.
     """
@@ -185,7 +186,7 @@ def tools(trace: Trace) -> set[object]:
 def _sequences(trace: Trace) -> pl.DataFrame:
     """Return kernels in launch order.
 
-    Kernels of a replay are in the order of the graph's nodes, where the source records it. `unit`
+    Kernels of a replay are in the order of the graph's nodes, if the source records it. `unit`
     groups kernels: by step (0 or more), or outside of steps by launch (below 0).
     """
     columns = (

@@ -6,7 +6,7 @@ from tracelens.derive.layers.attribution import name_layers
 from tracelens.trace import Trace
 
 MOST_ROWS = 10_000
-"""Most rows; further ones are merged, layer by layer."""
+"""Most rows. Further ones are merged, layer by layer."""
 PATHS = {
     "phase": pl.String,
     "layer": pl.String,
@@ -24,7 +24,7 @@ def kernel_paths(trace: Trace, rank: int, most: int = MOST_ROWS) -> pl.DataFrame
 
     The op is the outermost one around the launch. Times sum to the rank's kernel total. A kernel
     belongs to the layer that launched it, so compiled or replayed work counts where it was called.
-    The result is empty without kernels, or where no sites are recorded.
+    The result is empty without kernels, or if no sites are recorded.
     """
     kernels = trace.select(
         "kernels", *_SITE, "name", "primitive", "link", "is_communication", "duration_ns"

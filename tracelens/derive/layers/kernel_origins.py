@@ -17,7 +17,7 @@ _ORIGIN = pl.Schema({"op": pl.String(), "place": pl.String(), "phase": pl.String
 
 
 def kernel_origins(trace: Trace, base: Trace | None = None) -> pl.DataFrame:
-    """Return rank, kernel_id, op, place, layer and phase of each kernel, None if unknown.
+    """Return rank, kernel_id, op, place, layer and phase of each kernel; None if unknown.
 
     `op` is the innermost one. `place` is the innermost Python frame that is not the framework's
     machinery. `phase` is the kind of a server's step, else the part of a training step. Kernels of
@@ -37,7 +37,7 @@ def kernel_origins(trace: Trace, base: Trace | None = None) -> pl.DataFrame:
 
 
 def _with_captured(origins: pl.DataFrame, side: Trace, nodes: pl.DataFrame) -> pl.DataFrame:
-    """Return the origins of kernels, those of replayed kernels as captured in the trace `side`.
+    """Return the origins of kernels; replayed kernels have those captured in the trace `side`.
 
     `nodes` has a replayed kernel and the launch that its graph captured: rank, kernel_id, base_rank
     and base_span.

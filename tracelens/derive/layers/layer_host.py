@@ -1,4 +1,4 @@
-"""Sum host time by layer: the self time of the ops that belong to each."""
+"""Sum host time by layer: the self time of the ops that belong to each layer."""
 
 from collections.abc import Sequence
 
@@ -15,16 +15,16 @@ from tracelens.trace import Trace
 _COLUMNS = ("rank", "span_id", "parent_id", "kind", "name", "self_ns", "module_path", "phase")
 _PLACE = ("rank", "module_path", "phase", "accumulates", "loads")
 _LOADER = r"^enumerate\(DataLoader\)"
-"""The annotation around a data loader's work on the thread that asks it for a batch."""
+"""The annotation around a data loader's work, on the thread that requests a batch."""
 
 
 def layer_host_times(trace: Trace, by: Sequence[str] = ()) -> pl.DataFrame:
     """Time each layer's ops on the host; the rows sum to the ops' self time.
 
     There is one row per rank, layer, class_name, phase and evidence, and per value of `by`, which
-    names columns of spans such as the step. Columns are n_ops and op_self_ns. If the modules of
-    a compiled graph's calls were recorded, an op of the graph belongs to the modules of its call;
-    it is counted once in each. Without any op the frame has no columns.
+    names columns of spans such as the step. Columns are n_ops and op_self_ns. If the modules of a
+    compiled graph's calls were recorded, an op of the graph belongs to the modules of its call; it
+    is counted once in each. Without any op the frame has no columns.
     """
     spans = trace.select("spans", *_COLUMNS, *by)
     compiled = _ops_of_graphs(trace)
@@ -67,9 +67,9 @@ def _sums_by_place(tree: pl.DataFrame, compiled: pl.DataFrame, by: Sequence[str]
 
 
 def _ops_of_graphs(trace: Trace) -> pl.DataFrame:
-    """Return one row per op of a compiled graph and module that its call was made from.
+    """Return one row per op of a compiled graph and module from which its call was made.
 
-    Columns are rank, span_id, layer, phase, evidence and self_ns. self_ns sums to the op's own
+    Columns are rank, span_id, layer, phase, evidence and self_ns. An op's self_ns sum to its own
     time.
     """
     schema = dict.fromkeys(("layer", "phase", "evidence"), pl.String)

@@ -81,7 +81,7 @@ def measured_times(trace: Trace) -> pl.DataFrame:
 
 
 def region_cost(trace: Trace, configuration: str | None) -> float | None:
-    """Return the median cost of calling a compiled region, or None if never measured.
+    """Return the median cost of calling a compiled region; None if it was never measured.
 
     Only times of the configuration count; None counts all. A median below 0, which is noise, counts
     as 0.
@@ -218,7 +218,7 @@ def _measured_pairs(base: list[Way], other: list[Way]) -> list[tuple[Way, Way]]:
         if _device(eager_way) in {_device(compiled_way), None} or _device(compiled_way) is None
     ]
     best: dict[tuple[Any, ...], tuple[Way, Way]] = {}
-    # Unprofiled before profiled, then synchronised before not.
+    # Prefer unprofiled to profiled, then synchronised to not synchronised.
     for eager_way, compiled_way in sorted(
         near or pairs, key=lambda pair: (pair[0].variant[2], not pair[0].variant[1])
     ):
@@ -231,7 +231,7 @@ def _measured_pairs(base: list[Way], other: list[Way]) -> list[tuple[Way, Way]]:
 def _comparable(base: Way, other: Way) -> bool:
     """Return whether both were measured in the same way.
 
-    Times by the profiler have to be self times on the device on which each ran, CPU or GPU.
+    The profiler's times have to be self times on the device on which each ran, CPU or GPU.
     """
     if base.variant[0] != "profiler":
         return base.variant == other.variant

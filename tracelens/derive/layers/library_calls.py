@@ -1,8 +1,8 @@
 """Align kernels with recorded library calls, between two kernels that Inductor generated.
 
 This is a Viterbi alignment (Viterbi, IEEE Transactions on Information Theory 13, 1967). The hidden
-state is the library call under way, each kernel is an observation, and the path with the best sum
-of scores wins.
+state is the current library call, each kernel is an observation, and the path with the best sum of
+scores wins.
 """
 
 from __future__ import annotations
@@ -18,25 +18,28 @@ The call's other kernels prepare or finish that one.
 FINISHES = ("reduction",)
 """Primitives of kernels that finish a library call's work."""
 _RUNS = (("attention", ("attention",)), ("conv", ("conv", "gemm")), ("mm", ("gemm",)))
-"""Parts of library calls' names, with the primitives of the kernel that does such a call's work."""
+"""Parts of library calls' names, with the primitives of the kernel that does the work of such a
+call."""
 _MOST_SKIPPED = 2
-"""Most calls in a row that may have launched nothing."""
+"""At most this many calls in a row may have launched nothing."""
 
-# Scores. They only have to rank alignments: what the name of a call tells outweighs all guesses.
+# Scores only have to rank alignments: what a call's name tells outweighs all guesses.
 _KNOWN_WORK = 3.0
 """Score of a kernel whose primitive is the one that the call's name implies."""
 _UNKNOWN_KERNEL = 2.0
 """Score of a kernel whose name shows no primitive: it may do any call's work."""
 _UNKNOWN_CALL = 1.0
-"""Score within a call whose name implies no primitive: any kernel but a main one may be its own."""
+"""Score within a call whose name implies no primitive: any kernel except a main one may be its own.
+"""
 _PREPARES = 0.25
-"""Score of any other kernel that begins a call, as a layout change does."""
+"""Score of any other kernel that begins a call, such as a layout change."""
 _FINISHES_WORK = 0.5
 """Score of a reduction after the main kernel: it is likely to finish its call."""
 _SECOND_OF_BACKWARD = 1.0
-"""Score of a backward call's second main kernel: it has one for its input, one for its weight."""
+"""Score of a backward call's second main kernel: it has one for the input and one for the weight.
+"""
 _SECOND_MAIN = -1.0
-"""Score of a second main kernel in any other call, which has one."""
+"""Score of a second main kernel in any other call, which should have only one."""
 _SKIPPED_CALL = -2.0
 """Score of a call that launched nothing."""
 _WITHOUT_MAIN = -1.0
@@ -61,8 +64,8 @@ def calls_in_gap(primitives: Sequence[str], calls: Sequence[str]) -> list[int | 
     """Return, for each of a gap's kernels, the index of its recorded library call, or None.
 
     Kernels are given by primitive. Kernels and calls are in order. A call has one kernel that does
-    its work; kernels before it prepare, kernels after it finish. Without a kernel that does its
-    work, a call's kernels stay unmatched. A single call gets all kernels.
+    its work; kernels before it prepare, kernels after it finish. If no kernel does a call's work,
+    its kernels stay unmatched. A single call gets all kernels.
     """
     if len(calls) < 2:
         return [0 if calls else None] * len(primitives)
@@ -105,7 +108,7 @@ def _next_states(
 def _score(primitive: str, call: str, before: _State, n_begun: int) -> float:
     """Return the score of a kernel as a part of a call.
 
-    With `n_begun` 0, the call of the kernel before continues; else that many calls begin.
+    With `n_begun` 0, the call of the previous kernel continues; otherwise that many calls begin.
     """
     fit = _fit(call, primitive)
     if n_begun:

@@ -31,19 +31,23 @@ _KERNEL = (
 UNKNOWN_CONTEXTS = "at least: how long contexts are is not recorded"
 """The assumption about attention that reads a cache for an unknown number of tokens.
 
-Its work is known from below only, by any factor.
+Its work has a known lower bound, but may be any multiple of it.
 """
 CALL = ("rank", "device_id", "run", "call")
-"""The key of a call: `run` is the replay that ran its kernels, None outside of graphs."""
-_IS_TF32 = r"(?i)tf32|_s1688"
-"""Pattern of CUTLASS products that take float32 as TF32, by the instruction in their name.
+"""The key of a call.
 
-The instruction is the one of 16x8x8 with sums in float32.
+`run` is the replay that ran its kernels, None outside of graphs.
+"""
+_IS_TF32 = r"(?i)tf32|_s1688"
+"""Pattern of CUTLASS products that compute float32 as TF32, by the instruction in their name.
+
+The instruction is 16x8x8 with sums in float32.
 """
 _IS_FP8 = r"[^u](?:e4m3|e5m2).*[^u](?:e4m3|e5m2)|^nvjet_(?:sm\d+_)?qq"
-"""Pattern of products of two fp8 matrices; cuBLAS's q is such a type, and ue4m3 a scale of fp4.
+"""Pattern of products of two fp8 matrices.
 
-Transformer Engine's ops record the type that their tensors stand for, not the one computed in.
+In cuBLAS, q is such a type; ue4m3 is the type of fp4's scales. Transformer Engine's ops record the
+type that their tensors stand for, not the one in which they compute.
 """
 _PRECISIONS = {
     "float32": "fp32",
@@ -86,13 +90,14 @@ class Modelled(Struct, frozen=True):
 def modelled(trace: Trace, base: Trace | None = None, only: pl.Expr | None = None) -> Modelled:
     """Split the trace's kernels into modelled calls and the rest.
 
-    Ops nest (conv2d, convolution, _convolution, cudnn_convolution): the innermost whose work is
+    Ops nest (conv2d, convolution, _convolution, cudnn_convolution): the innermost op whose work is
     known is the call. Kernels that a graph replayed belong to the calls that the graph's capture
     recorded, in the trace itself or in `base`, or to those of a base that ran the same kernels one
     by one. `only` is a condition on rank and step of kernels and ops, for a part of the trace.
     Raises MissingTableError if the trace has no kernels, or no shapes are known.
     """
-    if base is None and only is None:  # roofline, work_kinds and serving ask for the same
+    # Cached, because roofline, work_kinds and serving need the same
+    if base is None and only is None:
         return trace.derived(_modelled)
     return _modelled(trace, base, only)
 
@@ -130,7 +135,7 @@ def _modelled(trace: Trace, base: Trace | None = None, only: pl.Expr | None = No
     flops = pl.col("flops")
     is_tf32 = (dtype == "float32") & pl.col("is_tf32")
     precision = dtype.replace_strict(_PRECISIONS, default=None, return_dtype=pl.String)
-    # Kernels that are no products compute in float32, whatever they read, and not by tensor cores.
+    # Kernels other than products compute in float32, whatever they read, and not on tensor cores.
     is_vector = (flops == 0) & precision.is_not_null()
     calls = _with_contexts(calls, trace).with_columns(
         precision=pl.when(is_vector)
@@ -152,10 +157,10 @@ def _modelled(trace: Trace, base: Trace | None = None, only: pl.Expr | None = No
 
 
 def _with_contexts(calls: pl.DataFrame, trace: Trace) -> pl.DataFrame:
-    """Return the calls; those of attention to a cache get the work that the step's mark shows.
+    """Return the calls; attention to a cache gets the work that the step's mark shows.
 
-    The marks of a server's steps give the number of keys that all queries together attend to. If
-    they do not, each token is taken to attend to itself only, and `assumed` says so.
+    The marks of a server's steps give the number of keys to which all queries together attend. If
+    they do not, each token is assumed to attend only to itself, and `assumed` says so.
     """
     calls = calls.with_columns(cache_bytes=pl.lit(0.0))
     pair_flops = pl.col("pair_flops")
@@ -182,7 +187,7 @@ def _with_contexts(calls: pl.DataFrame, trace: Trace) -> pl.DataFrame:
 
 
 def _explained(rest: pl.DataFrame, trace: Trace) -> pl.DataFrame:
-    """Return the kernels in no modelled call, with the reason, `why`."""
+    """Return the kernels that are in no modelled call, with the reason, `why`."""
     is_op = pl.col("kind") == "op"
     ops = trace.select("spans", "rank", "span_id", "name", where=is_op)
     ops = ops.with_columns(innermost=pl.col("name").cast(pl.String)).drop("name")
@@ -204,7 +209,7 @@ def _has_shapes(trace: Trace) -> bool:
 
 
 def _with_replays(called: pl.DataFrame, trace: Trace, base: Trace | None) -> pl.DataFrame:
-    """Return the kernels, with a call also for those that graphs replayed, if it is known.
+    """Return the kernels; those that graphs replayed get a call, too, if it is known.
 
     `run` is the replay's API call.
     """
@@ -277,14 +282,18 @@ def _called(trace: Trace, kernels: pl.DataFrame, only: pl.Expr | None = None) ->
 
 
 def _calls(tree: pl.DataFrame, kernels: pl.DataFrame, works: pl.DataFrame) -> pl.Series:
-    """Return the span of each kernel's call, None for a kernel in none; all are of one rank."""
+    """Return the span of each kernel's call; None for a kernel without a call.
+
+    All kernels are of one rank.
+    """
     parent = tree["parent_id"]
     none = pl.repeat(False, tree.height, dtype=pl.Boolean, eager=True)
     is_call = none.clone().scatter(works["span_id"], True)
     span_rows = kernels["span_id"].cast(pl.Int64)
     call = nearest_row(parent, is_call, span_rows).cast(pl.Int64)
-    # A product above another one counts the same operations; kernels in it alone are in none
-    # that counts. What only moves memory takes its own kernels, whatever is around it.
+    # A product around another product counts the same operations, so kernels that only the outer
+    # one contains belong to no call. An op that only moves memory keeps its own kernels, whatever
+    # is around it.
     products = works.filter(pl.col("flops") > 0)["span_id"]
     is_product = none.clone().scatter(products, True)
     parents_of_products = parent.gather(products)

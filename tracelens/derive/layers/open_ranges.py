@@ -1,4 +1,4 @@
-"""Find kernels that one thread launched while another thread's range of a phase was open."""
+"""Find kernels launched by one thread while another thread's range of a phase was open."""
 
 import polars as pl
 
@@ -12,9 +12,10 @@ EVIDENCE = "launched by another thread while a range named backward was open"
 def in_open_backward(trace: Trace) -> pl.DataFrame:
     """Return kernels of autograd's own threads: rank, kernel_id, by_range (True).
 
-    At such a launch, an annotation or NVTX range named `backward` is open in another thread of the
-    process. The launching thread is inside no span that would show what it does. This occurs only
-    in traces with nothing but ranges: PyTorch's profiler gives autograd's threads spans.
+    When such a kernel is launched, an annotation or NVTX range named `backward` is open in another
+    thread of the process. The launching thread is inside no span that would show what it does. This
+    occurs only in traces with nothing but ranges, because PyTorch's profiler gives autograd's
+    threads spans.
     """
     kernels = trace.select("kernels", "rank", "kernel_id", "api_call_id", "span_id")
     lacks_span = pl.col("span_id").is_null()

@@ -1,10 +1,10 @@
-"""Find the modules that a compiled graph's kernels came from.
+"""Find the modules from which a compiled graph's kernels came.
 
 The trace's calls are aligned with those that were recorded at compile time. Inductor wraps every
 run of a compiled graph in an annotation `## Call CompiledFxGraph KEY ##`. By that key, the
-recorder's sidecar lists the kernels that the graph calls, in order, and the FX nodes that each was
-made from. Names repeat within a graph, so a call is found by name and place: the two sequences are
-aligned, each distinct one once.
+recorder's sidecar lists the kernels that the graph calls, in order, and the FX nodes from which
+each was made. Names repeat within a graph, so a call is found by name and position: the two
+sequences are aligned, each distinct one once.
 """
 
 import re
@@ -19,7 +19,7 @@ _GRAPH_SPAN = r"^## Call CompiledFxGraph (\S+) ##$"
 _RUN = ["rank", "graph_key", "run"]
 _PREFIX = re.compile(r"^graph_\d+_")
 _SUMS = r"(?i)split_?k_?reduce"
-"""Kernels that sum the partial products of a split product.
+"""Kernels that sum the partial results of a split product.
 
 Their primitive is gemm, but they follow the kernel that multiplies.
 """
@@ -40,7 +40,7 @@ PARTS = pl.Schema(
 def split_kernels(
     kernels: pl.DataFrame, spans: pl.DataFrame, provenance: pl.DataFrame
 ) -> pl.DataFrame:
-    """Return one row per kernel and module that it was made from; see PARTS.
+    """Return one row per kernel and module from which it was made; see PARTS.
 
     Columns: rule, is_backward, estimate_ns, low_ns and high_ns. A fused kernel's time is split by
     the bytes that each module's nodes write. The range covers an equal split, and the whole for the
@@ -142,7 +142,7 @@ def _aligned(calls: pl.DataFrame, provenance: pl.DataFrame) -> pl.DataFrame:
 def _with_elements(calls: pl.DataFrame) -> pl.DataFrame:
     """Add the elements of the sequences to align: `label`, `n` in the run, and `is_new`.
 
-    `is_new` says that the kernel belongs to another call than the one before.
+    `is_new` says that the kernel belongs to another call than its predecessor.
     """
     is_sum = pl.col("name").cast(pl.String).str.contains(_SUMS)
     finishing = pl.lit(FINISHES[0])
@@ -183,7 +183,7 @@ def _extern_label(name: str) -> str:
 
 _NO_NAMES = {"extern_kernels", "torch", "ops", "aten", "default", "out"}
 _VARIANTS = {"bias_addmm": "addmm"}
-"""Wrappers of Inductor's own, each with the op that it runs."""
+"""Inductor's own wrappers, each with the op that it runs."""
 
 
 def _as_calls(kernels: pl.DataFrame) -> list[tuple[str, list[str]]]:
@@ -232,7 +232,7 @@ def _align(calls: list[tuple[str, list[str]]], recorded: list[tuple[int, str]]) 
 def _fill_gaps(
     calls: list[tuple[str, list[str]]], expected: list[str], matched: list[int | None]
 ) -> None:
-    """Match kernels that have no op with the library calls recorded at their place.
+    """Match kernels that have no op with the library calls recorded at their position.
 
     The replay of a CUDA graph has such kernels. Between two matched kernels there may be several
     such calls; `calls_in_gap` decides which kernel belongs to which.
@@ -295,9 +295,10 @@ def shares_of(nodes: pl.DataFrame, by: list[str], **more: pl.Expr) -> pl.DataFra
 
 
 def _own_nodes(nodes: pl.DataFrame) -> pl.DataFrame:
-    """Leave out nodes that Inductor lists beside the node that a library call runs.
+    """Leave out nodes that Inductor lists besides the node that a library call runs.
 
-    A fallback's origins include neighbours that were inlined on the way (observed with torch 2.11).
+    The origins of a fallback include neighbours that were inlined on the way (observed with torch
+    2.11).
     """
     words = pl.col("kernel_name", "aten_op").str.replace(
         r"^(extern_kernels|torch\.ops\.aten|aten)\.", ""

@@ -1,6 +1,6 @@
 """Compare two ranks with each other.
 
-Comparisons match rows by rank, so the rank of base is given the number of the other rank.
+Comparisons match rows by rank, so the rank of base gets the number of the other rank.
 """
 
 from collections.abc import Callable
@@ -24,7 +24,7 @@ def one_rank_each(base: Trace, other: Trace) -> bool:
 
 
 def _as_rank(trace: Trace, rank: int) -> Trace:
-    """Return the trace of one rank under another number."""
+    """Return the trace of one rank, with another number for the rank."""
     tables = {name: trace.scan(name).with_columns(rank=pl.lit(rank, pl.Int32)) for name in TABLES}
     sources = [source | {"rank": rank} for source in trace.manifest.sources]
     return Trace(replace(trace.manifest, ranks=[rank], sources=sources), tables, trace.path)
@@ -55,10 +55,7 @@ def pairs_ranks(
 def says_ranks(
     notes: Callable[Concatenate[Trace, Trace, _P], list[str]],
 ) -> Callable[Concatenate[Trace, Trace, _P], list[str]]:
-    """Wrap the notes of such a comparison.
-
-    The first sentence then says which ranks were paired.
-    """
+    """Wrap the notes of such a comparison: the first sentence then says which ranks were paired."""
 
     @wraps(notes)
     def with_ranks(base: Trace, other: Trace, /, *args: _P.args, **more: _P.kwargs) -> list[str]:

@@ -26,7 +26,8 @@ _STREAM = (*DEVICE_KEY, "stream_id")
 def roofline_rules(program: JudgedProgram) -> Iterator[Rule]:
     """List advice on the precision of kernels, and on the bytes that they read and write.
 
-    There is none if the device idles half of the time: shorter kernels leave it idle longer.
+    There is none if the device idles half of the time, because shorter kernels would only leave it
+    idle longer.
     """
     if 2 * program.parts["compute"] < program.total_ns:
         return
@@ -88,8 +89,8 @@ def _sample(program: JudgedProgram) -> pl.Expr | None:
 def _in_float32(program: JudgedProgram, calls: pl.DataFrame, scale: float) -> Iterator[Rule]:
     """Advise tensor cores for products and convolutions in float32.
 
-    An op of which a call ran as TF32 is left out: TF32 is allowed, and the library chose another
-    kernel for its other calls.
+    If one call of an op ran as TF32, the op is left out: TF32 is allowed, and the library chose
+    another kernel for its other calls.
     """
     precision = pl.col("precision")
     may_use = calls.filter(precision == "tf32")["op"].unique().implode()

@@ -8,8 +8,8 @@ _MOST_EDITS = 300
 def align(mine: tuple[int, ...], theirs: tuple[int, ...]) -> list[int | None]:
     """Return, for each of `mine`, the index of its match in `theirs`, in increasing order.
 
-    It is None if there is no match. The common beginning and end are paired first, so that only
-    the rest is searched.
+    It is None if there is no match. The common beginning and end are paired first, so that only the
+    rest is searched.
     """
     shorter = min(len(mine), len(theirs))
     head = next((i for i in range(shorter) if mine[i] != theirs[i]), shorter)
@@ -38,8 +38,8 @@ def _few_edits(mine: tuple[int, ...], theirs: tuple[int, ...]) -> list[tuple[int
     """Return pairs of positions in a longest common subsequence, by Myers' greedy algorithm.
 
     The list is empty above _MOST_EDITS differences. difflib's time grows with the square of how
-    often names repeat. For two runs of a program that differ little, the time of this one grows
-    with the length only.
+    often names repeat. For two runs of a program that differ little, the time of this algorithm
+    grows only with the length.
     """
     reach = {1: 0}
     steps = []

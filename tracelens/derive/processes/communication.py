@@ -9,7 +9,7 @@ ON_HOST = r"^gloo:|^mpi:|^ucc:"
 COMMUNICATION = rf"^c10d::|{ON_HOST}"
 """Names of spans in which a process communicates with others.
 
-They are the ops of torch's process groups, and their threads' functions.
+They are the ops of torch's process groups, and functions that run on the groups' threads.
 """
 SPAN_KINDS = ("op", "annotation", "nvtx")
 """Kinds of spans that may be communication; Python calls with such names are not."""

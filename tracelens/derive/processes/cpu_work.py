@@ -13,7 +13,7 @@ from tracelens.derive.processes.communication import COMMUNICATION, communicatio
 ARITHMETIC, COPY, COMMUNICATES, CALLS = range(4)
 """Kinds of work."""
 _BY_PRIORITY = (ARITHMETIC, COPY, COMMUNICATES, CALLS)
-"""Kinds of work in order: the first counts where threads do several at a time."""
+"""Kinds of work in order of precedence: if threads do several at a time, the first counts."""
 COLUMNS = ("kind", "name", "parent_id", "process_id", "thread_id", "start_ns", "duration_ns")
 SHAPES = ("input_shapes", "input_dtypes")
 _COPIES = r"^aten::(?:_?copy_?|clone|contiguous|_to_copy|to|cat|_cat|stack|repeat|fill_|zero_)$"
@@ -26,7 +26,7 @@ _NO_WORK = (
 )
 """Names of ops that read at most one element, whatever the size of their tensors."""
 _SMALL_BYTES = 16 << 10
-"""An op on fewer bytes than this does not count as work.
+"""An op on fewer bytes does not count as work.
 
 It takes about a microsecond, no longer than calling it.
 """
@@ -35,7 +35,7 @@ _USUAL_WIDTH = 4
 _LEAST_NS = 10_000
 """An operator of unknown shapes works if the median self time of its calls is at least this.
 
-Calling one takes less.
+Just calling one takes less.
 """
 _LONG_NS = 50_000
 """Any other op works if its self time is at least this, however small its inputs are."""
@@ -140,7 +140,7 @@ def _nearest(parents: pl.Series, is_op: pl.Series, rows: pl.Series) -> pl.Series
 
 
 def _outermost(rows: pl.Series, above: pl.Series) -> pl.Series:
-    """Return the outermost op around each op, or the op itself.
+    """Return the outermost op around each op, else the op itself.
 
     `above` is the nearest op around it.
     """
@@ -172,7 +172,7 @@ def _kinds_of_work(spans: pl.DataFrame, ops: pl.DataFrame) -> pl.Series:
         pl.col("own_ns").fill_null(0),
         limit=pl.when(is_unsized).then(_LEAST_NS).otherwise(_LONG_NS),
     )
-    # A call that another covers whole has no time of its own: that says nothing of what it does.
+    # A call that inner ops cover wholly has no time of its own, which says nothing about its work.
     has_own_time = pl.col("own_ns") > 0
     own_ns = pl.when(has_own_time).then("own_ns")
     usual_ns = own_ns.median().over("name", "n_bytes").fill_null(0)

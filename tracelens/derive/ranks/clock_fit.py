@@ -18,9 +18,10 @@ _SEEN = 3
 class ClockFit(Struct, frozen=True):
     """A clock's offset at time 0 and its drift, in ns and ns per second, with bounds of both.
 
-    Every line between the points lies within `low` and `high` at time 0. Anywhere between the first
-    and the last time, it lies within `uncertainty` of this line. If no line fits between all
-    points, `residual` is the least distance by which points have to be moved to make room.
+    At time 0, every line that fits between the points lies within `low` and `high`. Anywhere
+    between the first and the last time, it lies within `uncertainty` of this line. If no line fits
+    between all points, `residual` is the least distance by which points have to be moved to make
+    room.
     """
 
     offset: float
@@ -46,7 +47,7 @@ class _Corridor(Struct, frozen=True):
         return min(offset - drift * time for time, offset in self.highs)
 
     def room(self, drift: float) -> float:
-        """Return how far apart ceiling and floor are at this drift; negative where no line fits."""
+        """Return how far apart ceiling and floor are at this drift; negative if no line fits."""
         return self.ceiling(drift) - self.floor(drift)
 
     def middle(self, drift: float) -> float:
@@ -109,7 +110,7 @@ def _hull(points: Points, side: int) -> Points:
 def _turn(
     first: tuple[float, float], second: tuple[float, float], third: tuple[float, float]
 ) -> float:
-    """Return a number above 0 where the path through three points turns left."""
+    """Return a number above 0 if the path through three points turns left."""
     across = (second[0] - first[0]) * (third[1] - first[1])
     return across - (second[1] - first[1]) * (third[0] - first[0])
 
@@ -121,7 +122,7 @@ def _slopes(hull: Points) -> list[float]:
 
 
 def _last(function: Callable[[float], float], good: float, end: float) -> float:
-    """Return the last value, going from `good` to `end`, where a concave function is at least 0."""
+    """Return the last value from `good` to `end` at which a concave function is at least 0."""
     if function(end) >= 0:
         return end
     for _ in range(_ROUNDS):
@@ -148,7 +149,7 @@ def _through(points: Points) -> tuple[float, float]:
 def _towards(
     wished: tuple[float, float], safe: tuple[float, float], lows: Points, highs: Points
 ) -> tuple[float, float]:
-    """Return the wished line, moved towards a safe line as far as the bounds require."""
+    """Return the wanted line, moved towards a safe line as far as the bounds require."""
     share = 1.0
     for side, points in ((1, lows), (-1, highs)):
         for t, y in points:

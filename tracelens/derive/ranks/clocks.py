@@ -2,9 +2,9 @@
 
 Ranks of one host share a clock. Between hosts, a collective in which every rank needs every other's
 data cannot end anywhere before its last start. Nor can a receive end before its send starts. Every
-such pair bounds the difference of two clocks from one side. The offset is taken as a straight line
-over time. Of the lines that meet all bounds, the estimate is the one nearest to the ends of
-collectives, as ranks leave a collective within microseconds of each other.
+such pair bounds the difference of two clocks from one side. The offset is assumed to be a straight
+line over time. Of the lines that keep all bounds, the estimate is the one nearest to the ends of
+collectives, because ranks leave a collective within microseconds of each other.
 """
 
 from collections.abc import Collection, Mapping, Sequence
@@ -19,15 +19,15 @@ from tracelens.trace import Trace
 MEETS = r"(?i)all_?reduce|all_?gather|reduce_?scatter|all_?to_?all|barrier"
 """Collectives that need data of every rank.
 
-A broadcast does not: in a real one the root left 0.2 ms before the other ranks came.
+A broadcast does not: in a recorded one the root left 0.2 ms before the other ranks came.
 """
 JITTER_NS = 100_000
 """On one host, a collective may seem to end this long before its last start.
 
-Device times are converted to the host's.
+The conversion of device times to the host's clock is that inexact.
 """
 _BINS = 64
-"""Number of stretches of time; the tightest bounds are kept in each."""
+"""Number of intervals of time; in each, the tightest bounds are kept."""
 CLOCKS = {
     "rank": pl.Int32,
     "node": pl.Int32,
@@ -41,12 +41,13 @@ CLOCKS = {
     "uncertainty_ns": pl.Int64,
     "residual_ns": pl.Int64,
 }
-"""One row per rank. Ranks of the same `clock` share one; clock 0 is the job's. `basis`: one host,
-assumed (nothing shows that the hosts' clocks differ), estimated, or unknown (no offset: too few
-collectives shared). The rank's clock minus the job's is `offset_ns` at the job's `origin_ns`,
-within `low_ns` and `high_ns`, and grows by `drift_ppm`; between the first and the last
-collective it is known to `uncertainty_ns`. `residual_ns`: how far its bounds contradict each
-other."""
+"""One row per rank. Ranks of the same `clock` share one; clock 0 is the job's.
+
+`basis`: one host, assumed (nothing shows that the hosts' clocks differ), estimated, or unknown (no
+offset: too few collectives in common). The rank's clock minus the job's is `offset_ns` at the job's
+`origin_ns`, within `low_ns` and `high_ns`, and grows by `drift_ppm`; between the first and the last
+collective it is known to `uncertainty_ns`. `residual_ns`: how far its bounds contradict each other.
+"""
 _IDENTITY = {
     "offset_ns": 0,
     "drift_ppm": 0.0,
@@ -64,7 +65,7 @@ def clocks_of(trace: Trace, calls: pl.DataFrame) -> pl.DataFrame:
     nodes: dict[int, int | None] = dict.fromkeys(trace.manifest.ranks)
     if (
         trace.manifest.time_base == "unix_epoch"
-    ):  # else times count from each capture's own begin, on one host too
+    ):  # otherwise times count from each capture's own begin, even on one host
         nodes |= {
             rank: node
             for rank, node in trace.ranks.select("rank", "node").iter_rows()
@@ -168,7 +169,7 @@ def doubt_of(calls: pl.DataFrame, awaited: Collection[int] | None = None) -> str
 def _bounds(calls: pl.DataFrame) -> pl.DataFrame:
     """Return the calls that bound clocks: no end of such a call may come before any of its starts.
 
-    A send's end and a receive's start are None, as they bound nothing.
+    A send's end and a receive's start are None, because they bound nothing.
     """
     name = pl.col("issued")
     sends = name == "send"
@@ -199,8 +200,8 @@ def _shared(bounds: pl.DataFrame, nodes: Mapping[int, int | None]) -> tuple[dict
         gaps = bounds.group_by(_CALL).agg(gap=least_gap)
         if not (gaps["gap"] > JITTER_NS).any():
             return dict.fromkeys(nodes, 0), "assumed"
-    # The job's clock is that of the lowest rank with a collective: without one, nothing could be
-    # compared with it.
+    # The job's clock is that of the lowest rank with a collective, because without one it could not
+    # be compared with others.
     speaking = {*bounds["rank"].unique()}
     hosts: dict[tuple[str, int], int] = {}
     clock = {}
@@ -271,7 +272,7 @@ def _moved_to_job_clock(
 
 
 def _lines(both: pl.DataFrame, origin_ns: int, until: float) -> dict[int, dict[str, float]]:
-    """Fit each clock with bounds from both sides to the known clocks that share calls with it."""
+    """Fit clocks to the known clocks with which they share calls, if both sides are bounded."""
     bounds = _offset_bounds(both, origin_ns)
     points: dict[tuple[int, int], tuple[_Points, _Points, _Points]] = {}
     for row in _binned(bounds, until).iter_rows(named=True):

@@ -25,7 +25,7 @@ class Waits(Struct, frozen=True):
 
     A row of `pieces` has rank, group_key, call, awaited_rank, start_ns and end_ns on the rank's own
     clock, and hidden_ns, the part of it in which the rank computed. Pieces of a rank do not
-    overlap: where two collectives wait at once, the time belongs to the one that began first.
+    overlap: if two collectives wait at once, the time belongs to the one that began first.
     `computing` has the times in which each rank runs a kernel that does not communicate, as
     disjoint intervals. Its before_ns is the length of the rank's earlier intervals. Both frames are
     sorted by rank and start.
@@ -101,7 +101,7 @@ def _waits_in_steps(waits: Waits, steps: pl.DataFrame) -> pl.DataFrame:
 
 
 def waits_by_window(trace: Trace, windows: pl.DataFrame) -> pl.DataFrame:
-    """Return each rank's exposed waiting in each window, on the device that it communicates on.
+    """Return each rank's exposed waiting in each window, on the device on which it communicates.
 
     `windows` have rank, step, phase, start_ns and end_ns. Columns are rank, device_id, step, phase
     and collective_wait_ns. The result is empty without matched collectives.
@@ -121,7 +121,7 @@ def waits_by_window(trace: Trace, windows: pl.DataFrame) -> pl.DataFrame:
 
 
 def waiting_pairs(trace: Trace) -> pl.DataFrame:
-    """Return one row per pair of a rank and one that it waited for, sorted by both.
+    """Return one row per pair of a waiting and an awaited rank, sorted by both.
 
     Columns are WAITING_FOR.
     """

@@ -1,6 +1,6 @@
 """Match collectives: find which kernels of different ranks are one call of their group.
 
-Ranks without a device have spans of the host matched instead.
+For ranks without a device, spans of the host are matched instead.
 """
 
 from collections.abc import Iterator
@@ -51,7 +51,7 @@ CALLS = {
 STOPS = {"group_key": pl.String, "call": pl.Int64, "text": pl.String}
 _PAIR = ("send", "recv")
 _VARIABLE_SIZE = r"^_?(all_?to_?all|gather$|scatter$|send/recv)"
-"""Calls in which ranks may give and receive different amounts."""
+"""Calls to which ranks may contribute, and from which they may receive, different amounts."""
 _UNDESCRIBED = "communication kernels"
 """Description of the group of all kernels that no library described."""
 _MAX_LABEL = 60
@@ -65,12 +65,11 @@ class Matched(Struct, frozen=True):
     `group` describes it; `call` counts the group's calls from 0. Times are on the job's clock; only
     own_start_ns is on the rank's own. first_start_ns and last_start_ns are the first and last start
     of any rank, awaited_rank is the one that began last, least_ns is the least duration. n_ranks
-    counts the captured ranks of the group, group_size all of them if known. uncertainty_ns is
-    how well the starts of rank and awaited_rank can be compared, None if nothing tells.
-
-    `stops` has one row per group with a call that does not pair: the call's index, and a sentence.
-    No later call of the group is in `calls`. `clocks` is from `clocks_of`. `remarks` are sentences
-    on how calls were matched, and which were left out.
+    counts the captured ranks of the group, group_size all of them if known. uncertainty_ns is how
+    well the starts of rank and awaited_rank can be compared, None if not known. `stops` has one row
+    per group with a call that does not pair: the call's index, and a sentence. No later call of the
+    group is in `calls`. `clocks` is from `clocks_of`. `remarks` are sentences on how calls were
+    matched, and which were left out.
     """
 
     calls: pl.DataFrame
@@ -82,8 +81,8 @@ class Matched(Struct, frozen=True):
 def match_collectives(trace: Trace) -> Matched:
     """Return the calls of each process group that all its captured ranks have; empty with one rank.
 
-    Calls are matched by sequence number where all calls of a group have one, else by order within
-    the group. Sends and receives are matched by order within each pair of ranks, kernels that no
+    Calls are matched by sequence number if all calls of a group have one, else by order within the
+    group. Sends and receives are matched by order within each pair of ranks, and kernels that no
     library described by order among themselves. The result is cached.
     """
     return trace.derived(_match)
@@ -117,8 +116,8 @@ def _without_contradictions(
 ) -> tuple[pl.DataFrame, pl.DataFrame, str | None]:
     """Leave out groups of host calls that contradict each other; return the clocks and a remark.
 
-    Host calls do not tell their process group. If several groups make the same calls, some are
-    paired wrongly: then one call has an end before another rank begins it.
+    Host calls do not name their process group. If several groups make the same calls, some are
+    paired wrongly: then one rank ends a call before another rank begins it.
     """
     clocks = clocks_of(trace, paired)
     on_hosts = paired.filter(pl.col("kernel_id").is_null(), pl.col("issued").str.contains(MEETS))
@@ -154,8 +153,8 @@ def _communication_kernels(trace: Trace) -> tuple[pl.DataFrame, list[str]]:
         "name",
     )
     communicates = pl.col("is_communication").fill_null(value=False)
-    # Few kernels communicate: all of a thousand ranks take 300 MB. The same numbers on other ranks
-    # do no harm.
+    # All communication kernels of a thousand ranks take only 300 MB. That ranks have the same
+    # numbers does no harm.
     is_asked = communicates | pl.col("kernel_id").is_in(recorded["kernel_id"].unique().implode())
     kernels = trace.select("kernels", *columns, where=is_asked)
     rows = rows_of(kernels["rank"], kernels["kernel_id"], recorded.select("rank", "kernel_id"))
@@ -184,8 +183,7 @@ def _communication_kernels(trace: Trace) -> tuple[pl.DataFrame, list[str]]:
     names = names.str.replace(r"^void ", "").str.replace(r"[<(].*", "")
     others = pl.concat([kernels.select("rank", "kernel_id")[rest], work[rest]], how="horizontal")
     others = others.with_columns(group=pl.lit(_UNDESCRIBED), name=names)
-    # One kernel serves all sends and receives of a rank at a time, and these are not the same on
-    # each rank.
+    # One kernel serves all sends and receives of a rank at a time, and these differ between ranks.
     is_pair = names.str.contains("(?i)send_?recv")
     others = others.filter(~is_pair)
     remarks = []
@@ -205,8 +203,8 @@ def _communication_kernels(trace: Trace) -> tuple[pl.DataFrame, list[str]]:
 def assign_groups(kernels: pl.DataFrame) -> tuple[pl.DataFrame, str | None]:
     """Add group_key, n_ranks and issued (the recorded name) to calls.
 
-    Two ranks that send and receive are a group, whose calls are send/recv. The remark counts the
-    calls of groups of which one rank was captured; they are left out.
+    Two ranks that send and receive are a group, whose calls are send/recv. If only one rank of a
+    group was captured, its calls are left out; the remark counts them.
     """
     name = pl.col("name")
     kernels = _with_peers(kernels)
@@ -222,14 +220,14 @@ def assign_groups(kernels: pl.DataFrame) -> tuple[pl.DataFrame, str | None]:
         pl.coalesce("group_ranks", pl.lit("")),
         between=pl.when(is_pair).then(peers).otherwise(pl.lit("")),
     )
-    # Each distinct key is put together once: of a thousand ranks, those in a group are 5 kB.
+    # Each distinct key is built once, because the key of a group of a thousand ranks has 5 kB.
     key, *parts = texts
     for part in parts:
         key = each_pair_once(
             key, part, lambda words: words.select(pl.concat_str(pl.all(), separator=" "))
         ).to_series()
     grouped = kernels.with_columns(
-        # A number of its own on each rank, so that it matches nothing.
+        # A different number on each rank, so that it matches nothing.
         sequence=pl.when(~is_pair).then("sequence"),
         name=pl.when(is_pair).then(pl.lit("/".join(_PAIR))).otherwise("name"),
         group_key=each_once(key, lambda words: words.str.strip_chars()),
@@ -245,7 +243,7 @@ def assign_groups(kernels: pl.DataFrame) -> tuple[pl.DataFrame, str | None]:
 
 
 def _with_peers(kernels: pl.DataFrame) -> pl.DataFrame:
-    """Fill in the peer of sends and receives in a group of two ranks: the other one."""
+    """Fill in the peer of sends and receives in a group of two ranks: the other rank."""
     members = each_once(
         kernels["group_ranks"].fill_null("[]"),
         lambda words: words.str.json_decode(pl.List(pl.Int64)),
@@ -260,8 +258,8 @@ def _with_peers(kernels: pl.DataFrame) -> pl.DataFrame:
 def assign_sequence(grouped: pl.DataFrame) -> tuple[pl.DataFrame, str | None]:
     """Add `call`, the index in the group, and is_ordered; sort by rank, group and call.
 
-    The index follows the recorded sequence numbers where all calls of a group have one, else the
-    order of starts on each rank. The remark names the groups that are matched by order.
+    The index follows the recorded sequence numbers if all calls of a group have one, else the order
+    of starts on each rank. The remark names the groups that are matched by order.
     """
     lacks_numbers = pl.col("sequence").is_null().any().over("group_key")
     by_start = grouped.sort("start_ns", "kernel_id", maintain_order=True)
@@ -269,7 +267,7 @@ def assign_sequence(grouped: pl.DataFrame) -> tuple[pl.DataFrame, str | None]:
     numbered = marked.with_columns(
         sequence=pl.when("is_ordered").then(pl.lit(0)).otherwise("sequence")
     )
-    # A rank may issue several calls of one number.
+    # A rank may issue several calls with one number.
     key = ["group_key", "sequence", "place"]
     placed = numbered.with_columns(
         place=pl.int_range(pl.len()).over("group_key", "rank", "sequence")
@@ -288,7 +286,7 @@ def assign_sequence(grouped: pl.DataFrame) -> tuple[pl.DataFrame, str | None]:
 def drop_partial_prefix(numbered: pl.DataFrame) -> tuple[pl.DataFrame, str | None]:
     """Leave out a group's calls before every captured rank has one; the remark counts them.
 
-    A rank whose profiler began later lacks the first calls, which is no mistake of the program.
+    If a rank's profiler began later, it lacks the first calls, which is no mistake of the program.
     """
     call = pl.col("call")
     firsts = numbered.group_by("group_key", "rank").agg(call.min())
@@ -380,7 +378,7 @@ def _with_starts(paired: pl.DataFrame) -> pl.DataFrame:
 
 
 def require_ranks(trace: Trace, analysis: str) -> None:
-    """Raise MissingTableError if the trace is of one rank."""
+    """Raise MissingTableError if the trace has only one rank."""
     if len(trace.manifest.ranks) < 2:
         raise MissingTableError(
             f"{analysis} needs several ranks, and this trace is of one; name the files of all"
@@ -391,7 +389,7 @@ def require_ranks(trace: Trace, analysis: str) -> None:
 def require_matched(trace: Trace, analysis: str) -> Matched:
     """Return the matched collectives.
 
-    Raises MissingTableError if the trace is of one rank, or none match.
+    Raises MissingTableError if there is one rank, or none match.
     """
     require_ranks(trace, analysis)
     matched = match_collectives(trace)

@@ -18,9 +18,10 @@ from tracelens.derive.processes.cpu_work import (
 from tracelens.trace import Trace
 
 _PARTS = r"^(?<backend>\w+?):{1,2}_?(?<name>.+?)_?$"
-"""A span's name: the backend, and the collective without the underscores of torch's schemas."""
+"""The parts of a span's name: the backend, and the collective without the underscores of torch's
+schemas."""
 _OF_TWO = ("send", "recv", "recv_any_source")
-"""Calls between two ranks; spans do not tell which two."""
+"""Calls between two ranks; spans do not say which two."""
 HOST_CALLS = {
     "rank": pl.Int32,
     "name": pl.String,
@@ -44,10 +45,10 @@ def host_calls(trace: Trace) -> tuple[pl.DataFrame, list[str]]:
     """Return the collectives of the ranks without kernels, and remarks on them.
 
     A call is the span of the backend, which lasts until the data has come. If a backend records
-    none, it is the op of the process group. Calls have no recorded numbers: `sequence` is the step,
-    if all these ranks mark steps, and calls outside of steps are left out then. `group_id`
-    separates collectives by name, element type and size, because threads of a backend may begin two
-    of them in either order.
+    none, it is the op of the process group. Calls have no recorded numbers. If all these ranks mark
+    steps, `sequence` is the step, and calls outside of steps are left out. `group_id` separates
+    collectives by name, element type and size, because threads of a backend may begin two of them
+    in either order.
     """
     spans_by_rank = communicating_spans(trace)
     calls_by_rank = (_calls_of(rank, spans) for rank, spans in spans_by_rank.items())
@@ -74,7 +75,7 @@ def host_calls(trace: Trace) -> tuple[pl.DataFrame, list[str]]:
 
 
 def _with_ranks_of_two(trace: Trace, rows: pl.DataFrame) -> pl.DataFrame:
-    """Name the two ranks of sends and receives, where the job has no others."""
+    """Fill in the two ranks of sends and receives, if the job has no others."""
     sizes = [*trace.ranks["world_size"].drop_nulls().unique()]
     ranks = trace.manifest.ranks
     if sizes != [2] or len(ranks) != 2:

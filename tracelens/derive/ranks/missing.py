@@ -12,7 +12,7 @@ from tracelens.derive.ranks.transfers import SAME_CALL, SLOW, each_transfer
 from tracelens.trace import Trace
 
 MOST_RANKS = 1 << 20
-"""Largest number of ranks that a record can have without being taken for a mistake."""
+"""A larger number of ranks in a record is taken for a mistake."""
 _FASTEST = 0.1
 """This quantile of a group's transfer times counts as the time without waiting."""
 
@@ -36,7 +36,7 @@ class MissingStraggler(Struct, frozen=True):
 
 
 def missing_ranks(trace: Trace) -> list[int]:
-    """Return the job's ranks that were not given, empty if its size is not known."""
+    """Return the job's ranks that were not given; empty if the job's size is not known."""
     sizes = {*trace.ranks["world_size"].drop_nulls()}
     if len(sizes) != 1 or max(sizes) > MOST_RANKS:
         return []
@@ -44,7 +44,7 @@ def missing_ranks(trace: Trace) -> list[int]:
 
 
 def describe_missing(trace: Trace) -> str | None:
-    """Say which ranks were not given and what that leaves open, None if all were."""
+    """Say which ranks were not given and what that leaves open; None if all were given."""
     missing = missing_ranks(trace)
     if not missing:
         return None
@@ -55,10 +55,11 @@ def describe_missing(trace: Trace) -> str | None:
 
 
 def find_missing_straggler(trace: Trace) -> MissingStraggler | None:
-    """Return the missing ranks that others seem to wait for, None if transfers are even.
+    """Return the missing ranks for which others seem to wait; None if transfers are even.
 
     In a group with a missing rank, the least duration of a call includes waiting for that rank. It
-    is compared with complete groups' transfers of the same data, else with the group's fastest.
+    is compared with complete groups' transfers of the same data, else with the group's fastest
+    transfers.
     """
     if not missing_ranks(trace):
         return None
@@ -77,7 +78,7 @@ def find_missing_straggler(trace: Trace) -> MissingStraggler | None:
         excess_ns=excess.sum(),
         mean_ns=transfer_ns.mean(),
         usual_ns=usual_ns.mean(),
-        # Some of a group's own transfers take longer anyway; half of them do not.
+        # Some of a group's own transfers take longer for other reasons, but not half of them.
         known_ns=pl.when(pl.col("whole_ns").is_not_null().any())
         .then(transfer_ns.mean())
         .otherwise(transfer_ns.median()),
@@ -91,7 +92,7 @@ def find_missing_straggler(trace: Trace) -> MissingStraggler | None:
 
 
 def _missing_of(trace: Trace, group_key: str) -> tuple[int, ...]:
-    """Return the missing ranks of a group, or of the job where the group's ranks are unknown."""
+    """Return the missing ranks of a group, or of the job if the group's ranks are unknown."""
     begin = group_key.find("[")
     members = json.loads(group_key[begin : group_key.find("]") + 1]) if begin >= 0 else []
     missing = missing_ranks(trace)

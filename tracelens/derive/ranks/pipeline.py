@@ -1,4 +1,4 @@
-"""Find the pipeline stage of each rank, and the time that the schedule must cost."""
+"""Find the pipeline stage of each rank, and the time that even a perfect schedule costs."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Pipeline(Struct, frozen=True):
 
     @property
     def bubble(self) -> float | None:
-        """Share of a step that a stage is idle in a balanced schedule, None without microbatches.
+        """Share of a step that a stage is idle in a balanced schedule; None without microbatches.
 
         It is (p-1)/(m+p-1) for p stages and m microbatches: Narayanan et al., Efficient Large-Scale
         Language Model Training on GPU Clusters, 2021, section 2.2.
@@ -38,9 +38,10 @@ class Pipeline(Struct, frozen=True):
 
 
 def find_pipeline(trace: Trace) -> Pipeline | None:
-    """Return the pipeline of a job, None if it has less than two stages.
+    """Return the pipeline of a job; None if it has fewer than two stages.
 
-    Stages are those of the table `ranks`; without them, they follow from who first sent to whom.
+    Stages are those of the table `ranks`; without them, they follow from which rank first sent to
+    which.
     """
     sends = _sends(trace)
     stages = dict(trace.ranks.select("rank", "pp").drop_nulls().iter_rows())

@@ -34,20 +34,20 @@ class RankSet(Struct, frozen=True):
 
     @property
     def text(self) -> str:
-        """The set's name, followed by its ranks where the name does not list them."""
+        """The set's name, followed by its ranks if the name does not list them."""
         if self.kind in ("rank", "ranks"):
             return self.name
         return f"{self.name} ({list_ranks(self.ranks)})"
 
 
 def list_set(ranks: Iterable[int]) -> RankSet:
-    """Name ranks that form no known set by listing them."""
+    """Name ranks that form no known set, by listing them."""
     members = tuple(sorted({*ranks}))
     return RankSet("rank" if len(members) == 1 else "ranks", list_ranks(members), members)
 
 
 def named_sets(trace: Trace) -> list[RankSet]:
-    """Return nodes, stages and groups with at least two ranks, and not all ranks, of the trace."""
+    """Return nodes, stages and groups with at least two ranks of the trace, but not with all."""
     pipeline = trace.derived(find_pipeline)
     nodes = [*trace.ranks.select("rank", "node").drop_nulls().iter_rows()]
     stages = [*pipeline.stages.items()] if pipeline else []
@@ -73,7 +73,7 @@ def _numbered_sets(kind: str, word: str, numbers: Sequence[tuple[int, int]]) -> 
 
 
 def _groups(trace: Trace) -> list[RankSet]:
-    """Return the process groups with matched collectives; groups of the same ranks count once."""
+    """Return the process groups with matched collectives; groups with the same ranks count once."""
     calls = match_collectives(trace).calls.filter(pl.col("name") != "send/recv")
     groups = calls.group_by("group_key").agg(pl.col("group").first(), pl.col("rank").unique())
     sets: dict[tuple[int, ...], RankSet] = {}
@@ -84,7 +84,7 @@ def _groups(trace: Trace) -> list[RankSet]:
 
 
 def name_group(description: str | None) -> str:
-    """Return "tensor group" and the like, else "group" with what the program calls it."""
+    """Return "tensor group" and the like, else "group" and the program's name for it."""
     for axis, pattern in _AXES.items():
         if description and re.search(pattern, description.lower()):
             return f"{axis} group"

@@ -14,10 +14,13 @@ SLOW = 1.5
 _LEAST_NS = 5_000
 """A smaller difference between two transfers may come from the device clock."""
 _NETWORK = 20.0
-"""A network is slow if it is this many times slower than links within hosts. A tenth is common."""
+"""A network is slow if it is this many times slower than links within hosts.
+
+A tenth of their speed is common.
+"""
 _LARGE_BYTES = 1 << 20
-"""The time of smaller transfers depends on latency, not on bandwidth."""
-# As nccl-tests' doc/PERFORMANCE.md defines them; names are torch's, and of NCCL's kernels.
+"""The time of smaller transfers depends on latency, not bandwidth."""
+# As nccl-tests' doc/PERFORMANCE.md defines them. Names are torch's, and those of NCCL's kernels.
 _TWICE = "(?i)all_?reduce"
 _ALL_BUT_OWN = "(?i)gather|scatter|to_?all"
 
@@ -25,7 +28,7 @@ _ALL_BUT_OWN = "(?i)gather|scatter|to_?all"
 def each_transfer(trace: Trace) -> pl.DataFrame:
     """Return one row per matched call with group_key, step, sizes, transfer_ns and skew_ns.
 
-    transfer_ns is the least duration over the ranks, that of the one that waited least. skew_ns is
+    transfer_ns is the least duration over the ranks: that of the rank that waited least. skew_ns is
     the time from the first start to the last.
     """
     calls = match_collectives(trace).calls
@@ -89,7 +92,7 @@ def _with_peers(groups: pl.DataFrame) -> pl.DataFrame:
     """Add peers_ns and slowdown.
 
     peers_ns is the lower median time of the same transfer in all groups with as many ranks. Both
-    are None if there is only one such group, and where a rank of the group was not given, as
+    are None if there is only one such group, or if a rank of the group was not given, because
     waiting for that rank would count as transfer.
     """
     is_whole = (pl.col("group_size") <= pl.col("n_ranks")).fill_null(value=True)
@@ -112,7 +115,7 @@ def _with_peers(groups: pl.DataFrame) -> pl.DataFrame:
 
 
 def _mark_slow(groups: pl.DataFrame) -> pl.DataFrame:
-    """Add `slow`: "link" where a group is slower than its peers, "network" where hosts' links are.
+    """Add `slow`: "link" if a group is slower than its peers, "network" if hosts' links are slow.
 
     It is the network in three cases: the group spans more hosts than its peers; slow groups have
     neither a rank nor a host in common; a group of several hosts has a small part of the rate of

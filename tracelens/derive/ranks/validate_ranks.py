@@ -1,4 +1,4 @@
-"""Validate a trace's ranks: which are missing or of another run, how their clocks differ."""
+"""Validate a trace's ranks: which are missing or of another run, and how their clocks differ."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -16,9 +16,9 @@ from tracelens.trace.same_run import FAR_NS, FORCED, HOW_TO_FORCE, NOT_TOGETHER
 MISSING = "ranks_missing"
 """Code of the diagnostic that names the ranks of the job that were not given."""
 _UNEVEN_NS = 1_000_000
-"""Clocks that contradict each other by more than this mean two runs of a program.
+"""Clocks that contradict each other by more than this are of two runs of a program.
 
-A clock that is set while a job runs may cause it, too.
+A clock that is set while a job runs may also be the cause.
 """
 _SECOND_NS = 10**9
 _COLUMNS = ("offset_ns", "drift_ppm", "uncertainty_ns")
@@ -53,7 +53,7 @@ def validate_ranks(trace: Trace, *, force_mix: bool = False) -> None:
         )
     old = trace.diagnostics
     if "unknown" not in matched.clocks["basis"] and matched.calls.height and not why:
-        old = old.filter(pl.col("code") != NOT_TOGETHER)  # they met in collectives
+        old = old.filter(pl.col("code") != NOT_TOGETHER)  # these ranks met in collectives
     diagnostics = pl.concat(
         [old, TABLES["diagnostics"].conform(pl.DataFrame(rows, schema=old.schema))]
     )
@@ -65,12 +65,12 @@ def validate_ranks(trace: Trace, *, force_mix: bool = False) -> None:
 
 
 def _foreign(trace: Trace, matched: Matched) -> str | None:
-    """Say why the ranks cannot be of one program, None if they can.
+    """Say why the ranks cannot be of one program; None if they can.
 
     A collective that does not pair may be the very mistake that the user looks for. But a rank is
-    of another program in two cases. None of its collectives pairs, and none is of a kind that
-    others issue, too. Or its collectives come hours apart from the others', and no evenly running
-    clock explains that.
+    of another program in two cases. Either none of its collectives pairs, and none is of a kind
+    that others also issue. Or its collectives come hours apart from the others', and no evenly
+    running clock explains that.
     """
     if matched.stops.height:
         rows = trace.collectives
@@ -110,7 +110,7 @@ def _missing_ranks(trace: Trace, matched: Matched) -> Iterator[_Row]:
 
 
 def _clock_remarks(matched: Matched) -> Iterator[_Row]:
-    """Say, for each clock but the job's, how it is known, if that is not certain."""
+    """Say, for each clock except the job's, how it is known, if that is not certain."""
     for row in matched.clocks.iter_rows(named=True) if matched.calls.height else ():
         rank_and_severity = (row["rank"], "warning")
         if row["basis"] == "assumed":

@@ -1,1 +1,1 @@
-"""Replay a rank's steps as a graph of waits, as recorded or with something changed."""
+"""Replay a rank's steps as a graph of waits, as recorded or with a change."""

@@ -29,7 +29,7 @@ class Advised(Struct, frozen=True):
 
     @property
     def saved_frac(self) -> float | None:
-        """The share of a step that the change saves, None if that is not known."""
+        """The share of a step that the change saves; None if that is not known."""
         if self.prediction is None:
             return self.change.share
         return 1 - self.prediction.after_ns / max(self.prediction.before_ns, 1)
@@ -49,7 +49,7 @@ class Advised(Struct, frozen=True):
 
 
 def list_changes(trace: Trace) -> list[Change]:
-    """List the changes that the trace's recorded time and its roofline advise."""
+    """List the changes that the trace's recorded time and its roofline suggest."""
     return trace.derived(_list_changes)
 
 
@@ -85,8 +85,8 @@ def advise(trace: Trace) -> list[str]:
 def _predictions(trace: Trace) -> dict[str, Prediction]:
     """Predict the step with each advised change that a replay can make, by its expression.
 
-    The dict is empty for several ranks, as they are replayed one by one and would not wait for each
-    other. It is also empty if the step without the profiler is not known.
+    The dict is empty for several ranks, because they are replayed one by one and would not wait for
+    each other. It is also empty if the step without the profiler is not known.
     """
     steps = unprofiled_steps(trace) if len(trace.manifest.ranks) == 1 else {}
     if not any(step.unprofiled_ns for step in steps.values()):
@@ -94,6 +94,7 @@ def _predictions(trace: Trace) -> dict[str, Prediction]:
     predictions = {}
     for change in list_changes(trace):
         if change.expression is not None:
-            with suppress(UsageError, MissingTableError):  # the trace does not hold what it changes
+            # The trace lacks what the change is about
+            with suppress(UsageError, MissingTableError):
                 predictions[change.expression] = predict(trace, [change.expression])[0]
     return predictions

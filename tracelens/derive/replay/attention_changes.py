@@ -13,14 +13,14 @@ from tracelens.derive.replay.subject import Change, Subject, require
 from tracelens.errors import UsageError
 
 _BETWEEN = {"elementwise", "layout", "memory", "indexing", "rng", "softmax"}
-"""Primitives of the kernels around a softmax: they scale, mask and drop scores."""
+"""Primitives of the kernels around a softmax, which scale, mask and drop scores."""
 _LOG_SOFTMAX = r"(?i)log_?softmax|softmax_warp_(?:for|back)ward<.*, \d+, true"
-"""Names of softmaxes in losses; the last one's template shows that it is a logarithm's."""
+"""Names of softmaxes in losses; the template of the last one shows that it computes logarithms."""
 _NONE_IS_WRITTEN_OUT = "sdpa: no product, softmax and product follow each other in these steps"
 
 
 class Attention(Struct, frozen=True):
-    """Attention as two products around a softmax; a fused kernel does not need the rows `gone`.
+    """Attention as two products around a softmax. A fused kernel does not need the rows `gone`.
 
     `first` and `last` are the products' rows. A backward kernel computes the scores again, which
     takes as long as its last product.
@@ -63,7 +63,7 @@ def sdpa(subject: Subject, _: str | None) -> Change:
 
 
 def list_attention(replay: Replay) -> list[Attention]:
-    """Find softmaxes with a product before and one after, and only small work between."""
+    """Find softmaxes with a product before and one after, and only small work between them."""
     work = replay.work
     names = replay.excerpt.work["name"].fill_null("")
     is_moved = (pl.col("kind") == "fill") | pl.col("name").str.starts_with("d2d")
@@ -109,7 +109,7 @@ def _reach(kinds: list[str], place: int, direction: int) -> int | None:
 
 
 def _copies(kinds: list[str], place: int, direction: int) -> list[int]:
-    """Return the positions of layout copies next to a product, in a direction."""
+    """Return the positions of layout copies next to a product; `direction` says on which side."""
     copies = []
     while 0 <= place + direction < len(kinds) and kinds[place + direction] == "layout":
         place += direction
@@ -118,7 +118,7 @@ def _copies(kinds: list[str], place: int, direction: int) -> list[int]:
 
 
 def _issued(subject: Subject, attention: Attention) -> Flags:
-    """Return the host's own time from the first to the last removed call, less one launch."""
+    """Return the host's own time from the first to the last removed call, minus one launch."""
     replay = subject.replay
     table = subject.replay.table
     calls = replay.work.calls[[*attention.gone, attention.first, attention.last]]

@@ -1,4 +1,4 @@
-"""Predict another batch size: each op's work is extrapolated linearly from two measured ones."""
+"""Predict another batch size: each op's work is extrapolated linearly from two measured sizes."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tracelens.errors import UsageError
 
 _USAGE = "say both batch sizes and the wanted one, as batch=16,32:64 --with OTHER"
 _UNMATCHED = 0.05
-"""Most of the device's time that may be in ops of only one of the two traces.
+"""At most this share of the device's time may be in ops that only one of the two traces has.
 
 Those of the replayed trace keep their time.
 """
@@ -92,7 +92,7 @@ def _factors_of_edges(
 
 
 def work_names(replay: Replay) -> list[str]:
-    """Name the op that launched each piece of device work, or the work itself where no op did."""
+    """Name the op that launched each piece of device work, or the work itself if no op did."""
     ops = replay.excerpt.ops["name"].cast(pl.String)
     own = replay.excerpt.work["name"].fill_null("").to_list()
     calls = replay.work.calls
@@ -103,7 +103,7 @@ def work_names(replay: Replay) -> list[str]:
 
 
 def _step_times(replay: Replay, names: list[str]) -> pl.DataFrame:
-    """Return the device time per step of each name (name, ns), without work of earlier steps."""
+    """Return the device time per step of each name (name, ns), without work launched earlier."""
     work = replay.work
     frame = pl.DataFrame(
         {"name": pl.Series(names, dtype=pl.String), "ns": work.ends - work.starts}

@@ -1,4 +1,4 @@
-"""Parse changes that a replay can make: an expression becomes other weights of the graph."""
+"""Parse changes that a replay can make: an expression changes the weights of the graph."""
 
 from __future__ import annotations
 
@@ -26,18 +26,18 @@ from tracelens.errors import UsageError, near
 _GRAPH_LAUNCH_NS = 15_000
 """The host's time to launch a CUDA graph; it is chosen, not measured."""
 _PINS = "Host(?:Alloc|Malloc|Register|Unregister|Free)|FreeHost|MallocHost"
-"""Calls that allocate pinned host memory, which a graph cannot contain."""
+"""Calls that allocate pinned host memory, which a CUDA graph cannot contain."""
 _GRAPH_GAP_NS = 100
-"""Time between two kernels of a graph, in ns.
+"""Time between two kernels of a CUDA graph, in ns.
 
 The median of three graphs recorded on an H200 is 64 to 96.
 """
 _LEAST_FACTOR = 0.001
-"""The least factor of a change; smaller ones would make times too long for 64-bit integers."""
+"""The least factor of a change. Smaller ones would make times too long for 64-bit integers."""
 _SMALL_BYTES = 64
 """A copy of at most this many bytes reads back a number.
 
-Without the wait for the number there is no copy either.
+Without the wait for the number, the copy is gone, too.
 """
 
 
@@ -54,7 +54,7 @@ class Doubt(Struct, frozen=True):
 
 
 class Kind(Struct, frozen=True):
-    """A kind of change: how it is written, what it means, and the function that makes it."""
+    """A kind of change: how it is written, what it means, and the function that applies it."""
 
     usage: str
     meaning: str
@@ -69,7 +69,10 @@ def doubt_of(text: str) -> Doubt:
 
 
 def spread_of(subject: Subject, text: str) -> Spread:
-    """Parse an expression as `parse_change` does; a change without limits is its own limits."""
+    """Parse an expression as `parse_change` does.
+
+    If a change has no limits, the change itself is used for both.
+    """
     change = parse_change(subject, text)
     return change if isinstance(change, Spread) else Spread(change, change, change)
 
@@ -108,7 +111,7 @@ def _cuda_graph(subject: Subject, layer: str | None) -> Change:
     table = subject.replay.table
     causes = subject.labels.causes
     issuing = np.array([cause in {None, "launch", "allocation"} for cause in causes])
-    # What the host itself computes or reads goes on between the graphs, also where an op does it.
+    # The host's own computing and reading continues between the graphs, even inside ops.
     is_own = np.array([cause in {"host", "input"} for cause in causes])
     apis = subject.replay.excerpt.calls["api"]
     pins = apis.str.contains(_PINS).fill_null(value=False).to_numpy()
@@ -178,7 +181,7 @@ def _no_sync(subject: Subject, place: str | None) -> Change:
 
 
 def _read_numbers(subject: Subject, calls: Flags) -> Flags:
-    """Find the edges of ops that read back a number that one of these calls waits for.
+    """Find the edges of ops that read back a number for which one of these calls waits.
 
     Edges of the number's copy are included.
     """

@@ -1,4 +1,4 @@
-"""Predict torch.compile, from the differences of programs measured with and without it."""
+"""Predict torch.compile from the differences of programs measured with and without it."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from tracelens.derive.replay.subject import Change, Spread, Subject, require
 from tracelens.errors import UsageError
 
 _KEPT = ("gemm", "conv", "attention")
-"""Primitives whose kernels the compiler keeps or replaces one by one; others are fused."""
+"""Primitives whose kernels the compiler keeps or replaces one by one. Other kernels are fused."""
 _TRAINS = "^autograd::engine|^Optimizer.step#"
 
 
 class _Shares(Struct, frozen=True):
-    """Shares of time that remain: of the host's issuing, of kept kernels and of the others."""
+    """Shares of time that remain: of the host's issuing, of kept kernels, and of other kernels."""
 
     host: float
     kept: float
@@ -27,13 +27,14 @@ class _Shares(Struct, frozen=True):
 
 
 _INFERRING = (_Shares(0.73, 1.0, 0.35), _Shares(0.47, 0.74, 0.25), _Shares(1.04, 1.18, 1.07))
-"""Median, least and most share of six networks that samples/whatif has compiled and not compiled.
+"""Median, least and most share of six networks, each measured with and without compiling.
 
-They are measured without gradients. The networks are those that constants are fitted on (alexnet,
-googlenet, resnet50, vit_b_16, gpt_decode, vit_infer_large); docs/accuracy.md judges others.
+They are in samples/whatif and measured without gradients. The networks are those on which constants
+are fitted (alexnet, googlenet, resnet50, vit_b_16, gpt_decode, vit_infer_large); docs/accuracy.md
+judges others.
 """
 _TRAINING = (_Shares(1.03, 1.0, 0.55), _Shares(0.82, 0.99, 0.36), _Shares(1.16, 1.0, 0.68))
-"""The same of steps that train, with their optimizer, which was not compiled.
+"""The same for steps that train, with their optimizer, which was not compiled.
 
 They are measured on every other program of samples/blind that was compiled (groups_train,
 next_train, points_train, window_train), whose host takes longer than their device; docs/accuracy.md
@@ -44,7 +45,8 @@ judges the others.
 def compile_program(subject: Subject, _: str | None) -> Spread:
     """Shorten the host's time of issuing, and the kernels, by measured shares; input stays.
 
-    Raises UsageError if steps train and wait for the host: it may take less or more.
+    Raises UsageError if steps train and wait for the host, because such a step may become shorter
+    or longer.
     """
     excerpt = subject.replay.excerpt
     names = excerpt.spans["name"].cast(pl.String)

@@ -19,14 +19,14 @@ from tracelens.trace import Trace
 
 Floats = npt.NDArray[np.float64]
 _LEAST_LEFT = 0.05
-"""At least this share of each stretch of host time is the program's own."""
+"""At least this share of each interval of host time is the program's own."""
 _HOST = (OP, PYTHON, CALL, LAUNCH)
 
 
 class Costs(Struct, frozen=True):
     """The host time that a profiler adds to each op, Python call and API call that it records.
 
-    `generated_ns` is added, too, to each launch of a kernel that torch.compile generated:
+    `generated_ns` is also added to each launch of a kernel that torch.compile generated, because
     Inductor's launcher describes the launch to a profiler.
     """
 
@@ -81,7 +81,7 @@ class CallCost(Struct, frozen=True):
 class CostsBeside(Costs, frozen=True):
     """Costs of a profiler that works before and after an API call, by kind of call.
 
-    Kinds are launches of kernels, other calls that give a device work (copies, fills, graphs), and
+    Kinds are launches of kernels, other calls that start device work (copies, fills, graphs), and
     all others. `python_ns` is the cost of an NVTX range.
     """
 
@@ -104,7 +104,7 @@ class CostsBeside(Costs, frozen=True):
     def of_calls(self, kinds: pl.Series) -> tuple[Floats, Floats]:
         """Return the cost inside and beside each call of these kinds.
 
-        A last entry of 0 stands for no call.
+        A last entry of 0 means no call.
         """
         is_launch = (kinds == "kernel_launch").to_numpy()
         is_work = kinds.is_in(_WORK_CALLS).to_numpy()
@@ -129,26 +129,26 @@ TORCH_COSTS = {
 
 They are fitted by samples/whatif/fit.py on half of the programs of samples/whatif (torch 2.11, the
 host of an H200), and judged on the other half: docs/accuracy.md. The last number of `stacks` is
-chosen, since a fit finds no upper bound for it.
+chosen by hand, because the fit gives no upper bound for it.
 """
 NSYS_COSTS = CostsBeside(
     0, 600, 0, 0, CallCost(3_000, 8_000), CallCost(1_000, 2_000), CallCost(200, 1_500)
 )
-"""Costs of nsys, of CUDA and NVTX, with the operating system's calls or without.
+"""Costs of nsys with CUDA and NVTX, with the operating system's calls or without.
 
 Fitted by samples/nsys/costs/fit.py on half of the programs there, and judged on the other half:
 docs/accuracy.md.
 """
 _NSYS_LAUNCH_NS = 7_200
-"""The median time of a recorded launch in the captures that NSYS_COSTS were fitted on."""
+"""The median time of a recorded launch in the captures on which NSYS_COSTS were fitted."""
 _LAUNCH_NS = 4_350
-"""The median time of a recorded launch in the captures that TORCH_COSTS were fitted on."""
+"""The median time of a recorded launch in the captures on which TORCH_COSTS were fitted."""
 _BARE_LAUNCH_NS = _LAUNCH_NS - 2_500
 """The median time of such a launch without the profiler."""
 _LONG_LAUNCH_NS, _FEW_LAUNCHES = 50_000, 10
-"""Longest launch that does not wait for room in a queue, and a count of launches.
+"""Longest launch that does not wait for room in a queue, and a number of launches.
 
-Fewer launches than that count do not show the speed of the host.
+Fewer launches do not show the speed of the host.
 """
 _LEAST_SLOWNESS, _MOST_SLOWNESS = 0.25, 4.0
 _GRAPH_KERNEL_NS = 156
@@ -157,7 +157,7 @@ _GRAPH_KERNEL_NS = 156
 It is fitted on one program of samples/whatif, gpt_decode, and judged on two others.
 """
 _MOST_NS = 1e9
-"""A cost above this, one second per event, is invalid."""
+"""A larger cost, one second per event, is invalid."""
 _SLOWER_HOST = 1.1
 _SLOWEST_HOST = 1.8
 """A host that launches slower than this, beside those of TORCH_COSTS, does so while it records.
@@ -167,17 +167,17 @@ with torch.profiler just set up they were up to five times as slow. Of captures 
 hosts of H200s, launches of 1.8 times give the least errors; it was judged on 24 others.
 """
 _COPY_VARIES = 3
-"""Copies from and to pageable memory vary this many times as much as other work of the host.
+"""Times of copies from and to pageable memory vary this many times as much as other host work.
 
-Recorded ones took up to 1.5 times as long as those of the same program without a profiler, 1.2
+Recorded copies took up to 1.5 times as long as those of the same program without a profiler, 1.2
 times in the median of six programs of samples/whatif that copy in each step.
 """
 RUN_SHARE, HOST_SHARE, ADDED_SHARE = 0.02, 0.5, 0.2
 """Shares that make up the expected error of a step without the profiler.
 
 They are shares of the step itself, of the time that a slower host would add to it, and of the time
-subtracted for the profiler. They are chosen; STEP_WIDTH, which was measured, is the half-width of a
-range in units of their sum.
+subtracted for the profiler. They are chosen by hand; STEP_WIDTH, which was measured, is the
+half-width of a range in units of their sum.
 """
 STEP_WIDTH, CHANGE_WIDTH = 2.2, 2.2
 """The half-width of a range as a multiple of the expected error.
@@ -195,7 +195,8 @@ Such ranges held the true time of nine in ten of the captures on which costs wer
 def kind_of_profile(trace: Trace, rank: int) -> str:
     """Return which events torch.profiler recorded besides ops and kernels: stacks, shapes or plain.
 
-    Memory counts as shapes. A capture with the times of a light window counts as plain.
+    A profile with memory counts as one with shapes. A capture with the times of a light window
+    counts as plain.
     """
     for source in trace.manifest.sources:
         settings = source.get("settings")
@@ -210,19 +211,21 @@ def kind_of_profile(trace: Trace, rank: int) -> str:
 
 
 MOST_TIMES = 7
-"""Largest multiple of the usual costs that the profiler can cause; higher costs have another cause.
+"""Largest multiple of the usual costs that the profiler can cause.
+
+Higher costs have another cause.
 """
 SETTING = "profiler_costs"
 """Name of the source's setting with the costs that were measured on its own machine.
 
-Its value is a list of the numbers of `Costs` by kind of profile.
+Its value lists the numbers of `Costs` by kind of profile.
 """
 
 
 def costs_of(trace: Trace, replay: Replay) -> tuple[Costs, str]:
     """Return the profiler's costs for a rank's events, and the evidence: calibrated, or table.
 
-    The table holds costs of one host. The profiler works on the host that it records, so its costs
+    The table holds costs of one host. The profiler runs on the host that it records, so its costs
     are scaled to that host's speed, which the recorded launches show.
     """
     rank = replay.excerpt.rank
@@ -262,7 +265,7 @@ def slowness(replay: Replay) -> float:
 def slowness_under_nsys(replay: Replay) -> float:
     """Return the factor by which nsys is slower here than where its costs were fitted.
 
-    A launch is slower by the same factor: most of nsys' cost is outside of it.
+    A launch is slower by the same factor, because most of nsys' cost is outside of it.
     """
     launch_ns = _launch_ns(replay)
     return 1.0 if launch_ns is None else _within_reason(launch_ns / _NSYS_LAUNCH_NS)
@@ -273,7 +276,7 @@ def _within_reason(slowness: float) -> float:
 
 
 def _launch_ns(replay: Replay) -> float | None:
-    """Return the median time of a launch; None if there are few."""
+    """Return the median time of a launch; None if there are too few."""
     calls = replay.excerpt.calls.filter(pl.col("api").str.contains("^cu.*LaunchKernel"))
     took_ns = (calls["end"] - calls["start"]).to_numpy()
     took_ns = took_ns[took_ns < _LONG_LAUNCH_NS]
@@ -299,8 +302,9 @@ def _are_costs(stored: Any) -> bool:
 def weights_without(replay: Replay, costs: Costs, host_factor: float = 1) -> Ints:
     """Return the weights without the profiler's time on the host and in graphs' kernels.
 
-    A part of each stretch always remains. The host's time is multiplied by the factor, for a faster
-    or a slower host; so are copies from and to pageable memory, whose bytes the host moves.
+    A part of each interval always remains. The host's time is multiplied by the factor, for a
+    faster or a slower host. So are copies from and to pageable memory, because the host moves their
+    bytes.
     """
     table = replay.table
     recorded = table.graph.weights

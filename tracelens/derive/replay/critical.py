@@ -1,4 +1,4 @@
-"""Find the critical path of a rank's median step: the edges that together took its time."""
+"""Find the critical path of a rank's median step: the edges that determine its time."""
 
 from __future__ import annotations
 
@@ -119,7 +119,7 @@ def labels_of(trace: Trace, replay: Replay, edges: Ints) -> Labels:
 def _activities(
     trace: Trace, replay: Replay, edges: Ints, of_host: Flags
 ) -> tuple[list[str | None], list[str | None]]:
-    """Return cause and place of the host's main thread at each edge, where they are recorded."""
+    """Return cause and place of the host's main thread at each edge, if they are recorded."""
     excerpt = replay.excerpt
     frame = activities_of(trace).filter(
         (pl.col("rank") == excerpt.rank)
@@ -150,7 +150,7 @@ def _gathered(values: pl.Series, rows: Ints) -> list[str | None]:
 
 
 def _joined(rows: pl.DataFrame) -> pl.DataFrame:
-    """Merge neighbouring rows that agree in all but time, numbered from 0."""
+    """Merge neighbouring rows that differ only in time, and number them from 0."""
     key = ["kind", "what", "op", "module_path", "cause", "is_inferred"]
     is_new = pl.struct(key).ne_missing(pl.struct(key).shift(1))
     grouped = rows.with_columns(position=is_new.fill_null(value=True).cum_sum() - 1).group_by(

@@ -30,10 +30,10 @@ _LONG_GAP_NS, _LONG_LATENCY_NS = 10_000, 20_000
 A stream or a launch that exceeds them waited for something else.
 """
 _LEAST_REST = 0.1
-"""Work from before the excerpt delays a stream's first launch only if it reaches this far into it.
+"""Earlier work delays a stream's first launch only if it reaches this far into the excerpt.
 
 This is a share of the time from the excerpt's beginning to the launch. After a long pause of the
-host, a launch that is a little late had no work before it that ended just then.
+host, a launch that is a little late did not wait for earlier work that happened to end just then.
 """
 _NEAR_NS = 5_000
 """Work may have waited for other work that ended at most this long before it began."""
@@ -42,10 +42,10 @@ WORK_KINDS = {"kernel": KERNEL, "copy": COPY, "fill": FILL, "collective": COLLEC
 
 
 class Work(Struct, frozen=True):
-    """Device work as arrays, sorted by start, with the moments of its begin and end.
+    """Device work as arrays, sorted by start, with the moments at which it begins and ends.
 
     A moment is a row of all moments. `previous` is the row of the work before it on its stream, -1
-    for none. `launched` is when its call began, -1 where that was before the excerpt.
+    for none. `launched` is when its call began, -1 if that was before the excerpt.
     """
 
     starts: Ints
@@ -106,7 +106,7 @@ def add_device_edges(
 
     `call_begins` has the moment at which each call begins, `origin` is the excerpt's first moment.
     Work starts once its call has launched it and the earlier work on its stream is done. If it
-    started later than both explain, and other work had just ended, it is taken to have waited for
+    started later than both explain, and other work had just ended, it counts as having waited for
     that work. Such an edge is marked as inferred, unless the source recorded the stream's wait. If
     nothing recorded explains why a stream's first work was late, it waited for work from before the
     excerpt.
@@ -165,7 +165,7 @@ def add_device_edges(
 
 
 def _usual(latencies: Ints, gaps: Ints) -> Latency:
-    """Return the median latency and the median gap, over those short enough to be undelayed."""
+    """Return the median latency and the median gap, over those short enough not to be delayed."""
     short = latencies[(latencies >= 0) & (latencies < _LONG_LATENCY_NS)]
     close = gaps[(gaps >= 0) & (gaps < _NEAR_NS)]
     return Latency(
@@ -177,7 +177,7 @@ def _usual(latencies: Ints, gaps: Ints) -> Latency:
 def _graph_latencies(work: Work, launch_ns: Ints) -> Ints:
     """Give the first kernel of a replayed graph the launch's latency.
 
-    The graph's other kernels wait for each other.
+    The other kernels of the graph wait for each other.
     """
     result = launch_ns.copy()
     first: dict[int, int] = {}
@@ -190,7 +190,7 @@ def _graph_latencies(work: Work, launch_ns: Ints) -> Ints:
 def _add_queue_edges(edges: Edges, work: Work, rows: Ints, queue_ns: Ints) -> None:
     """Add the edges between successive work of one stream.
 
-    If work begins before the previous work ends, it waits for a part of it.
+    If work begins before the previous work ends, it waits for only a part of that.
     """
     before = work.previous[rows]
     overlap = work.ends[before] > work.starts[rows]

@@ -71,7 +71,7 @@ class EdgeTable(Struct, frozen=True):
 
 
 def build_table(edges: Edges, times: Ints, classes: Ints) -> tuple[EdgeTable, Ints]:
-    """Sort moments by recorded time (and class, if equal), and edges by the moment they lead to.
+    """Sort moments by recorded time (and class, if equal), and edges by their target.
 
     Return the table, and the new position of each moment. An edge that leads back in this order is
     left out: coarse times can produce one between moments of the same time.

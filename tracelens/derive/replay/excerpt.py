@@ -1,4 +1,4 @@
-"""The events of a few consecutive steps of one rank, as a replay needs them."""
+"""Read the events of a few consecutive steps of one rank, as a replay needs them."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ from tracelens.derive.time.step_kinds import are_of_several_kinds
 from tracelens.trace import Trace
 
 MOST_STEPS = 8
-"""Most steps to replay if the steps are alike.
+"""At most this many steps are replayed, if the steps are alike.
 
-Of several kinds of steps, so few would hold too many or too few of one kind.
+If there are several kinds of steps, such a small number would hold too many or too few of one kind.
 """
 MOST_EVENTS = 60_000
-"""Most calls and kernels of the steps around the median one that are replayed.
+"""The replayed steps around the median one have at most this many calls and kernels.
 
 A trace without steps is replayed as a whole, unless it has more.
 """
 _LONGEST_LEAD_NS = 10_000_000_000
-"""The longest time that the host is taken to run ahead of the device."""
+"""The host is assumed to run ahead of the device by at most this time."""
 _WORK = ("start_ns", "duration_ns", "device_id", "stream_id", "api_call_id", "link")
 _ENDS = pl.col("start_ns") + pl.col("duration_ns")
 
@@ -55,7 +55,7 @@ class Excerpt(Struct, frozen=True):
 def read_excerpt(trace: Trace, rank: int) -> Excerpt | None:
     """Return the steps around the rank's median one; without steps, all that was recorded.
 
-    Return None without a recorded host, or where that is too long.
+    Return None without a recorded host, or if that is too long.
     """
     steps = _chosen_steps(trace, rank)
     marks = _marks(trace, rank, steps) if steps.height else []
@@ -178,7 +178,8 @@ def _spans(trace: Trace, rank: int, where: pl.Expr, edges: tuple[int, int]) -> p
         process_id="process_id",
         thread_id="thread_id",
         is_op=kind == "op",
-        is_python=kind.is_in(["python", "module", "nvtx"]),  # an NVTX range costs at both ends, too
+        # An NVTX range also costs time at both ends
+        is_python=kind.is_in(["python", "module", "nvtx"]),
         is_generated=(kind == "op") & pl.col("name").cast(pl.String).str.starts_with("triton_"),
         begins_inside=start_ns >= origin,
         ends_inside=_ENDS.le(until),
@@ -215,7 +216,7 @@ def _profiler_times(trace: Trace, rank: int, where: pl.Expr, origin: int) -> pl.
 def _calls(
     trace: Trace, rank: int, where: pl.Expr, origin: int
 ) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """Return outermost API calls by start, and the row of each call's outermost call there."""
+    """Return outermost API calls by start, and for every call the row of its outermost call."""
     recorded = trace.select(
         "api_calls",
         "api_call_id",
@@ -256,7 +257,7 @@ def _calls(
 
 
 def _work(trace: Trace, rank: int, edges: tuple[int, int], rows: pl.DataFrame) -> pl.DataFrame:
-    """Return device work of the excerpt, by start: launched in it, or not done when it began."""
+    """Return device work by start that the excerpt launched, or that was not done when it began."""
     origin, until = edges
     parts = []
     table_columns = {
@@ -273,7 +274,8 @@ def _work(trace: Trace, rank: int, edges: tuple[int, int], rows: pl.DataFrame) -
     }
     where = _ENDS.gt(origin)
     for table, columns in table_columns.items():
-        # Nothing that begins after the last work of the excerpt's calls is of the excerpt.
+        # Work that begins after the last work of the excerpt's calls does not belong to the
+        # excerpt.
         of_window = pl.col("api_call_id").is_in(rows["api_call_id"].implode())
         launched = trace.select(table, "start_ns", where=where & of_window, rank=rank)
         last_ns = max(launched["start_ns"].to_list(), default=until)
@@ -288,7 +290,8 @@ def _work(trace: Trace, rank: int, edges: tuple[int, int], rows: pl.DataFrame) -
             how="left",
             maintain_order="left",
         )
-        # A stream works in order: what was launched after the excerpt begins after all its work.
+        # A stream works in order, so work launched after the excerpt begins after all work of the
+        # excerpt.
         start_ns = pl.col("start_ns")
         row = pl.col("row")
         matched = start_ns.filter(row.is_not_null())
@@ -366,7 +369,7 @@ def _stream_waits(trace: Trace, rank: int, rows: pl.DataFrame) -> pl.DataFrame:
     """Return recorded waits of streams whose call is in the excerpt.
 
     Columns: row of the call, kind, stream_id, waited_stream_id, recorded_at. recorded_at is the
-    begin of the call that recorded the event, None if unknown.
+    begin of the call that recorded the event; None if unknown.
     """
     waits = trace.select(
         "synchronizations",

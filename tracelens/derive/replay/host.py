@@ -10,14 +10,14 @@ from tracelens.derive.replay.excerpt import Excerpt
 from tracelens.derive.replay.moment_graph import Ints
 
 _TAKE_TURNS = 0.1
-"""Threads take turns, as forward and autograd threads do, if they overlap little.
+"""Threads take turns, as forward and autograd threads do, if they overlap by less than this share.
 
-The limit is a share of the time of the thread that works less; other threads work side by side.
+It is a share of the time of the thread that works less. Other threads work side by side.
 """
 
 
 _MOST_TEAMS = 64
-"""Most groups of threads that are compared and replayed; the time grows with its square."""
+"""At most this many groups of threads are compared and replayed; the time grows with the square."""
 
 
 class Chain(Struct, frozen=True):
@@ -44,7 +44,7 @@ class Chain(Struct, frozen=True):
 
 
 def host_chains(excerpt: Excerpt) -> list[Chain]:
-    """Return the chains of an excerpt's host threads; the first holds the marks of steps.
+    """Return the chains of an excerpt's host threads; the first one holds the marks of steps.
 
     There are no chains if more than _MOST_TEAMS of them work side by side, because no program that
     trains or serves a model does that.
@@ -99,11 +99,11 @@ class _Team(Struct):
     length: int
 
     def takes(self, intervals: tuple[Ints, Ints], length: int) -> bool:
-        """Add a thread's intervals if they hardly overlap the team's; return whether they do.
+        """Add a thread's intervals if they hardly overlap the team's; return whether it was added.
 
         `length` is the total time of the intervals.
         """
-        # Only what lies near is looked at: there may be thousands of short threads.
+        # Only nearby intervals are compared, because there may be thousands of short threads.
         first = np.searchsorted(self.ends, intervals[0][0], "left")
         after = np.searchsorted(self.begins, intervals[1][-1], "right")
         near = self.begins[first:after], self.ends[first:after]
@@ -148,7 +148,8 @@ def _chain(excerpt: Excerpt, team: pl.DataFrame, *, is_main: bool) -> Chain:
     op_ends = ops["end"].to_numpy()
     marks = np.array(excerpt.marks if is_main else [], np.int64)
     moments = np.concatenate([marks, starts, ends, op_starts, op_ends])
-    # At one moment a call ends before the next begins; a call of no length begins before it ends.
+    # At one moment, a call ends before the next begins, but a call of no length begins before it
+    # ends.
     rank = np.concatenate(
         [
             np.full(len(marks), 1),
@@ -196,7 +197,7 @@ def _zero_pieces(times: Ints) -> Ints:
 
 
 def covered_ns(moments: Ints, begins: Ints, ends: Ints) -> Ints:
-    """Sum, for each moment, the time of the intervals before it; these are disjoint, in order."""
+    """Sum, for each moment, the time of the intervals before it, disjoint and in order."""
     sums = np.concatenate([[0], np.cumsum(ends - begins)])
     place = np.searchsorted(begins, moments, "right") - 1
     last = np.maximum(place, 0)
@@ -205,7 +206,7 @@ def covered_ns(moments: Ints, begins: Ints, ends: Ints) -> Ints:
 
 
 def _within(times: Ints, starts: Ints, ends: Ints, rows: Ints) -> Ints:
-    """Return, for each piece, the row of the interval that it lies in, -1 for none."""
+    """Return, for each piece, the row of the interval in which it lies, -1 for none."""
     if not len(starts):
         return _zero_pieces(times) - 1
     piece_begins = times[:-1]

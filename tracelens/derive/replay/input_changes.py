@@ -1,4 +1,4 @@
-"""Changes to how a step gets its input: loaders, and copies from the host."""
+"""Change how a step gets its input: loaders, and copies from the host."""
 
 from __future__ import annotations
 
@@ -112,7 +112,7 @@ def workers(subject: Subject, value: str | None) -> Spread:
     def change(weights: Ints, undivided_ns: float = 0.0) -> Ints:
         host = weights[subject.is_host].clip(min=0).sum() / n_steps
         waited = weights[chosen].clip(min=0).sum() / n_steps
-        # Workers that are waited for are busy all the time: one batch takes all of them a step.
+        # Workers that are waited for are always busy: together they take a step for one batch.
         divided = host * before if before else waited - undivided_ns
         produced = divided / after + undivided_ns
         weights = _warmed(weights, is_cold)
@@ -127,9 +127,9 @@ def workers(subject: Subject, value: str | None) -> Spread:
 
 
 def pinned(subject: Subject, _: str | None) -> Change:
-    """Make copies from pageable memory as fast as pinned ones. The host does not wait for them.
+    """Make copies from pageable memory as fast as pinned ones; the host does not wait for them.
 
-    The op that copies neither waits in the copy's call nor in a synchronisation after it.
+    The op that copies then waits neither in the copy's call nor in a synchronisation after it.
     """
     work = subject.replay.excerpt.work
     table = subject.replay.table
@@ -193,7 +193,7 @@ def dtype(subject: Subject, value: str | None) -> Change:
     chosen = np.isin(table.kinds, (COPY, LAUNCH)) & picked(rows, table.items)
     pageable = rows & work["is_pageable"].fill_null(value=False).to_numpy()
     calls = subject.replay.work.calls[pageable]
-    # The host itself copies what is pageable to where the device reads it.
+    # The host itself first copies pageable memory to where the device can read it.
     chosen |= (table.kinds == CALL) & np.isin(table.items, calls[calls >= 0])
     share = _BYTES[new] / _BYTES[old or "float32"]
     usual = subject.replay.usual.launch_ns

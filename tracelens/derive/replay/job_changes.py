@@ -27,7 +27,7 @@ USAGES = {
 _NETWORK = re.compile(r"network[ =][xX]?([0-9]{1,6}(?:\.[0-9]{1,6})?)")
 _LEAST_FACTOR = 0.01
 _DOUBT_OF_DELAY, _DOUBT_OF_NETWORK = 0.1, 0.3
-"""Expected errors, as shares of the time that a change removes; they are chosen.
+"""Expected errors, as shares of the time that a change removes, chosen by hand.
 
 A network of twice the bandwidth does not halve the part of a transfer that is latency.
 """
@@ -53,7 +53,7 @@ def is_of_job(change: str) -> bool:
 def predict_job(trace: Trace, changes: Sequence[str]) -> JobStep:
     """Replay a job's collectives with all changes made.
 
-    Raises UsageError for an unknown change, and where the trace cannot answer.
+    Raises UsageError for an unknown change, and if the trace cannot answer.
     """
     factors = [_factor_of(change) for change in changes]
     model = time_model(trace)

@@ -27,15 +27,16 @@ _LEAST_CONVOLUTION, _LEAST_NORMALIZATION, _MOST_NORMALIZATION_NS = 0.49, 0.58, 1
 
 They are from six pairs of captures: ResNet-50 and MobileNet of samples/advisor, batches of 1 and
 32, samples/torch, and conv_infer_large of samples/whatif. Normalising a single picture took that
-long whatever its size, and 3 µs without channels last.
+longest time whatever the picture's size; without channels last it took 3 µs.
 """
 _USUAL_CONVOLUTION = 0.81
-"""The median share that convolutions kept in five of those pairs, without conv_infer_large."""
+"""The median share of time that convolutions kept in five of those pairs, without conv_infer_large.
+"""
 _CAPTURABLE_KERNELS, _SMALL_QUANTILE = 12, 0.1
-"""Number of kernels that only a `capturable` Adam has, and the quantile of their time.
+"""Number of kernels that only a `capturable` Adam has, and a quantile for their time.
 
 They are those of `torch.optim.adam._single_tensor_adam` (torch 2.11). They work on one number, so
-they take as long as this quantile of the trace's own kernels.
+they are assumed to take as long as this quantile of the trace's own kernels.
 """
 
 
@@ -43,8 +44,8 @@ def channels_last(subject: Subject, _: str | None) -> Spread:
     """Remove the kernels that transpose tensors for convolutions.
 
     Convolutions take the share of their time that they usually took in that layout. The limits of
-    the range are the least and the most that they and normalisations were measured to take.
-    Raises UsageError if another op turns images back.
+    the range come from the least and the most time that they and normalisations were measured to
+    take. Raises UsageError if another op would turn images back.
     """
     table = subject.replay.table
     work = subject.replay.excerpt.work
@@ -128,9 +129,9 @@ def _optimizer_steps(subject: Subject, prefix: str) -> tuple[Ints, Ints]:
 def capturable_ns(subject: Subject, gap_ns: int) -> Ints:
     """Return by how much each edge grows if Adam runs with `capturable=True`, as CUDA graphs need.
 
-    The step count is then on the device. Bias corrections, which the host computes by default,
-    take a few small kernels per parameter, or per group of parameters. Their time is added to the
-    edge of the last kernel of each: `addcdiv`. It is 0 if the trace shows such kernels already.
+    The step count is then on the device. Bias corrections, which the host computes by default, take
+    a few small kernels per parameter, or per group of parameters. Their time is added to the edge
+    of the last kernel of each: `addcdiv`. It is 0 if the trace shows such kernels already.
     """
     replay = subject.replay
     table = subject.replay.table

@@ -1,4 +1,4 @@
-"""A graph of moments: each waits for other moments, plus the time of the edge from each.
+"""Compute a graph of moments: each waits for other moments, plus the time of the edge from each.
 
 This is Daydream's dependency graph (Zhu et al., ATC 2020), with two moments for each activity, its
 begin and its end, so that every rule is an edge. The earliest times are the longest paths from the
@@ -21,8 +21,8 @@ Flags = npt.NDArray[np.bool_]
 class MomentGraph(Struct, frozen=True):
     """A graph of moments: edges, sorted by target, from `offsets[m]` to `offsets[m + 1]` lead to m.
 
-    `sources` are the moments that edges come from; each is earlier than the one it leads to.
-    `weights` are ns. A moment without edges is at time 0.
+    `sources` are the moments from which edges come; each is earlier than the moment to which its
+    edge leads. `weights` are ns. A moment without edges is at time 0.
     """
 
     offsets: Ints
@@ -43,7 +43,7 @@ def earliest_times(graph: MomentGraph) -> tuple[Ints, Ints]:
     """Return the time of each moment, and the edge that decides it: the critical path method.
 
     Times are longest paths in an acyclic graph, found in topological order (Kelley and Walker,
-    1959). The deciding edge is the first of several, and -1 if there is none.
+    1959). If several edges decide, it is the first one; if there is none, -1.
     """
     if LIBRARY is not None:
         times = np.empty(graph.n_moments, np.int64)
@@ -54,7 +54,7 @@ def earliest_times(graph: MomentGraph) -> tuple[Ints, Ints]:
 
 
 def earliest_times_in_python(graph: MomentGraph) -> tuple[Ints, Ints]:
-    """Compute the longest paths in Python; this defines the result of `longest_paths` in C."""
+    """Compute the longest paths in Python. This defines the result of `longest_paths` in C."""
     offsets = graph.offsets.tolist()
     sources = graph.sources.tolist()
     weights = graph.weights.tolist()

@@ -64,9 +64,9 @@ _BOUNDS = {
 
 _WORK = (KERNEL, COPY, FILL, COLLECTIVE)
 _LEAST_OF_DEVICE = 0.95
-"""A step takes at least this share of the device's work in it.
+"""A step takes at least this share of its device work.
 
-Kernels ran up to 4 % faster after a change of the host alone: a CUDA graph of conv_infer in
+Kernels ran up to 4 % faster after a change of only the host: a CUDA graph of conv_infer in
 samples/whatif.
 """
 
@@ -74,9 +74,9 @@ samples/whatif.
 class Prediction(Struct, frozen=True):
     """A rank's step before and after changes, with a range, its bound, and the next limit.
 
-    Without a rank, it is a job's mean step as recorded, without a second replay.
-    The saving is known better than the step where waits for a loader are left: before and after
-    the changes, other batches would change the step alike.
+    Without a rank, it is a job's mean step as recorded, without a second replay. If waits for a
+    loader remain, the saving is known better than the step: other batches would change the step
+    alike before and after the changes.
     """
 
     rank: int | None
@@ -106,10 +106,10 @@ _COLUMNS = {
 def whatif(trace: Trace, *changes: str, other: Trace | None = None) -> pl.DataFrame:
     """Predict each rank's step after the changes, with a range: one row per rank.
 
-    An example is `tl.whatif(trace, "cuda_graph", "no_sync")`; all changes are made at once. The
-    times are without the profiler's. Changes to a job, such as `straggler_fixed`, give one row for
-    the job, as recorded; its rank is None. `other` is a trace of the program with another batch
-    size, for `batch=16,32:64`. Raises as `predict` does.
+    An example is `tl.whatif(trace, "cuda_graph", "no_sync")`; all changes are made at once. Times
+    are without the profiler's. Changes to a job, such as `straggler_fixed`, give one row for the
+    job, as recorded; its rank is None. `other` is a trace of the program with another batch size,
+    for `batch=16,32:64`. Raises as `predict` does.
     """
     rows = [asdict(prediction) for prediction in predict(trace, changes, other=other)]
     return pl.DataFrame(rows, _COLUMNS)
@@ -121,7 +121,7 @@ def predict(
     """Return the prediction of each rank that marks steps, or only of `rank`.
 
     `other` is a trace of the program with another batch size, of the same ranks or of one. Raises
-    UsageError for an unknown change, and for one that the trace cannot answer. Raises
+    UsageError for an unknown change, and for one for which the trace lacks data. Raises
     MissingTableError if no step is replayed.
     """
     if rank is not None and rank not in trace.manifest.ranks:
@@ -223,7 +223,7 @@ def _of_rank(subject: Subject, changes: Sequence[str], step: UnprofiledStep | No
 
 
 def _left(before: Ints, after: Ints) -> float:
-    """Return the share of the waits for a loader that changes leave."""
+    """Return the share of the waits for a loader that remains after the changes."""
     return float(after.clip(min=0).sum() / max(before.clip(min=0).sum(), 1))
 
 
@@ -241,7 +241,7 @@ def _changes_device(replay: Replay, before: Ints, after: Ints) -> bool:
 
 
 def _device_step_ns(replay: Replay, weights: Ints) -> float:
-    """Return the steady step if the host took no time: the time that the device needs."""
+    """Return the steady step if the host took no time, which is the time that the device needs."""
     is_host = np.isin(replay.table.kinds, (OP, PYTHON, CALL, LAUNCH, QUEUE))
     return steady_step_ns(replay, np.where(is_host, np.minimum(weights, 0), weights))
 

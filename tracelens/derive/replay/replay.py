@@ -1,6 +1,6 @@
 """Build the graph of a rank's steps, and replay it as recorded or changed.
 
-Stepping twice through it in a row times steps in a steady state.
+The graph is passed twice in a row, so that the second pass times steps in a steady state.
 """
 
 from __future__ import annotations
@@ -186,8 +186,8 @@ def _add_host_edges(  # noqa: PLR0913, PLR0917 - of three tables each
 ) -> None:
     """Add the edges along a chain; the last piece of a waiting call takes only the call's own time.
 
-    A chain that works beside the main one follows the steps' marks, as the queue of a data loader
-    makes it do.
+    A chain that works beside the main one follows the steps' marks, because a data loader's queue
+    ties it to them.
     """
     if not len(chain.times):
         return
@@ -230,7 +230,7 @@ def _add_host_edges(  # noqa: PLR0913, PLR0917 - of three tables each
 def _is_free(replay: Replay) -> Flags:
     """Flag edges that take no time in the second copy: those of work without a call.
 
-    Starts of chains take none either, as chains do not wait there until the time at which they
+    Starts of chains take none either, because chains do not wait there until the time at which they
     began in the trace.
     """
     table = replay.table
@@ -262,7 +262,7 @@ def _joints(replay: Replay) -> list[tuple[int, int, int]]:
 
 
 def step_ends(replay: Replay, times: Ints) -> Ints:
-    """Return when each step ends: the host has begun the next, and the device is done with it."""
+    """Return when each step ends: the host has begun the next, and the device has finished it."""
     ends = times[replay.marks[1:]].copy()
     is_own = (replay.work_steps >= 0) & (replay.work_steps < len(ends))
     np.maximum.at(ends, replay.work_steps[is_own], times[replay.work_ends[is_own]])

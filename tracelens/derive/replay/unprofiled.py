@@ -26,10 +26,10 @@ from tracelens.derive.time.time_parts import RankTime
 from tracelens.trace import Trace
 
 LARGEST_ERROR = 0.1
-"""A replay that misses the recorded step by more than this share is not used to predict."""
+"""A replay is not used to predict if it misses the recorded step by more than this share."""
 
 _WORKERS = "MultiProcessing|poll|acquire"
-"""Pattern of places at which a data loader waits for its workers, which are other processes."""
+"""Pattern of call paths on which a data loader waits for its workers, which are other processes."""
 _STUDENT = (6.31, 2.92, 2.35, 2.13, 2.02, 1.94, 1.89, 1.86, 1.83, 1.81, 1.8, 1.78, 1.77, 1.76, 1.75)
 """Student's t by degrees of freedom from 1: nine in ten values lie within ±t.
 
@@ -40,11 +40,11 @@ The last value is used for all further degrees, whose t is a little smaller.
 class UnprofiledStep(Struct, frozen=True):
     """A rank's step as recorded and without the profiler, with a range; None if unknown.
 
-    As recorded it is the median step, or the mean one where steps are of several kinds.
-    `evidence` is the source of these times: measured (the capture timed steps without the
-    profiler), calibrated (costs measured on the machine), table (costs measured elsewhere),
-    unknown. `sampling_ns` is the part of the range to either side that comes from the waits for a
-    loader: as many steps with other batches would have another mean.
+    As recorded it is the median step, or the mean one if steps are of several kinds. `evidence` is
+    the source of these times: measured (the capture timed steps without the profiler), calibrated
+    (costs measured on the machine), table (costs measured elsewhere), unknown. `sampling_ns` is the
+    part of the range, to either side, that comes from the waits for a loader: as many steps with
+    other batches would have another mean.
     """
 
     rank: int
@@ -106,9 +106,9 @@ def _of_rank(trace: Trace, replay: Replay, steps: pl.DataFrame, recorded_ns: int
 def _sampling_ns(trace: Trace, rank: int, steps: pl.DataFrame) -> tuple[float, float]:
     """Return the mean wait for a loader's workers in a step, and the error of this mean.
 
-    The error is half of the interval that holds the mean in nine of ten cases, by Student's t, but
-    at most one wait in all steps: workers take turns, so that a window that is cut out of their
-    turns holds at most one long wait too many or too few.
+    The error is half of the interval that holds the mean in nine of ten cases, by Student's t. It
+    is at most one wait in all steps, because workers take turns: the recorded window holds at most
+    one long wait too many or too few.
     """
     starts = steps["start_ns"].sort().to_numpy()
     waits = activities_of(trace).filter(
@@ -132,7 +132,7 @@ def _sampling_ns(trace: Trace, rank: int, steps: pl.DataFrame) -> tuple[float, f
 def bounds_of_range(rank: RankTime, step: UnprofiledStep) -> tuple[str, str] | None:
     """Return the bounds of a rank at both ends of the range of its step without the profiler.
 
-    Return None if both are equal, and if the step is measured or not known.
+    Return None if both are equal, or if the step is measured or not known.
     """
     if step.evidence in {"measured", "unknown"} or step.low_ns is None or step.high_ns is None:
         return None
@@ -142,9 +142,9 @@ def bounds_of_range(rank: RankTime, step: UnprofiledStep) -> tuple[str, str] | N
 
 
 def measured_range(trace: Trace, rank: int) -> tuple[int, int, int] | None:
-    """Return the step that a live capture measured without the profiler, its least and most time.
+    """Return the step that a live capture measured without the profiler, with its range.
 
-    Return None without any.
+    Return None if none was measured.
     """
     step_ns = trace.manifest.unprofiled_step_ns(rank)
     if step_ns is None:

@@ -1,4 +1,4 @@
-"""Find API calls that return only once device work is done, or once a queue has room."""
+"""Find API calls that return only when device work is done, or when a queue has room."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from tracelens.derive.replay.excerpt import Excerpt
 from tracelens.derive.replay.moment_graph import Ints
 
 _USUAL_CALL_NS = 4_000
-"""Time of a call that does not have to wait, where the excerpt has none."""
+"""Time of a call that does not have to wait, if the excerpt has none."""
 _USUAL_RETURN_NS = 8_000
 _IMPLICIT = (
     r"^(cuda|cu|hip)(Mem)?(Free|FreeHost|HostFree|HostUnregister|HostAlloc|HostRegister)(_v\d)?$"
 )
-"""API calls that free or register memory, which wait for the device if it has work."""
+"""API calls that free or register memory, which wait if the device has work."""
 _LONG_LAUNCH_NS = 50_000
 _FULL_QUEUE = 128
 """A launch waits for room in the queue if it is long and this much work is pending."""
@@ -79,7 +79,7 @@ def _synchronizations(excerpt: Excerpt, work: Work, starts: Ints, ends: Ints) ->
         chosen = int(rows[np.argmax(work.ends[rows])])
         waited = work.ends[chosen] > begin
         if not waited and (is_implicit[call] or "Event" in names[call]):
-            continue  # nothing tells what it would have waited for
+            continue  # nothing shows what it would have waited for
         whole = end - int(work.ends[chosen])
         if waited and is_implicit[call] and whole > end - begin:
             continue
@@ -106,7 +106,7 @@ def _blocking_copies(excerpt: Excerpt, work: Work, ends: Ints) -> list[HostWait]
 def _full_queues(excerpt: Excerpt, work: Work, starts: Ints, ends: Ints) -> list[HostWait]:
     """Return launches that took long while much work was pending.
 
-    A queue holds about a thousand.
+    A queue has room for about a thousand.
     """
     is_launch = (excerpt.calls["kind"] == "kernel_launch").to_numpy()
     long = np.flatnonzero(is_launch & (ends - starts > _LONG_LAUNCH_NS))

@@ -30,8 +30,8 @@ def costs_of_windows(trace: Trace, rank: int, settings: Mapping[str, Any]) -> di
 
     The light window's steps are longer than steps without the profiler by the costs of ops and API
     calls. The deep window's steps are longer still, by the costs of Python calls; without stacks,
-    by further costs of ops. The result is empty if steps without the profiler were not timed, or
-    no costs explain the times.
+    by further costs of ops. The result is empty if steps without the profiler were not timed, or no
+    costs explain the times.
     """
     step = unprofiled_steps(trace).get(rank)
     replay = replays(trace).get(rank)

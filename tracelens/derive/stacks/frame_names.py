@@ -12,8 +12,7 @@ from msgspec import Struct
 UNKNOWN_FUNCTION = "??"
 """gdb's text for a frame whose function has no known name."""
 
-# Every pattern here is linear in its input: nothing that repeats can match the same text in two
-# ways.
+# Every pattern here is linear in its input: no repetition can match the same text in two ways.
 _BRACKET = re.compile(
     r"""(?<![\w$]) operator (?: \(\) | \[\] | ->\*? | <=> | <<=? | >>=? | [<>]=? )  # brackets that are a name
       | \(anonymous[ ]namespace\)(?:::)? | \{anonymous\}(?:::)?
@@ -24,7 +23,7 @@ _BRACKET = re.compile(
 )
 _OPENERS = {"<": "<", "<lambda": "<", "(": "(", "[": "[", "{": "{"}
 _CLOSERS = {")": "(", "]": "[", "}": "{"}
-# clang names lambdas and unnamed types by their place: (lambda at /home/ann/net.cpp:3:7)
+# clang names lambdas and unnamed types by their source position: (lambda at /home/ann/net.cpp:3:7)
 _CLANG_LAMBDA = re.compile(r"\(lambda at [^()]*+\)")
 _FOLDERS = re.compile(r"(\((?:lambda|anonymous|unnamed)[a-z ]{0,20} at )[^()]*[/\\]")
 _COLONS = re.compile(r"(?:::){2,}")
@@ -32,7 +31,7 @@ _MARKS = re.compile(r"\[(?:clone |abi:)[^\[\]]*\]")
 _QUALIFIER = re.compile(r" (?:const|volatile|noexcept|&&?)(?= |::|$)")
 _OPERATOR_WORD = re.compile(r'(?:^|::)operator(?:"")?$')
 _SUFFIXES = frozenset({"cold", "part", "isra", "constprop", "localalias", "lto_priv", "llvm"})
-# gdb's strings and characters; an unterminated string runs to the end, so nothing is scanned twice.
+# gdb's strings and characters. An unterminated string runs to the end, so nothing is scanned twice.
 _IN_ARGUMENTS = re.compile(r""""(?:[^"\\]|\\.)*+"?|'(?:\\.[0-9]{0,3}|[^'\\])'|[()]""", re.DOTALL)
 _VALUE = re.compile(r"\([\w#@.$]{1,200}=(?!=)")
 _PLAIN_ARGUMENTS = re.compile(r"(?: (?=\((?:\)|\.\.\.))|(?=\([\w#@.$]{1,200}=(?!=)))")
@@ -63,8 +62,8 @@ def without_folders(function: str) -> str:
 def split_frame(text: str) -> PrintedFrame:
     """Parse `FUNCTION (ARGUMENTS) at FILE:LINE` or `… from LIBRARY`; the arguments are dropped.
 
-    A text without an argument list, such as `<signal handler called>` or one cut short, is a
-    function alone.
+    A text without an argument list, such as `<signal handler called>` or one that was cut short, is
+    only a function.
     """
     start = _arguments_start(text)
     if start < 0:
@@ -96,7 +95,7 @@ def normalise_function(name: str) -> str:
         return text or UNKNOWN_FUNCTION
     operator = next((i for i, word in enumerate(words) if _OPERATOR_WORD.search(word)), None)
     plain = words[-1] if operator is None else " ".join(words[operator:])
-    plain = plain[:1] + plain[1:].split("@", 1)[0]  # foo@plt, foo@@GLIBC_2.2.5
+    plain = plain[:1] + plain[1:].split("@", 1)[0]  # symbol versions: foo@plt, foo@@GLIBC_2.2.5
     return _COLONS.sub("::", _without_suffixes(plain)).removeprefix("::") or text
 
 
@@ -115,7 +114,7 @@ def _brackets(text: str) -> Iterator[tuple[re.Match[str], int, int]]:
             counts[_OPENERS[bracket]] += 1
         elif (
             bracket == ">" and still_open and still_open[-1] == "<"
-        ):  # inside foo<(a > b)> the first one compares
+        ):  # in foo<(a > b)>, the first `>` compares
             counts[still_open.pop()] -= 1
         elif bracket in _CLOSERS and counts[_CLOSERS[bracket]]:
             closed = ""
@@ -128,7 +127,7 @@ def _brackets(text: str) -> Iterator[tuple[re.Match[str], int, int]]:
 def _outside_brackets(text: str) -> str:
     """Return the text outside all brackets.
 
-    A lambda or unnamed type is replaced by its word in braces, `{lambda}` for instance.
+    A lambda or unnamed type is replaced by its word in braces, for instance `{lambda}`.
     """
     kept: list[str] = []
     start = depth = 0
@@ -165,8 +164,8 @@ def _without_suffixes(name: str) -> str:
 def _arguments_start(text: str) -> int:
     """Return the position at which gdb's own argument list opens, outside all brackets.
 
-    Return -1 if there is none. The list follows a space or holds `name=value`: logs joined by
-    hand lose spaces, and values must not become part of a name.
+    Return -1 if there is none. The list follows a space or holds `name=value`: logs whose lines
+    were joined by hand lose spaces, and values must not become part of a name.
     """
     for match, before, _ in _brackets(text):
         start = match.start()
@@ -177,14 +176,14 @@ def _arguments_start(text: str) -> int:
         ) or text.endswith("decltype ", 0, start)
         if (text[start - 1] == " " and not part_of_name) or _VALUE.match(text, start):
             return start
-    plain = _PLAIN_ARGUMENTS.search(text)  # a name whose brackets do not balance
+    plain = _PLAIN_ARGUMENTS.search(text)  # for a name whose brackets do not balance
     return plain.end() if plain else -1
 
 
 def _arguments_end(text: str, start: int) -> int:
     """Return the position after the argument list that opens at `start`.
 
-    It is the end of the text where the list is cut short.
+    It is the end of the text if the list is cut short.
     """
     depth = 0
     for match in _IN_ARGUMENTS.finditer(text, start):

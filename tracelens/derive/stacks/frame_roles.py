@@ -1,6 +1,6 @@
-"""Classify native frames by the part of the software that they belong to.
+"""Classify native frames by the part of the software to which they belong.
 
-An ordered table of rules decides, which users may change.
+An ordered table of rules decides; users may change it.
 """
 
 import re
@@ -67,7 +67,7 @@ DEFAULT_RULES: tuple[RoleRule, ...] = (
     RoleRule("dispatcher", r"c10::|at::(?!native::)"),
     RoleRule("aten_native", r"at::native::"),
     RoleRule("stdlib", r"(std|__gnu_cxx|__cxxabiv1)::|operator (new|delete)"),
-    # From here on the function's name did not decide, so its library or file does.
+    # From here on, rules are for functions whose name did not decide; the library or file does.
     RoleRule(
         "library",
         library=(
@@ -86,9 +86,9 @@ DEFAULT_RULES: tuple[RoleRule, ...] = (
 )
 """Rules on the function's name, then rules on its library; the first match wins.
 
-The last rules are for frames that no other matches: in a shared library they are unknown; a named
-function of the program itself, or one with debug information, is the user's. From the notes on
-stacks of PyTorch 1.8 and 2.11.
+The last rules are for all remaining frames: in a shared library they are unknown. A named function
+of the program itself, or one with debug information, is the user's. From the notes on stacks of
+PyTorch 1.8 and 2.11.
 """
 
 

@@ -60,8 +60,8 @@ def side_by_side(
 ) -> list[tuple[int | None, int | None, bool]]:
     """Return rows of two stacks' frames to be read side by side.
 
-    Also return, for each row, whether it is the same function in both. If the stacks differ, a
-    row has the next frame of each; None if one has no more.
+    Also return, for each row, whether it is the same function in both. If the stacks differ, a row
+    has the next frame of each; None if one has no more.
     """
     numbers = {
         name: position for position, name in enumerate({*base["function"], *other["function"]})

@@ -49,7 +49,7 @@ class Stop(Struct):
     """One stop of the program.
 
     It has frames, the innermost first, and the thread by the debugger's and the system's id. A
-    field that a log does not contain is None: hits are then counted from 1 in the order of the
+    field that a log does not contain is None. Then hits are counted from 1 in the order of the
     stops, and the function, and whether Python's frames are missing, are derived from the frames.
     """
 
@@ -68,7 +68,8 @@ def drop_doubled(stops: Sequence[Stop]) -> list[Stop]:
     """Return the stops, without those at the second export of a symbol.
 
     cuDNN 9 forwards each call from library to library. Such a stop follows its twin on the same
-    thread, in the same function, from the same callers and at the same depth, in another library.
+    thread, in the same function, from the same callers and at the same depth, but in another
+    library.
     """
     kept: list[Stop] = []
     for stop in stops:
@@ -83,7 +84,7 @@ def stack_tables(
     process_id: int | None = None,
     rules: Sequence[RoleRule] = DEFAULT_RULES,
 ) -> dict[str, pl.DataFrame]:
-    """Return the tables `stacks` and `frames` without rank, of stops that have frames.
+    """Return the tables `stacks` and `frames` without rank, from stops that have frames.
 
     Ids and hits count in order.
     """
@@ -156,7 +157,7 @@ def find_function(
     """Return the index of the outermost (or innermost) function that the pattern names, or None.
 
     A pattern is a plain name, or a regular expression for a whole function or for what follows one
-    of its `::`. Raises TracelensError when it is neither.
+    of its `::`. Raises TracelensError if it is neither.
     """
     named = _named_by(pl.Series(functions, dtype=pl.String), pattern).arg_true()
     if named.is_empty():
@@ -200,9 +201,9 @@ def _is_twin(first: Stop, second: Stop) -> bool:
 def _kinds(frames: Sequence[StackFrame], functions: Sequence[str]) -> list[str]:
     """Return the kind of each frame: inline, native, python or unknown.
 
-    gdb prints no address for a frame that another was inlined into (it would be the inlined one's),
-    and MI repeats the address. If no address was printed at all, the kind is unknown. A repeated
-    address in one function is recursion.
+    gdb prints no address for a frame into which another was inlined (it would be the inlined
+    one's), and MI repeats the address. If no address was printed at all, the kind is unknown. A
+    repeated address in one function is recursion.
     """
     if len(frames) > 1 and all(frame.address is None for frame in frames[1:]):
         return ["python" if frame.is_python else "unknown" for frame in frames]

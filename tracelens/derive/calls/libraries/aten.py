@@ -79,7 +79,7 @@ FUNCTIONS = (
 )
 """Functions of this library.
 
-Functions that cover no operator change a layout: the search adds them. Casts and copies of the
-graph are covered as recorded, and none is added, because no function here accepts another dtype
-than the graph has.
+Functions that cover no operator change a layout; the search inserts them. Casts and copies of the
+graph are covered as recorded, and none is inserted, because every function here accepts only the
+dtype of the graph.
 """

@@ -1,4 +1,4 @@
-"""Functions of cuBLAS: a matrix product, together with what one call computes after it.
+"""Functions of cuBLAS: a matrix product, together with what the same call computes after it.
 
 Convolutions of 1×1 are among them.
 """
@@ -39,7 +39,7 @@ _ONE_IMAGE = (
 )
 """The convolution of one image, whose pixels in NCHW are the columns of a matrix.
 
-The bias is then one number per row, which no epilogue adds.
+The bias is then one number per row, and no cuBLAS epilogue adds that.
 """
 
 
@@ -55,7 +55,7 @@ def _adds_instead_of_a_bias(nodes: Sequence[Any]) -> bool:
 
 
 def _is_approximate(nodes: Sequence[Any]) -> bool:
-    """Return whether the GELU is known to be the one approximated by tanh; cuBLAS has no other."""
+    """Return whether the GELU is known to be the tanh approximation; cuBLAS has no other."""
     return bool(json.loads(nodes[-1].call)[2] == ["tanh"])
 
 

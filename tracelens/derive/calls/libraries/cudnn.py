@@ -1,4 +1,4 @@
-"""Functions of cuDNN: a convolution, together with what one call computes after it."""
+"""Functions of cuDNN: a convolution, together with what the same call computes after it."""
 
 from tracelens.derive.calls.op_catalog import (
     ADD,
