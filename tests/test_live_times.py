@@ -198,7 +198,8 @@ def test_devices_are_idle_around_a_window_of_time(
         assert whole == [f"ProfilerStep#{n}" for n in range(numbers[0] + 1, numbers[-1])]
         assert manifest_settings(done)["n_active"] == len(whole)
         without = manifest_settings(done)["unprofiled_step_ns"]
-        assert 0 < without["n"] <= 50
+        # At most 100 steps are timed.
+        assert 0 < without["n"] <= 100
         assert without["median"] == 7_000_000
 
     check_a_capture(lambda: run(tmp_path, code, is_fork=False, window_s=(1.0, 0.3)), check)
