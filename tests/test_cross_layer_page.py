@@ -92,7 +92,7 @@ def test_numbers_that_other_code_found_are_on_the_page() -> None:
     assert across.startswith("| ResNet-50 | 82.9 | 33.0 |")
     n_captures = "38 captures"
     assert n_captures in text
-    assert f"makes of {n_captures}" in " ".join((ROOT / "docs/guide.md").read_text().split())
+    assert f"For {n_captures}" in " ".join((ROOT / "docs/guide.md").read_text().split())
 
 
 @pytest.mark.slow
