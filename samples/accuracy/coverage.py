@@ -35,7 +35,7 @@ strides a convolution's operations are not known.
 Steps built from the ops, inputs, kernels and times that AMD TraceLens lists of its examples (gpt-oss in vLLM by one
 graph and piecewise, Qwen3 in SGLang, Flux with AITER, Qwen on an H100) are modelled to at least its share of time, less
 five points; operations are equal within 0.1 % where both know the op ([test](../tests/test_public_servers.py)).
-Of 80 custom ops of vLLM, SGLang, AITER and others, with the argument lists that they register in 2026, all are
+Custom ops of vLLM, SGLang, AITER and others, with the argument lists that they register in 2026, are all
 modelled, those with products as counted by hand ([test](../tests/test_custom_ops.py)).
 
 {summary}
