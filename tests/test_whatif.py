@@ -195,6 +195,7 @@ def test_pinned_memory_needs_no_synchronisation_after_the_copy() -> None:
         ("batch=16,32:64", "trace of the second batch size is not given"),
         ("sdpa", "no product, softmax and product"),
         ("faster softmax by 2", "no op, layer or kernel"),
+        ("faster", "expected faster OP"),
         ("dtype=int3", "say one of"),
         ("faster gemm by 1.2.3", "1.2.3 is no factor"),
         ("faster gemm by .", "is no factor"),
@@ -266,6 +267,12 @@ def test_the_command_says_before_after_and_range(
 ) -> None:
     path = tmp_path / "run.tracelens"
     waiting_steps().trace("trace_log").write(path)
+    quoted, unquoted = (
+        command_line(capsys, "whatif", path, "no_sync", *words)
+        for words in (["faster gemm by 2"], ["faster", "gemm", "BY", "2"])
+    )
+    assert quoted.code == 0
+    assert unquoted.out.replace("BY", "by") == quoted.out
     result = command_line(capsys, "whatif", path, "no_sync")
     assert result.out.startswith("a step takes 0.40 ms, with no_sync: 0.34 ms (")
     assert "replay misses the recorded step by 0.0%" in result.out

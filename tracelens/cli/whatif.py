@@ -49,6 +49,7 @@ def whatif(
         raise UsageError(
             f"{file}: is a file, not a change; for the ranks of a job, name the folder with their files"
         )
+    changes = _without_quotes(changes)
     opened = open_any([trace])
     with progress("replaying"):
         second = None if other is None else open_any([other])
@@ -62,6 +63,17 @@ def whatif(
             for before in [None if prediction.rank is None else steps.get(prediction.rank)]
         )
     )
+
+
+def _without_quotes(words: list[str]) -> list[str]:
+    """Join `faster NAME by X` if a shell passes it as four words, because it was not quoted."""
+    changes: list[str] = []
+    rest = [*words]
+    while rest:
+        n_words = 4 if rest[0] == "faster" and [word.lower() for word in rest[2:3]] == ["by"] else 1
+        changes.append(" ".join(rest[:n_words]))
+        del rest[:n_words]
+    return changes
 
 
 def _sentences(

@@ -85,6 +85,8 @@ def parse_change(subject: Subject, text: str) -> Change | Spread:
     faster = re.fullmatch(r"faster[ =](.+) (?:BY|by) (\S+)", text.strip())
     if faster:
         return _faster(subject, faster[1], faster[2])
+    if re.match(r"faster\b", text.strip()):
+        raise UsageError(f"{text!r}: expected faster OP|LAYER|KERNEL by X")
     word, equals, value = text.strip().partition("=")
     if word not in KINDS_OF_CHANGE:
         known = [*KINDS_OF_CHANGE, "faster", *JOB_USAGES]
