@@ -254,7 +254,8 @@ def _faster(subject: Subject, name: str, times: str) -> Change:
     if not chosen.any():
         known = {text for text in (*labels.ops, *labels.layers) if text}
         raise UsageError(
-            f"faster {name}: no op, layer or kernel of these steps has that name; "
+            f"faster {name}: no op, layer or kernel of these steps has that name (an op inside"
+            " another is not known); "
             f"{near(name, sorted(known))}"
         )
     return lambda weights: np.where(chosen, (weights / factor).astype(np.int64), weights)
