@@ -13,7 +13,8 @@ pytest.importorskip("torch", reason="the operations are counted by torch")
 def test_every_capture_has_the_operations_of_its_program() -> None:
     """A capture that nothing is known of ends it with LookupError, which says what to add."""
     rows = list(script("operations").rows())
-    assert [row.line for row in rows if not row.is_equal] == []
+    assert [row.line for row in rows if row.counted is not None and not row.is_equal] == []
+    assert [row.name for row in rows if row.counted is None] == ["llm/mamba2"]
     assert sum(row.recorded > 0 for row in rows) > 100
     page = PAGE.read_text().splitlines()
     assert [row.line for row in rows if row.line not in page] == [], "`make accuracy`"

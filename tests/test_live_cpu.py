@@ -84,7 +84,7 @@ def test_a_rank_of_two_that_sleeps_is_named_with_its_line(tmp_path: Path) -> Non
         assert done.trace.manifest.ranks == [0, 1]
         assert verdict(done.trace)["bound"].to_list() == ["waiting", "host"]
         answer = make_answer(done.trace)
-        assert answer.sentence.startswith("Rank 0 waits for rank 1: ")
+        assert answer.sentence.startswith("Rank 0 waits for rank 1, at a cost of ")
         assert f"toy.py:{number} " in str(answer.place)
         assert answer.changes[0].text.startswith("on rank 1: the program only waits")
 

@@ -258,7 +258,7 @@ def classifier(model: str, n_images: int = 32, *, is_trained: bool = False) -> C
 
 
 NO_STRIDES = "its products: without values of arguments, operations of convolutions are not known"
-AGAIN: tuple[tuple[str, Callable[..., Counts], str], ...] = (
+AGAIN: tuple[tuple[str, Callable[..., Counts] | None, str], ...] = (
     (r"planted/(\w+)(?:\.rank(\d))?(?:\.stacks)?", planted, ""),
     (r"whatif/(?:unseen/)?(\w+)\.(?:shapes|stacks)", whatif, ""),
     (r"torch/alexnet_eager", lambda: on_meta(alexnet(), IMAGES, n=3), ""),
@@ -281,7 +281,7 @@ AGAIN: tuple[tuple[str, Callable[..., Counts], str], ...] = (
         dict,
         "its products ran in graphs whose capture is not in it",
     ),
-    (r"llm/mamba2", dict, "not counted: its program needs mamba_ssm"),
+    (r"llm/mamba2", None, "its program needs mamba_ssm"),
     (
         r"llm/moe_shared",
         lambda: experts("moe_shared", 2),
@@ -302,16 +302,21 @@ AGAIN: tuple[tuple[str, Callable[..., Counts], str], ...] = (
     (r"thesis/(\w+)_(?:eager|compiled)", lambda model, *_: classifier(model), NO_STRIDES),
 )
 """Pattern of a capture's name, a function that runs its program again, and the remark in the table.
+
+The function is None if the program cannot run here.
 """
 
 
 @dataclass(frozen=True, slots=True)
 class Operations:
-    """FLOPs of a capture by its roofline and by torch's counter, and a remark on the difference."""
+    """FLOPs of a capture by its roofline and by torch's counter, and a remark on the difference.
+
+    `counted` is None if the program could not be counted; the remark says why.
+    """
 
     name: str
     recorded: int
-    counted: int
+    counted: int | None
     about: str
 
     @property
@@ -322,6 +327,8 @@ class Operations:
     @property
     def line(self) -> str:
         """The row as a line of Markdown."""
+        if self.counted is None:
+            return f"| {self.name} | {self.recorded / 1e9:,.6f} | not counted: {self.about} |"
         verdict = "equal" if self.is_equal else f"{self.counted / 1e9:,.6f}"
         about = f"; {self.about}" if self.about else ""
         return f"| {self.name} | {self.recorded / 1e9:,.6f} | {verdict}{about} |"
@@ -347,9 +354,9 @@ def operations_of(name: str, recorded: int) -> Operations:
 
 
 @cache
-def _counted_again(pattern: str, groups: tuple[str | None, ...]) -> int:
+def _counted_again(pattern: str, groups: tuple[str | None, ...]) -> int | None:
     again = next(again for known, again, _ in AGAIN if known == pattern)
-    return sum(again(*groups).values())
+    return None if again is None else sum(again(*groups).values())
 
 
 def rows() -> Iterator[Operations]:
