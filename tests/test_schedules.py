@@ -219,7 +219,7 @@ def steps(schedule: Schedule) -> dict[int, tuple[int, int]]:
 
 
 def doing(schedule: Schedule, thread: int, tick: int) -> str | None:
-    """What a thread did in a tick, by cause; None if it did nothing that is known."""
+    """Return the cause of what a thread did in a tick; None if it did nothing that is known."""
     return next(
         (
             one.cause

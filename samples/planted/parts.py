@@ -1,4 +1,4 @@
-"""What the planted programs share: their table, a small network to train, and slow pictures.
+"""Parts that the planted programs share: their table, a small network to train, slow pictures.
 
 Decoding the pictures takes time.
 """

@@ -78,7 +78,7 @@ def predict_job(trace: Trace, changes: Sequence[str]) -> JobStep:
     )
     without, after = min(before, without), min(before, after)
     # Hosts that limit the step may be slow only because of the profiler.
-    least = replay.duration_ns(removals, network, concerned, hosts_last=False) / n_steps
+    least = replay.duration_ns(removals, network, concerned, hosts_limit=False) / n_steps
     margin = RUN_SHARE * after + _DOUBT_OF_DELAY * abs(before - without)
     margin += _DOUBT_OF_NETWORK * abs(without - after)
     others = rank_culprits[len(fixed) :]

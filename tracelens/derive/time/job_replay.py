@@ -76,13 +76,13 @@ class Replay(Struct, frozen=True):
         network: float = 1.0,
         of: Collection[int] | None = None,
         *,
-        hosts_last: bool = True,
+        hosts_limit: bool = True,
     ) -> float:
         """Return the job's duration without the removed delays: the median of its ranks.
 
-        Transfers are multiplied by `network`. With `of`, it is the median of these ranks. While a
-        rank waits, its host runs ahead, so the host's own work does not show. With removals the job
-        therefore takes at least as long as the hosts work; not so if `hosts_last` is False.
+        Times of transfers are divided by `network`. With `of`, it is the median of these ranks.
+        While a rank waits, its host runs ahead, so the host's own work does not show. With removals
+        the job therefore takes at least as long as the hosts work, unless `hosts_limit` is False.
         """
         owns = self._owns(removals)
         less = 1 - 1 / network
@@ -105,7 +105,7 @@ class Replay(Struct, frozen=True):
             for rank, begin in self.begins.items()
             if of is None or rank in of
         )
-        return max(replayed_ns, self._hosts_ns(removals, of) if hosts_last else 0.0)
+        return max(replayed_ns, self._hosts_ns(removals, of) if hosts_limit else 0.0)
 
     def _hosts_ns(self, removals: Collection[Removal], of: Collection[int] | None) -> float:
         """Return how long the slowest host works in all steps; 0 without removals.

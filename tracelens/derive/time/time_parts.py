@@ -293,12 +293,16 @@ def rank_times(model: TimeModel) -> list[RankTime]:
 
 
 def _count_kernels(model: TimeModel) -> dict[int, int]:
-    """Count each rank's kernels between the begin and the end of its program."""
+    """Count each rank's kernels, without those before or after its program."""
+    counts = model.trace.heights("kernels")
+    with_more = model.phases.filter(pl.col("phase") != PROGRAM)["rank"].unique()
+    if with_more.is_empty():
+        return counts  # which spares a pass over all kernels
     by_rank = model.phases.filter(phase=PROGRAM).group_by("rank")
     program = by_rank.agg(begin=pl.col("start_ns").min(), end=pl.col("end_ns").max())
     kernels = model.trace.select("kernels", "rank", "start_ns").join(program, on="rank")
-    kernels = kernels.filter(pl.col("start_ns").is_between("begin", "end"))
-    return dict(kernels.group_by("rank").len().iter_rows())
+    inside = kernels.filter(pl.col("start_ns").is_between("begin", "end"))
+    return dict.fromkeys(counts, 0) | dict(inside.group_by("rank").len().iter_rows())
 
 
 def step_times(model: TimeModel) -> pl.DataFrame:
