@@ -16,6 +16,7 @@ from torch.utils.data import get_worker_info
 from torch.utils.data.dataloader import _BaseDataLoaderIter, _DatasetKind
 
 from .repeated_calls import COMPILED, GRAPH, watch_repeated_calls
+from .turns import Turns
 
 OPTIMIZER, LOADER, MODULE, PROGRAM = "optimizer", "data loader", "outermost module", "program"
 BEGIN_STEPS = (LOADER, MODULE, GRAPH, COMPILED)
@@ -36,8 +37,9 @@ class StepFinder:
     With an optimizer, a step ends when the optimizer that steps first steps. Otherwise, with a data
     loader, a step begins when a batch is requested. Otherwise a step begins when the same outermost
     module with parameters is called again. If another module is called twice in a row, its calls
-    count from then on, because the first module was only tried. Calls by torch.jit.trace are no
-    steps.
+    count from then on, because the first module was only tried. If that module comes several times
+    in each turn of the loop, steps begin at one that comes once: see `Turns`. Calls by
+    torch.jit.trace are no steps.
 
     A program that has made an optimizer gets some calls to step it, and many if they train. Only
     one thread counts: the one seen first, or one that trains before the first has begun or after it
@@ -79,7 +81,7 @@ class StepFinder:
         self._is_settled = False
         self._is_recording = False
         self._is_told = False
-        self._between: Any = None
+        self._turns = Turns()
         self._unhook: Callable[[], None] | None = None
         self._undo: list[Callable[[], None]] = []
         self._spied: list[Any] = []
@@ -311,6 +313,7 @@ class StepFinder:
             return
         if not _may_mark(module):
             return
+        self._turns.note(module)
         if not any(seen is module for seen in self._spied):
             self._spied.append(module)
             return
@@ -327,19 +330,20 @@ class StepFinder:
             self._go_by(module)
 
     def _maybe_another(self, module: Any) -> None:
-        """Take a module as the main one if it is called twice without the main one in between."""
-        if module is self.main:
-            self._between = None
+        """Take another module as the main one if it tells the turns of the loop better."""
+        if module is not self.main and (self._is_in_main() or not _may_mark(module)):
+            return
+        self._turns.note(module)
+        if self._turns.is_left(self.main):
+            self._go_by(module)
+        elif module is self.main:
             if self._unhook is None:
                 self._boundary()
                 # If the boundary ended the recording, the module's own hook reports this call, too.
                 self._is_told = self._unhook is not None
-        elif self._is_in_main():
-            return
-        elif module is self._between:
+        elif self._turns.is_once(module, self.main) and self._begin_anew():
+            self._is_settled = False
             self._go_by(module)
-        elif _may_mark(module):
-            self._between = module
 
     def _is_in_main(self) -> bool:
         """Return whether the main module's call is running.
@@ -358,7 +362,7 @@ class StepFinder:
     def _go_by(self, module: Any) -> None:
         """Begin steps at the calls of this module, from this call on."""
         self._let_go()
-        self.main, self._between = module, None
+        self.main = module
         self._hook(module)
         if self._unhook is None:
             self._boundary()
