@@ -19,9 +19,9 @@ class Hooks:
         self.open_trace: Callable[[Any], Any] = _missing
         """Opens a trace, or reads a source into one, by its path."""
         self.open_base: Callable[[Any, Any], Any] = _missing
-        """Opens, by its path, what a trace is compared with.
+        """Opens, by its path, the base with which a trace is compared.
 
-        From a folder of graph captures it takes one.
+        From a folder of graph captures, it opens those with the trace's batch sizes.
         """
         self.report_view: Callable[..., Any] = _missing
         """Builds the report of a trace, its sections and a base or None, as notebooks show it."""

@@ -127,9 +127,9 @@ class Report(Struct, frozen=True):
 
     @property
     def headline(self) -> str | None:
-        """The verdict on the job in one line, with the rank for which others wait.
+        """The verdict on the job in one line, with the straggler's cause if there is a straggler.
 
-        None if only one rank.
+        None if the report has no rows of `job`.
         """
         job = self.frames.get("job")
         if job is None or job.is_empty():
@@ -145,9 +145,9 @@ class Report(Struct, frozen=True):
 
     @property
     def is_of_many(self) -> bool:
-        """True if the report is of many ranks.
+        """True for a full report of more than MANY ranks, without a base.
 
-        The job is then shown first, and ranks as quartiles.
+        Text then shows quartiles over the ranks.
         """
         return len(self.trace.manifest.ranks) > MANY and self.base is None and not self.is_asked
 

@@ -177,9 +177,10 @@ def _rows(rank: int, advice: Advice) -> list[dict[str, Any]]:
 
 
 def _launching(advice: Advice, whole: dict[str, Any]) -> dict[str, Any]:
-    """Return a trace's host times if launches limit it, else None.
+    """Return the columns of the whole model that differ if launches limit it.
 
-    A change then only shortens the longer of host and device time.
+    They are host times now and then, and savings: a sequence takes as long as its launches or its
+    kernels, whichever is longer.
     """
     now, then = advice.host_now, advice.host_then
     judged = advice.now - advice.calls.unjudged_ns
@@ -227,7 +228,10 @@ def _row(parts: Sequence[Advised], number: int | None) -> dict[str, Any]:
 
 
 def _is_changed(part: Advised) -> bool:
-    """Return whether a call was not recorded: fused, in another layout, or a layout change."""
+    """Return whether a part's advised calls differ from those that ran.
+
+    They do if a call is fused, has another layout, or changes a layout.
+    """
     layouts = {node.name: node.layout for node in part.part.nodes if len(node.shape) == 4}
     return any(
         len(call.nodes) != 1
@@ -339,7 +343,7 @@ def _advice(row: dict[str, Any], costs: Sequence[Trace]) -> list[str]:
 
 
 def _launches(row: dict[str, Any]) -> str:
-    """Return the launch time that limits a rank, if the device waits for launches.
+    """Say how long launches take now and with the advice, and whether they limit the rank.
 
     A sequence of calls takes as long as its launches or its kernels, whichever is longer. If
     launches take less than kernels, the device waits for other work of the host.

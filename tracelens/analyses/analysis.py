@@ -47,8 +47,8 @@ class SplitBars(Struct, frozen=True):
 class Points(Struct, frozen=True):
     """One point per row, sized by its total duration; the x axis is logarithmic.
 
-    `roofs` gives, by colour, the largest y and the greatest possible y at each x. If given, they
-    are drawn as lines, and both axes are logarithmic.
+    `roofs` gives, by colour, the largest y, and the slope of the line that limits y at small x.
+    If given, roofs are drawn as lines, and both axes are logarithmic.
     """
 
     title: str

@@ -13,10 +13,11 @@ _SUMS = ("n_grids", "n_calls", "duration_total_ns", "total_blocks")
 
 
 def compare_grids(base: Trace, other: Trace) -> pl.DataFrame:
-    """Compare grids: one row per kernel that both traces ran, then one per primitive for the rest.
+    """Compare grids: one row per pair of a kernel's grids, and one per primitive for the rest.
 
-    Rows are sorted by their time in both traces together, longest first. Raises MissingTableError
-    when one of the traces has no kernels.
+    Grids of the same kernel in both traces are paired; the rest are grids without a partner. Rows
+    are sorted by their time in both traces together, longest first. Raises MissingTableError if
+    one of the traces has no kernels.
     """
     sides = []
     for trace in (base, other):

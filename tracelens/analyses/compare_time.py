@@ -63,11 +63,12 @@ def compare_time(base: Trace, other: Trace, *, rules: Rules = DEFAULT) -> pl.Dat
 
 
 def _no_surer_than(recorded: pl.DataFrame, rows: pl.DataFrame) -> pl.DataFrame:
-    """Make each interval as wide as that of the recorded times, and unclear if that is unclear.
+    """Make no interval narrower than that of the recorded times, and no outcome surer.
 
-    If a run timed steps without the profiler, one ratio shortens all of its recorded steps. The
-    error of that ratio is the same in each step, so the spread of the steps does not show it. With
-    this, two equal runs count as different no more often than by their recorded steps.
+    An outcome that differs from that of the recorded times becomes unclear. If a run timed steps
+    without the profiler, one ratio shortens all of its recorded steps. The error of that ratio is
+    the same in each step, so the spread of the steps does not show it. With this, two equal runs
+    count as different no more often than by their recorded steps.
     """
     columns = [*_KEY, "low", "high", "outcome", "reason"]
     both = rows.join(

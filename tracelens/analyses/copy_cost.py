@@ -151,7 +151,7 @@ def notes(trace: Trace, frame: pl.DataFrame, _base: Trace | None = None) -> list
 
 
 def _about_pages(trace: Trace) -> list[str]:
-    """Say how many pages of managed memory moved, and which kernels waited for them."""
+    """Say how often pages of managed memory moved, and how long kernels waited for them, where."""
     moves = migrations(trace)
     sentences = []
     for (rank,), part in moves.group_by("rank", maintain_order=True):

@@ -55,8 +55,7 @@ def notes(_trace: Trace, frame: pl.DataFrame) -> list[str]:
         sentences.append(
             f"{subject} step takes {total / 1e6:.2f} ms. On its critical path: {parts}."
         )
-    kinds = frame.filter("is_inferred")["duration_ns"].sum()
-    if kinds:
+    if frame["is_inferred"].any():
         sentences.append(
             "The trace does not record what calls and streams waited for: that was inferred from"
             " when they ran."

@@ -19,10 +19,10 @@ _STARTS_WORK = ("kernel_launch", "graph_launch", "memcpy", "memset")
 def dispatch_depth(trace: Trace) -> pl.DataFrame:
     """Count calls by launch site, and stack frames by role.
 
-    There is one row per outermost op, layer and phase that started GPU work, and one per role of
-    frames at a symbol. Profiler spans and native stacks are counted separately (`source`) and never
-    joined, because a stack's frames have no span. Raises MissingTableError if the trace has neither
-    API calls nor stacks.
+    Of spans, there is one row per rank, outermost op, layer and phase that started GPU work. Of
+    native stacks, there is one row per symbol and implementation for all frames, and one per role.
+    Spans and stacks are counted separately (`source`) and never joined, because a stack's frames
+    have no span. Raises MissingTableError if the trace has neither API calls nor stacks.
     """
     launches = _launches(trace)
     if not launches.height and not trace.has("stacks"):
@@ -107,7 +107,10 @@ def _stored_sites(trace: Trace, launches: pl.DataFrame) -> pl.DataFrame:
 
 
 def _found_sites(trace: Trace, launches: pl.DataFrame) -> pl.DataFrame:
-    """Return each launch with its outermost op, that op's host time, layer, phase, and depths."""
+    """Return each launch with its outermost op, layer, phase and depths.
+
+    `host_ns` is the time from the start of that op until the launching call returned.
+    """
     sites = []
     for tree, part in with_trees(trace.select("spans", *_SPAN_COLUMNS), launches):
         span_rows = part["span_id"]

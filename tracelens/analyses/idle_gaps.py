@@ -15,7 +15,7 @@ from tracelens.trace import Trace
 
 _FIRST_RANKS = 4
 _MATTERS = 0.01
-"""A kind of API calls is mentioned if it takes at least this share of step time."""
+"""A kind of API calls is mentioned if it takes more than this share of the steps' host time."""
 _DEVICE = ("rank", "device_id")
 _CALLS = {
     "sync": "that wait for the device",

@@ -255,7 +255,7 @@ def _range(shares: Sequence[float]) -> str:
 def _shared_loss(culprit: Culprit, judged: list[RankTime]) -> tuple[str, list[float]]:
     """Return the part that takes most of the time of culprit and others alike, and its two shares.
 
-    The smaller share comes first.
+    The smaller share comes first. Computing and waiting do not count as parts here.
     """
     members = {*culprit.members.ranks}
     of_members = [time for time in judged if time.rank in members]

@@ -137,9 +137,9 @@ def _on_waves(known: pl.DataFrame, total_ns: int) -> list[str]:
 def _partitions(trace: Trace, frame: pl.DataFrame) -> pl.DataFrame:
     """Find grids of two streams that share a device by its SMs.
 
-    Columns: rank, device_id, n_blocks, low and high. A pair qualifies if most time of both streams
-    is in grids whose blocks add up to the device's SMs, and if at least half of the smaller grid's
-    time lies within the other stream's kernels.
+    Columns: rank, device_id, n_blocks, low and high. The grid with most time of each stream is
+    compared. A pair qualifies if its blocks add up to the device's SMs, and if at least half of the
+    smaller grid's time lies within kernels of the larger one.
     """
     n_blocks = pl.col("grid_x").cast(pl.Int64) * pl.col("grid_y") * pl.col("grid_z")
     times = ("start_ns", "duration_ns")
@@ -213,7 +213,7 @@ def _charts(frame: pl.DataFrame) -> list[Chart]:
 
 
 def occupancy(launches: pl.DataFrame, devices: pl.DataFrame) -> pl.DataFrame:
-    """Return the launches, in order, with the blocks and warps of each that fit on an SM.
+    """Return the launches, in order, with the blocks of each that fit on an SM, and the limit.
 
     `launches` has rank, device_id, threads_per_block, registers_per_thread, shared_bytes (static
     plus dynamic, per block) and is_cluster_launch. Added columns are sm_count, blocks_per_sm,

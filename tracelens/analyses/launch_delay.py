@@ -11,7 +11,7 @@ from tracelens.trace import Trace
 
 _KEY = ["rank", "api", "work"]
 _AHEAD = 1.0
-"""With at least this many launches in the queue on average, the device never waits for a launch."""
+"""With at least this many launches in the queue on average, the host counts as ahead."""
 _MOST_RANKS = 1
 _WORK = pl.Enum(["kernel", "memcpy", "memset"])
 
@@ -53,7 +53,11 @@ def launch_delay(trace: Trace) -> pl.DataFrame:
 
 
 def _launched_work(trace: Trace) -> pl.DataFrame:
-    """Return all work of devices with a recorded call: its row, API function, length, and delay."""
+    """Return the work of devices whose call was recorded.
+
+    Added columns: delay (from the call's end to the work's start), api, api_ns (the call's
+    duration) and call (its row in api_calls).
+    """
     columns = ["rank", "api_call_id", "start_ns", "duration_ns"]
     work = pl.concat(
         trace.select(f"{name}s", *columns).with_columns(work=pl.lit(name, _WORK))
@@ -110,10 +114,10 @@ def notes(trace: Trace, frame: pl.DataFrame) -> list[str]:
 
 
 def _queues(trace: Trace) -> list[str]:
-    """Say how many launches wait on average on each rank until their first kernel starts.
+    """Say, for the first rank, how many launches on average wait until their first kernel starts.
 
-    By Little's law, that is the sum of their waits divided by the time from the first launch to the
-    last start.
+    By Little's law, that is the sum of their waits divided by the time from the end of the first
+    call to the last start.
     """
     kernels = trace.select("kernels", "rank", "api_call_id", "start_ns").drop_nulls("api_call_id")
     calls = trace.select("api_calls", "rank", "api_call_id", "start_ns", "duration_ns")

@@ -14,7 +14,7 @@ from tracelens.trace import Trace
 RANK_QUARTILES = Table(
     "rank_quartiles",
     "A part of a step, with its quartiles over the ranks. Each rank counts with its average"
-    " step, or with all its time where it marks no steps; the parts of that add up to it.",
+    " step, or with all its time if it marks no steps. A rank's parts add up to that time.",
     (
         Column("part", pl.String, "The step, or a part of its time.", values=("step", *PARTS)),
         Column("least_ns", pl.Int64, "The least of any rank."),

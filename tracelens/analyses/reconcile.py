@@ -213,7 +213,7 @@ def _sequences(kernels: pl.DataFrame, codes: pl.Series) -> pl.DataFrame:
 def _matches(
     my_codes: list[int], my_ids: list[int], their_codes: list[int], their_ids: list[int]
 ) -> tuple[list[int], list[int | None]]:
-    """Return the ids of one unit's kernels, and the id of each one's match; None without one."""
+    """Return the ids of one sequence's kernels, and the id of each one's match, or None."""
     places = align(tuple(my_codes), tuple(their_codes))
     return my_ids, [None if place is None else their_ids[place] for place in places]
 

@@ -13,7 +13,10 @@ from tracelens.schemas.results.roofline import ROOFLINE
 from tracelens.trace import Trace
 
 _LEAST_HINTED = 0.02
-"""Hints are given for ops with at least this share of kernel time."""
+"""Products in float32 get a hint from this share of kernel time on.
+
+Elementwise ops and copies need five times as much.
+"""
 _FUSED_FAMILIES = ("elementwise", "copy", "dropout")
 """Families of ops that a compiler fuses with their neighbours."""
 
@@ -29,13 +32,14 @@ _SUMS = ("flops", "needed_flops")
 def roofline(
     trace: Trace, *, peaks: Peaks | None = None, base: Trace | None = None
 ) -> pl.DataFrame:
-    """Rate ops against the roofline: one row per op, shapes and element types.
+    """Rate ops against the roofline: one row per device, op, shapes and element types.
 
-    The longest come first, then the rows `(step)`, and always `(not modelled)`. Kernels of replayed
-    graphs belong to the ops that were recorded while the graphs were captured, in the trace or in
-    `base`; without such a record, to the ops of a base without graphs. `peaks`, if given, are used
-    for the device that they name; other devices use their datasheet. Raises MissingTableError
-    without kernels or without shapes, SourceError if the given peaks are of no device of the trace.
+    The longest come first, the row `(not modelled)` among them. One row `(step)` per step follows.
+    Kernels of replayed graphs belong to the ops that were recorded while the graphs were captured,
+    in the trace or in `base`; without such a record, to the ops of a base without graphs. `peaks`,
+    if given, are used for the device that they name; other devices use their datasheet. Raises
+    MissingTableError without kernels or without shapes, SourceError if the given peaks are of no
+    device of the trace.
     """
     work = modelled(trace, base)
     limits = device_peaks(trace, peaks)

@@ -18,7 +18,7 @@ from tracelens.trace import Trace
 SHARE = 0.1
 """The share by which the time of each op, layer and cause is shortened in turn."""
 _MOST = 12
-"""At most this many ops and layers are tried, those with most time."""
+"""At most this many ops are tried, and as many layers: those with most time."""
 
 
 def sensitivity(trace: Trace) -> pl.DataFrame:

@@ -50,8 +50,8 @@ SERVING = Table(
         Column(
             "least_bytes",
             F64,
-            "Bytes that the steps had to move, weights and cache among them; null where a tenth of"
-            " their kernels' time is not modelled.",
+            "Bytes that the steps had to move, weights and cache among them; null if, in a step,"
+            " kernels that are not modelled take over a tenth of the time of those that are.",
             nullable=True,
         ),
         Column(
@@ -122,7 +122,7 @@ def serving(trace: Trace, *, peaks: Peaks | None = None, base: Trace | None = No
 def _bytes_of_steps(trace: Trace, base: Trace | None) -> pl.DataFrame:
     """Return the least bytes of each rank's steps; no rows if no sizes were recorded.
 
-    A step has None if over a tenth of its kernels' time is not modelled.
+    A step has no row if its unmodelled kernels take over a tenth of its modelled calls' time.
     """
     try:
         work = modelled(trace, base)
@@ -236,7 +236,10 @@ def _sentence(trace: Trace, rank: int, gaps: pl.DataFrame) -> str:
 
 
 def _places(trace: Trace, rank: int, gaps: pl.DataFrame) -> list[tuple[str, float]]:
-    """Return the self time of Python calls between replays by their purpose, the largest first."""
+    """Return the main purposes of Python calls between replays, with their shares of self time.
+
+    The largest come first.
+    """
     columns = ("rank", "thread_id", "name", "start_ns", "duration_ns", "self_ns")
     calls = trace.select("spans", *columns, where=pl.col("kind") == "python")
     is_of_thread = pl.col("thread_id").is_in(gaps["thread_id"].unique().implode())

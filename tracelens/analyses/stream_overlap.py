@@ -58,7 +58,10 @@ def stream_overlap(trace: Trace) -> pl.DataFrame:
 
 
 def _of_device(work: pl.DataFrame) -> list[tuple[int, int, int, float]]:
-    """Return both streams, overlap and share of each pair; no row for a single stream."""
+    """Return both streams, overlap and share of each pair, and of each stream with itself.
+
+    There are no rows if the device has one stream only.
+    """
     busiest = work.group_by("stream_id").agg(pl.col("duration_ns").sum())
     streams = busiest.sort("duration_ns", descending=True)["stream_id"].head(_MOST_STREAMS).sort()
     if len(streams) < 2:

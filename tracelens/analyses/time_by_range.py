@@ -68,7 +68,8 @@ def time_by_range(trace: Trace) -> pl.DataFrame:
 def _rows_of_ranges(ranges: Ranges, work: pl.DataFrame) -> pl.DataFrame:
     """Return one row per path: its ranges' time, the work they launched, and idle_ns.
 
-    idle_ns is the part of the ranges' time in which no device of the rank works.
+    idle_ns is the part of the ranges' time in which no device of the rank works; None on a rank
+    without device work.
     """
     pieces, calls = (frame.select("start_ns", end_ns=END) for frame in (work, ranges.tree))
     idle = ranges.tree["duration_ns"] - covered_by(union(pieces), calls)

@@ -15,9 +15,10 @@ _GROUP = (*_CONFIGURATION, "variant", "quantity", "profiled", "synchronized")
 _CONFIGURATIONS = ("interpreted", "cpp", "cuda", "triton", "custom")
 _PLAIN, _WAITING = {"e2e": "pure", "layer": "timed"}, {"e2e": "sync", "layer": "timed-sync"}
 _VARIANT_OF = {"cuda_event": "events", "subtraction": "subtraction", "profiler": "profiler"}
-"""Each method of timing is compared in this variant.
+"""The variant of timing that each method belongs to.
 
-A variant waits for the device around each layer, or does not; some methods have both.
+The methods e2e and layer have two each: one that waits for the device around each layer
+(_WAITING), and one that does not (_PLAIN).
 """
 _VARIANTS = ("pure", "sync", "timed", "timed-sync", "events", "subtraction", "profiler")
 _QUANTITIES = ("wall", "cuda_event", "arr_sum", "CPU_self", "CUDA_self", "CUDA_total")

@@ -24,8 +24,8 @@ _LITTLE = 0.1
 _HANDFUL, _SCARCE, _SEVERAL_STEPS = 5, 0.01, 2
 """The bound of a program is not judged below these thresholds.
 
-The first two are a number of kernels, and a share of time in which the device works. With at least
-the third number of steps, less of both is enough.
+The first two are a number of kernels, and the share of time in which the device works. With at
+least the third number of steps, the share alone is enough, and so is twice the number of kernels.
 """
 _PARTS = {
     "communication": "the device only communicates",
@@ -130,7 +130,8 @@ def _captures(trace: Trace) -> list[dict[str, object]]:
 def _is_too_little(rank: RankTime) -> bool:
     """Return whether there are too few kernels, or too little device time, to judge.
 
-    A rank with several steps needs less of both.
+    A rank with several steps is judged if its device works long enough, or if it ran twice as many
+    kernels as needed otherwise.
     """
     scarce = 1 - sum(rank.shares[name] for name in IDLE_PARTS) < _SCARCE
     few = rank.n_work < _HANDFUL

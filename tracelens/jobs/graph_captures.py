@@ -50,7 +50,7 @@ def open_captures(path: str | os.PathLike[str], trace: Trace) -> Trace:
 
 
 def _files_of_rank(folder: Path, rank: int) -> list[Path]:
-    """Return the traces of a folder with the rank in their names; all if no name has a rank."""
+    """Return the traces of a folder with this rank in their names; all if no name has it."""
     files = sorted(file for file in folder.iterdir() if file.name.endswith((".json", ".json.gz")))
     of_rank = [
         file

@@ -23,7 +23,7 @@ def memory(column: pl.Series, dtype: pl.DataType) -> pa.Buffer:
 
 
 def values(array: pa.Array) -> pa.Buffer:
-    """Return the values of an Arrow array of integers, without a copy.
+    """Return the memory of the values of an Arrow array of numbers, without a copy.
 
     Where the array has None, the value is undefined.
     """
