@@ -218,11 +218,11 @@ def _by_function(calls: pl.DataFrame) -> pl.DataFrame:
 
 
 def _waiting(spans: pl.DataFrame, causing: pl.DataFrame) -> pl.DataFrame:
-    """Return the operators that wait for the device, such as aten::item.
+    """Return the operators directly around a call that waits for the device, such as aten::item.
 
-    `row` is the row of the call that waits. Of nested operators, only the innermost is returned.
-    Regions of a framework do not count, nor do autograd's regions around a whole backward function,
-    because they may also do other work.
+    `row` is the row of the call that waits. If one of these operators lies within another, only the
+    outer one is returned. Regions of a framework do not count, nor do autograd's regions around a
+    whole backward function, because they may also do other work.
     """
     is_wait = pl.col("cause") == "sync"
     waits = causing.filter(is_wait).with_columns(span="span_id")
@@ -241,10 +241,7 @@ def _waiting(spans: pl.DataFrame, causing: pl.DataFrame) -> pl.DataFrame:
 
 
 def _outer(intervals: pl.DataFrame) -> pl.DataFrame:
-    """Drop intervals that lie within another interval.
-
-    Intervals have start_ns and end_ns and are sorted by start.
-    """
+    """Drop intervals that begin within an earlier one; sort the rest by start."""
     ordered = intervals.sort("start_ns", "end_ns", descending=[False, True], maintain_order=True)
     reached = pl.col("end_ns").cum_max().shift(1)
     is_outer = pl.col("start_ns") >= reached

@@ -37,9 +37,9 @@ def with_places(
     """Give the segments of a thread axis a call path (`what`, `span_id`), and split them by it.
 
     A segment has start_ns, end_ns, class, cause and `at`. If `at` is a row of `causing`, the
-    segment is that API call, and its path is the call's path followed by the API function. Any
-    other segment is split where the path changes; only segments of launching are not split.
-    `span_id` is the span around a call, else the innermost span of the path.
+    segment is that API call, and its path is the call's path followed by the API function. Other
+    segments are split where the path changes, except launching, which has no path, and the
+    profiler's own work. `span_id` is the span around a call, else the innermost span of the path.
     """
     is_call = pl.col("at").is_not_null()
     without_api = pl.col("class").is_in([_number("launch"), _number("profiler")])
@@ -111,9 +111,9 @@ def _overlapping(spans: pl.DataFrame, segments: pl.DataFrame) -> pl.Series:
 def _cut(
     stretches: pl.DataFrame, axis: ThreadAxis, spans: pl.DataFrame, paths: CallPaths
 ) -> pl.DataFrame:
-    """Cut the intervals where the place changes; add `place` and `what`.
+    """Cut the intervals where the path changes; add `what`, the path, and `span_id`, its place.
 
-    Both are None outside of any span.
+    Both are None outside of any place.
     """
     owners = _owners(axis.spans, paths)
     numbered = stretches.drop("at").with_row_index("stretch")
@@ -145,8 +145,8 @@ def _cut(
 def _without_small(pieces: pl.DataFrame, texts: pl.DataFrame, paths: CallPaths) -> pl.DataFrame:
     """Merge a place that takes too little of an interval into the place around it.
 
-    If no place is around it, its time goes to the place before. Adds the column `what`, the text of
-    each place.
+    A short time without a place goes to the place before it, else to the one after. Adds the column
+    `what`, the text of each place.
     """
     length_of_text = _LENGTH.sum().over("stretch", "what")
     is_small = length_of_text < _LEAST * pl.col("whole_ns")

@@ -13,7 +13,7 @@ _MOST_PLACES = 3
 _LEAST_PLACE = 0.01
 """Places with a smaller share of the time of all places are not named."""
 _SAME = 0.95
-"""The two ends of a range are written as one number if they differ by less than this share."""
+"""A range is written as one number if its low end is at least this share of its high end."""
 
 
 class Rule(Struct, frozen=True):
@@ -109,9 +109,9 @@ class Change(Struct, frozen=True):
 
 
 def largest_changes(program: JudgedProgram, rules: Iterable[Rule]) -> list[Change]:
-    """Return the changes that save at least 2 % of the judged time, the largest first.
+    """Return the changes that save at least 2 % of the judged time, at most five of them.
 
-    If a saving is unknown, the recorded time of its cause decides the order.
+    Recorded times decide, because a saving may be unknown; the largest comes first.
     """
     worth = [
         rule
@@ -155,8 +155,8 @@ def _savings(
     """Return the largest saving of a rule over all judged time, with a low and a high bound.
 
     No saving exceeds the part of the time that the rule is about. The bounds are None if none of
-    that time is the profiler's. All three values are None if more than half of it may be the
-    profiler's.
+    that time is the profiler's. All three values are None if the bounds would differ by more than
+    a factor of two.
     """
     most = _time_to_save(program, rule)
     slowdown = program.slowdown(rule.cause) if rule.is_of_host else None

@@ -19,9 +19,9 @@ from tracelens.derive.time.receives import is_mostly_receiving
 from tracelens.derive.time.time_parts import WORTH_IT
 
 _UNFUSED_LAUNCHES = 20
-"""An optimizer counts as unfused above this many kernel launches per step.
+"""An optimizer counts as unfused with at least this many kernels per step.
 
-None of these kernels works on many tensors at once.
+At most half of them may be of ops that update many tensors at once (foreach, fused).
 """
 CONTIGUOUS_NORMS = r"^aten::(native_)?(group|instance)_norm$"
 """Ops that, on a GPU, convert channels_last images to the default layout.

@@ -95,7 +95,7 @@ def break_down_devices(
 
 
 def idle_intervals(trace: Trace, devices: Mapping[Device, DeviceWork]) -> pl.DataFrame:
-    """List the program's idle time on each device, one row per interval, sorted by start.
+    """List the program's idle time, device by device: one row per interval, by start.
 
     Columns are rank, device_id, start_ns, end_ns, cause and what. For the ranks of `process_ranks`,
     it is the idle time of the process, and device_id is None. Lengths sum to the idle time of a

@@ -32,10 +32,9 @@ def process_copy_rules(program: JudgedProgram) -> Iterator[Rule]:
 
 
 def upload_rules(program: JudgedProgram) -> Iterator[Rule]:
-    """Advise on copies to the device that run alone, and on needlessly wide ones.
+    """Advise on copies to the device: pageable ones, others that run alone, needlessly wide ones.
 
-    Copies from pageable memory block the host; any other copy matters only if no kernel runs beside
-    it.
+    Only the time when no kernel runs beside them counts.
     """
     columns = ("memcpy_id", "stream_id", "direction", "source_memory")
     is_upload = (pl.col("direction") == "h2d") & (pl.col("duration_ns") > 0)
@@ -93,7 +92,7 @@ def download_rules(program: JudgedProgram) -> Iterator[Rule]:
 
 
 def other_copy_rules(program: JudgedProgram) -> Iterator[Rule]:
-    """Advise on copies within the device, and on large ones from pinned memory to the host.
+    """Advise on large copies within the device, and to host memory that is not pageable.
 
     Only the time when no kernel runs beside them counts.
     """

@@ -40,7 +40,10 @@ Some rank must be late in at least the first share of all steps. No rank may be 
 the second share of these late steps.
 """
 _MANY = 4
-"""Ranks that are late in one or two steps each are late in turn if there are at least this many."""
+"""Ranks that are late in one or two steps each are late in turn if there are this many.
+
+There must be as many steps with a late rank, too.
+"""
 _MOST = 8
 """At most this many culprits are examined, those with the greatest delays."""
 _HOST_CAUSES = ("input", "host", "launch", "loading", "sync", "allocation")
@@ -241,7 +244,8 @@ def _merge(late: Sequence[LateRank], members: RankSet, steps: list[int]) -> Culp
 def _slow_network(trace: Trace, delays: pl.DataFrame) -> Culprit | None:
     """Return the network as the culprit in steps in which the same transfers take all ranks longer.
 
-    Return None with fewer than three steps, and if half of the steps or more are like that.
+    Return None with fewer than three steps, without such steps, and if more than half of the steps
+    are such.
     """
     communication_ns = pl.col("communication_ns")
     transfer_ns = pl.col("transfer_ns")

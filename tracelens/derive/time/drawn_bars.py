@@ -28,11 +28,7 @@ _AXES = ("grid_x", "grid_y", "grid_z", "block_x", "block_y", "block_z")
 
 
 def without_deepest(bars: pl.DataFrame, most: int) -> pl.DataFrame:
-    """Leave out the deepest levels if there are more lanes and levels than can be drawn.
-
-    A level of a lane needs at least one bar if all its events can be merged, and two if they lie in
-    two intervals of time.
-    """
+    """Leave out the deepest levels if the levels of all lanes are more than can be drawn."""
     rows = bars.select("lane", "level").unique(maintain_order=True)
     if rows.height <= most // _BARS_OF_LEVEL:
         return bars
@@ -43,7 +39,8 @@ def without_deepest(bars: pl.DataFrame, most: int) -> pl.DataFrame:
 def merge_short(bars: pl.DataFrame, length: int, most: int) -> tuple[pl.DataFrame, int | None]:
     """Merge short bars that begin in the same interval of a lane and level.
 
-    Long bars stay. Nothing is merged unless there are too many bars.
+    Long bars stay. Nothing is merged unless there are more bars than `most`. Also return the length
+    below which bars were merged; None if none were.
     """
     width = max(round(length * _FIRST_WIDTH), 1)
     kept = bars

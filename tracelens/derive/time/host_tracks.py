@@ -22,12 +22,9 @@ Thread: TypeAlias = tuple[int | None, int | None]
 """A process id and a thread id."""
 
 PROFILER_KIND = "profiler"
-"""Code of idle time that the profiler takes for itself. Results count it as `host`."""
+"""Name of idle time that the profiler takes for itself. Results count it as `host`."""
 IDLE_KINDS = (*CAUSES, PROFILER_KIND)
-"""Kinds of idle time by their codes: the causes, then the profiler's own work.
-
-Results count the latter as `host`.
-"""
+"""Kinds of idle time by their codes: the causes, then the profiler's own work."""
 CAUSE_OF_KIND = (*CAUSES, "host")
 """The cause of each of IDLE_KINDS."""
 HOST, UNKNOWN = CAUSES.index("host"), CAUSES.index("unknown")

@@ -298,7 +298,10 @@ def launch_rules(program: JudgedProgram) -> Iterator[Rule]:
 
 
 def _guards(program: JudgedProgram) -> str | None:
-    """Advise fewer compiled regions if a step has several and most of their time checks guards."""
+    """Advise fewer compiled regions if a step has several, and launching is mostly guard checks.
+
+    Checks of guards have to take at least half of the launching time.
+    """
     is_check = pl.col("name") == _GUARDS
     checks = program.trace.select("spans", "rank", "step", "duration_ns", where=is_check)
     checks = checks.filter(program.is_judged)

@@ -110,9 +110,9 @@ class Replay(Struct, frozen=True):
     def _hosts_ns(self, removals: Collection[Removal], of: Collection[int] | None) -> float:
         """Return how long the slowest host works in all steps; 0 without removals.
 
-        In a removed step, a rank's host takes as long as the median host that keeps its delays. A
-        profiler slows hosts but not devices. So if a delay of device work is removed, the hosts'
-        calls count, and not what they do between them.
+        In a removed step, a rank's host takes no longer than the median host that keeps its delays.
+        A profiler slows hosts but not devices. So if only delays of device work are removed, the
+        hosts' calls count, and not what they do between them.
         """
         if not removals or self.paces.is_empty():
             return 0

@@ -66,7 +66,7 @@ class JudgedProgram(Struct, frozen=True):
         return sums.sort("idle_ns", descending=True, maintain_order=True).rows()
 
     def slowdown(self, cause: str) -> tuple[float, float] | None:
-        """Return the least and the most of a cause's recorded time that is the program's own.
+        """Return the least and the largest share of a cause's time that is the program's own.
 
         Return None if all of it is the program's own. It also is if the step was measured without
         the profiler, because the profiler's time has then been subtracted already.
@@ -188,10 +188,7 @@ def _records(trace: Trace, did: pl.DataFrame) -> Iterator[pl.DataFrame]:
 
 
 def _by_thread(frame: pl.DataFrame) -> Iterator[tuple[tuple[int, int, int], pl.DataFrame]]:
-    """Yield each thread (rank, process_id, thread_id) with its rows.
-
-    The thread is None for rows without one.
-    """
+    """Yield each thread (rank, process_id, thread_id) with its rows; leave out rows without one."""
     for rank, of_rank in by_value(frame.drop_nulls(_THREAD), "rank"):
         for process, of_process in by_value(of_rank, "process_id"):
             for thread, of_thread in by_value(of_process, "thread_id"):

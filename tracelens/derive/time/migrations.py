@@ -102,7 +102,7 @@ def stalls_by_place(trace: Trace, kernels: pl.DataFrame) -> list[tuple[str, int]
 
 
 def touched_by_host(trace: Trace, moves: pl.DataFrame) -> list[tuple[str, int]]:
-    """Return the annotated ranges in which pages moved back to the host, with their bytes."""
+    """Return the ops and annotated ranges in which pages moved to the host, with their bytes."""
     is_range = pl.col("kind").is_in(["annotation", "nvtx", "op"])
     to_host = pl.col("direction") == "d2h"
     name = pl.col("name").cast(pl.String)

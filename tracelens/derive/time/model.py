@@ -33,7 +33,7 @@ _PLACES = ["rank", "device_id", "idle_ns", "cause", "what"]
 
 
 def list_idle(trace: Trace) -> pl.DataFrame:
-    """List the program's idle time on each device, one row per interval, sorted by start.
+    """List the program's idle time, device by device: one row per interval, by start.
 
     Columns are rank, device_id, start_ns, end_ns, cause and what. Lengths sum to the idle time of
     the model's `device` in the phase program. The result is not cached, because it may have

@@ -116,5 +116,5 @@ def _text_between(before: pl.Expr, after: pl.Expr) -> pl.Expr:
 
 
 def _is_step(name: pl.Expr) -> pl.Expr:
-    """Return whether a name is that of a step's mark, which says nothing of the place."""
+    """Return whether a name says nothing of the place, as that of a step's mark."""
     return name.str.contains(UNINFORMATIVE)

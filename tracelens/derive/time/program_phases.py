@@ -45,9 +45,9 @@ _SEVERAL = 3
 Kernels are trials if no later step launches them, which takes at least this many later steps.
 """
 _MOST = 0.5
-"""A first step is start-up if start-up makes more than this share of its extra time."""
+"""A first step is start-up if start-up makes at least this share of its extra time."""
 _TAIL = 0.1
-"""A last step is a tail if it takes less than this share of the others' median and launches less.
+"""A last step is a tail if its time and its launches are below this share of the others' medians.
 
 Other steps of a program differ by less than ten times.
 """

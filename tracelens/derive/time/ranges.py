@@ -320,8 +320,8 @@ def _run_sums(
 def _run_extent(launched: pl.DataFrame, begin: pl.Series, end: pl.Series) -> pl.Series:
     """Return the time from the least `first` to the greatest `last` in each run of rows.
 
-    It is 0 for an empty run.
-    Least and greatest are computed for blocks of 2, 4, 8 … rows; two such blocks cover any run.
+    It is 0 for an empty run. This is a sparse table: least and greatest are computed for blocks of
+    1, 2, 4, 8 … rows, and two such blocks cover any run.
     """
     no_extent = pl.repeat(0, len(begin), dtype=pl.Int64, eager=True)
     extent = no_extent.alias("projected_ns")

@@ -24,12 +24,12 @@ class SmUse(Struct, frozen=True):
 
     @property
     def is_few(self) -> bool:
-        """Return whether at least half of the SMs have nothing to do, on average."""
+        """True if more than half of the SMs have nothing to do, on average."""
         return self.n_used < _FEW * self.sm_count
 
     @property
     def sentence(self) -> str:
-        """Say how many SMs have work."""
+        """The number of SMs that have work, in words."""
         used = max(round(self.n_used), 1)
         return f"its kernels have blocks for {used} of {self.sm_count} SMs, averaged over time"
 
@@ -38,8 +38,8 @@ def sm_use(trace: Trace, rank: int) -> SmUse | None:
     """Measure how many SMs a rank's program uses.
 
     A block runs on one SM, so a kernel uses no more SMs than it has blocks. Kernels that run at the
-    same time are added. Return None if a grid or a device's number of SMs is not known, or if the
-    rank uses devices of several sizes.
+    same time are added. Return None if no kernel computes, if a grid or a device's number of SMs is
+    not known, or if the rank uses devices of several sizes.
     """
     grid = ("grid_x", "grid_y", "grid_z")
     columns = ("device_id", "start_ns", "duration_ns", "is_communication", *grid)

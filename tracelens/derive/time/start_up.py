@@ -19,7 +19,7 @@ _MUCH_LONGER = 3
 Other variation, such as an allocation of another size, stays below that.
 """
 _MOST = 0.5
-"""Start-up, or input, explains a gap if it takes more than this share of the gap."""
+"""Start-up, or input, explains a gap if it takes this share of the gap."""
 _SPARSE = 0.1
 """A device does not work steadily yet if it works less than this share of its later rate.
 
@@ -36,7 +36,7 @@ _WAITING = ("sync", "memcpy", "memset")
 class HostPieces(Struct, frozen=True):
     """A rank's host, as disjoint intervals (start_ns, end_ns) sorted by start.
 
-    `calls` are its start-up calls. `loads` also has loading and compiling code, `launches`
+    `calls` are its start-up calls, `loads` loading and compiling code, `launches` that with
     launching and allocating, `inputs` loading data, `profiler` the profiler's own work.
     """
 
@@ -110,8 +110,8 @@ class Gaps(Struct, frozen=True):
 def start_up_calls(calls: pl.DataFrame) -> pl.DataFrame:
     """Return the times of calls that create a context or load a library: disjoint start_ns, end_ns.
 
-    Such a call is known by its time, not by its name. It is the first call of a function and takes
-    at least a millisecond; or it is one of several long first calls, and all later ones take far
+    Such a call is known by its time, not by its name: it takes at least a millisecond. It is the
+    only call of its function, or one of the long first calls after which all later ones take far
     less. Calls that wait for the device or copy do not count. `calls` (api, kind, start_ns,
     duration_ns) are sorted by start.
     """

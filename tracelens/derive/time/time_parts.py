@@ -162,7 +162,7 @@ class RankTime(Struct, frozen=True):
 
     `step_ns` is the median of its recorded steps, `unprofiled_ns` the measured time of a step
     without the profiler; None if not known. `is_process`: the rank uses no device, so its process
-    is judged. n_work counts kernels after start-up, or ops of a process. Parts are summed over the
+    is judged. n_work counts the program's kernels, or ops of a process. Parts are summed over the
     `n_devices` that the rank really uses.
     """
 
