@@ -153,6 +153,29 @@ def test_steps_are_matched_by_their_kernels(tmp_path: Path) -> None:
     ]
 
 
+def received(ts: float, n_batches: int, *, thread: int = 1) -> Events:
+    """Return a loader's call of 20 us that takes batches of its workers, by two ops for each."""
+    name = "enumerate(DataLoader)#_MultiProcessingDataLoaderIter.__next__"
+    ops = [
+        span(op, ts + 2 * n, 1, tid=thread) for n in range(n_batches) for op in ("aten::set_",) * 2
+    ]
+    return [span(name, ts, 20, cat="user_annotation"), *ops]
+
+
+@pytest.mark.parametrize(("thread", "is_same"), [(1, True), (2, False)])
+def test_batches_that_workers_sent_are_no_work_of_a_step(
+    tmp_path: Path, thread: int, is_same: bool
+) -> None:
+    """A step takes four batches where the first one came last, and three further steps none.
+
+    Another thread's ops are no part of the loader's call.
+    """
+    light = [*LIGHT, *received(5010, 4, thread=thread)]
+    capture = read(windows(tmp_path, [*DEEP, *received(1110, 1)], light))
+    assert ("two_windows" in codes(capture)) is is_same
+    assert ("windows_differ" in codes(capture)) is not is_same
+
+
 @pytest.mark.parametrize(
     "light",
     [[mark(9, 5000, 300), span("aten::exp", 5050, 40)], [span("aten::mm", 5050, 40)]],

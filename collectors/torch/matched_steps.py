@@ -13,6 +13,8 @@ Work = tuple[list[str], list[str]]
 """The names of a step's kernels, and of its ops."""
 _STEP = r"^ProfilerStep#[0-9]+$"
 _MARK = "nn.Module: "
+_RECEIVE = r"^enumerate\(DataLoader\)#_MultiProcessing"
+"""The span in which a data loader takes what its worker processes have sent."""
 _ALIKE = 0.9
 """The least share of ops that two steps must have in common to be matched."""
 _MOST_COMPARED = 5_000
@@ -71,12 +73,30 @@ def waits_in_steps(calls: pl.DataFrame | None, marks: pl.DataFrame) -> pl.DataFr
 
 
 def work_of_steps(tables: Mapping[str, pl.DataFrame], marks: pl.DataFrame) -> list[Work]:
-    """Return, for each step, the names of its kernels and of its ops, in order of launch."""
+    """Return, for each step, the names of its kernels and of its ops, in order of launch.
+
+    Ops in which a data loader takes batches from its workers are left out: on a busy machine one
+    step takes several batches, and later steps take none.
+    """
+    spans = tables["spans"]
     kernels, ops = (
         dict(frame.group_by("step", maintain_order=True).agg("name").iter_rows())
-        for frame in (_launched(tables, marks), ops_in_steps(tables["spans"], marks))
+        for frame in (
+            _launched(tables, marks),
+            _without_received(ops_in_steps(spans, marks), spans),
+        )
     )
     return [(kernels.get(step, []), ops.get(step, [])) for step in range(marks.height)]
+
+
+def _without_received(ops: pl.DataFrame, spans: pl.DataFrame) -> pl.DataFrame:
+    """Return the ops, ordered by start, that begin outside a loader's calls to its workers."""
+    is_call = pl.col("name").cast(pl.String).str.contains(_RECEIVE)
+    threads = (pl.col(name).cast(pl.Int64) for name in THREAD)
+    calls = spans.filter((pl.col("kind") == "annotation") & is_call)
+    calls = calls.select("start_ns", *threads, call_end_ns=_END).sort("start_ns")
+    begun = ops.join_asof(calls, on="start_ns", by=THREAD, check_sortedness=False)
+    return begun.filter((pl.col("start_ns") < pl.col("call_end_ns")).fill_null(False).not_())
 
 
 def _launched(tables: Mapping[str, pl.DataFrame], marks: pl.DataFrame) -> pl.DataFrame:
