@@ -60,8 +60,8 @@ Up to 0.15 it is click's UsageError; since 0.29 Typer has its own copy.
 
 
 @cache
-def _load(name: str) -> Any:
-    """Load a module's command: the function of its name, or the Typer application `app`."""
+def _module(name: str) -> Any:
+    """Import a command's module."""
     is_ignored = signal.getsignal(signal.SIGINT) is signal.SIG_IGN
     # Imported modules stay to the end; collecting garbage among them takes 0.02 s.
     gc.disable()
@@ -73,6 +73,13 @@ def _load(name: str) -> Any:
     # A verdict makes a million objects. With the usual threshold, garbage collection takes a
     # twentieth of its time, and a tenth of a page's.
     gc.set_threshold(50_000)
+    return module
+
+
+@cache
+def _load(name: str) -> Any:
+    """Load a module's command: the function of its name, or the Typer application `app`."""
+    module = _module(name)
     application = getattr(module, "app", None)
     if application is None:
         application = typer.Typer(add_completion=False, rich_markup_mode=None)
@@ -96,45 +103,56 @@ class _Commands(LoadedGroup):
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
         """Find and import a command; from then on Ctrl-C raises KeyboardInterrupt."""
         resolved = super().resolve_command(ctx, args)
-        if callable(signal.getsignal(signal.SIGINT)):  # unless SIGINT is ignored
-            signal.signal(signal.SIGINT, signal.default_int_handler)
+        _let_interrupts_raise()
         return resolved
 
     def invoke(self, ctx: Any) -> Any:
         """Run the named command."""
-        try:
-            with _blaming_rows():
-                result = super().invoke(ctx)
-            if sys.stdout is not None:  # standard output may be closed, as with `>&-`
-                sys.stdout.flush()
-        except _WRONG_WORDS as error:
-            # A group of commands without a command shows its help
-            lines = error.message.split("\n")
-            error.message = "\n".join(map(printable, lines))
-            raise
-        except TracelensError as error:
-            if ctx.params.get("debug"):
-                traceback.print_exc()
-            for mark in error.marks:
-                tell(mark)
-            tell(f"error: {error}")
-            failed = error.program_exit_code or EXIT_INPUT
-            raise typer.Exit(EXIT_USAGE if isinstance(error, UsageError) else failed) from error
-        except PermissionError as error:  # of a folder that may not be read
-            if ctx.params.get("debug"):
-                traceback.print_exc()
-            tell(f"error: {error.filename}: {error.strerror}; name a place that you may use")
-            raise typer.Exit(EXIT_INPUT) from error
-        except MemoryError as error:
-            tell("error: this process has used all memory that it may take; allow it more")
-            raise typer.Exit(EXIT_INPUT) from error
-        except KeyboardInterrupt:
-            tell("interrupted")
-            raise typer.Exit(EXIT_INTERRUPTED) from None
-        except BrokenPipeError:
-            drop_output()  # the reader, such as `head`, has closed the pipe
-            raise typer.Exit(0) from None
-        return result
+        with _ended_by_errors(debug=bool(ctx.params.get("debug"))):
+            return super().invoke(ctx)
+
+
+def _let_interrupts_raise() -> None:
+    """Make Ctrl-C raise KeyboardInterrupt, unless SIGINT is ignored."""
+    if callable(signal.getsignal(signal.SIGINT)):
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+@contextmanager
+def _ended_by_errors(*, debug: bool) -> Iterator[None]:
+    """Turn an error in a command into a line and an exit code."""
+    try:
+        with _blaming_rows():
+            yield
+        if sys.stdout is not None:  # standard output may be closed, as with `>&-`
+            sys.stdout.flush()
+    except _WRONG_WORDS as error:
+        # A group of commands without a command shows its help
+        lines = error.message.split("\n")
+        error.message = "\n".join(map(printable, lines))
+        raise
+    except TracelensError as error:
+        if debug:
+            traceback.print_exc()
+        for mark in error.marks:
+            tell(mark)
+        tell(f"error: {error}")
+        failed = error.program_exit_code or EXIT_INPUT
+        raise typer.Exit(EXIT_USAGE if isinstance(error, UsageError) else failed) from error
+    except PermissionError as error:  # of a folder that may not be read
+        if debug:
+            traceback.print_exc()
+        tell(f"error: {error.filename}: {error.strerror}; name a place that you may use")
+        raise typer.Exit(EXIT_INPUT) from error
+    except MemoryError as error:
+        tell("error: this process has used all memory that it may take; allow it more")
+        raise typer.Exit(EXIT_INPUT) from error
+    except KeyboardInterrupt:
+        tell("interrupted")
+        raise typer.Exit(EXIT_INTERRUPTED) from None
+    except BrokenPipeError:
+        drop_output()  # the reader, such as `head`, has closed the pipe
+        raise typer.Exit(0) from None
 
 
 @contextmanager
@@ -195,12 +213,37 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
         raise SystemExit(EXIT_INPUT) from None
     AT_END.clear()  # actions of an earlier call of this function do not belong to this command
     try:
-        app(args=words, obj=command, prog_name="tracelens")
+        if words[:1] == ["report"] and _are_traces(words[1:]):
+            _answer(words[1:])
+        else:
+            app(args=words, obj=command, prog_name="tracelens")
     except SystemExit as ended:
         for end in AT_END:
             end(ended)
         raise
     raise SystemExit(0)
+
+
+def _are_traces(words: Sequence[str]) -> bool:
+    """Return whether there are words, none is an option, and none a file that may not be read."""
+    are_files = all(word == "-" or word[:1] != "-" for word in words)
+    are_readable = all(os.access(word, os.R_OK) for word in words if os.path.lexists(word))
+    return bool(words) and are_files and are_readable
+
+
+def _answer(words: Sequence[str]) -> None:
+    """Answer for traces, as `report` without options does.
+
+    Typer (0.29) would import Pydantic to find that there is no option. This takes 0.06 s, a
+    twelfth of a small answer.
+    """
+    report = _module("report").report
+    _let_interrupts_raise()
+    try:
+        with _ended_by_errors(debug=False):
+            report([*map(Path, words)])
+    except typer.Exit as ended:
+        raise SystemExit(ended.exit_code) from ended
 
 
 def _terminate(number: int, _frame: FrameType | None) -> NoReturn:
