@@ -49,6 +49,11 @@ def judged(folder: Path) -> Iterator[dict[str, Any]]:
             if counts:
                 beside = [_median(turn["-"], "count_ns") for turn in row["turns"]]
                 traced["slower"] = round(statistics.mean(counts) / statistics.median(beside), 3)
+            if kept_as == "-" and "after" in row:
+                alone = [live for live in pairs["live"] if live["program"] == name]
+                of_trace = _trace(trace, name, row, alone) | traced
+                of_trace["same"] &= abs(traced.get("slower", 1) - 1) <= SAME_SPEED
+                yield of_trace
             for option, expression in row["options"].items():
                 turns = [turn for turn in row["turns"] if option in turn]
                 if turns:
@@ -108,6 +113,30 @@ def _mean_ms(turn: dict[str, Any]) -> float:
 
 def _median(blocks: list[dict[str, float]], what: str = "ms") -> float:
     return statistics.median(block[what] for block in blocks)
+
+
+def _trace(
+    trace: tl.Trace, name: str, row: dict[str, Any], alone: list[dict[str, Any]]
+) -> dict[str, Any]:
+    """Return the row of a trace: the truth is of the same process before it was profiled.
+
+    `after` is the step in that process later, and `fresh` in one that never profiled.
+    """
+    before = [_median(turn["-"]) for turn in row["turns"]]
+    fresh = [
+        _mean_ms(turn["alone"]) for live in alone for turn in live["turns"] if "alone" in turn
+    ] or [_mean_ms(live[when]) for live in alone for when in ("before", "after")]
+    return {
+        "kind": "trace",
+        "name": name,
+        "way": "-",
+        "beside": before,
+        "truth": round(statistics.median(before), 4),
+        "after": _median(row["after"]),
+        "fresh": round(statistics.geometric_mean(fresh), 4) if fresh else None,
+        "same": True,
+        **_step(trace),
+    }
 
 
 def _nsys(path: Path, name: str, turn: int, row: dict[str, Any]) -> dict[str, Any]:

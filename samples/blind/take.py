@@ -405,7 +405,10 @@ class Taking:
         say("exported")
 
     def change(self, process: Asked, names: list[str], built: set[tuple[str, str]]) -> None:
-        """Time each change of each program in turns, then take traces of all."""
+        """Time each change of each program in turns, then take traces of all.
+
+        `N_AFTER` times each program once more after that.
+        """
         for name in names:
             options = [option for option in self.known[name].changes if (name, option) in built]
             if (name, "-") not in built or self.left_s() < 0.25 * self.seconds:
@@ -422,6 +425,10 @@ class Taking:
                 after = option in {"compile", "channels_last"}
                 if (name, option) in built and (option == "-" or after):
                     self.trace(process, name, option, option)
+        for name in names:
+            row = self.report["changes"].get(name)
+            if row is not None and getattr(entered(), "N_AFTER", 0):
+                row["after"] = process.ask("time", name, "-")
         for name in names:
             for number in range(getattr(entered(), "N_AGAIN", 0)):
                 if (name, "-") in built:
