@@ -63,7 +63,12 @@ def test_every_listed_op_is_modelled(tmp_path: Path) -> None:
         ("aiter::mha_varlen_fwd", 8 * 512 * 512 // 2 * 32 * 2 * (128 + 128)),
         ("_FAv3SageWrapperFunc", 4608 * 4608 * 24 * 2 * (128 + 128)),
         # Chunks of 256: 8 groups of 128 states inside, then 80 heads of 64; states go in and out.
-        ("MambaChunkScanCombinedFn", 4096 * (256 * (8 * 128 + 80 * 64) + 4 * 80 * 64 * 128)),
+        ("MambaChunkScanCombinedFn", 4096 * (2 * 256 * (8 * 128 + 80 * 64) + 4 * 80 * 64 * 128)),
+        # The same, of one projection, after a convolution of 5,120 + 2 · 8 · 128 channels.
+        (
+            "MambaSplitConv1dScanCombinedFn",
+            4096 * (2 * 256 * (8 * 128 + 80 * 64) + 4 * 80 * 64 * 128 + 2 * 7168 * 4),
+        ),
         # 32 heads with a state of 128 by 128; five products with triangles of 64.
         ("ChunkGatedDeltaRuleFunction", 4096 * 32 * (3 * 2 * 128 * 128 + 5 * 64 * 128)),
         ("_Linear", 2 * 2048 * 4096 * 4096),
@@ -85,6 +90,37 @@ def test_every_listed_op_is_modelled(tmp_path: Path) -> None:
         # A state of 128 by 256 is changed and read; in chunks of 64, q k and its product with v.
         ("ChunkGLAFunction", 2 * 2048 * 4 * (4 * 128 * 256 + 64 * (128 + 256))),
         ("ChunkSimpleGLAFunction", 2 * 2048 * 8 * (4 * 128 * 128 + 64 * (128 + 128))),
+        # Weights of four bits by 1,536 columns, in bytes or in rows of some format.
+        ("vllm::_fused_mul_mat_gguf", 2 * ROWS * 4096 * 1536),
+        ("vllm::apply_bnb_4bit", 2 * ROWS * 4096 * 1536),
+        ("bitsandbytes::gemv_4bit", 2 * 4096 * 1536),
+        ("aten::_weight_int4pack_mm", 2 * ROWS * 4096 * 1536),
+        ("aten::_weight_int8pack_mm", 2 * ROWS * 4096 * 1536),
+        ("_rocm_C::wvSplitK", 2 * 4 * 4096 * 1536),
+        # 4 of 64 experts, which are 704 wide and gated.
+        ("vllm::flashinfer_fused_moe_bf16", 6 * ROWS * 4 * 2048 * 704),
+        ("sglang::trtllm_fp8_block_scale_moe_wrapper", 6 * ROWS * 4 * 2048 * 704),
+        ("trtllm::fused_moe", 6 * ROWS * 4 * 2048 * 704),
+        # 16 groups with about 24 rows each.
+        ("deep_gemm::m_grouped_fp8_gemm_nt_masked", 2 * 16 * 24 * 7168 * 4096),
+        # 8,192 rows with one of 8 weights each, and the gradient of these weights.
+        ("primus_turbo::grouped_gemm_impl", 2 * 8192 * 2048 * 1536),
+        ("primus_turbo::grouped_gemm_variable_k_impl", 2 * 8192 * 2048 * 1536),
+        ("aten::_scaled_grouped_mm", 2 * 8192 * 2048 * 1536),
+        # 24 sums over 4 streams of 4,096.
+        ("aiter::mhc_pre_gemm_sqrsum", 2 * 64 * 4 * 4096 * 24),
+        ("vllm::rocm_aiter_mla_decode_fwd", ROWS * 128 * 2 * (576 + 512)),
+        # 98,304 pairs of a query with a key, which is its own value.
+        ("aiter::pa_sparse_prefill_opus_fwd", (65536 + 32768) * 64 * 2 * (512 + 512)),
+        # 128 sequences of 256 residues; 8 requests of 512 tokens with a causal mask.
+        ("EvoformerFusedAttention", 128 * 256 * 256 * 4 * 2 * (32 + 32)),
+        ("torch_attn::_varlen_attn", 8 * 512 * 512 // 2 * 32 * 2 * (128 + 128)),
+        ("aten::_flash_attention_forward", 8 * 512 * 512 // 2 * 32 * 2 * (128 + 128)),
+        # A causal mask by its number; five products in the backward pass.
+        ("aten::_efficient_attention_forward", 2048 * 2048 // 2 * 24 * 2 * (128 + 128)),
+        ("aten::_efficient_attention_backward", 2048 * 2048 * 24 * 2 * 5 * 128),
+        # A state of 128 by 128 decays, is read, changed, and read again.
+        ("vllm::gdn_attention_core", 7 * ROWS * 32 * 128 * 128),
     ],
 )
 def test_products_by_hand(name: str, flops: int) -> None:
@@ -141,6 +177,19 @@ def test_products_by_hand(name: str, flops: int) -> None:
         ("LigerFusedAddRMSNormFunction", 7 * 4096 * 1024, 4 * 4096 * 1024 * 2 + 1024 * 2),
         # 16 heads of queries and 4 of keys, with a cosine and a sine for each of 2,048 places.
         ("LigerRopeFunction", 0, 2 * 2 * 20 * 2048 * 64 * 2 + 2 * 2048 * 64 * 2),
+        # x is read, its convolution by four weights a channel is written.
+        (
+            "DaoAILab::_causal_conv1d_fwd_cpp",
+            2 * 2 * 4096 * 2048 * 4,
+            2 * 2 * 4096 * 2048 * 2 + 5 * 4096 * 2,
+        ),
+        # Parameters and two moments of a byte change, the gradient is read.
+        (
+            "bitsandbytes::optimizer_update_8bit_blockwise",
+            12 * 4096 * 4096,
+            4096 * 4096 * (2 + 2 * (2 + 1 + 1)),
+        ),
+        ("CrossEntropyFunction", 0, 2 * 4096 * 32000 * 2 + 4096 * 8),
         # The gradient takes the place of the logits.
         ("LigerCrossEntropyFunction", 0, 2 * 4096 * 32000 * 2),
     ],
@@ -301,3 +350,27 @@ def test_four_bits_take_half_the_time_of_eight(device: str, of_fp8: int) -> None
     assert peaks is not None
     assert peaks.flops_per_s["fp4"] == pytest.approx(of_fp8 * peaks.flops_per_s["fp8"], rel=1e-3)
     assert peaks.flops_per_s["fp4"] >= peaks.flops_per_s["fp6"] >= peaks.flops_per_s["fp8"]
+
+
+def test_squares_of_a_scan_are_half_needed() -> None:
+    """Of both products within a chunk of 256 tokens, only one triangle is needed."""
+    work = work_of("MambaChunkScanCombinedFn", as_texts(CALLS["MambaChunkScanCombinedFn"]))
+    assert work is not None
+    assert work.flops - work.needed_flops == 4096 * 256 * (8 * 128 + 80 * 64)
+
+
+@pytest.mark.parametrize("outer", ["xformers_flash::flash_fwd", "aten::_scaled_dot_product_x"])
+def test_attention_that_calls_torch_for_all_counts_once(tmp_path: Path, outer: str) -> None:
+    """The caller's own name is kept if it is modelled; else the inner op's."""
+    tensors = "h[1,2048,24,128] h[1,2048,24,128] h[1,2048,24,128]"
+    inner = "aten::_flash_attention_forward"
+    events = [
+        span(outer, 1_000, 90, args=recorded(f"{tensors} - - - 2048 2048 0.0 0.08 False")),
+        span(inner, 1_010, 70, args=recorded(f"{tensors} - - 2048 2048 0.0 False False")),
+        call("cudaLaunchKernel", 1_020, 5, 10),
+        kernel("flash_fwd_kernel", 1_050, 10.0, 10),
+    ]
+    frame = roofline(tl.collect(write(tmp_path / "a.pt.trace.json", events)))
+    kept = outer if outer.startswith("xformers") else inner
+    flops = frame.filter(pl.col("flops") > 0).select("op", "flops").rows()
+    assert flops == [(kept, 2 * 2048 * 2048 * 24 * 2 * 128)]

@@ -68,6 +68,15 @@ def test_half_of_a_prompts_keys_come_later() -> None:
     assert found["needed_flops"] == 4 * 64 * 64 * (50 + 300)
 
 
+def test_prompts_of_one_length_take_the_least_work() -> None:
+    """Two prompts of 20 tokens make 2 · 20 · 20 pairs, prompts of 10 and 30 a quarter more."""
+    trace = served("step[EXTEND bs=2 toks=40]", [attention(40)], {0: "flash_fwd"})
+    found = row(trace, "vllm::unified_attention_with_output")
+    assert found["flops"] == 4 * 64 * 64 * 800
+    assert found["needed_flops"] == 4 * 64 * 64 * 400
+    assert found["evidence"].endswith("at least: how long contexts are is not recorded")
+
+
 def test_without_a_mark_the_work_is_a_lower_bound_and_said() -> None:
     trace = served(None, [attention(32)], {0: "kernel_unified_attention_3d"})
     found = row(trace, "vllm::unified_attention_with_output")

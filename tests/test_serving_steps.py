@@ -12,6 +12,7 @@ import tracelens as tl
 from tests.torch_files import call, kernel, span, write
 from tracelens.analyses import serving, top_kernels
 from tracelens.analyses.serving import notes
+from tracelens.derive.events.serving_marks import batches
 
 Events = list[dict[str, Any]]
 DECODE = "execute_4_context_0(sq0sk0sqsq0sqsk0)_generation_4(sq4sk{0}sqsq4sqsk{0})"
@@ -154,3 +155,34 @@ def test_a_round_of_speculative_decoding_is_one_step(tmp_path: Path) -> None:
     assert "29,091 tokens a second, refused drafts among them" in of_decoding
     # Three passes, and 30 µs until the next batch begins; of the last one, two and 20.
     assert trace.steps["duration_ns"].to_list() == [230_000, 330_000, 220_000]
+
+
+def test_marks_of_replayed_drafts_of_2025_and_of_atom() -> None:
+    """Expected are phase, requests, tokens, context, and pairs of a query with a key it needs."""
+    marks = {
+        # A graph of 8 requests replays for 5, each with 2 drafts at a time.
+        "step[DRAFT_LOOP raw_bs=5 bs=8 topk=2]": ("decode", 5, None, None, None),
+        "step[TARGET_VERIFY bs=2 g_sq=8 g_sqsq=32 g_sqsk=80 g_sk=20]": ("decode", 2, 8, 20, 80),
+        "execute_new_1_cached_4": ("mixed", 5, None, None, None),
+        "execute_new_0_cached_4": ("decode", 4, None, None, None),
+        # Two prompts, of 3 and 2 tokens; after 7 tokens in the cache, one of them has 10 keys.
+        "prefill[bs=2 tok=5 ctx=[3, 2] sqsq=13 sqsk=34 sk=12]": (
+            "prefill",
+            2,
+            5,
+            12,
+            34 - 13 / 2,
+        ),
+        "prefill[bs=6 tok=17408 ctx=[4096, 4096, 4096]...+3]": ("prefill", 6, 17408, None, None),
+        "decode[bs=117/128 tok=117 d=117]": ("decode", 117, 117, None, None),
+        "decode[bs=32 tok=128 d=32 spec=3 sqsq=512 sqsk=262144 sk=65536]": (
+            "decode",
+            32,
+            128,
+            65536,
+            262144,
+        ),
+    }
+    found = batches(pl.Series("name", [*marks]))
+    columns = ("phase", "n_requests", "n_tokens", "n_context_tokens", "n_needed_pairs")
+    assert found.select(columns).rows() == [*marks.values()]

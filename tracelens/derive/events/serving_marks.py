@@ -3,8 +3,12 @@
 vLLM, and SGLang of 2026, name a step execute_T_context_C(sqA skB sqsqE sqskF)_generation_G(…),
 without the spaces. There are T tokens, C requests in prefill and G in decode. Further numbers are
 sums over requests: of the lengths of their queries (sq), of the keys and values that these meet
-(sk), and of products of the two. Older vLLM writes execute_context_C(q_…)_generation_G(n), SGLang
-also step[DECODE bs=G] and step[EXTEND bs=C toks=T]. Asked for detailed annotations, SGLang adds
+(sk), and of products of the two. Without these numbers vLLM writes
+execute_context_C(q_…)_generation_G(n), and in 2025 execute_new_C_cached_G: G requests that it ran
+before, even if only a part of their prompt. SGLang also writes step[DECODE bs=G] and step[EXTEND
+bs=C toks=T]; a replay of a draft model is step[DRAFT_LOOP raw_bs=G bs=N topk=K], where N counts
+empty requests, too (in its graph runners of draft models, 2026). AMD's ATOM writes prefill[bs=C
+tok=T …] and decode[bs=G/N tok=T …], perhaps with sk, sqsq and sqsk. Asked for details, SGLang adds
 the same sums before the bracket, with c_ for prompts and g_ for further tokens: g_sq=… g_sqsq=…
 g_sqsk=… g_sk=…, and c=C g=G in a mixed batch (its build_step_span_name, 2026). TensorRT-LLM names
 ranges of NVTX [Executor] _forward_step N: C ctx reqs, T ctx tokens, G gen reqs; T is newer, and how
@@ -29,11 +33,25 @@ _EXECUTOR = (
     r"^\[Executor\] _forward_step ?[0-9]*: ([0-9]{1,15}) ctx reqs, (?:([0-9]{1,15}) ctx tokens, )?"
     r"([0-9]{1,15}) gen reqs$"
 )
-_BRACKETED = r"^step\[([A-Z][A-Z0-9_]{1,30}) bs=([0-9]{1,15})(?: toks=([0-9]{1,15}))?"
-_DETAILS = ("c", "g", *(f"{of}_{sum_of}" for of in "cg" for sum_of in ("sq", "sk", "sqsq", "sqsk")))
-"""Names of the numbers that SGLang's detailed marks give of prompts (c) and further tokens (g)."""
+_BRACKETED = (
+    r"^step\[([A-Z][A-Z0-9_]{1,30}) (?:raw_)?bs=([0-9]{1,15})(?: bs=[0-9]{1,15})?"
+    r"(?: toks=([0-9]{1,15}))?"
+)
+_NEW = r"^execute_new_([0-9]{1,15})_cached_([0-9]{1,15})$"
+_ATOM = (
+    (r" ctx=\[[^\]]*\](?:\.\.\.\+[0-9]+)?", ""),
+    (r"^prefill\[bs=([0-9]{1,15})(?:/[0-9]+)? tok=", "step[EXTEND bs=$1 toks="),
+    (r"^decode\[bs=([0-9]{1,15})(?:/[0-9]+)? tok=", "step[DECODE bs=$1 toks="),
+)
+"""Replacements that turn ATOM's marks into SGLang's; the lengths of single prompts are left out."""
+_SUMS = ("sq", "sk", "sqsq", "sqsk")
+_DETAILS = ("c", "g", *_SUMS, *(f"{of}_{sum_of}" for of in "cg" for sum_of in _SUMS))
+"""Names of the numbers that detailed marks give of prompts (c) and further tokens (g).
+
+ATOM's have no prefix.
+"""
 _OF_PROMPTS = ("EXTEND", "SPLIT_PREFILL", "DLLM_EXTEND")
-_OF_TOKENS = ("DECODE", "TARGET_VERIFY", "DRAFT_EXTEND", "DRAFT_EXTEND_V2")
+_OF_TOKENS = ("DECODE", "TARGET_VERIFY", "DRAFT_EXTEND", "DRAFT_EXTEND_V2", "DRAFT_LOOP")
 PHASES = ("prefill", "decode", "mixed")
 """Names of phases: a first pass over prompts, one more token per request, or both in one batch."""
 
@@ -45,11 +63,14 @@ def batches(names: pl.Series) -> pl.DataFrame:
     come after the query. A value that is not in the name is None.
     """
     name = pl.col("name")
+    for pattern, text in _ATOM:
+        name = name.str.replace(pattern, text)
     groups = names.to_frame("name").select(
         summed=name.str.extract_groups(_SUMMED),
         older=name.str.extract_groups(_OLDER),
         bracketed=name.str.extract_groups(_BRACKETED),
         executor=name.str.extract_groups(_EXECUTOR),
+        new=name.str.extract_groups(_NEW),
         **{
             word: name.str.extract(rf"^step\[[^\]]* {word}=([0-9]{{1,15}})[ \]]").cast(pl.Int64)
             for word in _DETAILS
@@ -61,9 +82,9 @@ def batches(names: pl.Series) -> pl.DataFrame:
 
     def detailed(sum_of: str) -> pl.Expr:
         """Return a sum over all requests; None if the mark gives it for none."""
-        both = pl.col(f"c_{sum_of}"), pl.col(f"g_{sum_of}")
-        return pl.when(pl.any_horizontal(each.is_not_null() for each in both)).then(
-            pl.sum_horizontal(both)
+        parts = pl.col(f"c_{sum_of}"), pl.col(f"g_{sum_of}"), pl.col(sum_of)
+        return pl.when(pl.any_horizontal(each.is_not_null() for each in parts)).then(
+            pl.sum_horizontal(parts)
         )
 
     kind = pl.col("bracketed").struct.field("1")
@@ -74,12 +95,14 @@ def batches(names: pl.Series) -> pl.DataFrame:
         number("summed", 2),
         number("older", 1),
         number("executor", 1),
+        number("new", 1),
         pl.when(of_prompts).then(of_bracket),
     )
     decodes = pl.coalesce(
         number("summed", 7),
         number("older", 3),
         number("executor", 3),
+        number("new", 2),
         pl.when(of_tokens).then(of_bracket),
     )
     n_prefills = prefills.fill_null(0)
@@ -100,6 +123,7 @@ def batches(names: pl.Series) -> pl.DataFrame:
         .when(n_decodes > 0)
         .then(pl.lit("decode"))
     )
+    own_squares = pl.when(of_prompts).then("sqsq")
     is_batch = prefills.is_not_null() | decodes.is_not_null()
     return groups.select(
         phase=phase,
@@ -111,7 +135,7 @@ def batches(names: pl.Series) -> pl.DataFrame:
         # comes later.
         n_needed_pairs=pl.coalesce(
             number("summed", 6) - number("summed", 5) / 2 + number("summed", 11),
-            detailed("sqsk") - pl.col("c_sqsq").fill_null(0) / 2,
+            detailed("sqsk") - pl.coalesce("c_sqsq", own_squares, pl.lit(0)) / 2,
         ),
     )
 

@@ -14,7 +14,7 @@ FAMILIES = {
         r"(?i)^(?:(?:train(?:ing)?|test|val(?:idation)?|eval)[ _-]?)?(?:step|iter(?:ation)?)["
         r" _#:-]*(\d+)$"
     ),
-    "server": r"^(?:execute_\w|step\[|\[Executor\] _forward_step)",
+    "server": r"^(?:execute_\w|step\[|(?:prefill|decode)\[bs=|\[Executor\] _forward_step)",
 }
 """Patterns of names that mark steps, outermost first.
 

@@ -34,6 +34,7 @@ ROLES = {
     "q": "k",
     "N": "num_weights",
     "g": "group",
+    "h": "headdim",
     "C": "is_causal",
     "1": "size_m",
     "2": "size_n",
@@ -102,14 +103,14 @@ class Family(Struct, frozen=True):
     `operations` is the arithmetic per element of the largest tensor, or a formula for the whole
     call: one for each addition, multiplication, comparison or function. `reads` gives the bytes
     that a call reads, if it does not read each input once. `is_filled`: an argument that is changed
-    in place is not read. `flops` counts the operations of products and attention; their work has
-    the first tensor's element type. `cache` is for attention to a cache whose length is not among
-    the inputs: it gives FLOPs for each query with each key, and bytes for each token of the cache.
-    `assumed` says what the formulas take for granted. `dtype` is the computed type if the inputs
-    store it as bytes. `backward` is the work of all inputs' gradients, as a multiple of the
-    operations. For a product it is 2, because the gradients take two products. For attention it is
-    2.5, because five products replace two: the scores are computed again. It is 1 if the gradient
-    is only rearranged.
+    in place is not read. `flops` counts the operations of products and attention, `needed` those
+    that a causal mask leaves, where they are fewer; their work has the first tensor's element type.
+    `cache` is for attention to a cache whose length is not among the inputs: it gives FLOPs for
+    each query with each key, and bytes for each token of the cache. `assumed` says what the
+    formulas take for granted. `dtype` is the computed type if the inputs store it as bytes.
+    `backward` is the work of all inputs' gradients, as a multiple of the operations. For a product
+    it is 2, because the gradients take two products. For attention it is 2.5, because five products
+    replace two: the scores are computed again. It is 1 if the gradient is only rearranged.
     """
 
     outputs: Outputs
@@ -117,6 +118,7 @@ class Family(Struct, frozen=True):
     reads: Callable[[Bound], int] | None = None
     is_filled: bool = False
     flops: Callable[[Bound], int] | None = None
+    needed: Callable[[Bound], int] | None = None
     cache: Callable[[Bound], tuple[int, int]] | None = None
     assumed: str | None = None
     dtype: str | None = None

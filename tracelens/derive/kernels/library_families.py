@@ -52,6 +52,95 @@ def _result_by_rows(bound: Bound) -> list[int]:
     return [_by_rows(bound) // 2 // max(bound.nth(1).shape[-1], 1)]
 
 
+def _by_nibbles(bound: Bound) -> int:
+    """Return the operations of a product with weights of four bits: two in each byte."""
+    x, packed = bound.nth(0), bound.nth(1)
+    summed = x.shape[-1] if x.shape else 0
+    return 2 * (x.n_elements // max(summed, 1)) * packed.n_elements * 2 * packed.width
+
+
+def _result_by_nibbles(bound: Bound) -> list[int]:
+    return [_by_nibbles(bound) // 2 // max(bound.nth(0).shape[-1:] or [1])]
+
+
+def _by_packed_rows(bound: Bound) -> int:
+    """Return the operations of a product with packed weights: one row for each result's column."""
+    weights = bound.nth(1).shape
+    if len(weights) != 2:
+        raise UnknownWorkError
+    return 2 * bound.nth(0).n_elements * weights[0]
+
+
+def _result_by_packed_rows(bound: Bound) -> list[int]:
+    return [_by_packed_rows(bound) // 2 // max(bound.nth(0).shape[-1:] or [1])]
+
+
+def _of_streams(bound: Bound) -> int:
+    """Return the operations of a product that sums over all sizes of the input but the first."""
+    x, weights = bound.nth(0), bound.nth(1).shape
+    if len(weights) != 2 or prod(x.shape[1:]) != weights[1]:
+        raise UnknownWorkError
+    return 2 * x.n_elements * weights[0]
+
+
+def _of_expected_rows(bound: Bound) -> int:
+    """Return the operations of products of which each computes about as many rows as a value tells.
+
+    The inputs are (groups, most rows, length) and (groups, columns, length).
+    """
+    x, weights, n_rows = bound.nth(0).shape, bound.nth(1).shape, bound.value("1")
+    if not len(x) == len(weights) == 3 or type(n_rows) is not int:
+        raise UnknownWorkError
+    return 2 * n_rows * prod(weights)
+
+
+def _expected_rows_read(bound: Bound) -> int:
+    """Return the bytes of all weights, and of the rows that are read and written."""
+    x, weights = bound.nth(0), bound.nth(1)
+    n_rows = weights.shape[0] * (bound.value("1") or 0)
+    of_result = sum(tensor.width for tensor in bound.all("o")) * weights.shape[1]
+    return weights.n_bytes + n_rows * (x.shape[-1] * x.width + of_result)
+
+
+def _by_groups(bound: Bound) -> int:
+    """Return the operations of products in groups of rows, whose sizes need not be known.
+
+    Each row of the input meets one of the three-dimensional weights. With a second input of as many
+    rows instead, each group of rows is summed to a gradient of weights.
+    """
+    x, other = bound.nth(0).shape, bound.nth(1).shape
+    if len(x) == len(other) == 2 and x[0] == other[0]:
+        return 2 * prod(x) * other[1]
+    return _rows_of_experts(bound)
+
+
+def _result_by_groups(bound: Bound) -> list[int]:
+    x, other = bound.nth(0).shape, bound.nth(1).shape
+    if len(other) == 2:
+        return [bound.nth(2).n_elements * x[1] * other[1]]
+    return [_rows_of_experts(bound) // 2 // max(x[1], 1)]
+
+
+def _pairs_of_listed(bound: Bound) -> int:
+    """Return the operations of attention to chosen keys, listed for all queries in two tensors.
+
+    Queries are (tokens, heads, width). A key is its own value.
+    """
+    queries, *lists = (bound.nth(n) for n in range(3))
+    if len(queries.shape) != 3:
+        raise UnknownWorkError
+    n_pairs = sum(chosen.n_elements for chosen in lists)
+    return 4 * n_pairs * prod(queries.shape[1:])
+
+
+def _listed_read(bound: Bound) -> int:
+    """Return the bytes of queries, lists, and one row of the cache for each chosen key."""
+    queries, *lists = (bound.nth(n) for n in range(3))
+    n_chosen = sum(chosen.n_elements for chosen in lists)
+    rows = n_chosen * queries.shape[-1] * _of_role(bound, "K").width
+    return queries.n_bytes + sum(chosen.n_bytes for chosen in lists) + rows
+
+
 def _weights_of_groups(bound: Bound) -> list[Tensor]:
     """Return the input matrices whose last size is the first one's: one per group."""
     summed = bound.nth(0).shape[-1:]
@@ -198,20 +287,76 @@ def _short_convolution(bound: Bound) -> int:
     return 2 * x.n_elements * weights[1]
 
 
-def _chunk_scan(bound: Bound) -> int:
+def _chunk_scan(bound: Bound, *, causal: bool = False) -> int:
     """Return the operations of Mamba 2's scan in chunks (Dao and Gu 2024, section 6).
 
-    x is (batch, length, heads, width), b is (batch, length, groups, states). In a chunk, c is
-    multiplied by b, and their product by x; half of that product lies above the diagonal and is not
-    needed. Each chunk's x is added to its state, and c reads the state of the chunk before.
+    x is (batch, length, heads, width), b is (batch, length, groups, states).
     """
     x, b, chunk = bound.nth(0).shape, bound.nth(3).shape, bound.value("q")
     if len(x) != 4 or len(b) != 4 or type(chunk) is not int:
         raise UnknownWorkError
     batch, length, n_heads, width = x
     n_groups, n_states = b[2:]
-    inside = chunk * (n_groups * n_states + n_heads * width)
-    return batch * length * (inside + 4 * n_heads * width * n_states)
+    return batch * length * _of_a_token(chunk, n_groups, n_states, n_heads * width, causal)
+
+
+def _of_a_token(chunk: int, n_groups: int, n_states: int, n_inner: int, causal: bool) -> int:
+    """Return the operations of Mamba 2's scan for one token.
+
+    In a chunk, c is multiplied by b, and their product by x; half of that product lies above the
+    diagonal and is not needed, if `causal`. Each chunk's x is added to its state, and c reads the
+    state of the chunk before.
+    """
+    inside = chunk * (n_groups * n_states + n_inner)
+    return inside * (1 if causal else 2) + 4 * n_inner * n_states
+
+
+def _needed_chunk_scan(bound: Bound) -> int:
+    return _chunk_scan(bound, causal=True)
+
+
+def _split_scan(bound: Bound, *, causal: bool = False) -> int:
+    """Return the operations of Mamba 2's short convolution and scan, as one function computes them.
+
+    Its inputs are one projection (batch, length, all channels), and the convolution's weights,
+    whose rows are the channels of x, b and c. D (S) has one number per head.
+    """
+    (batch, length, _), (n_channels, reach) = bound.nth(0).shape, bound.nth(1).shape
+    n_inner, (chunk, n_groups) = _n_inner(bound), (bound.value(role) for role in "qg")
+    if type(chunk) is not int or type(n_groups) is not int or n_groups < 1:
+        raise UnknownWorkError
+    n_states = (n_channels - n_inner) // 2 // n_groups
+    scan = _of_a_token(chunk, n_groups, n_states, n_inner, causal)
+    return batch * length * (2 * n_channels * reach + scan)
+
+
+def _needed_split_scan(bound: Bound) -> int:
+    return _split_scan(bound, causal=True)
+
+
+def _n_inner(bound: Bound) -> int:
+    """Return the channels of x: as many numbers as heads have together."""
+    width = bound.value("h")
+    if type(width) is not int:
+        raise UnknownWorkError
+    return _of_role(bound, "S").shape[0] * width
+
+
+def _split_scan_result(bound: Bound) -> list[int]:
+    """Return the elements of the result; a last argument may project it (outproj_weight)."""
+    return [prod(bound.nth(0).shape[:2]) * _n_inner(bound)]
+
+
+def _gated_delta(bound: Bound) -> int:
+    """Return the operations of a gated delta rule, token by token.
+
+    The result is (tokens, heads, width). For each number of a head's state, which is as wide for
+    keys as for values: it decays, it is read by the key, changed, and read by the query.
+    """
+    result = bound.all("o")
+    if not result or len(result[0].shape) != 3:
+        raise UnknownWorkError
+    return 7 * result[0].n_elements * result[0].shape[-1]
 
 
 _CHUNK = 64
@@ -282,6 +427,17 @@ def _none(bound: Bound) -> list[int]:  # noqa: ARG001 - all formulas take the ca
 LIBRARY_FAMILIES: Mapping[str, Family] = {
     "product_by_scales": Family(_result_by_scales, flops=_by_scales),
     "product_by_rows": Family(_result_by_rows, flops=_by_rows),
+    "product_by_nibbles": Family(_result_by_nibbles, flops=_by_nibbles),
+    "product_by_packed_rows": Family(_result_by_packed_rows, flops=_by_packed_rows),
+    "product_of_streams": Family(_none, flops=_of_streams),
+    "product_by_groups": Family(_result_by_groups, flops=_by_groups),
+    "product_of_expected_rows": Family(
+        _none,
+        reads=_expected_rows_read,
+        flops=_of_expected_rows,
+        assumed="groups are assumed to have as many rows as expected_m tells",
+    ),
+    "attention_to_listed": Family(_first, reads=_listed_read, flops=_pairs_of_listed),
     "linear": Family(_linear_result, flops=_linear),
     "linear_groups": Family(_linear_groups_result, reads=_linear_groups_read, flops=_linear_groups),
     "adapted": Family(
@@ -302,7 +458,13 @@ LIBRARY_FAMILIES: Mapping[str, Family] = {
     "taken": Family(_none, reads=_taken),
     "selective_scan": Family(_first, _selective_scan),
     "short_convolution": Family(_first, _short_convolution),
-    "chunk_scan": Family(_first, flops=_chunk_scan),
+    "chunk_scan": Family(_first, flops=_chunk_scan, needed=_needed_chunk_scan),
+    "split_scan": Family(_split_scan_result, flops=_split_scan, needed=_needed_split_scan),
+    "gated_delta": Family(
+        _none,
+        flops=_gated_delta,
+        assumed="at least: keys are assumed as wide as values, and the state is not counted as read",
+    ),
     "delta_rule": Family(_third, flops=_delta_rule, assumed="chunks are assumed to have 64 tokens"),
     "linear_attention": Family(
         _third, flops=_linear_attention, assumed="chunks are assumed to have 64 tokens"

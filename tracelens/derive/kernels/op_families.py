@@ -382,7 +382,8 @@ def traffic_of(family: Family, known: Sequence[str], call: RecordedCall) -> Traf
     if family.flops is not None:
         flops = family.flops(bound)
         pair_flops, key_bytes = (0, 0) if family.cache is None else family.cache(bound)
-        return Traffic(flops, flops, least_bytes, dtype, pair_flops, key_bytes)
+        needed = flops if family.needed is None else family.needed(bound)
+        return Traffic(flops, needed, least_bytes, dtype, pair_flops, key_bytes)
     if not isinstance(family.operations, int):
         return Traffic(0, family.operations(bound), least_bytes, dtype)
     in_lists = sum(tensor.n_elements for tensor in bound.all("m"))

@@ -12,7 +12,7 @@ from tracelens.derive.kernels.op_families import FAMILIES, signatures, traffic_o
 from tracelens.derive.kernels.recorded_call import RecordedCall, Tensor, UnknownWorkError, are_sizes
 from tracelens.derive.kernels.recorded_dtypes import element_type, listed
 
-_PRODUCTS = r"(?:\w*(?:gemm|matmul|flatmm|a8w8)|(?:\w*_)?(?:mm|linear)(?:_|$))"
+_PRODUCTS = r"(?:\w*(?:gemm|matmul|flatmm|a8w8|f8f8bf16)|(?:\w*_)?(?:b?mm|linear)(?:_|$))"
 _MOVERS = (
     r"(?:\w*(?:norm|silu|gelu|swiglu|sigmoid|and_mul|rotary|quant|softmax|topk|sort|align_block)"
     r"|(?:\w*_)?(?:rope|add|mul|cast|copy|transpose|permute|concat|cat|pad|scale|sum|gate|append"
@@ -26,7 +26,9 @@ torch's own ops are in the catalogue, or have no known work.
 
 _GETTER = "::get_"
 """Part of the names of ops that only compute sizes and positions."""
-_PACKED, _OF_FOUR_BITS = ("uint8", "float4"), re.compile(r"a4w4|fp4")
+_EXPERTS = re.compile(r"(?:fused|scale)_moe")
+"""Words of ops that run experts, whose products are more than their words tell."""
+_PACKED, _OF_FOUR_BITS = ("uint8", "float4"), re.compile(r"a4w4|fp4|mxf4")
 """Element types of bytes that may hold two numbers, and words of ops that multiply such bytes."""
 _TRITON = "triton_"
 _TRITON_PRODUCT = re.compile(r"^triton_(tem_.*_)?(mm|addmm|bmm|baddbmm|scaled_mm)(_|$)")
@@ -157,6 +159,8 @@ def _work_by_words(name: str, call: RecordedCall) -> Work:
     """
     library, _, op = name.partition("::")
     if library in ("aten", "prim", "c10d") or not re.match(_NAMED, name) or _GETTER in name:
+        raise UnknownWorkError
+    if _EXPERTS.search(op):
         raise UnknownWorkError
     tensors = [
         tensor

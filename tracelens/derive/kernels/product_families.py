@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from math import prod
 
 from tracelens.derive.kernels.bound_call import Bound, Family
-from tracelens.derive.kernels.recorded_call import UnknownWorkError
+from tracelens.derive.kernels.recorded_call import Tensor, UnknownWorkError
 
 
 def _sizes(bound: Bound) -> tuple[int, int, int]:
@@ -69,17 +69,27 @@ def _result_of_groups(bound: Bound) -> list[int]:
 
 def _experts(bound: Bound) -> int:
     """Return the operations of experts; inputs are tokens, two weights, and chosen experts."""
-    tokens, first, second, chosen = (bound.nth(n).shape for n in range(4))
-    if len(tokens) != 2 or len(chosen) != 2:
-        raise UnknownWorkError
+    tokens, first, second, chosen = (tensor.shape for tensor in _parts_of_experts(bound))
     n_weights = _each(first) + _each(second)
     return 2 * prod(chosen) * n_weights * _packed(tokens, first)
 
 
+def _parts_of_experts(bound: Bound) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+    """Return tokens, both weights, and chosen experts; only weights have three dimensions.
+
+    Of the other inputs, tokens come first, whatever the order.
+    """
+    inputs = bound.all("tw")
+    weights = [tensor for tensor in inputs if len(tensor.shape) == 3]
+    others = [tensor for tensor in inputs if len(tensor.shape) == 2]
+    if len(weights) < 2 or len(others) < 2:
+        raise UnknownWorkError
+    return others[0], weights[0], weights[1], others[1]
+
+
 def _experts_read(bound: Bound) -> int:
     """Return the bytes of the tokens and of the experts, if as many as possible are chosen."""
-    _experts(bound)
-    tokens, first, second, chosen = (bound.nth(n) for n in range(4))
+    tokens, first, second, chosen = _parts_of_experts(bound)
     n_experts = max(first.shape[0], 1)
     n_read = min(n_experts, chosen.n_elements)
     weights = (first.n_bytes + second.n_bytes) // n_experts * n_read
@@ -105,19 +115,38 @@ def _attention_backward(bound: Bound) -> int:
 def _attention_sizes(bound: Bound, first: int) -> tuple[int, int, int]:
     """Return twice the pairs of a query and a key in all heads, and the widths of key and value.
 
-    Twice, because each pair is multiplied and added. `first` is the position of the queries. A
-    causal mask leaves half of the pairs.
+    Twice, because each pair is multiplied and added. `first` is the position of the queries. More
+    than one dimension may precede the length. A causal mask leaves half of the pairs.
     """
     queries, keys, values = (bound.nth(first + n).shape for n in range(3))
-    if not len(queries) == len(keys) == len(values) == 4:
+    if not len(queries) == len(keys) == len(values) >= 4:
         raise UnknownWorkError
-    batch, n_queries, n_heads, width = queries
-    key_batch, n_keys, _, key_width = keys
+    *batch, n_queries, n_heads, width = queries
+    *key_batch, n_keys, _, key_width = keys
     if (batch, width) != (key_batch, key_width):
         raise UnknownWorkError
-    n_pairs = batch * n_queries * n_heads * n_keys
-    is_causal = bound.value("C") is True and n_queries == n_keys
+    n_pairs = prod(batch) * n_queries * n_heads * n_keys
+    is_causal = _is_causal(bound) and n_queries == n_keys
     return n_pairs if is_causal else 2 * n_pairs, width, values[-1]
+
+
+def _is_causal(bound: Bound) -> bool:
+    """Return whether a mask is causal: a truth value, or 1 or 2 as the mask's number in cutlass."""
+    return bound.value("C") in (True, 1, 2)
+
+
+def _attention_of_either(bound: Bound, first: int = 0) -> int:
+    """Return the operations of attention over batches, or over requests one after another.
+
+    With requests, a batch of one may precede the tokens.
+    """
+    if not bound.all("e"):
+        return _attention_backward(bound) if first else _attention(bound)
+    return _attention_of_lengths(bound, first)
+
+
+def _attention_of_either_backward(bound: Bound) -> int:
+    return _attention_of_either(bound, first=1)
 
 
 def _attention_of_lengths(bound: Bound, first: int = 0) -> int:
@@ -127,7 +156,8 @@ def _attention_of_lengths(bound: Bound, first: int = 0) -> int:
     values of a tensor, which are not recorded; the size of cu_seqlens gives the number of requests.
     Equal lengths take the fewest operations.
     """
-    queries, keys, values = (bound.nth(first + n).shape for n in range(3))
+    shapes = [bound.nth(first + n).shape for n in range(3)]
+    queries, keys, values = (s[1:] if len(s) == 4 and s[0] == 1 else s for s in shapes)
     ends = bound.all("e")[0].shape
     if not len(queries) == len(keys) == len(values) == 3 or len(ends) != 1:
         raise UnknownWorkError
@@ -137,7 +167,7 @@ def _attention_of_lengths(bound: Bound, first: int = 0) -> int:
         raise UnknownWorkError
     widths = 3 * width + 2 * values[-1] if first else width + values[-1]
     flops = 2 * n_tokens * n_heads * n_tokens * widths // n_requests
-    return flops // 2 if bound.value("C") is True else flops
+    return flops // 2 if _is_causal(bound) else flops
 
 
 def _attention_of_lengths_backward(bound: Bound) -> int:
@@ -337,6 +367,8 @@ PRODUCTS: Mapping[str, Family] = {
     "attention_of_lengths": Family(
         _first, flops=_attention_of_lengths, cache=_pairs_of_lengths, backward=2.5
     ),
+    "attention_of_either": Family(_first, flops=_attention_of_either, backward=2.5),
+    "attention_of_either_backward": Family(_three, flops=_attention_of_either_backward),
     "attention_in_any_layout": Family(
         _first,
         flops=_attention_in_any_layout,

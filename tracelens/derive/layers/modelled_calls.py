@@ -56,6 +56,12 @@ _PRECISIONS = {
     "float8": "fp8",
     "float4": "fp4",
 }
+_CALLED_FOR_ALL = tuple(
+    f"aten::_{kind}_attention_{way}"
+    for kind in ("flash", "efficient")
+    for way in ("forward", "backward")
+)
+"""Ops below scaled_dot_product_attention, which xFormers and torch's varlen_attn call, too."""
 _WORK = pl.Schema(
     {
         "op": pl.String(),
@@ -160,11 +166,15 @@ def _with_contexts(calls: pl.DataFrame, trace: Trace) -> pl.DataFrame:
     """Return the calls; attention to a cache gets the work that the step's mark shows.
 
     The marks of a server's steps give the number of keys to which all queries together attend. If
-    they do not, each token is assumed to attend only to itself, and `assumed` says so.
+    they do not, the work is the least possible, and `assumed` says so: each token attends at least
+    to itself. Prompts of a known number of tokens take the least if all are of one length.
     """
     calls = calls.with_columns(cache_bytes=pl.lit(0.0))
     pair_flops = pl.col("pair_flops")
     n_pairs = pl.col("n_pairs")
+    has_prompts = pl.col("phase").is_in(["prefill", "mixed"])
+    least_pairs = pl.when(has_prompts).then(pl.col("n_tokens").pow(2) / pl.col("n_requests"))
+    least_flops = (pair_flops * least_pairs).fill_nan(0).fill_null(0)
     is_cached = pair_flops > 0
     if not calls.select(is_cached.any()).item():
         return calls
@@ -176,10 +186,12 @@ def _with_contexts(calls: pl.DataFrame, trace: Trace) -> pl.DataFrame:
     tokens = pl.col("n_context_tokens") * pl.col("key_bytes")
     with_tokens = pl.col("least_bytes") + tokens
     return joined.with_columns(
-        flops=pl.when(is_told).then(pair_flops * n_pairs).otherwise("flops"),
+        flops=pl.when(is_told)
+        .then(pair_flops * n_pairs)
+        .otherwise(pl.max_horizontal("flops", least_flops)),
         needed_flops=pl.when(is_told)
         .then(pair_flops * pl.col("n_needed_pairs"))
-        .otherwise("needed_flops"),
+        .otherwise(pl.max_horizontal("needed_flops", least_flops / 2)),
         least_bytes=pl.when(is_told).then(with_tokens).otherwise("least_bytes"),
         cache_bytes=pl.when(is_told).then(tokens).otherwise("cache_bytes"),
         assumed=pl.when(is_cached & ~is_told).then(pl.lit(UNKNOWN_CONTEXTS)).otherwise("assumed"),
@@ -268,8 +280,9 @@ def _called(trace: Trace, kernels: pl.DataFrame, only: pl.Expr | None = None) ->
     calls = with_lists(trace, calls.cast({pl.Categorical: pl.String}), kernels)
     calls = with_indexed(calls, kernels)
     works = with_backward(_works(with_experts(trace, calls, kernels)), trace)
-    known = dict(by_value(works, "rank"))
     spans = trace.select("spans", "rank", "span_id", "parent_id")
+    works = _without_repeated(works, spans)
+    known = dict(by_value(works, "rank"))
     parts = []
     for tree, of_tree in with_trees(spans, kernels):
         of_rank = known.get(tree["rank"][0]) if tree.height else None
@@ -279,6 +292,19 @@ def _called(trace: Trace, kernels: pl.DataFrame, only: pl.Expr | None = None) ->
     return pl.concat(parts).join(
         works.rename({"span_id": "call"}), on=["rank", "call"], how="left", maintain_order="left"
     )
+
+
+def _without_repeated(works: pl.DataFrame, spans: pl.DataFrame) -> pl.DataFrame:
+    """Return the works without ops that another modelled op calls to do all of its own work."""
+    repeated = works.filter(pl.col("op").is_in(_CALLED_FOR_ALL)).select("rank", "span_id")
+    if repeated.is_empty():
+        return works
+    is_repeated = pl.col("span_id").is_in(repeated["span_id"].unique().implode())
+    above = spans.filter(is_repeated).cast({"span_id": pl.Int64, "parent_id": pl.Int64})
+    callers = works.select("rank", parent_id=pl.col("span_id").cast(pl.Int64))
+    inner = above.join(callers, on=["rank", "parent_id"], how="semi")
+    inner = inner.join(repeated, on=["rank", "span_id"], how="semi")
+    return works.join(inner, on=["rank", "span_id"], how="anti", maintain_order="left")
 
 
 def _calls(tree: pl.DataFrame, kernels: pl.DataFrame, works: pl.DataFrame) -> pl.Series:
