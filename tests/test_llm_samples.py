@@ -49,7 +49,7 @@ def test_mamba_2_is_a_recurrence_between_products() -> None:
     assert kinds["recurrence"] == 76
     assert kinds["dense products"] == 22
     of_op = roofline(trace).filter(op="MambaChunkScanCombinedFn")
-    assert of_op["flops"].sum() == 2 * 2 * 6_576_668_672
+    assert of_op["needed_flops"].sum() == 2 * 2 * 6_576_668_672
     # x is read and y written, b and c have one group of states, dt a number for each head.
     n_bytes = 4096 * (2 * 2048 + 2 * 128 + 32) * 2 + 2 * 32 * 4 + 32 * 4
     assert of_op["least_bytes"].sum() / 4 == pytest.approx(n_bytes, rel=1e-4)
