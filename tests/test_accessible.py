@@ -31,6 +31,8 @@ LOOK = """
 const wait = setInterval(async () => {
   if (!("drawn" in document.documentElement.dataset)) return;
   clearInterval(wait);
+  document.querySelector(".folds button")?.click();
+  await new Promise((resolve) => { setTimeout(resolve, 500); });
   const {violations} = await window.axe.run();
   const wide = document.documentElement.scrollWidth - document.documentElement.clientWidth;
   const found = violations.map(({id, nodes}) => `${id}: ${nodes[0].html.slice(0, 100)}`);

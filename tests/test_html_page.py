@@ -240,7 +240,7 @@ def test_a_section_without_rows_is_a_line_at_the_end() -> None:
     assert '<section id="verdict"' not in page
     assert (
         "<li>verdict: No shapes, so nothing is judged.</li>"
-        in page[page.index('<section id="unanswered">') :]
+        in page[page.index('<section id="unanswered"') :]
     )
 
 
@@ -256,6 +256,25 @@ def test_what_has_no_answer_is_no_section_of_the_page() -> None:
     alone = to_html(build_report(make_trace(timings=[{"method": "e2e"}]), names=["timing_methods"]))
     navigation = alone[alone.index("<nav") : alone.index("</nav>")]
     assert re.findall(r">([^<>]+)</a>", navigation) == ["timing methods", "sources"]
+
+
+def test_three_sections_stand_open_and_others_give_their_finding() -> None:
+    sections = []
+    for name in ("changes", "top_kernels", "top_ops", "idle_gaps", "worst_ranks"):
+        known = section(TOP_KERNELS, ROWS, f"About {name}.", "And more.")
+        analysis = replace(known.analysis, result=replace(TOP_KERNELS, name=name))
+        sections.append(replace(known, analysis=analysis))
+    made = report(*sections)
+    folds = re.findall(r'<section id="(\w+)".*\n?<details class="fold"( open)?>', to_html(made))
+    assert [name for name, is_open in folds if is_open] == [
+        "worst_ranks",
+        "idle_gaps",
+        "top_kernels",
+    ]
+    assert [name for name, is_open in folds if not is_open] == ["changes", "top_ops", "sources"]
+    assert '<span class="finding">About changes.</span></summary>' in to_html(made)
+    asked = to_html(replace(made, is_asked=True))
+    assert asked.count('<details class="fold" open>') == 5
 
 
 def test_the_template_escapes_text_and_attributes() -> None:

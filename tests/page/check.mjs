@@ -42,6 +42,8 @@ for (const file of words) {
     const opened = Date.now() - began;
     await page.waitForFunction(() => "drawn" in document.documentElement.dataset, null, {timeout: 120_000});
     const drawn = Date.now() - began;
+    await page.evaluate(() => document.querySelector(".folds button")?.click());
+    await page.waitForTimeout(500);
     const wide = await page.evaluate(() => document.documentElement.scrollWidth - window.innerWidth);
     if (wide > 0 && media === "screen") found.push(`wider than the window by ${wide} px`);
     const name = `${basename(file, ".html")}-${width}-${colorScheme}-${media}`;

@@ -42,6 +42,41 @@ function fitted(spec, width) {
   return spec;
 }
 
+/** The charts that are drawn when the section that hides them is opened. */
+const waiting = new Map();
+const foldOf = (place) => place.closest(".fold");
+const isFolded = (place) => foldOf(place)?.open === false;
+
+/** Opens a section, and draws its charts. */
+function unfold(fold) {
+  fold.open = true;
+  const places = waiting.get(fold) ?? [];
+  waiting.delete(fold);
+  places.forEach(drawPlace);
+}
+
+/** Opens the section to which a link leads. */
+function unfoldLinked(hash) {
+  const fold = document.getElementById(hash.slice(1))?.querySelector(".fold");
+  if (fold) unfold(fold);
+}
+
+/** Opens sections when they are linked to, found in the page or printed, and puts a button for all above them. */
+function listenToFolds() {
+  const folds = [...document.querySelectorAll(".fold")];
+  let closed = [];
+  for (const fold of folds) fold.addEventListener("toggle", () => { if (fold.open) unfold(fold); });
+  document.addEventListener("click", (event) => { unfoldLinked(event.target.closest("a[href^='#']")?.hash ?? ""); });
+  window.addEventListener("hashchange", () => unfoldLinked(location.hash));
+  window.addEventListener("beforeprint", () => {
+    closed = folds.filter((fold) => !fold.open);
+    closed.forEach(unfold);
+  });
+  window.addEventListener("afterprint", () => { for (const fold of closed) fold.open = false; });
+  document.querySelector(".folds")?.append(element("button", {type: "button", onclick: () => folds.forEach(unfold)}, "Open all"));
+  unfoldLinked(location.hash);
+}
+
 async function drawChart(place) {
   const spec = JSON.parse(place.querySelector("script").textContent);
   const drawn = place.appendChild(element("div", {class: "drawn"}));
@@ -106,16 +141,26 @@ const drawings = {
   ".table": async (place) => drawTable(place, await unpacked(place.querySelector("script"))),
 };
 
-/** Draws every part, one after the other, so that the page can be scrolled and clicked meanwhile. */
+async function drawPlace(place) {
+  const [, draw] = Object.entries(drawings).find(([selector]) => place.matches(selector));
+  try {
+    await draw(place);
+  } catch (error) {
+    console.error(error);
+    place.append(`This could not be drawn: ${error.message}`);
+  }
+}
+
+/**
+ * Draws every part, one after the other, so that the page can be scrolled and clicked meanwhile. Closed sections come last: their
+ * tables are drawn, to be found by a search, and their charts, which need a width, wait.
+ */
 async function drawAll() {
-  for (const place of document.querySelectorAll(Object.keys(drawings).join())) {
-    const [, draw] = Object.entries(drawings).find(([selector]) => place.matches(selector));
-    try {
-      await draw(place);
-    } catch (error) {
-      console.error(error);
-      place.append(`This could not be drawn: ${error.message}`);
-    }
+  listenToFolds();
+  const places = [...document.querySelectorAll(Object.keys(drawings).join())];
+  for (const place of places.sort((a, b) => isFolded(a) - isFolded(b))) {
+    if (place.matches(".chart") && isFolded(place)) waiting.set(foldOf(place), [...(waiting.get(foldOf(place)) ?? []), place]);
+    else await drawPlace(place);
     await new Promise((resolve) => { setTimeout(resolve); });
   }
   document.documentElement.dataset.drawn = "";

@@ -35,6 +35,24 @@ from tracelens.views.verdicts import list_cards
 _IN_CARDS = ("job", "verdict")
 _FIRST = ("job", "verdict", "worst_ranks", "rank_quartiles")
 """Sections that come before the drawings."""
+_OPEN = (
+    "worst_ranks",
+    "compare_time",
+    "compare_layers",
+    "compare_kernels",
+    "compare_ops",
+    "stack_alignment",
+    "timing_methods",
+    "idle_gaps",
+    "top_kernels",
+    "layer_host_time",
+    "top_ops",
+)
+_MOST_OPEN = 3
+"""How many sections stand open: the first of `_OPEN` that the report has.
+
+The others show a question and its finding, and are opened by a click.
+"""
 _BEFORE_UNIT = re.compile(r"(?<=\d) (?=(?:%|ns|µs|ms|s|min|h)(?!\w))")
 _SCRIPTS = ("page.js", "tables.js", "bars.js", "timeline.js", "icicle.js", "heat.js")
 
@@ -46,7 +64,7 @@ def to_html(report: Report, rows: int | None = 12) -> str:
     """
     with ThreadPoolExecutor(1) as pool:  # the thread only waits for another process
         bundling = pool.submit(vega_script)
-        sections, unanswered = _split(report)
+        sections, opened, unanswered = _split(report)
         heads = [
             (section, show(section.analysis.result, section.frame, ordered(section), 0))
             for section in sections
@@ -55,7 +73,7 @@ def to_html(report: Report, rows: int | None = 12) -> str:
         model = time_model(report.trace)
         stacks = list_stacks(report)
         drawings, tables = embed(draw_events(report, model), heads)
-        parts = _parts(sections, tables, model.processes)
+        parts = _parts(sections, opened, tables, model.processes)
         block = answer_block(report)
         lanes = step_lanes(report, block.answer, model.program_steps)
         traces = [report.trace] if report.base is None else [report.trace, report.base]
@@ -94,10 +112,10 @@ def to_html(report: Report, rows: int | None = 12) -> str:
     )
 
 
-def _split(report: Report) -> tuple[list[Section], list[str]]:
-    """Return the sections to draw, and lines on those without an answer or without rows.
+def _split(report: Report) -> tuple[list[Section], list[str], list[str]]:
+    """Return the sections to draw, the names of those that stand open, and lines on all others.
 
-    Sections that were asked for are always drawn.
+    Those others have no answer or no rows. Sections that were asked for are always drawn, and open.
     """
     unanswered, sections = report.unanswered(), report.to_read()
     silent = [section for section in sections if section.absent is not None and not report.is_asked]
@@ -105,14 +123,15 @@ def _split(report: Report) -> tuple[list[Section], list[str]]:
     sentences = [
         f"{section.analysis.name}: {' '.join(section.notes)}" for section in silent if section.notes
     ]
-    drawn = sorted(
-        (section for section in sections if section not in silent),
-        key=lambda section: (
-            _FIRST.index(section.analysis.name) if section.analysis.name in _FIRST else len(_FIRST)
-        ),
-    )
+    drawn = [section for section in sections if section not in silent]
+    present = [section.analysis.name for section in drawn]
+    opened = [name for name in _OPEN if name in present][:_MOST_OPEN]
+    if report.is_asked:
+        opened = present
+    order = [*_FIRST, *opened, *present]
+    drawn.sort(key=lambda section: order.index(section.analysis.name))
     empty = [f"{names}: nothing in this trace"] if names else []
-    return drawn, [*unanswered, *sentences, *empty]
+    return drawn, opened, [*unanswered, *sentences, *empty]
 
 
 def _environment(names: Collection[str] = ()) -> Environment:
@@ -179,7 +198,10 @@ def _hash(code: str) -> str:
 
 
 def _parts(
-    sections: list[Section], tables: Mapping[str, tuple[str, int]], processes: list[int]
+    sections: list[Section],
+    opened: Collection[str],
+    tables: Mapping[str, tuple[str, int]],
+    processes: list[int],
 ) -> list[dict[str, Any]]:
     """Prepare each section for the template: notes, cards, charts with titles, and its table.
 
@@ -191,6 +213,7 @@ def _parts(
         {
             "name": one.analysis.name,
             "section": one,
+            "is_open": one.analysis.name in opened,
             "notes": [note for note in one.notes if first[note] == one.analysis.name],
             "cards": list_cards(one, processes) if one.analysis.name in _IN_CARDS else [],
             "charts": [

@@ -291,6 +291,7 @@ function drawTable(place, told) {
       return Math.max(sum, column.at.reduce((n, one) => n + (one === at), 0));
     }, 0),
     find: (word) => {
+      if (isFolded(place)) unfold(foldOf(place));
       if (height > 8) {
         sought.value = word;
         draw({search: word, page: 0});
