@@ -49,7 +49,7 @@ _OPEN = (
     "top_ops",
 )
 _MOST_OPEN = 3
-"""How many sections stand open: the first of `_OPEN` that the report has.
+"""Number of sections that stand open, the first of `_OPEN` that the report has.
 
 The others show a question and its finding, and are opened by a click.
 """
