@@ -192,7 +192,8 @@ def _change(
         "high": said.high_ns,
         "said_before": said.before_ns,
     }
-    return row | {name: round(ns / 1e6, 4) for name, ns in times.items()}
+    known = {name: round(ns / 1e6, 4) for name, ns in times.items()}
+    return row | known | {"clear": said.has_gain}
 
 
 def main() -> None:

@@ -44,7 +44,8 @@ class Change(Struct, frozen=True):
     """A change that would help, and how long a step would take with it.
 
     `after_ns` is the predicted step; without a prediction, it is the shortest possible step.
-    `low_ns` and `high_ns` are its range. All three are None if no step is known. Then only
+    `low_ns` and `high_ns` are its range. `has_gain` is False if a replay says that the change may
+    save nothing. All three are None if no step is known. Then only
     `saved_frac` is given, the largest share of the time that the change may save, or None if that
     is unknown as well. `section` shows the evidence, `place` where the time goes.
     """
@@ -54,6 +55,7 @@ class Change(Struct, frozen=True):
     after_ns: int | None = None
     low_ns: int | None = None
     high_ns: int | None = None
+    has_gain: bool = True
     section: str | None = None
     place: str | None = None
 

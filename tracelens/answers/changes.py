@@ -79,6 +79,7 @@ def _predicted(change: Change, prediction: Prediction) -> Change:
         after_ns=prediction.after_ns,
         low_ns=prediction.low_ns,
         high_ns=prediction.high_ns,
+        has_gain=prediction.has_gain,
     )
 
 

@@ -141,7 +141,8 @@ def after_text(change: Change) -> str:
     if change.low_ns is not None and change.high_ns is not None:
         if change.after_ns is None:
             return span_text(change.low_ns, change.high_ns)
-        return f"{duration(change.after_ns)} ({span_text(change.low_ns, change.high_ns)})"
+        first = duration(change.after_ns) if change.has_gain else "no clear gain"
+        return f"{first} ({span_text(change.low_ns, change.high_ns)})"
     if change.after_ns is not None:
         return f"at least {duration(change.after_ns)}"
     return f"{change.saved_frac * 100:.0f} %"

@@ -92,7 +92,8 @@ def _sentences(
     if step is not None and step.low_ns is not None and step.high_ns is not None:
         before += f" {_range(step.low_ns, step.high_ns)}"
         of_what = "without the profiler"
-    after = f"{prediction.after_ns / 1e6:.2f} ms {_range(prediction.low_ns, prediction.high_ns)}"
+    after = f"{prediction.after_ns / 1e6:.2f} ms" if prediction.has_gain else "no clear gain"
+    after += f" {_range(prediction.low_ns, prediction.high_ns)}"
     first = f"{subject}a step takes {before}, with {change}: {after}\n"
     thing = prediction.next or ""
     if prediction.bound == "compute":

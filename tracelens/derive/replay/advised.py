@@ -35,6 +35,11 @@ class Advised(Struct, frozen=True):
         return 1 - self.prediction.after_ns / max(self.prediction.before_ns, 1)
 
     @property
+    def is_clear(self) -> bool:
+        """False if a replay says that the change may save nothing."""
+        return self.prediction is None or self.prediction.has_gain
+
+    @property
     def sentence(self) -> str:
         """The change, the length of a step with it, and where it applies, as one sentence."""
         if self.prediction is None or self.saved_frac is None:
@@ -42,6 +47,11 @@ class Advised(Struct, frozen=True):
         prediction = self.prediction
         before, after = (ns / 1e6 for ns in (prediction.before_ns, prediction.after_ns))
         low, high = (ns / 1e6 for ns in (prediction.low_ns, prediction.high_ns))
+        if not prediction.has_gain:
+            return self.change.predicted_sentence(
+                f"no clear gain: {before:.2f} → {low:.2f} to {high:.2f} ms a step without the"
+                f" profiler; see whatif {self.change.expression}"
+            )
         return self.change.predicted_sentence(
             f"{before:.2f} → {after:.2f} ms a step without the profiler ({low:.2f} to {high:.2f};"
             f" {self.saved_frac:.0%} less; see whatif {self.change.expression})"
@@ -60,7 +70,7 @@ def _list_changes(trace: Trace) -> list[Change]:
 
 
 def advised_changes(trace: Trace) -> list[Advised]:
-    """List the changes that save at least 2 % of a step, the largest saving first.
+    """List the changes that save at least 2 % of a step, the largest clear saving first.
 
     If the trace can be replayed, the saving is that of a replay, because a removed wait may only
     move elsewhere. A change of unknown saving is ordered by its recorded time.
@@ -74,7 +84,7 @@ def _advised_changes(trace: Trace) -> list[Advised]:
         Advised(change, predictions.get(change.expression or "")) for change in list_changes(trace)
     ]
     worth = [item for item in advised if item.saved_frac is None or item.saved_frac >= WORTH_IT]
-    return sorted(worth, key=lambda item: -(item.saved_frac or 0))
+    return sorted(worth, key=lambda item: (not item.is_clear, -(item.saved_frac or 0)))
 
 
 def advise(trace: Trace) -> list[str]:

@@ -43,6 +43,7 @@ from tracelens.derive.replay.replay import (
 )
 from tracelens.derive.replay.subject import Change, Subject
 from tracelens.derive.replay.unprofiled import LARGEST_ERROR, UnprofiledStep, unprofiled_steps
+from tracelens.derive.time.time_parts import WORTH_IT
 from tracelens.errors import MissingTableError, UsageError
 from tracelens.trace import Trace
 
@@ -69,14 +70,18 @@ _LEAST_OF_DEVICE = 0.95
 Kernels ran up to 4 % faster after a change of only the host: a CUDA graph of conv_infer in
 samples/whatif.
 """
+_WITHOUT_PROFILER = (0, 1, 3)
+"""Places of the scenarios that are without the profiler: a usual, a slower and a fast host."""
 
 
 class Prediction(Struct, frozen=True):
     """A rank's step before and after changes, with a range, its bound, and the next limit.
 
-    Without a rank, it is a job's mean step as recorded, without a second replay. If waits for a
-    loader remain, the saving is known better than the step: other batches would change the step
-    alike before and after the changes.
+    `has_gain` is False if the changes may save nothing on a host of one speed: the range of a step
+    is mostly that of the host's speed, which is the same before and after. Without a rank, it is a
+    job's mean step as recorded, without a second replay. If waits for a loader remain, the saving
+    is known better than the step: other batches would change the step alike before and after the
+    changes.
     """
 
     rank: int | None
@@ -89,6 +94,7 @@ class Prediction(Struct, frozen=True):
     replay_error_frac: float | None
     least_saving_ns: int
     most_saving_ns: int
+    has_gain: bool
 
 
 _COLUMNS = {
@@ -100,6 +106,7 @@ _COLUMNS = {
     "bound": pl.String,
     "next": pl.String,
     "replay_error_frac": pl.Float64,
+    "has_gain": pl.Boolean,
 }
 
 
@@ -163,6 +170,7 @@ def _of_job(trace: Trace, changes: Sequence[str], of_job: Sequence[str]) -> Pred
         None,
         round(step.before_ns - step.high_ns),
         round(step.before_ns - step.low_ns),
+        has_gain=step.before_ns - step.high_ns > WORTH_IT * step.before_ns,
     )
 
 
@@ -176,15 +184,14 @@ def _of_rank(subject: Subject, changes: Sequence[str], step: UnprofiledStep | No
         )
     spreads = [spread_of(subject, text) for text in changes]
     scale, costs = scale_and_costs(subject.trace, replay, step)
-    afters = []
     scenarios = weights_of_scenarios(replay, costs)
-    changed = scenarios[0]
-    for place, weights in enumerate(scenarios):
-        after = _made([spread.usual for spread in spreads], weights)
-        afters.append(steady_step_ns(replay, after) * scale)
-        if not place:
-            changed = after
-    before = steady_step_ns(replay, scenarios[0]) * scale
+    changes_made = [_made([spread.usual for spread in spreads], w) for w in scenarios]
+    changed = changes_made[0]
+    befores, afters = (
+        [steady_step_ns(replay, weights) * scale for weights in of_all]
+        for of_all in (scenarios, changes_made)
+    )
+    before = befores[0]
     usual = least_ns = most_ns = afters[0]
     least = 0.0
     if any(spread.least is not spread.most for spread in spreads):
@@ -195,10 +202,11 @@ def _of_rank(subject: Subject, changes: Sequence[str], step: UnprofiledStep | No
         most_ns = max(usual, steady_step_ns(replay, worst) * scale)
         least = _LEAST_OF_DEVICE * min(_device_step_ns(replay, best) * scale, usual)
     doubts = [doubt_of(text) for text in changes]
-    expected = uncertainty_ns(*afters[:3])
-    expected += max((doubt.of_change for doubt in doubts), default=0) * abs(before - usual)
-    expected += max((doubt.of_rest for doubt in doubts), default=0) * usual
-    margin = CHANGE_WIDTH * expected
+    doubt_ns = max((doubt.of_change for doubt in doubts), default=0) * abs(before - usual)
+    doubt_ns += max((doubt.of_rest for doubt in doubts), default=0) * usual
+    margin = CHANGE_WIDTH * (uncertainty_ns(*afters[:3]) + doubt_ns)
+    least_gain = min(befores[place] - afters[place] for place in _WITHOUT_PROFILER)
+    least_gain -= most_ns - usual + doubt_ns
     if not _changes_device(replay, scenarios[0], changed):
         least = _LEAST_OF_DEVICE * min(_device_step_ns(replay, changed) * scale, usual)
     below = math.hypot(margin, usual - afters[3])
@@ -219,6 +227,7 @@ def _of_rank(subject: Subject, changes: Sequence[str], step: UnprofiledStep | No
         error,
         round(before - high),
         round(before - low),
+        has_gain=least_gain > WORTH_IT * before,
     )
 
 
