@@ -13,6 +13,7 @@ import re
 from math import prod
 
 import polars as pl
+from msgspec import Struct
 
 from tracelens.derive.kernels.recorded_call import are_sizes
 from tracelens.derive.kernels.recorded_dtypes import listed
@@ -89,19 +90,40 @@ def with_lists(trace: Trace, calls: pl.DataFrame, kernels: pl.DataFrame) -> pl.D
     return joined.with_columns(input_shapes=pl.coalesce("sizes", "input_shapes")).drop("sizes")
 
 
-def _gradients(trace: Trace) -> dict[tuple[int, int | None], list[list[int]]]:
-    """Return the sizes of the gradients that each rank accumulated in each step."""
+class _Gradients(Struct):
+    """The sizes of the gradients of a step, and the chunks that they take."""
+
+    sizes: list[list[int]]
+    n_chunks: int
+
+
+def _gradients(trace: Trace) -> dict[tuple[int, int | None], _Gradients]:
+    """Return the gradients that each rank accumulated in each step. Each text is parsed once."""
     accumulated = trace.select(
         "spans", "rank", "step", "input_shapes", where=pl.col("name") == _GRADIENT
-    )
-    sizes: dict[tuple[int, int | None], list[list[int]]] = {}
-    for rank, step, shapes in accumulated.cast({pl.Categorical: pl.String}).iter_rows():
-        sizes.setdefault((rank, step), []).extend(listed(shapes)[:1])
-    return sizes
+    ).cast({pl.Categorical: pl.String})
+    sizes_of = {
+        text: [size for size in listed(text)[:1] if are_sizes(size)]
+        for text in accumulated["input_shapes"].unique()
+    }
+    chunks_of = {text: sum(map(_n_chunks, sizes)) for text, sizes in sizes_of.items()}
+    by_step = accumulated.group_by("rank", "step", maintain_order=True).agg("input_shapes")
+    return {
+        (rank, step): _Gradients(
+            [size for text in texts for size in sizes_of[text]],
+            sum(chunks_of[text] for text in texts),
+        )
+        for rank, step, texts in by_step.iter_rows()
+    }
+
+
+def _n_chunks(size: list[int]) -> int:
+    """Return how many chunks a tensor takes."""
+    return -(-prod(size) // _CHUNK)
 
 
 def _filled(
-    shapes: str, dtypes: str, gradients: list[list[int]] | None, n_blocks: int | None
+    shapes: str, dtypes: str, gradients: _Gradients | None, n_blocks: int | None
 ) -> tuple[str, str | None]:
     """Return the shapes with sizes filled in for lists that lack them, and the assumption made.
 
@@ -114,11 +136,12 @@ def _filled(
     ]
     if len(sizes) != len(words) or not any(is_unknown) or not n_blocks:
         return shapes, None
-    assumed = None
-    if not gradients or n_blocks != sum(-(-prod(size) // _CHUNK) for size in gradients):
-        gradients, assumed = [[n_blocks * _CHUNK]], _AT_MOST
+    if gradients is not None and gradients.n_chunks == n_blocks:
+        known, assumed = gradients.sizes, None
+    else:
+        known, assumed = [[n_blocks * _CHUNK]], _AT_MOST
     pairs = zip(sizes, is_unknown, strict=True)
-    return json.dumps([gradients if unknown else size for size, unknown in pairs]), assumed
+    return json.dumps([known if unknown else size for size, unknown in pairs]), assumed
 
 
 def _chunks(kernel: str | None, n_blocks: int | None) -> int | None:

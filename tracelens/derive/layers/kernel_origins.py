@@ -2,6 +2,7 @@
 
 import polars as pl
 
+from tracelens.derive.columns.per_unique import each_once, matching
 from tracelens.derive.events.call_tree import nearest_row
 from tracelens.derive.events.span_trees import with_trees
 from tracelens.derive.layers.attribution import kernel_layers
@@ -62,17 +63,17 @@ def _origins(trace: Trace, kernels: pl.DataFrame) -> pl.DataFrame:
     parts = []
     for tree, of_tree in with_trees(spans, kernels):
         rows = of_tree["span_id"].cast(pl.Int64)
-        names = tree["name"].cast(pl.String)
-        is_frame = (tree["kind"] == "python") & names.str.contains(r"\.py\(")
-        is_place = is_frame & ~names.str.contains(_MACHINERY)
-        op, place = (
-            names.gather(nearest_row(tree["parent_id"], flags.fill_null(value=False), rows))
+        is_python_file, is_machinery = matching(tree["name"], r"\.py\(", _MACHINERY)
+        is_place = (tree["kind"] == "python") & is_python_file & ~is_machinery
+        op, frame = (
+            tree["name"].gather(nearest_row(tree["parent_id"], flags, rows))
             for flags in (tree["kind"] == "op", is_place)
         )
+        place = each_once(frame, lambda name: name.str.extract(r"([^/]+)$"))
         parts.append(
             of_tree.with_columns(
-                op=op,
-                place=mark_lines(place.str.extract(r"([^/]+)$"), earlier),
+                op=op.cast(pl.String),
+                place=mark_lines(place, earlier).cast(pl.String),
                 phase=tree["phase"].cast(pl.String).gather(rows),
             )
         )
