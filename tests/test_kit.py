@@ -5,18 +5,21 @@ from pathlib import Path
 import pytest
 
 from samples.kit import page
-from samples.kit.page import PageError, render, table, unique
+from samples.kit.page import Made, PageError, as_csv, render, table, unique
 from samples.kit.significance import (
     Range,
     Verdict,
     above,
     agrees,
+    at_least_by_chance,
     by_chance,
     correlated,
     judge,
     judge_cases,
+    judge_size,
     more,
     ranks,
+    shared,
     spearman,
     spearman_limit,
 )
@@ -52,22 +55,43 @@ def test_near_is_a_tenth_of_what_is_claimed() -> None:
 @pytest.mark.parametrize(
     ("like", "unlike", "untold", "verdict"),
     [
-        (54, 19, 11, Verdict.HOLDS),
-        (5, 0, 1, Verdict.HOLDS),
-        (4, 3, 0, Verdict.OPEN),
-        (0, 6, 0, Verdict.REVERSED),
-        (1, 0, 7, Verdict.UNSEEN),
+        (54, 19, 11, Verdict.AGREES),
+        (5, 0, 1, Verdict.AGREES),
+        (4, 3, 0, Verdict.UNDECIDED),
+        (0, 6, 0, Verdict.DIFFERS),
+        (1, 0, 7, Verdict.UNDECIDED),
     ],
 )
-def test_a_claim_on_several_cases_is_judged_by_how_many_hold(
+def test_a_claim_on_several_cases_is_judged_by_how_many_agree(
     like: int, unlike: int, untold: int, verdict: Verdict
 ) -> None:
     assert judge_cases([True] * like + [False] * unlike + [None] * untold) is verdict
 
 
-def test_what_is_within_the_spread_is_not_seen() -> None:
-    assert judge(answer=None) is Verdict.UNSEEN
-    assert judge(answer=False) is Verdict.REVERSED
+def test_what_is_within_the_spread_is_undecided() -> None:
+    assert judge(answer=None) is Verdict.UNDECIDED
+    assert judge(answer=False) is Verdict.DIFFERS
+
+
+@pytest.mark.parametrize(
+    ("found", "claimed", "verdict"),
+    [
+        (Range(1.9, 2.18, 2.3), 2, Verdict.AGREES),
+        (Range(1.4, 1.5, 1.6), 3.9, Verdict.DIRECTION),
+        (Range(0.7, 0.8, 0.9), 1.2, Verdict.DIFFERS),
+        (Range(0.5, 1.2, 1.8), 1.2, Verdict.UNDECIDED),
+        (Range(0.9, 1.2, 1.4), 2, Verdict.DIFFERS),  # on no side of 1, and twofold is beyond it
+    ],
+)
+def test_a_claimed_size_is_judged_by_side_and_size(
+    found: Range, claimed: float, verdict: Verdict
+) -> None:
+    assert judge_size(found, claimed) is verdict
+
+
+def test_ways_that_disagree_leave_a_claim_undecided() -> None:
+    assert shared([Verdict.AGREES, Verdict.AGREES]) is Verdict.AGREES
+    assert shared([Verdict.AGREES, Verdict.DIFFERS]) is Verdict.UNDECIDED
 
 
 def test_rank_correlation_is_spearman_s() -> None:
@@ -100,6 +124,12 @@ def test_chance_gives_the_strongest_of_several_more_often(
     assert by_chance(limit, 23, n_tried) == pytest.approx(share, rel=0.1, abs=0.002)
 
 
+def test_some_of_many_layers_are_better_by_chance() -> None:
+    # Two throws of a coin show at least one head in three of four cases.
+    assert at_least_by_chance(1, 2, 0.5) == pytest.approx(0.75)
+    assert at_least_by_chance(0, 2, 0.5) == pytest.approx(1)
+
+
 def test_two_values_of_one_key_are_refused() -> None:
     assert unique([("a", 1), ("b", 2)]) == {"a": 1, "b": 2}
     with pytest.raises(PageError, match="key 'a'"):
@@ -115,10 +145,10 @@ def written(folder: Path, text: str, verdicts: dict[str, Verdict]) -> str:
 
 
 def test_a_verdict_is_one_line_with_its_evidence_behind_it(tmp_path: Path) -> None:
-    text = written(tmp_path, f"{{{{ counts() }}}}\n{ONE}", {"it": Verdict.HOLDS})
+    text = written(tmp_path, f"{{{{ counts() }}}}\n{ONE}", {"it": Verdict.AGREES})
     assert text.splitlines()[:6] == [
-        "1 × *holds*",
-        "<details><summary><b>holds</b> · It is so: 1,234.6</summary>",
+        "1 × *agrees here*",
+        "<details><summary><b>agrees here</b> · It is so: 1,234.6</summary>",
         "",
         "There (Fig. 1): yes.",
         "",
@@ -127,13 +157,23 @@ def test_a_verdict_is_one_line_with_its_evidence_behind_it(tmp_path: Path) -> No
 
 
 def test_every_verdict_is_shown_once(tmp_path: Path) -> None:
-    both = {"it": Verdict.HOLDS, "other": Verdict.OPEN}
+    both = {"it": Verdict.AGREES, "other": Verdict.UNDECIDED}
     with pytest.raises(PageError, match="once each: other"):
         written(tmp_path, ONE, both)
     with pytest.raises(PageError, match="once each: it"):
-        written(tmp_path, ONE + ONE, {"it": Verdict.HOLDS})
+        written(tmp_path, ONE + ONE, {"it": Verdict.AGREES})
     with pytest.raises(PageError, match="nobody judged 'it'"):
         written(tmp_path, ONE, {})
+
+
+def test_a_table_shows_a_verdict_alone(tmp_path: Path) -> None:
+    assert written(tmp_path, '{{ verdict("it") }}', {"it": Verdict.DIFFERS}) == "differs here"
+
+
+def test_a_long_table_is_a_file_beside_its_page(tmp_path: Path) -> None:
+    Made("text", {}, {"rows": as_csv(["a", "b"], [["x, y", None]])}).write(tmp_path / "page.md")
+    assert (tmp_path / "page.md").read_text() == "text"
+    assert (tmp_path / "page/rows.csv").read_text() == 'a,b\n"x, y",\n'
 
 
 def test_rows_that_nobody_reads_are_refused(tmp_path: Path) -> None:

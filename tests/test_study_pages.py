@@ -7,6 +7,8 @@ from pathlib import Path
 import pytest
 
 from samples.kit.drawing import save
+from samples.kit.page import RULE
+from samples.kit.significance import Verdict
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGES = {
@@ -20,7 +22,7 @@ MOST_WORDS = 4000
 WIDEST_ROW = 200
 BEFORE_THE_PICTURE = 150
 """Words that a screen holds above the first picture."""
-WORDS = {"holds", "reversed", "not seen here", "not comparable", "open"}
+WORDS = set(Verdict)
 
 
 # The advisor's page searches for plans again, which takes as long as all others together; these
@@ -35,9 +37,11 @@ LONG = {"advisor", "thesis", "cross_layer"}
 )
 def test_the_page_is_that_of_the_captures(study: str, tmp_path: Path) -> None:
     """Charts too are byte for byte the same, where the font is that they are drawn for."""
-    text, charts = importlib.import_module(f"samples.{study}.analyse").make()
+    text, charts, tables = importlib.import_module(f"samples.{study}.analyse").make()
     page = ROOT / f"docs/{PAGES[study]}.md"
     assert page.read_text() == text
+    beside = {file.stem: file.read_text() for file in page.with_suffix("").glob("*.csv")}
+    assert beside == tables
     kept = {file.stem: file.read_bytes() for file in page.with_suffix("").glob("*.svg")}
     assert set(charts) == set(kept)
     save(charts, tmp_path)
@@ -60,8 +64,9 @@ def test_a_page_is_short_and_begins_with_answer_and_picture(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", PAGES.values())
-def test_every_verdict_of_a_page_is_one_of_five(name: str) -> None:
+def test_every_page_judges_by_one_rule_and_five_words(name: str) -> None:
     text = (ROOT / f"docs/{name}.md").read_text()
+    assert RULE in text
     verdicts = re.findall(r"<summary><b>(.+?)</b> · (.+?)</summary>", text)
     assert verdicts
     assert {word for word, _ in verdicts} <= WORDS
@@ -71,9 +76,9 @@ def test_every_verdict_of_a_page_is_one_of_five(name: str) -> None:
 @pytest.mark.parametrize("name", PAGES.values())
 def test_every_chart_of_a_page_is_there_and_for_one_font(name: str) -> None:
     page = ROOT / f"docs/{name}.md"
-    shown = re.findall(rf"\]\(({name}/\w+\.svg)\)", page.read_text())
-    assert sorted(shown) == sorted(f"{name}/{file.name}" for file in page.with_suffix("").iterdir())
-    for chart in shown:
+    shown = set(re.findall(rf"\]\(({name}/\w+\.\w+)\)", page.read_text()))
+    assert shown == {f"{name}/{file.name}" for file in page.with_suffix("").iterdir()}
+    for chart in (file for file in shown if file.endswith(".svg")):
         drawn = (page.parent / chart).read_text()
         assert drawn.startswith("<svg")
         assert set(re.findall(r'font-family="([^"]+)"', drawn)) == {

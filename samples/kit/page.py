@@ -2,29 +2,75 @@
 
 from __future__ import annotations
 
+import csv
+import io
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
+import altair as alt
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
+from samples.kit.drawing import save
 from samples.kit.significance import LEAST, NEAR, Verdict, spearman_limit
 
 ROOT = Path(__file__).resolve().parents[2]
 WIDEST_ROW = 200
 """Most characters in a table's row."""
 
-MEANINGS = {
-    Verdict.UNSEEN: "within the spread, absent today, or never tested there",
-    Verdict.INCOMPARABLE: "another span, method or hardware",
-    Verdict.OPEN: "cannot be told",
-}
-"""Explanations of the verdicts whose names do not explain themselves."""
+RULE = f"""\
+<details><summary>How a verdict is reached, on every page of a study</summary>
+
+A verdict compares a claim with our captures. Not one is of the source's hardware and versions \
+(see Methods), so no verdict says that the claim is wrong where it was made. The first that \
+fits is taken:
+
+1. *{Verdict.UNTESTABLE}*: the captures are of another quantity, kind of program or device, or \
+the source gives no limit to judge by.
+2. *{Verdict.UNDECIDED}*: the difference lies within the spread, or the cases are divided.
+3. *{Verdict.AGREES}*: it comes out as claimed; a claimed ratio within {100 * NEAR:.0f} %.
+4. *{Verdict.DIRECTION}*: the effect is there, but not of the claimed size.
+5. *{Verdict.DIFFERS}*: it comes out otherwise.
+
+Two medians differ where their quartiles do not overlap, from {LEAST} values a side on. Counts, \
+bytes and memory are compared as they stand. A rank correlation counts where chance alone gives \
+as much in less than 5 % of cases. A claim on several cases agrees where more than half agree and \
+at most half as many differ; the other way round it differs.
+
+</details>"""
+"""The rule that significance.py carries out, as readers of every page see it."""
 
 
 class PageError(ValueError):
     """An error that stops a page which would contradict its captures."""
+
+
+class Made(NamedTuple):
+    """A page as Markdown, and the files of its folder by name: charts, and long tables as CSV."""
+
+    text: str
+    charts: Mapping[str, alt.TopLevelMixin]
+    tables: Mapping[str, str] = {}
+
+    def write(self, page: Path) -> None:
+        """Write the page, and its charts and tables into the folder of its name."""
+        page.write_text(self.text)
+        folder = page.with_suffix("")
+        folder.mkdir(exist_ok=True)
+        if self.charts:
+            save(self.charts, folder)
+        for name, text in self.tables.items():
+            (folder / f"{name}.csv").write_text(text)
+
+
+def as_csv(headings: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
+    """Return a table as CSV; None is an empty cell."""
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(headings)
+    writer.writerows(rows)
+    return text.getvalue()
 
 
 class Verdicts:
@@ -45,19 +91,21 @@ class Verdicts:
         `where`: the source's section or figure, `there`: what the source says, `here`: the
         captures. Raises PageError for a key that nobody judged.
         """
-        if key not in self.by_key:
-            raise PageError(f"nobody judged {key!r}")
-        self.shown[key] += 1
-        line = f"<b>{self.by_key[key]}</b> · {claim}: {here}"
+        line = f"<b>{self.word(key)}</b> · {claim}: {here}"
         behind = f"There ({where}): {there}.\n\n{caller().strip()}"
         return f"<details><summary>{line}</summary>\n\n{behind}\n\n</details>\n"
 
+    def word(self, key: str) -> Verdict:
+        """Return the verdict alone, for a table whose row holds claim and evidence."""
+        if key not in self.by_key:
+            raise PageError(f"nobody judged {key!r}")
+        self.shown[key] += 1
+        return self.by_key[key]
+
     def counts(self) -> str:
-        """Say how many verdicts of each kind there are, and what the kinds mean."""
+        """Say how many verdicts of each kind there are."""
         numbers = Counter(self.by_key.values())
-        counted = ", ".join(f"{numbers[kind]} × *{kind}*" for kind in Verdict if numbers[kind])
-        meant = [f"*{kind}*: {words}" for kind, words in MEANINGS.items() if numbers[kind]]
-        return f"{counted} ({'; '.join(meant)})" if meant else counted
+        return ", ".join(f"{numbers[kind]} × *{kind}*" for kind in Verdict if numbers[kind])
 
     def check(self) -> None:
         """Raise PageError if a verdict is shown twice, or never."""
@@ -93,6 +141,8 @@ def render(template: Path, values: Mapping[str, Any], verdicts: Mapping[str, Ver
     environment.filters |= {"f": fixed, "listed": listed, "percent": percent, "spread": spread}
     environment.globals |= {
         "finding": shown,
+        "verdict": shown.word,
+        "rule": RULE,
         "counts": shown.counts,
         "table": table,
         "least": LEAST,

@@ -1,4 +1,4 @@
-"""One rule for every page: what differs, what agrees with a claim, and what cannot be told.
+"""One rule for every page: which verdict follows from what was measured, as RULE in page.py says.
 
 - Two medians differ if their quartiles do not overlap and each side has at least LEAST values.
 Mood's median test gives chance at most 6 % for that (3 of 12 values beyond the cut on one side, 9
@@ -7,8 +7,7 @@ on the other: Fisher's exact test, two-sided). With fewer values, nothing is sai
 - A rank correlation (Spearman) counts if it exceeds what chance alone gives in 5 % of cases, for
 that many values: `spearman_limit`. If several were tried, the strongest counts if chance gives it
 in less than 5 % of cases: `by_chance`.
-- A claim on several cases holds if more than half of them hold, and at most half as many are the
-other way round.
+- A claim on several cases agrees if more than half of them agree, and at most half as many differ.
 """
 
 from __future__ import annotations
@@ -16,10 +15,13 @@ from __future__ import annotations
 import statistics
 from collections.abc import Iterable, Sequence
 from enum import StrEnum
+from math import comb
 from typing import NamedTuple
 
 LEAST = 12
 """Least number of values per side for quartiles to distinguish two medians."""
+BY_CHANCE = 0.03
+"""Greatest probability that chance makes one of two medians less, by the rule above."""
 NEAR = 0.1
 """Largest relative distance at which a ratio agrees with the claimed one."""
 _FIVE = "1.000 0.886 0.786 0.738 0.700 0.648 0.618 0.587 0.560 0.538 0.521 0.503 0.485"
@@ -29,13 +31,16 @@ SPEARMAN = {n: float(text) for n, text in enumerate(f"{_FIVE} {_EIGHTEEN}".split
 
 
 class Verdict(StrEnum):
-    """How a paper's statement compares with the captures taken for this repository."""
+    """How a paper's statement compares with the captures taken for this repository.
 
-    HOLDS = "holds"
-    REVERSED = "reversed"
-    UNSEEN = "not seen here"
-    INCOMPARABLE = "not comparable"
-    OPEN = "open"
+    Every verdict is about the captures, whose hardware and versions are not the paper's.
+    """
+
+    AGREES = "agrees here"
+    DIRECTION = "same direction"
+    DIFFERS = "differs here"
+    UNDECIDED = "undecided"
+    UNTESTABLE = "not testable here"
 
 
 class Range(NamedTuple):
@@ -83,28 +88,45 @@ def agrees(ratio: float, claimed: float) -> bool:
     return abs(ratio / claimed - 1) <= NEAR
 
 
-def judge(answer: bool | None, unlike: Verdict = Verdict.REVERSED) -> Verdict:
-    """Return the verdict for one answer.
+def judge(answer: bool | None) -> Verdict:
+    """Return the verdict for one answer. None means that the difference is within the spread."""
+    return Verdict.UNDECIDED if answer is None else Verdict.AGREES if answer else Verdict.DIFFERS
 
-    None means that the difference is within the spread, so it is not seen here.
+
+def judge_size(found: Range, claimed: float) -> Verdict:
+    """Return the verdict on a claimed ratio: its side of 1 first, then its size.
+
+    A range that includes 1 has no side. It differs if the claimed size lies beyond it, too.
     """
-    return Verdict.HOLDS if answer else Verdict.UNSEEN if answer is None else unlike
+    side = above(found)
+    if side is None:
+        is_within = found.low * (1 - NEAR) <= claimed <= found.high * (1 + NEAR)
+        return Verdict.UNDECIDED if is_within else Verdict.DIFFERS
+    if side is not (claimed > 1):
+        return Verdict.DIFFERS
+    return Verdict.AGREES if agrees(found.middle, claimed) else Verdict.DIRECTION
 
 
 def judge_cases(answers: Iterable[bool | None]) -> Verdict:
     """Return the verdict on a claim about several cases.
 
-    It depends on how many cases hold; it is open if they are divided.
+    It depends on how many cases agree; it is undecided if they are divided.
     """
     told = list(answers)
     like, unlike = told.count(True), told.count(False)
     for most, least, verdict in (
-        (like, unlike, Verdict.HOLDS),
-        (unlike, like, Verdict.REVERSED),
+        (like, unlike, Verdict.AGREES),
+        (unlike, like, Verdict.DIFFERS),
     ):
         if 2 * most > len(told) and 2 * least <= most:
             return verdict
-    return Verdict.UNSEEN if 2 * told.count(None) > len(told) else Verdict.OPEN
+    return Verdict.UNDECIDED
+
+
+def shared(verdicts: Iterable[Verdict]) -> Verdict:
+    """Return the verdict that several ways of measuring share; undecided if they disagree."""
+    found = set(verdicts)
+    return found.pop() if len(found) == 1 else Verdict.UNDECIDED
 
 
 def ranks(values: Sequence[float]) -> list[float]:
@@ -142,6 +164,14 @@ def by_chance(strongest: float, n: int, n_tried: int) -> float:
     density = [(1 - ((at + 0.5) / steps) ** 2) ** ((n - 4) / 2) for at in range(steps)]
     alone = sum(density[round(abs(strongest) * steps) :]) / sum(density)
     return float(1 - (1 - alone) ** n_tried)
+
+
+def at_least_by_chance(count: int, n: int, share: float) -> float:
+    """Return the probability that chance gives `count` or more of n, each with this probability.
+
+    It is the upper tail of the binomial distribution.
+    """
+    return sum(comb(n, k) * share**k * (1 - share) ** (n - k) for k in range(count, n + 1))
 
 
 def correlated(found: float, n: int) -> bool | None:

@@ -70,6 +70,17 @@ CASES = (
 )
 """Captures, and the program and batch of each."""
 
+SHAPES = {
+    "32×64²": ("PyTorch eager: batch 32, 64×64", "LibTorch: the same", "cuDNN: the same"),
+    "16×256²": tuple(
+        f"{level}: batch 16, 256×256" for level in ("PyTorch eager", "LibTorch", "cuDNN")
+    ),
+    "32×256²": tuple(
+        f"{level}: batch 32, 256×256" for level in ("PyTorch eager", "LibTorch", "cuDNN")
+    ),
+}
+"""The cases of the three levels whose grids the paper compares, by batch and resolution."""
+
 BASE = "copy_b16_f32_pageable"
 LARGER = "copy_b32_f32_pageable"
 """The same program with twice the images."""

@@ -13,9 +13,9 @@ from samples.study.points import ratio, time_of, value
 
 Point = tuple[int, int]
 SMALL_SIZE, SMALL_BATCH = 64, 128
-"""Largest resolution and batch at which the paper calls two levels leaner (section 4).
+"""The paper calls cuDNN and TorchScript leaner below this resolution and batch (section 4).
 
-They are cuDNN and TorchScript.
+Its sweep over batches is at this very resolution, which therefore counts as small.
 """
 
 
@@ -43,6 +43,31 @@ def published_ratio(at: Point, *, corrected: bool) -> float | None:
     point = paper.SWEEPS.get(("eager", "infer", *at))
     eager = published_ms("eager", at) if corrected else point.ms if point else None
     return eager / libtorch if eager and libtorch else None
+
+
+def published_over_others() -> list[float]:
+    """Return PyTorch's published inference time over each other level's, sorted.
+
+    As published, with the training time in PyTorch's.
+    """
+    return sorted(
+        eager.ms / other.ms
+        for (level, mode, *at), other in paper.SWEEPS.items()
+        if mode == "infer" and level in paper.LEVELS[1:] and other.ms
+        for eager in [paper.SWEEPS.get(("eager", mode, *at))]
+        if eager and eager.ms
+    )
+
+
+def published_leaner(level: str) -> list[bool]:
+    """Return at each small point whether the level's published memory is less than PyTorch's."""
+    return [
+        point.used < eager.used
+        for (name, mode, batch, size), point in sorted(paper.SWEEPS.items())
+        if (name, mode) == (level, "infer") and batch < SMALL_BATCH and size <= SMALL_SIZE
+        for eager in [paper.SWEEPS.get(("eager", mode, batch, size))]
+        if point.used and eager and eager.used
+    ]
 
 
 FROM_CPP = tuple({v: k for k, v in paper.LIKE.items()}.get(level, level) for level in paper.LEVELS)
@@ -85,7 +110,7 @@ def eager_over_others(points: pl.DataFrame) -> dict[Point, list[Range]]:
 def leaner(points: pl.DataFrame, level: str) -> dict[Point, tuple[float, float]]:
     """Return MiB in use by the level and by eager, at the points that the paper calls small."""
     keys = points.filter(
-        pl.col("size") <= SMALL_SIZE, pl.col("batch") <= SMALL_BATCH, mode="infer", level=level
+        pl.col("size") <= SMALL_SIZE, pl.col("batch") < SMALL_BATCH, mode="infer", level=level
     ).select("batch", "size")
     found = {}
     for batch, size in sorted(keys.iter_rows()):

@@ -13,8 +13,8 @@ from typing import Any
 
 import altair as alt
 
-from samples.kit.drawing import save
-from samples.kit.page import ROOT, fixed, render
+from samples.kit.page import ROOT, Made, as_csv, fixed, render
+from samples.kit.significance import BY_CHANCE
 from samples.thesis import (
     by_timers,
     charts,
@@ -25,54 +25,89 @@ from samples.thesis import (
 )
 from samples.thesis.figures import Run, read
 from samples.thesis.page_values import PARTS
-from samples.thesis.page_verdicts import ends_of_modes, verdicts
+from samples.thesis.page_verdicts import ends_of_modes, lost, more_than_by_luck, verdicts
 from samples.thesis.there import NAMES
 
 HERE = Path(__file__).parent
 PAGE = ROOT / "docs/thesis.md"
+TABLES = {
+    "layers": (
+        "model",
+        "layers by kernels",
+        "faster",
+        "slower",
+        "layers by subtraction",
+        "faster",
+        "slower",
+        "layers by timers",
+        "faster",
+        "slower",
+    ),
+    "products": ("size", "product on", "speedup (quartiles)", "by kernels"),
+    "turns": (
+        "ms, eager / compiled",
+        "earlier session",
+        "speedups of the page",
+        "layer timings",
+        "layer subtraction",
+        "never profiled",
+        "least",
+    ),
+    "costs": (
+        "model",
+        "eager, plain ms, never profiled",
+        "times as long: synchronised",
+        "timed",
+        "both",
+        "profiled",
+        "plain, after profiling",
+        "compiled, plain ms, never profiled",
+        "times as long: profiled",
+        "plain, after profiling",
+    ),
+}
+"""Tables that lie beside the page, and their columns."""
 
 
 def main() -> None:
     """Write the page and its charts."""
-    text, drawn = make()
-    PAGE.write_text(text)
-    save(drawn, PAGE.with_suffix(""))
+    make().write(PAGE)
 
 
-def make() -> tuple[str, dict[str, alt.TopLevelMixin]]:
-    """Return the page as Markdown, and its charts by name."""
+def make() -> Made:
+    """Return the page with its charts."""
     run = read(HERE / "captures")
     values: dict[str, Any] = {"names": NAMES, "there": there, "versions": run.results["versions"]}
     for part in PARTS:
         values |= part(run)
     values |= _tables(values)
-    return render(HERE / "page.md.j2", values, verdicts(values)), _charts(run, values)
+    tables = {name: as_csv(headings, values[f"{name}_rows"]) for name, headings in TABLES.items()}
+    text = render(HERE / "page.md.j2", values, verdicts(values))
+    return Made(text, _charts(run, values), tables)
 
 
 def _tables(v: Mapping[str, Any]) -> dict[str, Any]:
     """Return the rows of the page's tables."""
-
-    def then(model: str) -> str:
-        found = there.OUT_OF_THE_BOX.get(model)
-        return f"{found:.2f}" if found else "slower" if model in there.SLOWER else "about even"
-
+    gaining = sorted(there.OUT_OF_THE_BOX)
     return {
-        "speedup_rows": [
-            (
-                name,
-                then(m),
-                v["clock"][m],
-                fixed(v["earlier"][m]),
-                fixed(v["by_kernels"][m]),
-                *(
-                    fixed(r and r.middle)
-                    for mode in modes.MODES[1:]
-                    for r in [v["modes_of"][m][mode]]
-                ),
-            )
-            for m, name in NAMES.items()
-        ],
-        "turn_rows": [
+        "there_says": {
+            m: f"{there.OUT_OF_THE_BOX[m]:.2f}"
+            if m in there.OUT_OF_THE_BOX
+            else "slower"
+            if m in there.SLOWER
+            else "minimal gain"
+            for m in NAMES
+        },
+        "modes_cells": {
+            m: [fixed(r and r.middle) for mode in modes.MODES[1:] for r in [v["modes_of"][m][mode]]]
+            for m in NAMES
+        },
+        "products_of_saved": [v["convolution_share"][m] for m in gaining],
+        "layouts_too": [v["convolution_share"][m] + v["layout_of_saved"][m] for m in gaining],
+        "n_lost": lost(v).count(True),
+        "n_better": more_than_by_luck(v).count(True),
+        "by_luck": sum(len(model.layers) for model in v["subtracted"].values()) * BY_CHANCE,
+        "turns_rows": [
             (
                 name,
                 *(f"{a:.2f} / {b:.2f}" for a, b in v["turns"][m].values()),
@@ -89,7 +124,7 @@ def _tables(v: Mapping[str, Any]) -> dict[str, Any]:
             for m, name in NAMES.items()
             for kinds in [v["saved"][m]]
         ],
-        "layer_rows": [
+        "layers_rows": [
             (
                 name,
                 v["n_layers"][m],
@@ -100,19 +135,7 @@ def _tables(v: Mapping[str, Any]) -> dict[str, Any]:
             )
             for m, name in NAMES.items()
         ],
-        "custom_rows": [
-            (
-                name,
-                fixed(there.ORACLE[m], 3),
-                fixed(v["free"][m], 3),
-                fixed(v["paid"][m], 3),
-                fixed(there.CUSTOM.get(m)),
-                v["over_eager"][m],
-                v["over_whole"][m],
-            )
-            for m, name in NAMES.items()
-        ],
-        "product_rows": [
+        "products_rows": [
             (
                 row["size"],
                 where,
@@ -122,7 +145,7 @@ def _tables(v: Mapping[str, Any]) -> dict[str, Any]:
             for where, kind in (("GPU", "matmul"), ("CPU", "matmul_cpu"))
             for row in v["ops"][kind]
         ],
-        "cost_rows": [
+        "costs_rows": [
             (
                 name,
                 fixed(v["states"]["eager", m][costs.NEVER].middle),

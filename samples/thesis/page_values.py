@@ -65,8 +65,15 @@ def _kernels(run: Run) -> dict[str, Any]:
     """Return in which kernels compiling saves time."""
     models = list(run.models())
     layout = {model: [layerwise.layout_ns(trace) for trace in run.pair(model)] for model in models}
+    saved = {model: layerwise.saved(run, model) for model in models}
     return {
-        "saved": {model: layerwise.saved(run, model) for model in models},
+        "saved": saved,
+        "convolution_share": {
+            model: kinds["products"] / sum(kinds.values()) for model, kinds in saved.items()
+        },
+        "layout_of_saved": {
+            model: kinds["layout"] / sum(kinds.values()) for model, kinds in saved.items()
+        },
         "triton": {model: layerwise.triton(run, model) for model in models},
         "ones": {model: layerwise.ones(run, model) for model in models},
         "layout_share": {

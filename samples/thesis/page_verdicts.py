@@ -6,14 +6,18 @@ from collections.abc import Mapping
 from typing import Any
 
 from samples.kit.significance import (
+    BY_CHANCE,
     Range,
     Verdict,
     above,
     agrees,
+    at_least_by_chance,
     by_chance,
     correlated,
     judge,
     judge_cases,
+    judge_size,
+    shared,
 )
 from samples.thesis import (
     there,
@@ -21,6 +25,8 @@ from samples.thesis import (
 from samples.thesis.there import NAMES
 
 CHANCE = 0.05
+HALF = 0.5
+"""More than this share is called most, or largely."""
 LITTLE = 1.1
 """Largest cost that counts as little."""
 
@@ -36,48 +42,63 @@ def verdicts(v: Mapping[str, Any]) -> dict[str, Verdict]:
     return _of_models(v) | _of_layers(v) | _of_operations(v) | _of_measuring(v)
 
 
+def lost(v: Mapping[str, Any]) -> list[bool]:
+    """Return for each model whether less than half of a free oracle's gain remains once paid."""
+    return [v["paid"][m] - 1 < HALF * (free - 1) for m, free in v["free"].items()]
+
+
+def more_than_by_luck(v: Mapping[str, Any]) -> list[bool | None]:
+    """Return for each model whether more layers are better in the mixture than chance gives."""
+    return [
+        at_least_by_chance(n, len(v["subtracted"][m].layers), BY_CHANCE) < CHANCE or None
+        for m, n in v["better"].items()
+    ]
+
+
 def _of_models(v: Mapping[str, Any]) -> dict[str, Verdict]:
     found = {}
     for model, ratio in v["clock"].items():
         both = {above(ratio), v["earlier"][model] > 1}
         is_faster = both.pop() if len(both) == 1 else None
-        if model in there.OUT_OF_THE_BOX:
-            found[f"box_{model}"] = judge(is_faster)
+        if is_faster is None:
+            verdict = Verdict.UNDECIDED
+        elif model in there.OUT_OF_THE_BOX:
+            verdict = judge_size(ratio, there.OUT_OF_THE_BOX[model])
         elif model in there.SLOWER:
-            found[f"box_{model}"] = judge(None if is_faster is None else not is_faster)
+            verdict = judge(not is_faster)
         else:
-            found[f"box_{model}"] = judge(agrees(ratio.middle, 1) if is_faster else None)
-    low, high = ends_of_modes(v)
-    found["modes"] = judge(agrees(high, low))
-    convolutions = sum(n for n, _ in v["triton"].values())
-    found["triton_convs"] = Verdict.OPEN if convolutions else Verdict.UNSEEN
-    # It is a part of what is saved, and nowhere most of it. How large a major reason must be is not
-    # said.
-    found["layout"] = Verdict.OPEN
-    return found
+            verdict = judge(is_faster and agrees(ratio.middle, 1))
+        found[f"box_{model}"] = verdict
+    return found | {
+        "modes": Verdict.UNTESTABLE,  # it is said of layers, and ours are of whole models
+        "ones_gain": judge_cases(
+            v["convolution_share"][model] > HALF for model in there.OUT_OF_THE_BOX
+        ),
+        # It is said of single 1×1 convolutions beside larger ones, and ours are of whole models
+        "layout": Verdict.UNTESTABLE,
+    }
 
 
 def _of_layers(v: Mapping[str, Any]) -> dict[str, Verdict]:
     def both(sides: Mapping[str, tuple[int, int]]) -> list[bool | None]:
         return [bool(faster and slower) or None for faster, slower in sides.values()]
 
-    ways = {judge_cases(both(v[sides])) for sides in ("sides_by_kernels", "sub_sides")}
     dense = [None if o is None else not o for o in v["dense_outcomes"]]
     large = [None if o is None else not o for o in v["alexnet_large"]]
     fire = [None if o is None else not o for o in v["fire"]]
-    inception = [above(ratio) for ratio in v["inception"]]
+    inception = {above(ratio) for ratio in v["inception"]}
     whole = [None if (up := above(r)) is None else not up for r in v["over_whole"].values()]
     return {
-        "both_kinds": ways.pop() if len(ways) == 1 else Verdict.OPEN,
-        "timers": Verdict.INCOMPARABLE,  # a compiled layer's time includes the call of its region
-        "cpu_layers": Verdict.UNSEEN,  # six executions per side distinguish nothing
-        "free_oracle": judge_cases(round(gain, 2) < 1.02 for gain in v["paid"].values()),
-        **{f"custom_{m}": judge(above(v["over_eager"][m])) for m in there.CUSTOM},
+        "both_kinds": shared(judge_cases(both(v[of])) for of in ("sides_by_kernels", "sub_sides")),
+        "timers": Verdict.UNTESTABLE,  # a compiled layer's time includes the call of its region
+        "cpu_layers": Verdict.UNDECIDED,  # six executions per side distinguish nothing
+        "free_oracle": judge_cases(lost(v)),
+        **{f"custom_{m}": judge_size(v["over_eager"][m], r) for m, r in there.CUSTOM.items()},
         "below_whole": judge_cases(whole),
-        "some_better": judge_cases(bool(n) or None for n in v["better"].values()),
+        "some_better": judge_cases(more_than_by_luck(v)),
         "alexnet_large": judge_cases(large),
         "dense_blocks": judge_cases(dense),
-        "inception": judge(inception[0] if len(set(inception)) == 1 else None),
+        "inception": judge(inception.pop() if len(inception) == 1 else None),
         "residuals": judge_cases(v["residuals"]),
         "fire": judge_cases(fire),
         "improved": judge_cases(v["improved"]),
@@ -107,13 +128,13 @@ def _of_operations(v: Mapping[str, Any]) -> dict[str, Verdict]:
     is_of_several = by_chance(strongest, v["n_resnet"], n_tried) < CHANCE
     return {
         "products_gpu": judge(not any(above(r["speedup"]) for r in ops["matmul"])),
-        "products_cpu": Verdict.OPEN if any(len(b) > 1 for b in both) else judge(answer=True),
+        "products_cpu": Verdict.UNDECIDED if any(len(b) > 1 for b in both) else judge(answer=True),
         "modes_products": judge_cases(alike("matmul")),
         "modes_convs": judge_cases(alike("convolution")),
         # The modes were timed one after the other, while the CPU drifts by as much
-        "modes_cpu": Verdict.OPEN,
-        "constant": Verdict.OPEN,  # there is only one reading of each
-        "numpy": Verdict.OPEN,  # PyTorch's own product differs by more between two sessions
+        "modes_cpu": Verdict.UNDECIDED,
+        "constant": Verdict.UNDECIDED,  # there is only one reading of each
+        "numpy": Verdict.UNDECIDED,  # PyTorch's own product differs by more between two sessions
         "small_on_cpu": judge_cases(
             None if (up := above(r)) is None else not up for r in v["small"].values()
         ),
@@ -121,9 +142,9 @@ def _of_operations(v: Mapping[str, Any]) -> dict[str, Verdict]:
         "isolated": judge_cases(
             None if (up := above(r["speedup"])) is None else not up for r in ops["resnet"]
         ),
-        "parameters": Verdict.OPEN if is_one and not is_of_several else judge(not is_one),
+        "parameters": Verdict.UNDECIDED if is_one and not is_of_several else judge(not is_one),
         "in_the_model": judge(v["conv_outcomes"][0] > v["n_convs"] / 2),
-        "converges": judge(agrees(last.middle, there.BLOCKS)),
+        "converges": judge_size(last, there.BLOCKS),
         "series": judge(last.low > first.high),
     }
 
@@ -138,13 +159,13 @@ def _of_measuring(v: Mapping[str, Any]) -> dict[str, Verdict]:
     ends = sorted(v["profiled"].values(), key=lambda r: r.middle)
     rank = correlated(v["clock_rank"], len(NAMES))
     return {
-        "twofold": Verdict.HOLDS if agrees(profiler.middle, there.PROFILING) else Verdict.UNSEEN,
+        "twofold": judge_size(profiler, there.PROFILING),
         "timers_little": judge(alexnet["timed", False].high < LITTLE),
         "waits_little": judge(alexnet["sync", False].high < LITTLE),
         "waiting_timers": judge(above(v["waiting"]["cuda", "alexnet"], LITTLE)),
         "cuda_suffers": judge_cases(v["suffers"]),
-        "consistent": Verdict.OPEN
+        "consistent": Verdict.UNDECIDED
         if ends[0].high >= ends[-1].low
         else judge(agrees(ends[-1].middle, ends[0].middle)),
-        "no_correlation": Verdict.OPEN if rank is None else judge(not rank),
+        "no_correlation": Verdict.UNDECIDED if rank is None else judge(not rank),
     }
