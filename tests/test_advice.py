@@ -98,6 +98,10 @@ def quick_batches(kind: str) -> list[Row]:
             "This op computes on the CPU: run it on the device",
         ),
         (
+            idle(span("op", "aten::unbind", 5_000, 8_990)),
+            "Shorten this work of the host, or do it while the device works",
+        ),
+        (
             idle(span("annotation", "log", 5_000, 8_990)),
             "Shorten this work of the host, or do it while the device works",
         ),
@@ -429,10 +433,20 @@ def test_an_optimizer_that_takes_tensors_one_by_one(op: str, n: int, is_said: bo
     calls = [launch(100 * at, 100 * at + 40, site_id=0) for at in range(n)]
     kernels = [work(100 * at + 40, 100 * at + 50, at, site_id=0, step=0) for at in range(n)]
     trace = program(STEPS, calls, kernels, sites=[site(op, "optimizer")])
-    found = [text for text in advise(trace) if "fused optimizer" in text]
+    found = [text for text in advise(trace) if "one by one" in text]
     assert len(found) == is_said
     if is_said:
         assert f"launches {n / 2:,.0f} kernels a step" in found[0]
+
+
+@pytest.mark.parametrize("op", ["aten::_foreach_add_", "aten::_fused_adam_", "aten::add_"])
+def test_an_optimizer_that_makes_several_passes(op: str) -> None:
+    """Its kernel takes 1 ms of two steps."""
+    kernels = (work(5_000, 6_000, 0, site_id=0, step=1),)
+    found = advise(busy(kernels=kernels, sites=[site(op, "optimizer")]))
+    said = [text for text in found if text.startswith("Use a fused optimizer (fused=True)")]
+    assert len(said) == ("foreach" in op)
+    assert not said or "up to 0.50 ms a step" in said[0]
 
 
 @pytest.mark.parametrize("launches", [False, True])

@@ -18,13 +18,14 @@ COLUMNS = ("kind", "name", "parent_id", "process_id", "thread_id", "start_ns", "
 SHAPES = ("input_shapes", "input_dtypes")
 _COPIES = r"^aten::(?:_?copy_?|clone|contiguous|_to_copy|to|cat|_cat|stack|repeat|fill_|zero_)$"
 """Names of ops that move or set elements and compute nothing."""
-_NO_WORK = (
-    r"^(?:aten::)?(?:as_strided|select|slice|narrow|view|_unsafe_view|_reshape_alias|expand|expand_as"
-    r"|unbind|split|chunk|t|transpose|permute|squeeze|unsqueeze|flatten|unflatten|detach_?|alias"
-    r"|empty|empty_like|empty_strided|item|_local_scalar_dense|is_nonzero|resolve_conj|resolve_neg"
-    r"|result_type|lift_fresh|set_|resize_)$"
+WORKLESS_OPS = (
+    "as_strided|select|slice|narrow|view|_unsafe_view|_reshape_alias|expand|expand_as"
+    "|unbind|split|chunk|t|transpose|permute|squeeze|unsqueeze|flatten|unflatten|detach_?|alias"
+    "|empty|empty_like|empty_strided|item|_local_scalar_dense|is_nonzero|resolve_conj|resolve_neg"
+    "|result_type|lift_fresh|set_|resize_"
 )
-"""Names of ops that read at most one element, whatever the size of their tensors."""
+"""A pattern of ops, without `aten::`, that read at most one element of tensors of any size."""
+_NO_WORK = rf"^(?:aten::)?(?:{WORKLESS_OPS})$"
 _SMALL_BYTES = 16 << 10
 """An op on fewer bytes does not count as work.
 

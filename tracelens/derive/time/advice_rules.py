@@ -65,6 +65,23 @@ def _optimizer(program: JudgedProgram) -> Iterator[Rule]:
     )
 
 
+def _joined_optimizer(program: JudgedProgram) -> Iterator[Rule]:
+    """Advise a fused optimizer instead of one that takes several passes over all parameters.
+
+    `foreach` optimizers run one kernel for each arithmetic operation. Each of these kernels reads
+    and writes all parameters or states. A fused kernel reads and writes each of them once.
+    """
+    of_optimizer = program.kernels.filter(pl.col("phase") == "optimizer")
+    is_joined = of_optimizer["op"].str.contains("_foreach_").fill_null(value=False)
+    yield Rule(
+        int(of_optimizer.filter(is_joined)["ns"].sum()),
+        "Use a fused optimizer (fused=True): foreach reads and writes all parameters several times",
+        "compute",
+        "top_kernels",
+        expression="fused_optimizer",
+    )
+
+
 def _layout(program: JudgedProgram) -> Iterator[Rule]:
     """Advise against layout transforms around convolutions if no other op would undo it."""
     ops = program.kernels["op"].drop_nulls()
@@ -124,6 +141,7 @@ RULES = (
     other_copy_rules,
     page_rules,
     _optimizer,
+    _joined_optimizer,
     _layout,
     _attention,
     _communication,

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 import polars as pl
 
 from tracelens.derive.kernels.pinned_copies import LARGE_COPY
+from tracelens.derive.processes.cpu_work import WORKLESS_OPS
 from tracelens.derive.time.advice import Rule
 from tracelens.derive.time.bounds import INSIDE_OP, UNRECORDED
 from tracelens.derive.time.cpu_only import count_reads, reads_of
@@ -75,6 +76,7 @@ _BY_OP_ON_CPU = (
     "This op computes on the CPU: run it on the device, or in a thread or a loader's worker while"
     " the device works"
 )
+_INSIDE_WORKING_OP = rf"(?:^|> )(?!aten::(?:{WORKLESS_OPS})$)\w+::\w+(?:\.\w+)?$"
 _BETWEEN_OPS = "Shorten what the program does outside of ops, or do it in a thread or process"
 _UNSEEN = "Shorten this work of the host (stacks would show it), or do it while the device works"
 _BY_HOST_PLACE = {
@@ -163,7 +165,7 @@ def _advice_by_host_place(
     is_in_ops = _is_mostly(places, INSIDE_OP)
     is_beside_device = is_in_ops and program.trace.has("kernels")
     in_ops = {_in_launching_ops(program.trace): _BY_OP} if is_in_ops else {}
-    in_ops |= {INSIDE_OP: _BY_OP_ON_CPU} if is_beside_device else {}
+    in_ops |= {_INSIDE_WORKING_OP: _BY_OP_ON_CPU} if is_beside_device else {}
     return in_optimizer | _BY_HOST_PLACE | in_ops
 
 
