@@ -130,7 +130,7 @@ def _trace(
         "kind": "trace",
         "name": name,
         "way": "-",
-        "beside": before,
+        "turns": before,
         "truth": round(statistics.median(before), 4),
         "after": _median(row["after"]),
         "fresh": round(statistics.geometric_mean(fresh), 4) if fresh else None,
