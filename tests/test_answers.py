@@ -255,7 +255,7 @@ def test_a_slower_run_takes_times_as_long() -> None:
 
 def test_equal_runs_differ_by_no_more_than_noise() -> None:
     answer = make_answer(faster(5_000, 4_000), faster(5_000, 4_000))
-    assert answer.sentence.startswith("The same within noise: 5.00 → 5.00 ms a step")
+    assert answer.sentence.startswith("Within noise: 5.00 → 5.00 ms a step")
 
 
 def test_two_programs_are_refused() -> None:

@@ -24,7 +24,7 @@ from tracelens.analyses.analysis import Scope
 from tracelens.cli import demo
 from tracelens.cli.app import split_command
 from tracelens.cli.io import default_target, stem
-from tracelens.cli.next_step import suggest
+from tracelens.cli.next_step import suggest, suggest_sections
 from tracelens.collectors.torch.live.settings import Settings
 from tracelens.report import build_report
 from tracelens.schemas import TABLES
@@ -330,6 +330,7 @@ def test_check_is_clean_or_exits_with_1(run: Run, source: Path) -> None:
     clean = run("check", source)
     assert clean.code == 0
     assert clean.out.endswith("Clean: nothing was lost.\n")
+    assert clean.err.startswith("next: ")
     broken = source.with_name("broken.json")
     broken.write_bytes(_document()[:-40])
     run("collect", "torch", broken)
@@ -364,6 +365,13 @@ def test_the_next_command_is_typed_as_this_one_was(
         monkeypatch.setattr("tracelens.cli.next_step.shutil.which", lambda _, found=found: found)
         suggest("tracelens report a.tracelens", "or", "--all")
         assert capsys.readouterr().err == f"next: {typed} report a.tracelens    or    --all\n"
+
+
+def test_the_page_of_a_comparison_replaces_neither_run_s_own(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    suggest_sections([Path("new.tracelens")], [Path("old.tracelens")], [])
+    assert capsys.readouterr().err.endswith("--html new-against-old.html\n")
 
 
 def test_schema_as_json_says_how_tables_join(run: Run) -> None:

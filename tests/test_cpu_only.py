@@ -268,7 +268,7 @@ def test_calls_that_launch_without_kernels_are_no_answer() -> None:
 
 def test_a_device_that_was_not_recorded_is_told_of() -> None:
     trace = process(span(0, 1_000, "aten::mm"), devices=[{"name": "NVIDIA H200", "device_id": 0}])
-    assert "The machine has a device (NVIDIA H200)" in " ".join(
+    assert "No work of the device (NVIDIA H200) was recorded" in " ".join(
         verdict_notes(trace, verdict(trace))
     )
 

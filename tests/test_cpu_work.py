@@ -247,7 +247,7 @@ def test_a_comparison_leaves_out_what_the_profiler_adds() -> None:
     assert times["idle"] == times["idle_host"] == (200, 100)
     assert (rows["window"]["outcome"], rows["idle"]["outcome"]) == ("unclear", "unclear")
     answer = make_answer(other, base)
-    assert answer.sentence.startswith("The same within noise: 800 → 700 µs a step (")
+    assert answer.sentence.startswith("Within noise: 800 → 700 µs a step (")
     assert [part.share for part in answer.bars[0].parts] == pytest.approx([3 / 4, 1 / 4])
     assert answer.bars[1].parts == make_answer(other).bars[0].parts
 

@@ -421,6 +421,7 @@ def test_more_workers_may_be_no_faster_at_ops() -> None:
             made.step(start, start + 45_000)
             loader = "enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__"
             made.span(loader, start, start + 40_000, kind="annotation")
+            made.span("train.py(9): __getitem__", start, start + 40_000, kind="python")
             if ops_us:
                 made.span("aten::flip", start + 5_000, start + 5_000 + ops_us)
             made.span("aten::mm", start + 40_000, start + 45_000)

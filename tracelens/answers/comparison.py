@@ -112,7 +112,7 @@ def _sentence(whole: dict[str, Any], step: str) -> str:
     low, high = whole["more_low_ns"], whole["more_high_ns"]
     noise = "" if low is None else f" (noise ±{duration((high - low) / 2)})"
     if whole["outcome"] == "unclear" and whole["reason"] != REASON_TOO_FEW:
-        return f"The same within noise: {times}{noise}"
+        return f"Within noise: {times}{noise}"
     ratio = before / after if after else float("inf")
     if ratio >= 1:
         return f"{three_digits(ratio)} times as fast: {times}{noise}"

@@ -4,6 +4,7 @@ import polars as pl
 import typer
 
 from tracelens.cli.io import Sources, open_any, plain, progress
+from tracelens.cli.next_step import suggest_report
 from tracelens.cli.output import emit
 from tracelens.derive.rank_ranges import merge_rows
 from tracelens.trace.checking import problems
@@ -32,3 +33,4 @@ def check(trace: Sources) -> None:
         emit(f"\nNot clean: {bad.height + len(wrong)} kinds of losses or errors{incomplete}.\n")
         raise typer.Exit(EXIT_LOSSES)
     emit("\nClean: nothing was lost.\n")
+    suggest_report(trace)

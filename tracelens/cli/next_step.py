@@ -56,7 +56,8 @@ def suggest_sections(
 ) -> None:
     """Suggest, after an answer, the sections that show more, all sections, and the page."""
     chosen = more_of(sections)
-    page = f"--html {Path(sources[0].name).stem.split('.')[0] or 'report'}.html"
+    names = [Path(path.name).stem.split(".")[0] or "report" for path in (sources[0], *against[:1])]
+    page = f"--html {shlex.quote('-against-'.join(names))}.html"
     suggest(report_command(sources, against, *chosen), *(["or"] if chosen else []), "--all", page)
 
 

@@ -226,9 +226,10 @@ def _head(path: Path) -> bytes:
 
 
 def _expected() -> str:
-    """List what can be read, the most common files first."""
-    by_use = sorted(COLLECTORS.values(), key=lambda collector: not collector.is_profiler)
-    return "; ".join(collector.expects for collector in by_use)
+    """List what can be read, and how to get it: profilers first, by how much they record."""
+    by_use = sorted(COLLECTORS.values(), key=lambda one: (not one.is_profiler, -len(one.fills)))
+    listed = "; ".join(collector.expects for collector in by_use)
+    return f"{listed}. No trace yet? tracelens run python PROGRAM.py takes one"
 
 
 def _described(path: Path, head: bytes) -> str:

@@ -95,7 +95,7 @@ def workers(subject: Subject, value: str | None) -> Spread:
     require(chosen, f"workers: {_NO_INPUT}")
     places = {what for what, is_input in zip(subject.labels.names, chosen, strict=True) if is_input}
     waits_for_workers = any(
-        re.search(r"poll|acquire|get|MultiProcessing", what or "") for what in places
+        re.search(r"MultiProcessing|poll|acquire|\bget\b|_get_data", what or "") for what in places
     )
     if numbers[1] is None and waits_for_workers:
         raise UsageError(

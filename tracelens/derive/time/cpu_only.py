@@ -56,9 +56,8 @@ def unseen_device(trace: Trace, processes: Sequence[int]) -> list[str]:
     devices = trace.frame("devices").filter(is_of_process)
     names = devices["name"].unique().sort()
     return [
-        f"The machine has a device ({name}), and none of its work was recorded: if the program used"
-        " it, ops launched or waited rather than computed. Profile with ProfilerActivity.CUDA to"
-        " see it."
+        f"No work of the device ({name}) was recorded: if the program used it, ops launched and"
+        " waited; profile with ProfilerActivity.CUDA."
         for name in names.head(1)
     ]
 
