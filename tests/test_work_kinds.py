@@ -65,6 +65,15 @@ from tracelens.trace import Trace
         ("pre_reorder_triton_kernel", None, None, "indexing", "MoE dispatch"),
         ("_sort_chunks_by_map_kernel", None, None, "indexing", "MoE dispatch"),
         ("void flashinfer::AppendPagedKVCacheKernel<128>", None, None, "indexing", "attention"),
+        # Kernels of TensorRT-LLM, AITER and vLLM as servers of 2026 run them, without an op.
+        ("bmm_Bfloat16_E2m1E2m1_Fp32_Ab16_t128x8x512_s5_TN_transOut_bN_rgTma_clmp_dynB_sm100f",
+         None, None, "gemm", "MoE experts"),
+        ("bmm_Bfloat16_Bfloat16Bfloat16_Fp32_t128x8x128", None, None, "gemm", "dense products"),
+        ("applyMLARopeAndAssignQKVKernelGeneration", None, None, "unknown", "attention"),
+        ("set_mla_kv_buffer_kernel", None, None, "indexing", "attention"),
+        ("_combined_routing_fused", None, None, "indexing", "MoE routing"),
+        ("void compute_problem_sizes<true>", None, None, "unknown", "MoE routing"),
+        ("void shuffleInputRowsKernel<c10::BFloat16>", None, None, "unknown", "MoE dispatch"),
     ],
 )  # fmt: skip
 def test_kinds(name: str, op: str | None, layer: str | None, primitive: str, expected: str) -> None:

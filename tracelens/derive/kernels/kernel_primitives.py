@@ -54,12 +54,12 @@ _ATTENTION = (
     r"|compute_dot_do_o|[mM]ulti_?head_?[aA]ttention|^kernel_mha|^aiter::(mla|pa)_"
     r"|gemm_softmax_gemm|[bB]atchMLA|::mla::|[nN]eighborhood|^_?bwd_(kernel_d[kq]|preprocess)"
     r"|mqa_logits"
-    r"|(Batch|Single)(Prefill|Decode)With|[mM]erge_?(attn_)?[sS]tates?"
+    r"|(Batch|Single)(Prefill|Decode)With|PrefillWithKVCache|(^|_)xqa|qk_int_sv_[a-z0-9_]*attn_kernel|[mM]erge_?(attn_)?[sS]tates?"
     r"|^_fwd_(grouped_)?kernel_stage[12]|^reduce_segments$|^_fwd_kernel_splitK$|^_splitK_reduce$"
     r"|^parallel_(nsa|path|deltaformer|stickbreaking|wall_attn)_"
 )
 _RECURRENCE = (
-    r"delta_rule|selective_(scan|state_update)|(^|_)mamba[0-9]?_|_state_passing_|_chunk_state_"
+    r"delta_rule|gated_delta|(^|_)gdn_decode|selective_(scan|state_update)|(^|_)mamba[0-9]?_|_state_passing_|_chunk_state_"
     r"|^_bmm_chunk_|(^|_)chunk(wise)?_([a-zA-Z0-9_]+_)?(fwd|bwd)(_|$)|^merge_16x16_to_|^solve_tril_"
     r"|(^|_)chunk_(local|global)_cumsum|^fused_(recurrent|chunk)_|^recompute_w_u_|rwkv"
     r"|^prepare_(precond_)?wy_repr_|linear_attn|lightning_attention|^_fwd_(none_)?diag_kernel"
@@ -226,7 +226,7 @@ NAME_RULES: tuple[tuple[str, str, str], ...] = (
     ),
     ("text", _EMBEDDED + r"[ -~]{0,300}[gG]emm", "gemm"),
     ("text", r"^[a-zA-Z_:]*kernel[a-z0-9_]*<[ -~]{0,100}cublas(Dot|Gemv|Gemm)", "gemm"),
-    ("head", r"[rR]otary|(^|_)m?rope(_|$)|parallel_for|for_each", "elementwise"),
+    ("head", r"[rR]otary|(^|_)m?rope(_|$)|RopeQuantize|parallel_for|for_each", "elementwise"),
     ("head", r"Device(Segmented)?Reduce|cuda_cub::[a-z_]*reduce::", "reduction"),
     ("head", r"^(at_cuda_detail::)?(cub|thrust)(::|[0-9_])|^rocprim::|^hipcub::", "indexing"),
     (

@@ -30,7 +30,8 @@ _OF_EXPERTS = (
     r"|gemm_?grouped|GroupProblemShape|GemmType\)[123]|router_gemm|top_?k_?gating|sort_chunks"
     r"|expand_?input_?rows|cutlass_kernels::(do(Gated)?Activation|computeStrides)|src2dst"
     r"|(pre|post)_reorder|chunk_?sort_map|(^| )_(un)?permute_kernel|(^|_)fused_(up|down)_proj_"
-    r"|token_gather_weighted|row_id_map"
+    r"|token_gather_weighted|row_id_map|combined_routing|problem_sizes|shuffle_?(input_?)?rows"
+    r"|top_?k_?softplus|(^| )bmm_\w+_dynB"
 )
 """Ops and kernels of experts, among them products of groups of rows, each with weights of its own.
 
@@ -42,19 +43,17 @@ _ATTENTION_LAYER = r"(?i)attn|attention"
 _ATTENTION_OP = r"bmm|softmax|scaled_dot_product|masked_fill|attention"
 _CACHE = (
     r"(?i)attention|reshape_and_cache|store_(kv_?)?cache|store_kvcache|kv_buffer|concat_and_cache"
-    r"|append_?paged"
+    r"|append_?paged|update_?kv_?cache|rope_?and_?assign_?qkv|set_mla_kv_buffer"
 )
 _ROUTING = (
     r"(?i)top_?k|softmax|sort|bitmatrix|routing|router|gating|align|bincount|histogram|nonzero"
-    r"|cumsum|fused_gate|src2dst|row_id|sort_map|prefix_sum"
+    r"|cumsum|fused_gate|src2dst|row_id|sort_map|prefix_sum|count_expert|problem_sizes"
 )
 _COMBINE = (
-    r"(?i)combine|finalize|unpermute|moe_sum|index_(add|copy)|scatter_add|ep_gather|post_reorder"
+    r"(?i)combine([^d]|$)|finalize|unpermute|moe_sum|index_(add|copy)|scatter_add|ep_gather|post_reorder"
     r"|weighted_sum"
 )
-_DISPATCH = (
-    r"(?i)dispatch|permute|expand_?input|gather|::_?index|indexing|scatter|pre_reorder|sort_chunks"
-)
+_DISPATCH = r"(?i)dispatch|permute|expand_?input|shuffle_?(input_?)?rows|gather|::_?index|indexing|scatter|pre_reorder|sort_chunks"
 _RECURRENT_LAYER = r"(?i)linear_?attn|linear_?attention|mamba|delta_?net|rwkv"
 _RECURRENT_OP = r"gdn_|(kda|linear)_attention|mamba"
 _EXPERTS_OF = r"^(.*?)\.(?:\w*_)?experts?(?:[._,]|$)"
