@@ -53,7 +53,10 @@ _COMBINE = (
     r"(?i)combine([^d]|$)|finalize|unpermute|moe_sum|index_(add|copy)|scatter_add|ep_gather|post_reorder"
     r"|weighted_sum"
 )
-_DISPATCH = r"(?i)dispatch|permute|expand_?input|shuffle_?(input_?)?rows|gather|::_?index|indexing|scatter|pre_reorder|sort_chunks"
+_DISPATCH = (
+    r"(?i)dispatch|permute|expand_?input|shuffle_?(input_?)?rows|gather|::_?index|indexing|scatter"
+    r"|pre_reorder|sort_chunks"
+)
 _RECURRENT_LAYER = r"(?i)linear_?attn|linear_?attention|mamba|delta_?net|rwkv"
 _RECURRENT_OP = r"gdn_|(kda|linear)_attention|mamba"
 _EXPERTS_OF = r"^(.*?)\.(?:\w*_)?experts?(?:[._,]|$)"
