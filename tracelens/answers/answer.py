@@ -44,10 +44,10 @@ class Change(Struct, frozen=True):
     """A change that would help, and how long a step would take with it.
 
     `after_ns` is the predicted step; without a prediction, it is the shortest possible step.
-    `low_ns` and `high_ns` are its range. `has_gain` is False if a replay says that the change may
-    save nothing. All three are None if no step is known. Then only
-    `saved_frac` is given, the largest share of the time that the change may save, or None if that
-    is unknown as well. `section` shows the evidence, `place` where the time goes.
+    `low_ns` and `high_ns` are its range. All three are None if the step is not known, or if nearly
+    nothing of it would be left. Then only `saved_frac` is given, the largest share of the time that
+    the change may save, or None if that is unknown as well. `has_gain` is False if a replay says
+    that the change may save nothing. `section` shows the evidence, `place` where the time goes.
     """
 
     text: str

@@ -309,7 +309,7 @@ def _where(model: TimeModel, row: Mapping[str, Any], part: str = "bound") -> str
 
 
 def _read_place(model: TimeModel, rank: RankTime) -> str | None:
-    """Say where a process reads single values, if that takes most of its time in ops."""
+    """Return where a process reads single values, if that takes most of its time of calling ops."""
     times = _called_places(model, rank)
     reads = reads_of(times)
     read_ns, all_ns = (sum(ns for _, ns in part) for part in (reads, times))
@@ -486,7 +486,7 @@ def _too_little(rank: RankTime, row: Mapping[str, object]) -> str:
 
 
 def _plain_fact(trace: Trace, rank: RankTime) -> tuple[str, ...]:
-    """Name the kernel with most time, if it takes most of all time."""
+    """Describe the kernel with most time, if the device works for more than half of the time."""
     busy = 1 - sum(rank.shares[name] for name in IDLE_PARTS)
     longest = longest_kernel(trace, rank.rank) if busy > 1 / 2 else None
     return () if longest is None else (longest,)

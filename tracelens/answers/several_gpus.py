@@ -41,7 +41,7 @@ def sentence_of_gpus(model: TimeModel, rank: RankTime, whole: str) -> str | None
 
 
 def _is_in_turns(model: TimeModel, rank: int, shares: float) -> bool:
-    """Return whether a rank's devices compute one after the other, nearly all of the time.
+    """Return whether a rank's devices compute one after the other, for most of the time.
 
     `shares` is the sum of the devices' shares of the time.
     """

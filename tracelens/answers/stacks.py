@@ -173,7 +173,7 @@ def _frame_text(frame: _Frame) -> str:
 
 
 def _parting(base: CallPath, other: CallPath) -> str:
-    """Count the frames, from the outermost on, that are the same in both stacks."""
+    """Say how many frames, from the outermost on, are the same in both stacks."""
     outer = _same(base, other)
     if outer == len(base.frames) == len(other.frames):
         return "both are the same, call by call"

@@ -23,7 +23,7 @@ LOCAL, RAY = "local", "ray"
 ENGINES = (LOCAL, RAY)
 _RETRIES = 3
 _POOLS = 2
-"""If a process is killed, a new pool of processes is started, at most this many times.
+"""If processes are killed, this many pools of processes are tried, one after another.
 
 After that, each task gets its own process.
 """

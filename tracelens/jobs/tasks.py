@@ -128,9 +128,9 @@ def _local(path: Path, kind: str | None, skipped: list[str]) -> list[tuple[bool,
 def _chosen(path: Path, kind: str | None, strange: list[Path]) -> list[tuple[Path, bool]]:
     """Return the files to read for a path, by name, and whether each is a profiler's.
 
-    Damaged gzip is among them: its task reports it and loses only its own rank. Names of files in a
-    folder that are no traces are appended to `strange`. Raises SourceError for a path without
-    anything to read.
+    Damaged gzip is among them: its task reports it and loses only its own rank. Files in a folder
+    that are no traces are appended to `strange`. Raises SourceError for a path without anything to
+    read.
     """
     files = [path] if path.is_file() else path.iterdir() if path.is_dir() else ()
     chosen = {file: True for file in files if file.is_file() and is_damaged(file)}

@@ -36,7 +36,7 @@ class Verdict(Struct, frozen=True):
     """The outcome of a gate: `value` is compared with `limit`, and `interval` is its 95 % range.
 
     `value`, `limit` and `interval` are shares of base, or have the unit. `base` and `new` are the
-    times of a step of either run, in the row that is nearest to failing. `verdict` is failed,
+    values of a step of either run, in the row that is nearest to failing. `verdict` is failed,
     passed, or unclear if nothing could be judged. `outcome` is that of `judge`.
     """
 
@@ -96,7 +96,10 @@ def evaluate(
 
 
 def _check(base: Trace, other: Trace, expressions: Sequence[Expression], rules: Rules) -> None:
-    """Raise SourceError if nothing can be compared, because that must not pass a gate."""
+    """Raise SourceError if nothing can be compared, because that must not pass a gate.
+
+    Raises ExpressionError for a metric of a GPU if neither run used one.
+    """
     with_kernels = [trace.has("kernels") for trace in (base, other)]
     for trace, has_kernels in zip((base, other), with_kernels, strict=True):
         why = trace.manifest.empty_tables.get("kernels", "the capture holds none")

@@ -124,7 +124,7 @@ def _call_alike(sides: Sequence[pl.DataFrame]) -> bool:
 
 
 def _most_is_shared(sides: Sequence[pl.DataFrame], strange: Sequence[pl.DataFrame]) -> bool:
-    """Return whether half the calls of either run have a counterpart in the other."""
+    """Return whether, of at least one run, half the calls have a counterpart in the other run."""
     shares = [
         float(only["n"].sum()) / max(float(side["n"].sum()), 1)
         for side, only in zip(sides, strange, strict=True)

@@ -30,8 +30,8 @@ CALLS_SHOWN = (
 class Comparison(Struct, frozen=True):
     """Two runs compared row by row: `key` names a row, `measure` lists its values in one run.
 
-    The measure has the key, value and, for `calls`, step and n. Values that differ by at most
-    `tick` count as equal.
+    The measure has the key, value and, for `calls`, step and n. Values that differ by at most two
+    of the clock's ticks (`tick`) count as equal.
     """
 
     key: tuple[str, ...]

@@ -22,10 +22,7 @@ MAX_SAMPLES = 30
 More are averaged in groups of neighbours, because neighbouring steps resemble each other.
 """
 TICK_NS = 32
-"""The tick of recent NVIDIA GPUs' clocks, as CUPTI reports it (H200, driver 580).
-
-Times that differ by one tick are equal.
-"""
+"""The tick of recent NVIDIA GPUs' clocks, as CUPTI reports it (H200, driver 580)."""
 TICKS_EQUAL = 2
 """Lengths that differ by this many ticks are equal, because the clock rounds both ends."""
 _MAX_DEGREES = 20
@@ -70,12 +67,12 @@ def judge(  # noqa: PLR0913 - both sides, what tells rows apart, and the rules
 ) -> pl.DataFrame:
     """Return one row per key of either side, with the outcome.
 
-    Columns: the key, base_value, other_value, n_base_values, n_other_values, low, high, outcome.
-    Both sides have the key, `run` and `value`, one row per step. A value is the median over the
-    steps. If base has three runs, it is the median over the runs' medians. A new run is then judged
-    by how much runs of base differ, because the steps of one run say nothing about that. `low` and
-    `high` bound other minus base, for all rows together at 95 %. The outcome is faster (less),
-    slower, or unclear, with a `reason`. It is None if one side lacks the row.
+    Columns: the key, base_value, other_value, n_base_values, n_other_values, low, high, outcome,
+    reason. Both sides have the key, `run` and `value`, one row per step. A value is the median over
+    the steps. If base has three runs, it is the median over the runs' medians. A new run is then
+    judged by how much runs of base differ, because the steps of one run say nothing about that.
+    `low` and `high` bound other minus base, for all rows together at 95 %. The outcome is faster
+    (less), slower, or unclear, with a `reason`. It is None if one side lacks the row.
 
     The spread of a median is that of its bootstrap distribution, which for a median needs no
     resampling (Maritz and Jarrett, JASA 73, 1978). Few steps give a poor estimate of the spread, so

@@ -201,10 +201,7 @@ def _until(waits: Waits, windows: pl.DataFrame, edge: str) -> pl.DataFrame:
 
 
 def _covered(intervals: pl.DataFrame, moments: pl.DataFrame, column: str) -> pl.Series:
-    """Return the length of a rank's disjoint intervals before each of its moments.
-
-    It is None if the moment is None.
-    """
+    """Return the length of a rank's disjoint intervals before each moment; 0 for None."""
     last = _last_begun(intervals, moments, column)
     inside = pl.min_horizontal("end_ns", "moment") - pl.col("start_ns")
     return last.select((pl.col("before_ns") + inside).fill_null(0)).to_series()

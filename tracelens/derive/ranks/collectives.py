@@ -227,7 +227,7 @@ def assign_groups(kernels: pl.DataFrame) -> tuple[pl.DataFrame, str | None]:
             key, part, lambda words: words.select(pl.concat_str(pl.all(), separator=" "))
         ).to_series()
     grouped = kernels.with_columns(
-        # A different number on each rank, so that it matches nothing.
+        # Each rank numbers its own sends and receives, so these numbers match nothing.
         sequence=pl.when(~is_pair).then("sequence"),
         name=pl.when(is_pair).then(pl.lit("/".join(_PAIR))).otherwise("name"),
         group_key=each_once(key, lambda words: words.str.strip_chars()),

@@ -73,7 +73,7 @@ def advised_changes(trace: Trace) -> list[Advised]:
     """List the changes that save at least 2 % of a step, the largest clear saving first.
 
     If the trace can be replayed, the saving is that of a replay, because a removed wait may only
-    move elsewhere. A change of unknown saving is ordered by its recorded time.
+    move elsewhere. Changes of unknown saving come last, by their recorded times.
     """
     return trace.derived(_advised_changes)
 

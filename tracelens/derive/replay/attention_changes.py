@@ -118,7 +118,7 @@ def _copies(kinds: list[str], place: int, direction: int) -> list[int]:
 
 
 def _issued(subject: Subject, attention: Attention) -> Flags:
-    """Return the host's own time from the first to the last removed call, minus one launch."""
+    """Flag the host's edges from the first to the last removed call, except one launch."""
     replay = subject.replay
     table = subject.replay.table
     calls = replay.work.calls[[*attention.gone, attention.first, attention.last]]

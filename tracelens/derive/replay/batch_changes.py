@@ -22,7 +22,7 @@ _UNMATCHED = 0.05
 Those of the replayed trace keep their time.
 """
 _LEAST = 0.1
-"""The least factor by which an op's work shrinks."""
+"""The least factor by which an op's work is multiplied."""
 
 
 def batch(subject: Subject, value: str | None) -> Change:

@@ -45,8 +45,8 @@ judges the others.
 def compile_program(subject: Subject, _: str | None) -> Spread:
     """Shorten the host's time of issuing, and the kernels, by measured shares; input stays.
 
-    Raises UsageError if steps train and wait for the host, because such a step may become shorter
-    or longer.
+    Raises UsageError if the steps are compiled already, if no op launches a kernel in them, or if
+    they train and wait for the host, because such a step may become shorter or longer.
     """
     excerpt = subject.replay.excerpt
     names = excerpt.spans["name"].cast(pl.String)

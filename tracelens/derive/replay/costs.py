@@ -303,8 +303,8 @@ def weights_without(replay: Replay, costs: Costs, host_factor: float = 1) -> Int
     """Return the weights without the profiler's time on the host and in graphs' kernels.
 
     A part of each interval always remains. The host's time is multiplied by the factor, for a
-    faster or a slower host. So are copies from and to pageable memory, because the host moves their
-    bytes.
+    faster or a slower host. Copies from and to pageable memory change more, see `_COPY_VARIES`,
+    because the host moves their bytes.
     """
     table = replay.table
     recorded = table.graph.weights

@@ -175,7 +175,7 @@ def _usual(latencies: Ints, gaps: Ints) -> Latency:
 
 
 def _graph_latencies(work: Work, launch_ns: Ints) -> Ints:
-    """Give the first kernel of a replayed graph the launch's latency.
+    """Limit the latency of a replayed graph's kernels to that of its first kernel.
 
     The other kernels of the graph wait for each other.
     """

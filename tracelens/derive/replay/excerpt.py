@@ -55,7 +55,7 @@ class Excerpt(Struct, frozen=True):
 def read_excerpt(trace: Trace, rank: int) -> Excerpt | None:
     """Return the steps around the rank's median one; without steps, all that was recorded.
 
-    Return None without a recorded host, or if that is too long.
+    Return None without a recorded host, and without steps if too much was recorded.
     """
     steps = _chosen_steps(trace, rank)
     marks = _marks(trace, rank, steps) if steps.height else []
@@ -151,9 +151,9 @@ def _whole(trace: Trace, rank: int) -> tuple[pl.DataFrame, list[int]]:
 
 
 def _spans(trace: Trace, rank: int, where: pl.Expr, edges: tuple[int, int]) -> pl.DataFrame:
-    """Return recorded spans within the excerpt, cut at its end.
+    """Return the spans that overlap the excerpt, cut at its edges.
 
-    Columns: start, end, thread, is_op, is_python, name, module_path.
+    `begins_inside` and `ends_inside` say which edges were not cut.
     """
     origin, until = edges
     kind = pl.col("kind")
@@ -368,8 +368,8 @@ def _described(table: str) -> list[pl.Expr]:
 def _stream_waits(trace: Trace, rank: int, rows: pl.DataFrame) -> pl.DataFrame:
     """Return recorded waits of streams whose call is in the excerpt.
 
-    Columns: row of the call, kind, stream_id, waited_stream_id, recorded_at. recorded_at is the
-    begin of the call that recorded the event; None if unknown.
+    Columns: row and call_start of the call, kind, stream_id, waited_stream_id, recorded_at.
+    recorded_at is the begin of the call that recorded the event; None if unknown.
     """
     waits = trace.select(
         "synchronizations",

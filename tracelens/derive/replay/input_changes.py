@@ -180,7 +180,10 @@ def _synchronisations(replay: Replay, rows: Flags) -> list[int]:
 
 
 def dtype(subject: Subject, value: str | None) -> Change:
-    """Shorten copies from the host to the bytes of a smaller type than float32, the default."""
+    """Shorten copies from the host to the bytes of a smaller type.
+
+    `NEW` means from float32; `OLD:NEW` names the old type.
+    """
     old, _, new = (value or "").rpartition(":")
     if new not in _BYTES or (old or "float32") not in _BYTES:
         raise UsageError(

@@ -88,8 +88,8 @@ def channels_last(subject: Subject, _: str | None) -> Spread:
 def fused_optimizer(subject: Subject, _: str | None) -> Spread:
     """Shorten the optimizer's steps to the share that fused optimizers were measured to take.
 
-    The trace must mark each of these steps. The range is that of optimizers that do several
-    parameters at once already, as torch's default does (`foreach`).
+    The trace must mark each of these steps. An optimizer that does several parameters at once
+    already, as torch's default does (`foreach`), gains less, and its prediction has a range.
     """
     replay = subject.replay
     table = subject.replay.table

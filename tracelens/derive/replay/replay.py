@@ -230,8 +230,8 @@ def _add_host_edges(  # noqa: PLR0913, PLR0917 - of three tables each
 def _is_free(replay: Replay) -> Flags:
     """Flag edges that take no time in the second copy: those of work without a call.
 
-    Starts of chains take none either, because chains do not wait there until the time at which they
-    began in the trace.
+    Edges from the excerpt's beginning to other work take none either. They stand for earlier work,
+    which is done by then.
     """
     table = replay.table
     without_call = np.flatnonzero(replay.work.calls < 0)

@@ -17,7 +17,7 @@ _USUAL_RETURN_NS = 8_000
 _IMPLICIT = (
     r"^(cuda|cu|hip)(Mem)?(Free|FreeHost|HostFree|HostUnregister|HostAlloc|HostRegister)(_v\d)?$"
 )
-"""API calls that free or register memory, which wait if the device has work."""
+"""API calls that allocate, free or register memory, which wait if the device has work."""
 _LONG_LAUNCH_NS = 50_000
 _FULL_QUEUE = 128
 """A launch waits for room in the queue if it is long and this much work is pending."""
@@ -127,9 +127,9 @@ def _full_queues(excerpt: Excerpt, work: Work, starts: Ints, ends: Ints) -> list
 def _with_usual_times(
     excerpt: Excerpt, waits: list[HostWait], starts: Ints, ends: Ints
 ) -> list[HostWait]:
-    """Fill in the unknown times of waits with the usual ones of the known waits.
+    """Fill in unknown own times (-1) with the usual time of the function's calls that did not wait.
 
-    These times are the call's own (own_ns, -1 if unknown), and the time to return from the wait.
+    A call that did not wait gets the usual time to return from a wait, if its own is longer.
     """
     names = excerpt.calls["api"].to_list()
     waiting = {wait.call for wait in waits if wait.own_ns < 0}
