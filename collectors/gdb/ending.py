@@ -22,8 +22,7 @@ _PTRACE_DENIED = (
 class Outcome(Struct, frozen=True):
     """The program's exit code as a shell reports it, and the failure, if any.
 
-    If signal n ended the program, the code is 128+n. `was_cut` is True if it ended neither by
-    itself nor by a signal.
+    If signal n ended the program, the code is 128+n. `was_cut` is True if it did not end by itself.
     """
 
     exit_code: int

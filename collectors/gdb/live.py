@@ -247,7 +247,7 @@ class _Live:
     def _end(self, session: Session, number: int | None) -> Outcome:
         """End the program when its time is over or this process got a signal.
 
-        It gets the same signal, then SIGKILL. Its last seconds are not captured.
+        It gets the same signal, else SIGTERM, and then SIGKILL. Its last seconds are not captured.
         """
         why = (
             f"the capture was ended by {signal.Signals(number).name}"

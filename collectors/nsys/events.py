@@ -249,7 +249,7 @@ def _work(
 def with_process(session: Session, frame: pl.DataFrame, calls: pl.DataFrame) -> pl.DataFrame:
     """Fill in the process of each row; exports before the column globalPid lack it.
 
-    The process is that of the call with the same correlation id, if only one call has it.
+    The process is that of the call with the same correlation id, if no other process has that id.
     """
     if not frame["process_id"].null_count():
         return frame

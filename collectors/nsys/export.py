@@ -35,11 +35,8 @@ _FLAT = (
     pa.types.is_binary,
     pa.types.is_large_binary,
 )
-_HEADER, _RECORD_BATCH = 2, 3
-"""The field of a Message that holds the kind of its header, and the kind for a batch of rows.
-
-The next field is the header itself. Dictionaries have another kind.
-"""
+_HEADER = 2
+"""The field of a Message that holds its header; of a batch of rows, a RecordBatch."""
 _LENGTH, _NODES, _BUFFERS, _COMPRESSION = 0, 1, 2, 3
 
 

@@ -120,6 +120,6 @@ _REPAIRS: tuple[Callable[[bytes], bytes], ...] = (
 )
 """Repairs, tried in turn.
 
-The first one only replaces bare words. The second also escapes quotes inside a string, the third
-also removes a backslash before a closing quote.
+The first one only replaces bare words. The second also escapes quotes inside a string. The third
+instead doubles a backslash before a closing quote, so that the quote closes the string.
 """

@@ -187,7 +187,7 @@ def _sidecars(folder: Path, stems: Iterable[str]) -> list[Path]:
 def _one_a_rank(
     read: Iterable[tuple[dict[str, Any], Capture]],
 ) -> list[tuple[dict[str, Any], Capture]]:
-    """Return one process per rank: the one with most steps, else the one that ran longest."""
+    """Return one process per rank: the one with most steps, of several the largest trace."""
     chosen: dict[int, tuple[dict[str, Any], Capture]] = {}
     for report, capture in sorted(
         read, key=lambda pair: (pair[0].get("n_active", 0), pair[1].source.size_bytes)

@@ -84,7 +84,7 @@ def _exact(text: str) -> int | None:
 
 
 def integer(value: Any) -> int | None:
-    """Return an int from an int, a whole float or a string of digits.
+    """Return an int from an int, a whole float or the first digits in a string.
 
     Return None for anything else or beyond 64 bits.
     """

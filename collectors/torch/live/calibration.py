@@ -10,7 +10,7 @@ import torch
 from torch import nn
 
 STEPS = 50
-"""Steps to keep: ten before the recorded ones and ten after them."""
+"""Number of steps: enough for ten or more before the recorded ones and ten or more after them."""
 _LAYERS, _WIDTH, _BATCH = 12, 32, 8
 
 

@@ -23,7 +23,7 @@ from .window import Window, export_trace
 BETWEEN = 3
 """Number of steps without the profiler between the two windows, besides the settling step."""
 _MOST = 32
-"""At most this many steps are recorded, even if a turn of the loader is longer.
+"""At most this many steps are recorded, or `active` if that is more, however long a turn is.
 
 Each step takes memory of the program.
 """
