@@ -164,7 +164,7 @@ def _longest_ns(parts: Sequence[Advised], each: float) -> float:
 def candidates_of(advice: Advice) -> list[dict[str, str]]:
     """Return the distinct legal calls that were never measured.
 
-    Calls that change the layout of an input are included.
+    Calls that change the layout of an input are always included.
     """
     parts = advice.parts
     search = advice.search

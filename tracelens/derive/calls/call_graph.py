@@ -86,8 +86,9 @@ class Node(Struct, frozen=True):
 class Calls(Struct, frozen=True):
     """The calls of a graph in order, the tensors given to it, and the source of the graph.
 
-    `unmatched` counts graph nodes without a measured call. `unjudged_ns` is the kernel time of a
-    step that belongs to no node.
+    Times and numbers are of one step. `total_ns` is the time of its kernels, `unjudged_ns` the part
+    that belongs to no node. `transform_ns` and `n_transforming` are the time and number of the
+    kernels that move data.
     """
 
     nodes: tuple[Node, ...]
@@ -106,8 +107,8 @@ def call_key(
 ) -> str:
     """Return the properties that decide a call's time, as JSON.
 
-    They are the operator, the shapes of its first tensors ([] for an absent one), and its
-    arguments.
+    They are the operator, the shapes of its first tensors ([] for an absent one), and the first
+    arguments of the operators in _ARGUED.
     """
     n = _TENSORS.get(op, 1)
     kept = [list(shape or []) for shape in shapes[:n]]
@@ -117,7 +118,10 @@ def call_key(
 
 
 def plain_op(name: str) -> str:
-    """Return the operator's name without namespace and without the in-place suffix."""
+    """Return the operator's name without namespace and without the in-place suffix.
+
+    Variants of an operator have one name (NAMES).
+    """
     bare = name.removeprefix("aten::")
     bare = bare if bare.startswith("_") else bare.removesuffix("_")
     return NAMES.get(bare, bare)
@@ -126,8 +130,9 @@ def plain_op(name: str) -> str:
 def measured_calls(trace: Trace, rank: int, kernels: pl.DataFrame, chosen: pl.Expr) -> pl.DataFrame:
     """Return the outermost ops of the rank's chosen steps in order.
 
-    There is one row per op that launched kernels or was recorded with shapes. Columns are step,
-    name, module_path, shapes, and device_ns, the time of its kernels.
+    There is one row per op that launched kernels or was recorded with shapes. Columns are those of
+    spans, device_ns (the time of its kernels) and transform_ns (the part of it that moves data).
+    Raises SourceError if a parent does not come before its child.
     """
     columns = (
         "span_id",
@@ -226,7 +231,7 @@ def _one_step(ops: pl.DataFrame, n_steps: int) -> list[dict[str, Any]]:
     """Return the calls of one step, with times.
 
     If all steps made the same calls, times are means over the steps. Otherwise the calls of the
-    last step but one are returned.
+    last step but one are returned; of two steps, those of the last one.
     """
     if (
         ops["step"].n_unique() == 1 and n_steps > 1 and ops.height % n_steps == 0

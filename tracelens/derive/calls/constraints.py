@@ -28,9 +28,9 @@ _VIEW = "view"
 class Facts(Struct, frozen=True):
     """The known properties of the tensor at one place of a call.
 
-    `strides` is None if the call decides them. `live`: the tensor is read after the call, or does
-    not belong to the graph. `aliases`: places that share its memory. `fixed`: it is an input of the
-    model or a parameter, which no call may overwrite.
+    `strides` is None if the call decides them. `live`: the tensor is read after the call, or needed
+    after its part of the graph. `aliases`: places that share its memory. `fixed`: no call may
+    overwrite it, because its memory is an input's of the model or belongs to another part.
     """
 
     shape: tuple[int, ...]

@@ -72,7 +72,8 @@ class Costs:
     def transform(self, node: Node, layout: str) -> Cost:
         """Return the cost of converting a tensor to another layout.
 
-        It is a time measured alone, else the tensor's bytes divided by the observed bandwidth.
+        It is a time measured alone. Otherwise it is twice the time in which the tensor is read and
+        written at the observed bandwidth; bounds are that time and four times as much.
         """
         call = json.dumps(["contiguous", [list(node.shape)], []])
         known = self._known.get((f"to_{layout.lower()}", call, node.dtype, layout))
@@ -179,7 +180,7 @@ def _function_of(node: Node) -> str:
 
 
 def _bandwidth(nodes: Iterable[Node]) -> float:
-    """Return the highest bandwidth of element-wise calls and normalisations, in bytes per ns.
+    """Return the highest bandwidth of ReLUs and batch normalisations, in bytes per ns.
 
     Return 1,000 if there was no such call.
     """

@@ -55,7 +55,10 @@ Have: TypeAlias = frozenset[tuple[str, str]]
 
 
 class Statistics(Struct):
-    """Counts of a search: states, questions to the solver, and sub-graphs."""
+    """Counts of a search: states, questions to the solver, and sub-graphs.
+
+    `is_bound`: the search was cut short, so a cheaper sequence may exist.
+    """
 
     n_states: int = 0
     n_checks: int = 0
@@ -195,7 +198,7 @@ class Search(Struct):
     def _least(self, part: Part, matches: Sequence[_Match]) -> dict[str, float]:
         """Return the least cost of covering each node.
 
-        A call that covers several nodes is shared equally among them.
+        The cost of a call that covers several nodes is shared equally among them.
         """
         least = {node.name: math.inf for node in part.nodes}
         for match in matches:
@@ -311,7 +314,8 @@ def places_of(
 def _facts(shape: tuple[int, ...], layout: str | None) -> Facts:
     """Describe a tensor of four dimensions; any other shape counts as one long dimension.
 
-    Rows are aligned if the last dimension of a product's tensor is.
+    It is aligned to 16 bytes if its channels are a multiple of 4; without four dimensions, if its
+    last dimension is.
     """
     four = shape if len(shape) == 4 else (math.prod(shape), 1, 1, 1)
     inner = shape[1 if len(shape) == 4 else -1] if shape else 1

@@ -75,7 +75,8 @@ def _searched(
 def split(calls: Calls, search: Search) -> list[Part]:
     """Cut the graph into parts, each of which passes on only its last result.
 
-    No function covers nodes on both sides of a cut.
+    No function covers nodes on both sides of a cut. A part of MOST_NODES nodes is cut off in any
+    case.
     """
     nodes = calls.nodes
     last_read = {name: place for place, node in enumerate(nodes) for name in node.inputs}

@@ -1,7 +1,4 @@
-"""Divide without infinities: None if the divisor is 0.
-
-Also name the run that has a row.
-"""
+"""Divide without infinities, and name the run that has a row."""
 
 import polars as pl
 

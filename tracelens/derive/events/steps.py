@@ -223,7 +223,8 @@ def _done_by(work: pl.DataFrame, moments: pl.Series) -> pl.Series:
 def _named(spans: pl.DataFrame, pattern: str | None) -> pl.DataFrame:
     """Return the spans whose names mark steps.
 
-    Columns: process_id, thread_id, start_ns, end_ns, name, number (text), family.
+    Columns: process_id, thread_id, start_ns, end_ns, name, number (text), family. Raises UsageError
+    if `pattern` is no regular expression.
     """
     families = [*FAMILIES.values()] if pattern is None else [pattern]
     spans = spans.filter(pl.col("kind").is_in(["annotation", "nvtx"])) if pattern is None else spans

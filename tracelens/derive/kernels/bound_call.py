@@ -152,7 +152,7 @@ def _fits(role: str, word: str) -> bool:
 
 
 def computed_in(bound: Bound, *, by_first: bool) -> tuple[str, int]:
-    """Return the element type and width of results.
+    """Return the element type in which a call computes, and the bytes of an element of its results.
 
     As in torch's type promotion, types of tensors with dimensions take precedence over those of
     numbers. With `by_first`, the first tensor's type decides alone, as in products, whose other

@@ -12,7 +12,7 @@ from tracelens.derive.kernels.recorded_dtypes import recorded_inputs
 from tracelens.trace import Trace
 
 _WINDOW = 8
-"""The cast of a copy is searched in this many pieces of device work after it, on its stream."""
+"""A copy's cast is searched among this many casts, the first ones after it on its stream."""
 
 _CAST_NAME = r"direct_copy_kernel|float16_copy_kernel|bfloat16_copy_kernel|LoadWithCast"
 # CUPTI through Kineto and nsys demangle differently: `{lambda(float)#1}`, `2ul>, 4` and
@@ -30,13 +30,13 @@ def casts_after_copies(trace: Trace) -> pl.DataFrame:
 
     Columns: rank, memcpy_id, read_bytes and written_bytes (per element), elements, dtype (of the
     copied elements), and is_recorded (whether the dtype comes from the op that copied or cast). The
-    cast is the first fitting kernel among the next few pieces of work on the copy's stream. It must
-    be one of ATen's casting copies, and its grid must cover size_bytes / 8 or / 4 elements, with
-    less than one block to spare. The element type that it writes is in its functor's name. Size and
-    count give the bytes of a read element, but not whether it was an integer or a float. If the op
-    around the copy or the cast recorded types and sizes of its tensors, one of them has to match,
-    because counts of other tensors may be equal by chance. The result is cached, as several
-    analyses need it.
+    cast is the first fitting one among the next few of ATen's casting copies on the stream, before
+    its next copy to the device. Its grid must cover size_bytes / 8 or / 4 elements, with less than
+    one block to spare. The element type that it writes is in its functor's name. Size and count
+    give the bytes of a read element, but not whether it was an integer or a float. If the op around
+    the copy or the cast recorded types and sizes of its tensors, one of them has to match, because
+    counts of other tensors may be equal by chance. The result is cached, as several analyses need
+    it.
     """
     return trace.derived(_casts_after_copies)
 

@@ -12,7 +12,8 @@ DEVICE_KEY = ("rank", "device_id")
 def device_peaks(trace: Trace, given: Peaks | None) -> pl.DataFrame:
     """Return the peaks of each device by precision, with their source.
 
-    Unknown peaks are None, with the reason.
+    Unknown peaks are None, with the reason. Raises SourceError if the trace has no device of the
+    name in `given`.
     """
     devices = trace.devices.select(*DEVICE_KEY, "name").unique(
         DEVICE_KEY, keep="first", maintain_order=True
@@ -60,8 +61,7 @@ def device_peaks(trace: Trace, given: Peaks | None) -> pl.DataFrame:
 def roof_ns() -> pl.Expr:
     """Return the least time of calls by their work and their device's peaks; None if unknown.
 
-    Calls that are not matrix products count as limited by memory. So do products whose type has no
-    known peak.
+    It is unknown if the bytes or the bandwidth are, or for a product whose type has no known peak.
     """
     flops, moved = (
         1e9 * pl.col("needed_flops") / pl.col("peak_flops_per_s"),

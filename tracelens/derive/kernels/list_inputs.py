@@ -145,7 +145,7 @@ def _filled(
 
 
 def _chunks(kernel: str | None, n_blocks: int | None) -> int | None:
-    """Return how many chunks each kernel took; None for kernels that work without chunks."""
+    """Return how many chunks a call's kernels took; None for kernels that work without chunks."""
     return n_blocks if "multi_tensor_apply" in (kernel or "") else None
 
 

@@ -356,8 +356,7 @@ def signatures() -> Mapping[str, tuple[str, Sequence[str]]]:
 def backward_factor(op: str) -> float | None:
     """Return to how many forward passes the backward pass of an autograd function amounts.
 
-    Return None for other ops: those have a namespace. Backward ops with inputs of their own get
-    None, too.
+    Return None for an op with a namespace, and for a function that is not in the catalogue.
     """
     known = None if "::" in op else signatures().get(op)
     return None if known is None else FAMILIES[known[0]].backward

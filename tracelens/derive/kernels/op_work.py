@@ -195,7 +195,7 @@ def _product(name: str, tensors: list[Tensor]) -> int:
 
     Both may have a batch dimension first. A byte may hold two numbers of four bits. That is so for
     both matrices where the op's name contains a word for it, else for a second matrix that is half
-    as long. Numbers in float32 beside an input of fewer bits are scales.
+    as long. Numbers in float32 after an input of 8 bits are scales.
     """
     matrices = [tensor for tensor in tensors if len(tensor.shape) in (2, 3)]
     if matrices and matrices[0].width == 1:

@@ -88,7 +88,7 @@ def _parts_of_experts(bound: Bound) -> tuple[Tensor, Tensor, Tensor, Tensor]:
 
 
 def _experts_read(bound: Bound) -> int:
-    """Return the bytes of the tokens and of the experts, if as many as possible are chosen."""
+    """Return the bytes of tokens, choices and experts, if as many as possible are chosen."""
     tokens, first, second, chosen = _parts_of_experts(bound)
     n_experts = max(first.shape[0], 1)
     n_read = min(n_experts, chosen.n_elements)
@@ -292,7 +292,8 @@ def _one_product_of_experts(bound: Bound) -> int:
 def _rows_of_experts(bound: Bound) -> int:
     """Return the number of rows that go through an expert: tokens times experts per token.
 
-    Either the result or the input has both as its first sizes.
+    The result or the input may have both as its first sizes. Otherwise an argument gives the
+    experts per token.
     """
     x, result = bound.nth(0).shape, bound.all("o")[0].shape
     given = next((shape for shape in (result, x) if len(shape) == 3), None)

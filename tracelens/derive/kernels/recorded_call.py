@@ -13,7 +13,7 @@ _LARGEST = 1 << 40
 
 
 class UnknownWorkError(Exception):
-    """A call's recorded inputs do not show its work; the text says what is missing."""
+    """A call's recorded inputs do not show its work."""
 
 
 class Tensor(Struct, frozen=True):

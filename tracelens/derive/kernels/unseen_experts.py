@@ -97,7 +97,10 @@ def _seen(shapes: str, dtypes: str, inside: pl.DataFrame) -> tuple[int | None, f
 
 
 def _integer_width(inside: pl.DataFrame, *, n_tokens: int, n_experts: int) -> int | None:
-    """Return the least width of a matrix of integers with one row per token."""
+    """Return the least width of a matrix of integers with one row per token.
+
+    A matrix with as many columns as there are experts, or more, is left out.
+    """
     widths = []
     for shapes, dtypes in inside.select("input_shapes", "input_dtypes").unique().iter_rows():
         for size, word in zip(listed(shapes), listed(dtypes), strict=False):

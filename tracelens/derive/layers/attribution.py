@@ -188,8 +188,8 @@ def place_parts(trace: Trace) -> pl.DataFrame:
 
     A fused kernel has one row for each module from which it was made. Its duration_ns is split
     among them, with low_ns and high_ns. Modules recorded at compile time take precedence over the
-    module around the launch, which is the compiled one. Communication and gradient accumulation
-    keep their own layer.
+    module around the launch, which is the compiled one. Communication, gradient accumulation, the
+    optimizer and the data loader keep their own layer.
     """
     placed = name_layers(_located(trace), trace).with_columns(
         low_ns="duration_ns", high_ns="duration_ns"

@@ -50,9 +50,8 @@ def place_replays(
     """Return the kernels of `placed`, with the replayed ones placed by a base.
 
     A replayed kernel gets the layer of the base's kernel with which it is paired. `placed` and
-    `base_parts` hold one row per kernel and layer; `pairs` is the result of `pairs_by_name`. A
-    kernel that is split in the base is split in the same proportions; its parts sum to its own
-    duration.
+    `base_parts` hold one row per kernel and layer; `pairs` has the columns PAIRS. A kernel that is
+    split in the base is split in the same proportions; its parts sum to its own duration.
     """
     is_graph = pl.col("link") == "graph"
     has_path_only = pl.col("evidence").is_in(_PATHS_ONLY)

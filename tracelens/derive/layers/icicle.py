@@ -6,7 +6,7 @@ from tracelens.derive.layers.attribution import name_layers
 from tracelens.trace import Trace
 
 MOST_ROWS = 10_000
-"""Most rows. Further ones are merged, layer by layer."""
+"""This many paths have a row each; the others are merged, one row per phase and layer."""
 PATHS = {
     "phase": pl.String,
     "layer": pl.String,

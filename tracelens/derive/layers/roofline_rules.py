@@ -26,8 +26,8 @@ _STREAM = (*DEVICE_KEY, "stream_id")
 def roofline_rules(program: JudgedProgram) -> Iterator[Rule]:
     """List advice on the precision of kernels, and on the bytes that they read and write.
 
-    There is none if the device idles half of the time, because shorter kernels would only leave it
-    idle longer.
+    There is none if the device computes for less than half of the time, because shorter kernels
+    would only leave it idle longer.
     """
     if 2 * program.parts["compute"] < program.total_ns:
         return

@@ -48,7 +48,7 @@ def pair_stacks(base: Trace, other: Trace) -> list[tuple[dict[str, Any], dict[st
 
 
 def n_shared_outer(base: Sequence[str], other: Sequence[str]) -> int:
-    """Count the outermost functions that two stacks have in common."""
+    """Count the outermost functions that two stacks have in common; these come first in both."""
     pairs = enumerate(zip(base, other, strict=False))
     return next(
         (level for level, (mine, theirs) in pairs if mine != theirs), min(len(base), len(other))

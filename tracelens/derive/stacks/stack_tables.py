@@ -222,9 +222,10 @@ def _kinds(frames: Sequence[StackFrame], functions: Sequence[str]) -> list[str]:
 
 
 def _build_kind(is_entry: Sequence[bool], roles: Sequence[str], known: Sequence[bool]) -> str:
-    """Return whether the framework's frames have debug information: all, some or none.
+    """Return whether the framework's frames have debug information: debug, mixed or release.
 
-    Frames below the outermost entry count; without an entry, all.
+    Frames inside the outermost entry count, or all without an entry, but not the innermost. Without
+    such frames it is unknown.
     """
     end = max((i for i, entry in enumerate(is_entry) if entry), default=len(roles))
     counted = [known[i] for i in range(1, end) if roles[i] not in _NO_FRAMEWORK]
