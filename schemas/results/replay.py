@@ -37,8 +37,8 @@ UNPROFILED_STEP = Table(
         Column(
             "recorded_ns",
             pl.Int64,
-            "Median duration of its steps, as recorded; the mean where that differs by over"
-            " a quarter.",
+            "Median duration of its steps, as recorded; the mean if that differs by over a"
+            " quarter, or if long steps come at equal distances.",
         ),
         Column(
             "unprofiled_ns",

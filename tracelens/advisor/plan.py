@@ -198,7 +198,8 @@ def apply_plan(model: Any, plan: Plan | str | os.PathLike[str], **options: Any) 
     names, parameters and hooks stay as they are. `options` are passed to torch.compile (mode,
     backend, dynamic, …). Apply the plan once, to the model that will run: a copy made afterwards
     shares the compiled code of the original. Raises UsageError, before anything is changed, for a
-    path that the model does not have; ToolError if torch is not installed.
+    plan with a trace's own names of layers, or with a path that the model does not have. Raises
+    ToolError if torch is not installed.
     """
     torch = load_torch("apply_plan")
     chosen = plan if isinstance(plan, Plan) else Plan.read(plan)

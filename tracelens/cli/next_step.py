@@ -1,4 +1,4 @@
-"""Suggest the next command: every command ends with a suggestion on standard error."""
+"""Suggest the next command, on standard error."""
 
 import shlex
 import shutil

@@ -205,7 +205,7 @@ def program(name: str) -> Found:
 def program_at(path: str | None) -> Found:
     """Return the program in the file, with the version that it prints.
 
-    Return None if the path is None.
+    Nothing is here if the path is None.
     """
     if path is None:
         return Found(False)

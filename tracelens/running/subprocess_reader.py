@@ -137,10 +137,10 @@ def _read_stored(
 def read_apart(
     read: Read, files: Sequence[Path], folder: Path, n_workers: int
 ) -> list[list[Capture]]:
-    """Return the captures in each of the torch traces, read in processes.
+    """Return the captures in each of the files, read in processes.
 
-    Their tables are stored in a folder that exists as long as they do. Errors of reading are raised
-    here, and SourceError if a process is killed.
+    Their tables are stored in the folder. Errors of reading are raised here, and SourceError if a
+    process is killed.
     """
     try:
         with processes(n_workers) as pool:

@@ -52,7 +52,7 @@ def read_groups(file: Path, columns: Sequence[str], *, use_threads: bool) -> Ite
 def _valid(file: Path, rows: pa.Table) -> pa.Table:
     """Return the same rows, after checking that all dictionaries of strings are valid UTF-8.
 
-    Raises ArrowInvalid.
+    Raises ArrowInvalid if one is not, and ValueError as `check_texts` does.
     """
     n_bytes = 0
     for column in rows.columns:

@@ -181,7 +181,7 @@ class Manifest(Struct):
         return None
 
     def long_steps(self, rank: int) -> tuple[int, int, int] | None:
-        """Return how many steps without the profiler are long, of how many, and their time in ns.
+        """Return how many steps without the profiler are long, of how many, and their mean in ns.
 
         A step with a checkpoint or an evaluation is long. Return None if there were none.
         """
@@ -294,7 +294,7 @@ def manifest_of(content: bytes, folder: str) -> Manifest:
 
 
 def is_rank(value: object) -> bool:
-    """Return whether a value can be a rank: an integer from 0 up to 2^31."""
+    """Return whether a value can be a rank: an integer from 0 on, below 2^31."""
     return type(value) is int and 0 <= value < 2**31
 
 

@@ -279,7 +279,8 @@ def parts_of(folder: Path, table: Table, manifest: Manifest) -> list[Part]:
 def _part(rank: int, file: Path, table: Table) -> Part:
     """Return a file's row count, columns and size, from its footer.
 
-    Raises SourceError if a column has the wrong type.
+    Raises SourceError if the footer cannot be read or contradicts itself, or if a column has the
+    wrong type.
     """
     import pyarrow.parquet as pq  # noqa: PLC0415 - takes 0.02 s, which only files need
 

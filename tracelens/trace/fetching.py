@@ -46,7 +46,7 @@ def listed(url: str) -> tuple[list[Listed], list[Listed]]:
 
 
 def beside(source: Path) -> list[Path]:
-    """Return the existing files that are read along with a source."""
+    """Return the files that are read along with a source, if they exist."""
     return [path for collector in COLLECTORS.values() for path in collector.beside(source)]
 
 

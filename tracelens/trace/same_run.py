@@ -30,8 +30,8 @@ class RankFacts(Struct, frozen=True):
     """Facts of a rank's source that show which ranks are of one program.
 
     `extent` is the start of its first event and the end of its last, None without a common clock.
-    `collectives` are its calls. `processes` are those of its spans if it states no rank. Doubts are
-    counted in `diagnostics`.
+    `collectives` are its calls of collectives. `processes` are those of its spans if it states no
+    rank. Doubts are counted in `diagnostics`.
     """
 
     source: SourceFile
@@ -64,9 +64,9 @@ def refuse_unrelated(ranks: Sequence[RankFacts], *, force_mix: bool = False) -> 
 
     With `force_mix`, each of these cases is only a warning:
 
-    - They state different numbers of ranks, or fewer than there are files.
+    - They state different numbers of ranks, fewer than there are files, or a rank beyond them.
     - They have groups of one name with only some ranks in common.
-    - They lie hours apart, state no number of ranks, and issue different collectives.
+    - They lie an hour apart or more, state no number of ranks, and issue different collectives.
     - They state no rank, and one process ran both, one after the other.
 
     If they did not run at the same time, a warning is added. Device models may differ. Several
@@ -172,7 +172,7 @@ def _windows(ranks: Sequence[RankFacts]) -> Iterator[tuple[RankFacts, RankFacts,
 
 
 def _far(ranks: Sequence[RankFacts]) -> Iterator[tuple[RankFacts, RankFacts, str]]:
-    """Yield the first two ranks that lie hours apart, and why that counts.
+    """Yield the first two ranks that lie an hour apart or more, and why that counts.
 
     It does not count if other facts show that they are of one program. A rank that began after all
     others had ended gets a warning.

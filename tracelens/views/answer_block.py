@@ -31,7 +31,7 @@ class DrawnBar(Struct, frozen=True):
 class AnswerBlock(Struct, frozen=True):
     """The first block of the page.
 
-    `changes` are pairs of texts: the step after a change, and its place.
+    Each of `changes` has three texts: the change, the step after it, and its place or None.
     """
 
     answer: Answer

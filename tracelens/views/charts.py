@@ -55,7 +55,7 @@ def _drawn(asked: Chart, result: Table) -> Drawing | None:
 
 
 def _bars(asked: Bars, result: Table) -> Drawing | None:
-    """Draw one bar per row. A bar of a speedup begins at 1 and goes up or down on a log axis."""
+    """Draw one bar per row. A speedup's begins at 1 and goes left or right on a log axis."""
     measure, color = asked.measure, asked.color
     is_ratio = measure.startswith("speedup")
     frame = asked.frame.filter(

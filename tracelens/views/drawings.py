@@ -36,7 +36,7 @@ class Drawing(Struct, frozen=True):
 
 
 def draw_events(report: Report, model: TimeModel) -> list[Drawing]:
-    """Draw heat maps of several ranks, the timeline and the icicle, from the trace's model.
+    """Draw the heat map of several ranks, the timeline and the icicle, from the trace's model.
 
     Nothing is drawn if sections were asked for.
     """

@@ -60,7 +60,7 @@ class ReportView:
         return str(FORMATS["text"].write(self.report, Screen(rows=_ROWS)))
 
     def _repr_html_(self) -> str:
-        """Return the answer with its bars as HTML, with each section folded below it.
+        """Return the answer with its bars as HTML, with all sections folded below it.
 
         Names are escaped.
         """

@@ -50,7 +50,7 @@ def found_value(verdict: Verdict) -> str:
 
 
 def to_summary(report: Report) -> str:
-    """Write Markdown: the gates, how the runs differ, and rows judged faster or slower."""
+    """Write Markdown: the answer, the gates, how the runs differ, and the rows that differ."""
     answer = answer_text(report.answer).rstrip()
     # An indented block shows a name as it is, whatever it contains.
     parts = [f"# {escape(report.title)}", textwrap.indent(answer, "    ")]

@@ -191,7 +191,7 @@ class EventTimers:
         self._events: dict[str, list[Any]] = defaultdict(list)
 
     def record(self, path: str) -> None:
-        """Note the time before and after a layer's forward pass."""
+        """Record an event; this is called before and after each forward pass of a layer."""
         event = self._torch.cuda.Event(enable_timing=True)
         event.record()
         self._events[path].append(event)
@@ -289,7 +289,7 @@ def _below(
 ) -> Iterator[tuple[Any, str | None, bool]]:
     """Yield the events below this one, without the ranges that the measurement adds.
 
-    Each comes with its layer, and whether it is outermost in that.
+    Each comes with its layer, and whether no other op or annotation is around it.
     """
     for child in event.cpu_children:
         if child.name.startswith(_RANGE):

@@ -194,7 +194,7 @@ def _leave(
 
 
 def _descendants(process_id: int) -> list[int]:
-    """Return the processes that a process started, in order of their start.
+    """Return the processes that a process started, each followed by those that it started.
 
     The list is empty if /proc cannot be read.
     """
