@@ -107,7 +107,7 @@ class Report(Struct, frozen=True):
         """Return the sections to draw in reading order, verdicts first.
 
         A section without rows is drawn only if it was asked for. Moments are counted from the
-        trace's first event, unless columns were asked for one by one.
+        trace's first event, except in the rows of a query.
         """
         drawn = [
             section

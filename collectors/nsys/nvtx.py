@@ -182,9 +182,9 @@ def _find_layers(ranges: pl.DataFrame) -> pl.Series:
 def read_names(names: pl.Series) -> pl.DataFrame:
     """Return the kind of each range, its name, and other columns of spans.
 
-    The kind is op or annotation; it is None if PyTorch did not name the range. An op has a
-    qualified name, or an id and a sequence number or sizes. Only PyTorch's own ops may have a bare
-    name, so ranges named `load, shard 3` or `Model::forward` remain ranges.
+    The kind is op or annotation; it is None for a range that PyTorch did not name, such as
+    `load, shard 3` or `Model::forward`. PyTorch adds an id, a sequence number or sizes to the name
+    of an op. Without any of these, only a name in `aten` or `prim` is an op.
     """
     rows, places = distinct_rows(names.cast(pl.Categorical).to_physical())
     parsed = _parsed(names.gather(rows).cast(pl.String)).with_columns(

@@ -60,7 +60,7 @@ class SqliteExport(Export):
                 yield chunk
         except (ImportError, OSError, pa.ArrowException):
             # ADBC is not installed, or refuses a damaged file or a column of several types. Python
-            # rows show more.
+            # can still read the rows of these.
             yield from self._row_chunks(table, columns, n_read)
 
     def _arrow_chunks(self, table: str, columns: Mapping[str, DataType]) -> Iterator[pl.DataFrame]:

@@ -130,7 +130,7 @@ def _of_all(trace: Trace, judged: Sequence[RankTime], row: dict[str, Any]) -> An
     """
     rows = verdict(trace).sort("rank")
     bounds = rows["bound"].to_list()
-    # A loss of all ranks may be smaller than the time in which each computes.
+    # The job's bound may be the bound of no rank, if each rank computes for longer.
     bound = row["bound"] if row["bound"] in bounds else max(bounds, key=bounds.count)
     rows = rows.filter(pl.col("bound") == bound)
     ranks = [rank for rank in judged if rank.rank in {*rows["rank"]}] or [*judged]

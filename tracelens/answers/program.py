@@ -348,9 +348,10 @@ def no_change(rank: RankTime) -> str:
 def special_words(
     model: TimeModel, rank: RankTime, bound: str, where: str | None, *, reads: bool = False
 ) -> str | None:
-    """Describe a program that does little but read single values, receive, work in one op or wait.
+    """Describe a program of a special kind; None for any other.
 
-    Return None for any other program.
+    Such a program reads single values back (`reads`), receives data from another rank, sleeps or
+    waits, calls no op, or is busy inside one op.
     """
     if reads:
         return "The program reads single values back"

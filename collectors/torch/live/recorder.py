@@ -277,7 +277,7 @@ class Recorder:
         with held_interrupts():
             if not self._is_finished and self.settings.window_s is None:
                 self.times.wait_ended(profiler.stopped_ns)
-            # A wait for a loader's workers may hide it.
+            # CUPTI slows later steps unless it is taken out; waits for a loader may hide that.
             self.times.is_slower_after = not (is_cupti_taken_out() or has_workers())
             export_trace(profiler, self.status.trace, self._part_steps(profiler))
             self._is_saved = True

@@ -153,8 +153,8 @@ def _communication_kernels(trace: Trace) -> tuple[pl.DataFrame, list[str]]:
         "name",
     )
     communicates = pl.col("is_communication").fill_null(value=False)
-    # All communication kernels of a thousand ranks take only 300 MB. That ranks have the same
-    # numbers does no harm.
+    # All communication kernels of a thousand ranks take only 300 MB. Some kernels of other ranks
+    # are read, too, as their ids are the same; `rows_of` leaves them out.
     is_asked = communicates | pl.col("kernel_id").is_in(recorded["kernel_id"].unique().implode())
     kernels = trace.select("kernels", *columns, where=is_asked)
     rows = rows_of(kernels["rank"], kernels["kernel_id"], recorded.select("rank", "kernel_id"))

@@ -69,9 +69,9 @@ def doubt_of(text: str) -> Doubt:
 
 
 def spread_of(subject: Subject, text: str) -> Spread:
-    """Parse an expression as `parse_change` does.
+    """Return the change that an expression describes, with its least and its greatest effect.
 
-    If a change has no limits, the change itself is used for both.
+    They are the change itself if it has none. Raises UsageError as `parse_change` does.
     """
     change = parse_change(subject, text)
     return change if isinstance(change, Spread) else Spread(change, change, change)

@@ -102,9 +102,9 @@ class CostsBeside(Costs, frozen=True):
         )
 
     def of_calls(self, kinds: pl.Series) -> tuple[Floats, Floats]:
-        """Return the cost inside and beside each call of these kinds.
+        """Return the costs inside and beside each of these calls, given by kind.
 
-        A last entry of 0 means no call.
+        Both end with a 0, so that the index -1 gives the cost of no call.
         """
         is_launch = (kinds == "kernel_launch").to_numpy()
         is_work = kinds.is_in(_WORK_CALLS).to_numpy()

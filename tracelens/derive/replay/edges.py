@@ -43,7 +43,7 @@ class Edges(Struct):
         self.parts.append(tuple(columns))
 
     def columns(self) -> tuple[Ints, ...]:
-        """Return sources, targets, ns, kinds, items and the counts of all edges."""
+        """Return an array for each column: sources, targets, ns, kinds, items and the counts."""
         return tuple(np.concatenate(column) for column in zip(*self.parts, strict=True))
 
 

@@ -94,7 +94,7 @@ class Twice(Struct, frozen=True):
         )
 
     def graph(self, weights: Ints) -> MomentGraph:
-        """Return both copies with these weights of the excerpt's edges."""
+        """Return the graph of both copies; `weights` has a weight for each edge of the excerpt."""
         both = np.where(self.is_free, 0, np.append(weights, 0)[self.origins])
         return MomentGraph(self.offsets, self.sources, (both + self.joint_ns).astype(np.int64))
 

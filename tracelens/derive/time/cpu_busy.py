@@ -106,8 +106,9 @@ def find_communication(axis: ThreadAxis, spans: pl.DataFrame) -> pl.DataFrame:
     """Find the time in which the axis's threads communicate: disjoint start_ns, end_ns, by start.
 
     A thread communicates in an op of a process group that launches nothing on the device. It also
-    communicates while it runs no op, makes no call, and a span of gloo or mpi is open. That span is
-    its own or, for a main thread, any of its process. `spans` are those of all threads.
+    communicates while a span of gloo or mpi is open, if it runs no other op and makes no call. The
+    span may be of any thread of the process for a main thread, and of the thread itself for others.
+    `spans` are those of all threads.
     """
     words = spans["name"].cast(pl.Categorical)
     in_groups, on_host = matching(words, COMMUNICATION, ON_HOST)

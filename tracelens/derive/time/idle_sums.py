@@ -134,7 +134,7 @@ def joined(parts: Sequence[DeviceTimes]) -> DeviceTimes:
 def by_columns(devices: Mapping[int, DeviceWork], causes: Mapping[int, pl.Series]) -> DeviceTimes:
     """Sum in Polars. This defines the result of the C code.
 
-    Launching before work counts as the cause in `causes`.
+    `causes` says, for each piece of work of a device, as what the launching before it counts.
     """
     return joined(
         [_by_columns(number, device, causes.get(number)) for number, device in devices.items()]
