@@ -7,7 +7,6 @@ import polars as pl
 from tracelens.derive.processes.cpu_work import ARITHMETIC, COPY
 from tracelens.derive.time.cpu_only import busiest_places, longest_communication
 from tracelens.derive.time.time_parts import TimeModel
-from tracelens.schemas.results.time import PROGRAM
 from tracelens.trace import Trace
 
 Places = dict[tuple[int, str], str]
@@ -84,15 +83,10 @@ def _copies(model: TimeModel) -> Places:
 
 
 def _in_program(model: TimeModel, table: str, *columns: str) -> pl.DataFrame:
-    """Return the work that begins in the program, with rank, these columns and duration_ns.
-
-    Work before or after the program, such as start-up, is not judged.
-    """
+    """Return the work that begins in the program, with rank, these columns and duration_ns."""
     work = model.trace.select(table, "rank", "start_ns", *columns, "duration_ns")
-    windows = model.phases.filter(phase=PROGRAM).group_by("rank")
-    extent = windows.agg(begin=pl.col("start_ns").min(), end=pl.col("end_ns").max())
     is_inside = pl.col("start_ns").is_between("begin", "end")
-    return work.join(extent, on="rank", maintain_order="left").filter(is_inside)
+    return work.join(model.extents, on="rank", maintain_order="left").filter(is_inside)
 
 
 def _ops_of_processes(trace: Trace) -> Places:

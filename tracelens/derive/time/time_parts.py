@@ -94,6 +94,15 @@ class TimeModel(Struct, frozen=True):
         )
         return sums.sort(keys)
 
+    @property
+    def extents(self) -> pl.DataFrame:
+        """The begin and end of each rank's program: rank, begin, end.
+
+        Work that begins before or after it, such as work of start-up, is not judged.
+        """
+        windows = self.phases.filter(phase=PROGRAM).group_by("rank")
+        return windows.agg(begin=pl.col("start_ns").min(), end=pl.col("end_ns").max())
+
     def kept_shares(self) -> dict[int, float]:
         """Return, by rank, the share of launching and other host work that is the program's own.
 
@@ -298,9 +307,7 @@ def _count_kernels(model: TimeModel) -> dict[int, int]:
     with_more = model.phases.filter(pl.col("phase") != PROGRAM)["rank"].unique()
     if with_more.is_empty():
         return counts  # which spares a pass over all kernels
-    by_rank = model.phases.filter(phase=PROGRAM).group_by("rank")
-    program = by_rank.agg(begin=pl.col("start_ns").min(), end=pl.col("end_ns").max())
-    kernels = model.trace.select("kernels", "rank", "start_ns").join(program, on="rank")
+    kernels = model.trace.select("kernels", "rank", "start_ns").join(model.extents, on="rank")
     inside = kernels.filter(pl.col("start_ns").is_between("begin", "end"))
     return dict.fromkeys(counts, 0) | dict(inside.group_by("rank").len().iter_rows())
 
