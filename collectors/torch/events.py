@@ -70,9 +70,9 @@ class CounterEvent(Event):
     def series(self) -> list[Event]:
         """Return one event per series of a counter, or the event itself if it has none.
 
-        A series is named by the counter and its own name; a series called `value` by the counter
-        alone. A range of CUPTI's profiler has one series per number, named by the number. Its own
-        name is the kernel's, and its process id the device's.
+        A series has the counter's name and its own; if it is called `value`, it has the counter's
+        only. A range of CUPTI's profiler is a counter, too: each of its numbers is a series of that
+        name. The range has the kernel's name, and the device in place of a process id.
         """
         is_range = self.cat == PROFILER_RANGE and self.ph == "X"
         about = {"kernel": self.name, "device": self.pid} if is_range else {}

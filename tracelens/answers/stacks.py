@@ -41,9 +41,9 @@ class CallPath(Struct, frozen=True):
 
     @property
     def n_calls(self) -> int:
-        """Calls from the program's beginning to the symbol.
+        """Number of calls from the program's beginning to the symbol.
 
-        Neither frames from the start of the process count, nor those of the symbol.
+        The frame of the symbol does not count, nor do frames from the start of the process.
         """
         return len(self.calling)
 

@@ -358,8 +358,9 @@ def _added_by_calls(replay: Replay, costs: CostsBeside) -> Floats:
 def weights_of_scenarios(replay: Replay, costs: Costs) -> tuple[Ints, Ints, Ints, Ints]:
     """Return the weights without the profiler, on a slower host, with the profiler, on a fast host.
 
-    On the fast host, as on the slower one, they are without the profiler. It is as fast as those of
-    the costs: the recorded one may have been slow only while it recorded.
+    Those of the slower and the fast host are without the profiler, too. The fast host is as fast as
+    the one on which the costs were measured, because the recorded one may have been slow only while
+    it recorded.
     """
     return (
         weights_without(replay, costs),
