@@ -211,6 +211,12 @@ def test_progress_has_a_share_a_size_and_the_time_left(
     (line,) = {line.strip() for line in drawn.splitlines() if "2 of 4" in line and "%" in line}
     assert "reading: 2 of 4 sources" in line
     assert " 25% 5.0/20.0 MB " in line
+    with progress("reading"):
+        log_share(log, Share(5_000_000, 20_000_000, is_bytes=True), "2 of 4 sources")
+        log_share(log, Share(1_000_000, 5_000_000, is_bytes=True, is_part=True), "b.json")
+    drawn = re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", capsys.readouterr().err)
+    assert "reading: 2 of 4 sources" in drawn
+    assert " 30% 6.0/20.0 MB " in drawn
     with progress("measuring"):
         log_share(log, Share(3, 12), "cpp, round 1 of 4")
     drawn = re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", capsys.readouterr().err)

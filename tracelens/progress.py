@@ -5,11 +5,15 @@ from typing import NamedTuple
 
 
 class Share(NamedTuple):
-    """Work done, and all work, in bytes or in pieces of any kind."""
+    """Work done, and all work, in bytes or in pieces of any kind.
+
+    A part is one of the pieces whose share was logged last: what was done before is added to it.
+    """
 
     done: int
     total: int
     is_bytes: bool = False
+    is_part: bool = False
 
 
 def log_share(log: logging.Logger, share: Share, text: str) -> None:

@@ -3,6 +3,7 @@
 They may be JSON or gzip, of every format generation since 2021, from NVIDIA and ROCm.
 """
 
+import logging
 import re
 from collections.abc import Iterator
 from contextlib import nullcontext
@@ -44,6 +45,7 @@ from tracelens.trace.same_run import WORLD_SIZE
 from tracelens.trace.sidecars import unzipped
 
 KIND = "torch"
+_LOG = logging.getLogger(__name__)
 _JSON_START = re.compile(rb"^(?:\xef\xbb\xbf)?\s*[{\[]")
 _VERSIONS = (
     "schemaVersion",
@@ -223,6 +225,7 @@ def _capture(
     The source's size and hash are added later, once the whole file was read.
     """
     facts = read.facts
+    _LOG.debug("linking events")
     recorded = _recorded(path, read, diagnostics)
     raw, beside = recorded.tables, recorded.beside
     rank, origin = rank_of(path, facts, beside)

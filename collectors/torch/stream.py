@@ -6,6 +6,7 @@ Bytes are hashed as they are read.
 import hashlib
 import importlib
 import importlib.util
+import logging
 import sys
 import zlib
 from collections.abc import Iterator
@@ -14,9 +15,11 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from tracelens.errors import SourceError
+from tracelens.progress import Share, log_share
 from tracelens.storage.limits import EXPANSION, may_become
 from tracelens.trace.capture import Diagnostics, SourceFile
 
+_LOG = logging.getLogger(__name__)
 GZIP_MAGIC = b"\x1f\x8b"
 READ_BYTES = 1 << 20
 _GZIP_WINDOW = 31
@@ -64,9 +67,14 @@ class ByteSource:
         return SourceFile(self.name, kind, self._size, self._digest.hexdigest())
 
     def _raw(self, stream: BinaryIO, size: int) -> Iterator[bytes]:
+        """Yield the stream's bytes; log the share read of a file."""
+        n_bytes = self.path.stat().st_size if self.path.is_file() else 0
         while piece := stream.read(size):
             self._digest.update(piece)
             self._size += len(piece)
+            if n_bytes:
+                share = Share(self._size, n_bytes, is_bytes=True, is_part=True)
+                log_share(_LOG, share, self.name)
             yield piece
 
     def _decompressed(self, stream: BinaryIO, block_bytes: int) -> Iterator[bytes]:

@@ -18,7 +18,7 @@ from rich.progress import (
 from rich.text import Text
 
 from tracelens.errors import printable
-from tracelens.progress import share_of
+from tracelens.progress import Share, share_of
 
 
 class _Known(ProgressColumn):
@@ -53,13 +53,20 @@ class ProgressBar:
         """Make the bar; `start` draws it."""
         self._bar = Progress(*_COLUMNS, console=console, transient=True)
         self._text = text
+        self._whole: Share | None = None
         self._task = self._bar.add_task(printable(text), total=None, is_bytes=False)
         self.start, self.stop = self._bar.start, self._bar.stop
 
     def show(self, record: logging.LogRecord) -> None:
-        """Draw what was logged, with its share if there is one."""
-        self._bar.update(self._task, description=printable(f"{self._text}: {record.getMessage()}"))
-        if share := share_of(record):
+        """Draw what was logged, with its share if there is one; of a part, the share alone."""
+        share = share_of(record)
+        if share is None or not share.is_part:
+            description = printable(f"{self._text}: {record.getMessage()}")
+            self._bar.update(self._task, description=description)
+            self._whole = share or self._whole
+        elif self._whole is not None:
+            share = self._whole._replace(done=self._whole.done + share.done)
+        if share is not None:
             self._bar.update(
                 self._task,
                 completed=share.done,
