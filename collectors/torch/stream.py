@@ -22,6 +22,8 @@ from tracelens.trace.capture import Diagnostics, SourceFile
 _LOG = logging.getLogger(__name__)
 GZIP_MAGIC = b"\x1f\x8b"
 READ_BYTES = 1 << 20
+_LARGE_BYTES = 1 << 25
+"""A smaller file is read before a share of it could be seen."""
 _GZIP_WINDOW = 31
 _CAREFUL_BYTES = 512
 
@@ -67,12 +69,13 @@ class ByteSource:
         return SourceFile(self.name, kind, self._size, self._digest.hexdigest())
 
     def _raw(self, stream: BinaryIO, size: int) -> Iterator[bytes]:
-        """Yield the stream's bytes; log the share read of a file."""
+        """Yield the stream's bytes; log the share read of a large file."""
         n_bytes = self.path.stat().st_size if self.path.is_file() else 0
+        is_large = n_bytes >= _LARGE_BYTES
         while piece := stream.read(size):
             self._digest.update(piece)
             self._size += len(piece)
-            if n_bytes:
+            if is_large:
                 share = Share(self._size, n_bytes, is_bytes=True, is_part=True)
                 log_share(_LOG, share, self.name)
             yield piece
