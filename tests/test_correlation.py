@@ -99,11 +99,13 @@ def test_earlier_work_and_work_without_its_call(tmp_path: Path) -> None:
         kernel("ran before the first call", 10, 5, 99),
         kernel("its id is older", 60, 5, 49),
         call("cudaLaunchKernel", 50, 5, 50),
+        kernel("starts with the first call", 50, 1, 52),
         kernel("its call is missing", 70, 5, 51),
         kernel("launched", 80, 5, 50),
     )
     assert linked(tmp_path, *events) == [
         ("ran before the first call", "pre_window", None),
+        ("starts with the first call", "unlinked", None),
         ("its id is older", "pre_window", None),
         ("its call is missing", "unlinked", None),
         ("launched", "launched", 0),

@@ -17,6 +17,8 @@ from hypothesis import strategies as st
 
 from tests.conftest import examples
 from tests.fast_and_slow import (
+    BYTES,
+    VALUES,
     Pieces,
     assert_read_fast,
     changed,
@@ -141,6 +143,17 @@ def expected(event: dict[str, Any], column: fields.Column) -> Any:  # noqa: PLR0
 
 
 # --- damage ---
+
+
+@pytest.mark.parametrize("value", [*map(str.encode, VALUES), *BYTES])
+def test_an_odd_value_in_a_key_of_each_kind(value: bytes) -> None:
+    """Chance pairs few of the values with the keys that they are odd for."""
+    kinds = {how: key for key, how in fields.KEYS.items()}
+    odd = [b'"%s": %s' % (key.encode(), value) for key in (*kinds.values(), "ph", "name", "ts")]
+    begin = b'{"ph": "X", "cat": "kernel", "name": "k", "pid": 1, "tid": 2, "ts": 3, "dur": 4, '
+    listed = [begin + pair + b"}" for pair in odd]
+    listed += [begin + b'"args": {' + pair + b"}}" for pair in odd]
+    same_of_bytes(b'{"traceEvents": [' + b", ".join(listed) + b"]}", 1 << 20)
 
 
 @settings(settings.get_profile("fast"), max_examples=EXAMPLES or examples(150))

@@ -229,7 +229,7 @@ DATA_MUTANTS = (
         "tracelens/trace/directory.py",
         "if not folder.exists() and not restore(folder):",
         "if not folder.exists():",
-        "trace store",
+        "swap",
     ),
     Mutant(
         "what a killed writer left is cleared after an hour",
