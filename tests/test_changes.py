@@ -1,5 +1,7 @@
 """Advice as rows: what the answer says in words, with an example and a query that runs."""
 
+import re
+
 import polars as pl
 import pytest
 
@@ -8,6 +10,7 @@ from tests.programs import api, span
 from tests.test_advice import idle
 from tracelens.analyses import changes
 from tracelens.analyses.changes import _SPANS, _SQL
+from tracelens.schemas import TABLES
 from tracelens.views.formats.format import Screen
 from tracelens.views.formats.text import frame_to_text
 
@@ -29,7 +32,10 @@ def test_a_wait_is_a_row_with_its_longest_gap() -> None:
 
 @pytest.mark.parametrize("cause", [*_SQL, "host"])
 def test_each_query_runs(cause: str) -> None:
-    assert make_trace().sql(_SQL.get(cause, _SPANS)).height == 0
+    sql = _SQL.get(cause, _SPANS)
+    assert make_trace().sql(sql).height == 0
+    kinds = next(column.values for column in TABLES["api_calls"] if column.name == "kind")
+    assert {*re.findall(r"'(\w+)'", sql)} <= {*kinds}
 
 
 def test_what_to_do_is_wrapped_and_never_cut() -> None:

@@ -82,7 +82,7 @@ _SQL = {
     ),
     "sync": _CALLS.format("kind = 'sync'"),
     "allocation": _CALLS.format("kind = 'memory'"),
-    "launch": _CALLS.format("kind = 'launch'"),
+    "launch": _CALLS.format("kind IN ('kernel_launch', 'graph_launch')"),
     "loading": _CALLS.format("kind = 'other'"),
 }
 """SQL queries that show examples, by cause; other causes show the spans with most self time."""

@@ -44,13 +44,12 @@ function drawBars(place, picture, signal) {
   let width = 0, height = 0;
 
   function layOut() {
-    height = 0;
+    height = HEAD;
     for (const lane of lanes) {
       if (lane.isHidden) continue;
       lane.top = height + (lane.name ? HEAD : 0);
       height = lane.top + lane.depth * ROW + 4;
     }
-    height += HEAD;
   }
   const yOf = (bar) => bar.own.top + bar.level * ROW;
   const xOf = (ns) => (ns - view.begin) / view.length * width;
@@ -85,22 +84,25 @@ function drawBars(place, picture, signal) {
     context.clearRect(0, 0, width, height);
     context.font = "11px system-ui, sans-serif";
     context.textBaseline = "middle";
-    axis(soft, style.getPropertyValue("--line"));
+    const marks = ticks(view.begin, view.length, Math.max(Math.floor(width / 90), 2));
+    context.fillStyle = style.getPropertyValue("--line");
+    for (const [ns] of marks) context.fillRect(Math.round(xOf(ns)), 0, 1, height);
     for (const bar of bars) if (inView(bar)) drawBar(bar, ink);
     context.fillStyle = soft;
     for (const lane of lanes) if (lane.name && !lane.isHidden) context.fillText(lane.name, 2, lane.top - HEAD / 2);
     picture.decorate?.({context, view, xOf, yOf, inView, ink});
+    label(marks, soft, style.getPropertyValue("--paper"));
   }
 
-  function axis(color, line) {
-    const room = 90;
-    for (const [ns, text] of ticks(view.begin, view.length, Math.max(Math.floor(width / room), 2))) {
-      const x = xOf(ns), half = context.measureText(text).width / 2;
-      context.fillStyle = line;
-      context.fillRect(Math.round(x), 0, 1, height - HEAD);
-      context.fillStyle = color;
-      context.textAlign = "center";
-      context.fillText(text, Math.min(Math.max(x, half), width - half), height - HEAD / 2);
+  /** Writes times at the top of what is seen of the picture, however far down it is scrolled. */
+  function label(marks, color, paper) {
+    context.fillStyle = paper;
+    context.fillRect(0, box.scrollTop, width, HEAD);
+    context.fillStyle = color;
+    context.textAlign = "center";
+    for (const [ns, text] of marks) {
+      const half = context.measureText(text).width / 2;
+      context.fillText(text, Math.min(Math.max(xOf(ns), half), width - half), box.scrollTop + HEAD / 2);
     }
     context.textAlign = "left";
   }
@@ -120,7 +122,7 @@ function drawBars(place, picture, signal) {
     if (inView(view.chosen)) draw();
     else show(view.chosen.begin - view.length / 2, view.length);
     const y = yOf(view.chosen);
-    if (y < box.scrollTop || y + ROW > box.scrollTop + box.clientHeight) box.scrollTop = y - box.clientHeight / 2;
+    if (y < box.scrollTop + HEAD || y + ROW > box.scrollTop + box.clientHeight) box.scrollTop = y - box.clientHeight / 2;
     picture.chosen?.(view.chosen);
   }
 
@@ -212,6 +214,7 @@ function drawBars(place, picture, signal) {
   }));
   const help = element("details", {class: "help keys"}, element("summary", {}, "Pointer and keys"), picture.help);
   place.append(element("p", {class: "about"}, picture.note), tools, help, legend, box, status);
+  box.addEventListener("scroll", draw);
   drawAgain(draw, signal);
   layOut();
   draw();
