@@ -15,7 +15,7 @@ from tracelens.analyses import (
     worst_ranks,
 )
 from tracelens.answers import make_answer
-from tracelens.answers.words import duration
+from tracelens.derive.columns.time_text import duration
 from tracelens.derive.replay.advised import list_changes
 from tracelens.schemas.results.time import IDLE_PARTS
 from tracelens.trace import Trace

@@ -17,7 +17,8 @@ from tracelens.analyses import verdict
 from tracelens.answers import make_answer
 from tracelens.answers.answer import WAIT, WORK, Bar, Change, Part
 from tracelens.answers.step_bar import parts_of
-from tracelens.answers.words import duration, place_text
+from tracelens.answers.words import place_text
+from tracelens.derive.columns.time_text import duration
 from tracelens.derive.replay.advised import list_changes
 from tracelens.derive.replay.unprofiled import UnprofiledStep
 from tracelens.derive.time.bounds import bound_words
@@ -192,6 +193,18 @@ def test_a_bar_rounds_each_share_as_the_verdict_does() -> None:
     shares = [0.084, 0.894, 0.022]
     assert _bar(shares).percents == [8, 89, 2]
     assert bound_words("launch", 0.894, "compute", 0.084) == "launches 89 %, then compute 8 %"
+
+
+def test_small_parts_of_a_bar_get_the_rest_of_100_percent() -> None:
+    """Rounded by itself, the rest of 1.6 % would be 2 %, and the bar 101 %."""
+    bar = Bar(
+        "step", parts_of({"a": 0.497, "b": 0.487, "c": 0.008, "d": 0.008}, {"a": WORK, "b": WORK})
+    )
+    assert [(part.label, n) for part, n in zip(bar.parts, bar.percents, strict=True)] == [
+        ("a", 50),
+        ("b", 49),
+        ("other", 1),
+    ]
 
 
 def test_a_bar_has_work_first_and_small_parts_together() -> None:

@@ -67,6 +67,34 @@ def test_the_kernel_named_is_one_of_the_steps() -> None:
     assert answer.place == "mostly gemm"
 
 
+CAST = (
+    "void at::native::vectorized_elementwise_kernel<8, at::native::{}_kernel_cuda("
+    "at::TensorIteratorBase&)::{{lambda(float)#1}}, std::array<char*, 2ul>{}>(int)"
+)
+
+
+@pytest.mark.parametrize(
+    ("name", "is_cast"),
+    [
+        (CAST.format("bfloat16_copy", ""), True),
+        (CAST.format("direct_copy", ", at::native::memory::LoadWithCast<1>"), True),
+        (CAST.format("direct_copy", ""), False),  # keeps the type
+        (CAST.format("CUDAFunctor_add", ", at::native::memory::LoadWithCast<2>"), False),
+    ],
+)
+def test_casts_are_named_as_casts(name: str, is_cast: bool) -> None:
+    """Three of each five kernels convert types."""
+    kernels = [
+        work(2_000 * n, 2_000 * (n + 1), n, name="gemm" if n % 5 > 2 else name) for n in range(10)
+    ]
+    answer = check_answer(program(STEPS, CALLS, kernels, devices=DEVICES))
+    said = "casts between element types: 60 % of kernels, 60 % of computing"
+    assert (said in answer.details) == is_cast
+    assert (answer.place == "mostly casts between element types") == is_cast
+    change = "convert types less often: 3 casts a step"
+    assert any(one.text.startswith(change) for one in answer.changes) == is_cast
+
+
 def moved(**tables: list[Row]) -> Trace:
     """Return two steps of a short kernel each, with copies or memsets for 8 ms a step."""
     rows = [

@@ -169,6 +169,28 @@ def test_time_after_a_step_s_mark_is_between_two_steps() -> None:
     assert ("host", "between one step and the next", 5_110) in places(trace)
 
 
+def test_the_place_of_launching_names_the_users_region() -> None:
+    """A thread of autograd opens no region, and works for the one that is open in its process."""
+    spans = [
+        mark(0, 0, 1_000),
+        span("annotation", "encoder", 100, 500),
+        span("op", "aten::add_", 110, 490),
+        span("annotation", "## backward ##", 500, 1_000),
+        span("op", "MulBackward0", 510, 990, thread_id=1),
+    ]
+    calls = [
+        launch(0, 10, site_id=None),
+        launch(480, 490, site_id=0),
+        launch(980, 990, site_id=1, thread_id=1),
+    ]
+    kernels = [work(0, 110, 0), work(490, 510, 1), work(990, 1_000, 2)]
+    sites = [{"op": "aten::add_"}, {"op": "MulBackward0"}]
+    assert places(program(spans, calls, kernels, sites=sites)) == [
+        ("launch", "backward > MulBackward0", 480),
+        ("launch", "encoder > aten::add_", 380),
+    ]
+
+
 def test_gaps_of_a_place_are_counted_with_the_longest() -> None:
     spans = [
         mark(0, 0, 10_000),

@@ -13,6 +13,7 @@ from tests.sources import SAMPLES, collected
 from tests.step_traces import StepTrace
 from tracelens.analyses import critical_path, unprofiled_step
 from tracelens.analyses.verdict import notes, verdict
+from tracelens.answers import make_answer
 from tracelens.derive.replay.costs import (
     TORCH_COSTS,
     Costs,
@@ -244,6 +245,21 @@ def test_launches_tell_the_speed_of_the_host(
     replay = replay_of(made.trace(), 0)
     assert replay is not None
     assert slowness(replay) == pytest.approx(times)
+
+
+@pytest.mark.parametrize(("launch_us", "is_told"), [(6.85, False), (8.7, True)])
+def test_an_answer_tells_that_the_host_was_slow(launch_us: float, *, is_told: bool) -> None:
+    made = StepTrace()
+    made.step(0, 2_000)
+    made.step(2_000, 4_000)
+    for start in range(0, 4_000, 50):
+        call = made.call("cudaLaunchKernel", "kernel_launch", start, start + launch_us)
+        made.span("aten::add", start - 1, start + 10)
+        made.kernel("gemm", start + 11, start + 13, call)
+    said = "the host was slow while it recorded: its launches took 2.0 times as long as usual ones"
+    answer = make_answer(made.trace())
+    assert answer.sentence.startswith("The GPU waits for launches")
+    assert (said in answer.doubts) == is_told
 
 
 def under_nsys(launch_us: float, n_launches: int) -> StepTrace:

@@ -4,7 +4,7 @@ from itertools import accumulate, pairwise
 
 import pytest
 
-from tests.programs import launch, mark, program, work
+from tests.programs import api, launch, mark, program, work
 from tracelens.answers import make_answer
 from tracelens.trace import Trace
 
@@ -84,6 +84,21 @@ def test_devices_that_work_in_turns() -> None:
 def test_a_device_that_works_more_than_the_others() -> None:
     sentence = of_devices((0, 0, 10_000), (1, 0, 4_000), (2, 0, 2_000))
     assert sentence == "GPU 0 computes 100 % of a step of 10.0 ms, the other 2 GPUs 30 %"
+
+
+def test_a_wait_for_another_device_is_no_wait_to_leave_out() -> None:
+    """GPU 1 is idle for 6 ms a step, while the program waits for GPU 0."""
+    kernels, calls = [], []
+    for n in range(3):
+        at = 10_000 * n
+        calls += [launch(at, at + 1), api("cudaDeviceSynchronize", at + 5, at + 9_999)]
+        kernels += [
+            work(at, at + end, 2 * n, step=n, device_id=device)
+            for device, end in ((0, 10_000), (1, 4_000))
+        ]
+    marks = [mark(n, 10_000 * n, 10_000 * (n + 1)) for n in range(3)]
+    changes = make_answer(program(marks, calls, kernels)).changes
+    assert [one.text[:38] for one in changes] == ["give the GPUs equally much to do (Dist"]
 
 
 def test_devices_that_work_at_the_same_time() -> None:

@@ -14,6 +14,18 @@ from tracelens.trace import Trace
 _MOST = 3
 """Notes name at most this many slow groups, and groups with calls that do not pair."""
 
+_IN_BYTES = pl.col("size_in_bytes")
+_SIZE = pl.coalesce(
+    *(
+        pl.when(least <= _IN_BYTES).then(
+            pl.format(f"{{}} {unit}", (_IN_BYTES / least).round_sig_figs(3))
+        )
+        for least, unit in ((10**9, "GB"), (10**6, "MB"), (10**3, "kB"))
+    ),
+    pl.format("{} B", _IN_BYTES),
+)
+"""The size of what a rank gives to a collective, as in "4.19 MB"."""
+
 
 def collectives_across(trace: Trace, *, peaks: Peaks | None = None) -> pl.DataFrame:
     """Return one row per group, collective, element type and size, most transfer time first.
@@ -72,7 +84,7 @@ def _charts(frame: pl.DataFrame) -> list[Chart]:
         Bars(
             "Transfer time of collectives",
             frame,
-            ["name", "size_in_bytes", "ranks"],
+            ["name", _SIZE, "ranks"],
             "transfer_total_ns",
             "group",
         )

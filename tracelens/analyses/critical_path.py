@@ -66,7 +66,10 @@ def notes(_trace: Trace, frame: pl.DataFrame) -> list[str]:
 def _charts(frame: pl.DataFrame) -> list[Chart]:
     key = [name for name in ("rank", "kind") if name in frame.columns]
     sums = frame.group_by(key, maintain_order=True).agg(pl.col("duration_ns").sum())
-    words = sums.with_columns(stretch=pl.col("kind").replace(STRETCHES))
+    words = sums.with_columns(
+        stretch=pl.col("kind").replace(STRETCHES),
+        kind=pl.col("kind").str.replace_all("_", " ", literal=True),
+    )
     return [Bars("What the step waits for", words, named(words, "stretch"), "duration_ns", "kind")]
 
 

@@ -3,7 +3,8 @@
 from importlib import import_module
 
 from tracelens.answers.answer import Answer
-from tracelens.answers.words import counted, duration, listed
+from tracelens.answers.words import counted, listed
+from tracelens.derive.columns.time_text import duration
 from tracelens.derive.comparing.comparability import unrelated
 from tracelens.derive.comparing.significance import DEFAULT, Rules
 from tracelens.derive.time.graph_use import is_capture

@@ -35,9 +35,14 @@ class Bar(Struct, frozen=True):
     def percents(self) -> list[int]:
         """The shares of the parts as whole percents.
 
-        Each is rounded by itself, as cards and tables round it, so that they may sum to 99 or 101.
+        Each is rounded by itself, as cards and tables round it; small parts together get the rest
+        of 100. A bar without small parts may sum to 99 or 101, as no other number may differ from
+        that of its table.
         """
-        return [round(part.share * 100) for part in self.parts]
+        percents = [round(part.share * 100) for part in self.parts]
+        if self.parts and self.parts[-1].kind == REST:
+            percents[-1] = max(100 - sum(percents[:-1]), 0)
+        return percents
 
 
 class Change(Struct, frozen=True):

@@ -10,7 +10,7 @@ from tracelens.answers.answer import REST, WORK, Answer, Bar, Part
 from tracelens.answers.program import is_another_time
 from tracelens.answers.recorded import about, has_stacks
 from tracelens.answers.step_bar import kind_of, label_of
-from tracelens.answers.words import duration, three_digits
+from tracelens.derive.columns.time_text import duration, three_digits
 from tracelens.derive.comparing.comparability import unrelated
 from tracelens.derive.comparing.significance import DEFAULT, REASON_TOO_FEW, Rules
 from tracelens.derive.layers.compilation import other_device, shows_compilation

@@ -22,15 +22,15 @@ from tracelens.answers.words import (
     DEVICE_SENTENCES,
     PROCESS_SENTENCES,
     counted,
-    duration,
     frame_text,
     function_text,
     place_text,
-    span_text,
 )
+from tracelens.derive.columns.time_text import duration, span_text
 from tracelens.derive.kernels.work_kinds import language_kinds
 from tracelens.derive.replay.unprofiled import bounds_of_range, measured_range, unprofiled_steps
 from tracelens.derive.time.activity_places import PROFILER
+from tracelens.derive.time.bound_places import CASTS, count_casts
 from tracelens.derive.time.bounds import INSIDE_OP, PART_WORDS, PROCESS_WORDS, UNRECORDED
 from tracelens.derive.time.cpu_only import READS, count_reads, reads_of, unseen_device
 from tracelens.derive.time.graph_use import count_captured, is_capture
@@ -40,7 +40,14 @@ from tracelens.derive.time.model import time_model
 from tracelens.derive.time.python_lock import python_of_another_thread
 from tracelens.derive.time.receives import is_mostly_receiving
 from tracelens.derive.time.sm_use import sm_use
-from tracelens.derive.time.time_parts import RankTime, TimeModel, mark_times, rank_times, step_times
+from tracelens.derive.time.time_parts import (
+    SLOWED,
+    RankTime,
+    TimeModel,
+    mark_times,
+    rank_times,
+    step_times,
+)
 from tracelens.schemas.results.time import IDLE_PARTS
 from tracelens.trace import Trace
 
@@ -57,6 +64,8 @@ _UNEVEN = 0.05
 _MOSTLY = 0.8
 _LONGER = 1.5
 """Waiting for this many times a step without the profiler cannot be the program's own."""
+_MANY = 0.2
+"""Casts are named if they are this share of all kernels, or of the time of computing."""
 _MOST_KINDS = 4
 _LEAST_OF_CALLER, _ONE_LINE = 0.1, 80
 _BACKWARD = "autograd::engine::evaluate_function"
@@ -78,6 +87,7 @@ def answer_program(trace: Trace) -> Answer:
     model = time_model(trace)
     rank = next(rank for rank in rank_times(model) if rank.rank == row["rank"])
     doubts = (
+        *_slow_host(trace, rank),
         *_waits_beyond_the_step(model, rank),
         *_capture(trace),
         *unseen_device(trace, model.processes),
@@ -101,7 +111,9 @@ def answer_program(trace: Trace) -> Answer:
     few_sms = sms if sms is not None and sms.is_few else None
     second = rank.beside_computing if few_sms is None and rank.n_devices == 1 else None
     second_at = None if second is None else _where(model, row, "second")
-    changes = changes_of(trace, rank.judged_step_ns, second_at or where)
+    loading = _loaded_once(rank)
+    without = ("loading",) if loading else ()
+    changes = changes_of(trace, rank.judged_step_ns, second_at or where, without)
     bar = program_bar(rank)
     share = percent_in(bar, rank, row["bound"])
     special = (
@@ -127,7 +139,9 @@ def answer_program(trace: Trace) -> Answer:
             *([row["caveat"]] if row["caveat"] else []),
             *([few_sms.sentence] if few_sms else []),
             *_kinds(trace, rank),
+            *_casts(model, rank),
             *([launching] if launching else []),
+            *loading,
             *_of_another_thread(model, rank, second or row["bound"], second_at or where),
             *([on_long_steps] if on_long_steps else []),
         ),
@@ -175,6 +189,33 @@ def _kinds(trace: Trace, rank: RankTime) -> tuple[str, ...]:
         f"{kind} {share * 100:.0f} %" for kind, share in kinds[:_MOST_KINDS] if share >= LEAST_SHARE
     ]
     return (f"kernels: {', '.join(words)}",) if words else ()
+
+
+def _casts(model: TimeModel, rank: RankTime) -> tuple[str, ...]:
+    """Say how many kernels only convert types, if they are many or take much of the computing."""
+    if rank.is_process:
+        return ()
+    n_casts, n_kernels, share = count_casts(model, rank.rank)
+    if n_casts < _MANY * n_kernels and share < _MANY:
+        return ()
+    which = f"{n_casts / n_kernels * 100:.0f} % of kernels"
+    return (f"{CASTS}: {which}, {share * 100:.0f} % of computing",)
+
+
+def _loaded_once(rank: RankTime) -> tuple[str, ...]:
+    """Say that code is loaded only in recorded steps, if those timed later take as long without it.
+
+    Steps without the profiler are timed after the recorded ones, when all code is loaded.
+    """
+    if rank.unprofiled_ns is None or rank.judged_step_ns is None or rank.bound == "loading":
+        return ()
+    share = rank.shares["loading"]
+    without_ns = rank.judged_step_ns * (1 - share)
+    if share < LEAST_SHARE or without_ns < rank.unprofiled_ns:
+        return ()
+    return (
+        "code is loaded in the recorded steps only; later ones, without the profiler, load none",
+    )
 
 
 def _launching_functions(model: TimeModel, rank: RankTime, bound: str) -> str | None:
@@ -454,6 +495,18 @@ def _replayed_step(trace: Trace, rank: RankTime) -> str | None:
         f"without the profiler a step takes about {duration(step.unprofiled_ns)}"
         f" ({span_text(step.low_ns, step.high_ns)}){limits}"
     )
+
+
+def _slow_host(trace: Trace, rank: RankTime) -> tuple[str, ...]:
+    """Warn of launches that took so long that the host was slow only while it recorded.
+
+    It matters to a program that its host limits.
+    """
+    step = unprofiled_steps(trace).get(rank.rank)
+    if step is None or not step.was_slow or rank.bound not in SLOWED:
+        return ()
+    factor = f"{step.slowness:.1f} times as long as usual ones"
+    return (f"the host was slow while it recorded: its launches took {factor}",)
 
 
 def _beside_mark(model: TimeModel, rank: RankTime) -> str | None:

@@ -6,7 +6,8 @@ from statistics import mean, median
 import polars as pl
 
 from tracelens.answers.answer import LEAST_SHARE
-from tracelens.answers.words import counted, duration, listed
+from tracelens.answers.words import counted, listed
+from tracelens.derive.columns.time_text import duration
 from tracelens.derive.layers.compilation import shows_compilation
 from tracelens.derive.time.model import time_model
 from tracelens.derive.time.program_phases import LATER, START_UP, TEAR_DOWN

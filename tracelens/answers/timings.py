@@ -4,7 +4,8 @@ import polars as pl
 
 from tracelens.analyses import layer_oracle
 from tracelens.answers.answer import WORK, Answer, Bar, Change, Part
-from tracelens.answers.words import counted, duration, three_digits
+from tracelens.answers.words import counted
+from tracelens.derive.columns.time_text import duration, three_digits
 from tracelens.derive.layers.layer_times import EAGER
 from tracelens.errors import MissingTableError
 from tracelens.trace import Trace

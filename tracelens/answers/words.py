@@ -4,6 +4,7 @@ import re
 from collections.abc import Sequence
 
 from tracelens.answers.answer import Answer, Change
+from tracelens.derive.columns.time_text import duration, span_text
 from tracelens.derive.time.bounds import UNRECORDED
 
 DEVICE_SENTENCES = {
@@ -39,6 +40,7 @@ PROCESS_SENTENCES = {
 _FRAME = re.compile(r"([^\s():]+\.py)\((\d+)\): ?(.*)")
 _DEFINED = re.compile(r"([^\s():]+\.py)\(defined at (\d+)\): (.*)")
 _WITHOUT_LINE = re.compile(r"([^\s():]+\.py): (.*)")
+_OPTIMIZER = re.compile(r"^Optimizer\.\w+#")
 _SEPARATOR = " > "
 _MOST_FRAMES = 3
 
@@ -79,11 +81,14 @@ def frame_text(frame: str) -> str:
 
 
 def function_text(frame: str) -> str:
-    """Write a frame `file.py(12): name` as `name (file.py:12)`, without a line as `name`."""
+    """Write a frame `file.py(12): name` as `name (file.py:12)`, without a line as `name`.
+
+    torch's own region `Optimizer.step#Adam.step` is written as `Adam.step`.
+    """
     if match := _FRAME.fullmatch(frame) or _DEFINED.fullmatch(frame):
         return f"{match[3]} ({match[1]}:{match[2]})"
     match = _WITHOUT_LINE.fullmatch(frame)
-    return match[2] if match else frame
+    return match[2] if match else _OPTIMIZER.sub("", frame)
 
 
 def listed(words: Sequence[str]) -> str:
@@ -91,29 +96,6 @@ def listed(words: Sequence[str]) -> str:
     if len(words) < 2:
         return "".join(words)
     return f"{', '.join(words[:-1])} and {words[-1]}"
-
-
-def duration(ns: float) -> str:
-    """Write a length of time with three digits and its unit."""
-    for divisor, unit in ((1e9, "s"), (1e6, "ms"), (1e3, "µs")):
-        if ns >= divisor or unit == "µs":
-            return f"{three_digits(ns / divisor)} {unit}"
-    raise AssertionError
-
-
-def span_text(low_ns: int, high_ns: int) -> str:
-    """Write a range of times, with one unit if both have the same."""
-    if not low_ns:
-        return f"up to {duration(high_ns)}"
-    low, high = duration(low_ns), duration(high_ns)
-    unit = high.rpartition(" ")[2]
-    return high if low == high else f"{low.removesuffix(f' {unit}')} to {high}"
-
-
-def three_digits(value: float) -> str:
-    """Write a number with three digits, or with all digits before the point."""
-    decimals = 0 if value >= 100 else 1 if value >= 10 else 2
-    return f"{value:,.{decimals}f}"
 
 
 def counted(number: int, noun: str) -> str:

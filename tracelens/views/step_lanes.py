@@ -6,7 +6,8 @@ import polars as pl
 from msgspec import Struct
 
 from tracelens.answers.answer import WORK, Answer
-from tracelens.answers.words import after_text, duration, span_text
+from tracelens.answers.words import after_text
+from tracelens.derive.columns.time_text import duration, span_text
 from tracelens.report import Report
 
 _WORKS, _WAITS, _AFTER, _RANGE = "lane-works", "lane-waits", "step-after", "range"

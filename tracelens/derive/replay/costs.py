@@ -56,12 +56,12 @@ class CostsOfHost(Costs, frozen=True):
     @property
     def usual_factor(self) -> float:
         """The host's time without the profiler as a share of that while it recorded."""
-        return min(1, _SLOWEST_HOST / self.slowness)
+        return min(1, SLOWEST_HOST / self.slowness)
 
     @property
     def fastest_factor(self) -> float:
         """The usual time's share that is left if the host is as fast as those of the costs."""
-        return 1 / min(max(self.slowness, 1), _SLOWEST_HOST)
+        return 1 / min(max(self.slowness, 1), SLOWEST_HOST)
 
 
 class CallCost(Struct, frozen=True):
@@ -159,7 +159,7 @@ It is fitted on one program of samples/whatif, gpt_decode, and judged on two oth
 _MOST_NS = 1e9
 """A larger cost, one second per event, is invalid."""
 _SLOWER_HOST = 1.1
-_SLOWEST_HOST = 1.8
+SLOWEST_HOST = 1.8
 """A host that launches slower than this, beside those of TORCH_COSTS, does so while it records.
 
 Hosts that were measured have two speeds, 1.8 times apart, and change between them within a second;

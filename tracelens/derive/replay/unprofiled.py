@@ -12,7 +12,9 @@ from msgspec import Struct
 
 from tracelens.derive.replay.costs import (
     NSYS_STEP_WIDTH,
+    SLOWEST_HOST,
     STEP_WIDTH,
+    CostsOfHost,
     costs_of,
     is_of,
     uncertainty_ns,
@@ -44,7 +46,8 @@ class UnprofiledStep(Struct, frozen=True):
     the source of these times: measured (the capture timed steps without the profiler), calibrated
     (costs measured on the machine), table (costs measured elsewhere), unknown. `sampling_ns` is the
     part of the range, to either side, that comes from the waits for a loader: as many steps with
-    other batches would have another mean.
+    other batches would have another mean. `slowness` is the time of recorded launches over that of
+    usual hosts, 1 if it was not needed.
     """
 
     rank: int
@@ -55,6 +58,12 @@ class UnprofiledStep(Struct, frozen=True):
     replay_error_frac: float
     evidence: str
     sampling_ns: float = 0.0
+    slowness: float = 1.0
+
+    @property
+    def was_slow(self) -> bool:
+        """The host was slow while it recorded: launches took longer than on a slow host."""
+        return self.slowness > SLOWEST_HOST
 
 
 def unprofiled_steps(trace: Trace) -> dict[int, UnprofiledStep]:
@@ -100,7 +109,8 @@ def _of_rank(trace: Trace, replay: Replay, steps: pl.DataFrame, recorded_ns: int
     least = max(usual - waited, 0) * (1 - below / max(usual, 1))  # a step that waits for no batch
     low = max(round(usual - below - may_miss), round(least), 0)
     high = round(usual + margin + may_miss)
-    return UnprofiledStep(rank, recorded_ns, usual, low, high, error, evidence, may_miss)
+    slowness = costs.slowness if isinstance(costs, CostsOfHost) else 1.0
+    return UnprofiledStep(rank, recorded_ns, usual, low, high, error, evidence, may_miss, slowness)
 
 
 def _sampling_ns(trace: Trace, rank: int, steps: pl.DataFrame) -> tuple[float, float]:

@@ -4,8 +4,10 @@ from collections.abc import Iterator
 
 import polars as pl
 
+from tracelens.derive.columns.per_unique import matching
 from tracelens.derive.kernels.large_scores import has_large_scores
 from tracelens.derive.time.advice import Rule
+from tracelens.derive.time.bound_places import CAST
 from tracelens.derive.time.copy_advice import (
     download_rules,
     other_copy_rules,
@@ -23,6 +25,8 @@ _UNFUSED_LAUNCHES = 20
 
 At most half of them may be of ops that update many tensors at once (foreach, fused).
 """
+_MANY_CASTS = 0.1
+"""The least share of computing that casts must take to be advised against; chosen, not fitted."""
 CONTIGUOUS_NORMS = r"^aten::(native_)?(group|instance)_norm$"
 """Ops that, on a GPU, convert channels_last images to the default layout.
 
@@ -94,6 +98,26 @@ def _layout(program: JudgedProgram) -> Iterator[Rule]:
     yield Rule(int(saved), words, "compute", "layer_attribution", expression="channels_last")
 
 
+def _casts(program: JudgedProgram) -> Iterator[Rule]:
+    """Advise fewer conversions of types if they take much of the computing.
+
+    Autocast alone converts weights and activations once, which takes a few percent.
+    """
+    kernels = program.trace.select("kernels", "rank", "step", "name", "duration_ns")
+    judged = kernels.filter(program.is_judged)
+    casts = judged.filter(*matching(judged["name"], CAST))
+    ns = int(casts["duration_ns"].sum())
+    if ns < _MANY_CASTS * program.parts["compute"]:
+        return
+    n = f"{casts.height / max(program.n_steps, 1):,.0f}"
+    every = "a step" if program.n_steps else "in all"
+    words = (
+        f"Convert types less often: {n} casts {every}; keep what is used again in one type, or fuse"
+        " casts with what follows (torch.compile)"
+    )
+    yield Rule(ns, words, "compute", "top_kernels")
+
+
 def _attention(program: JudgedProgram) -> Iterator[Rule]:
     """Advise one fused attention kernel instead of products with a softmax over large scores."""
     is_softmax = pl.col("primitive") == "softmax"
@@ -143,6 +167,7 @@ RULES = (
     _optimizer,
     _joined_optimizer,
     _layout,
+    _casts,
     _attention,
     _communication,
 )

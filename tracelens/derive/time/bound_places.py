@@ -4,6 +4,7 @@ import re
 
 import polars as pl
 
+from tracelens.derive.columns.per_unique import matching
 from tracelens.derive.processes.cpu_work import ARITHMETIC, COPY
 from tracelens.derive.time.cpu_only import busiest_places, longest_communication
 from tracelens.derive.time.time_parts import TimeModel
@@ -12,6 +13,9 @@ from tracelens.trace import Trace
 Places = dict[tuple[int, str], str]
 """The place of each part of time, by rank and part."""
 
+CASTS = "casts between element types"
+CAST = r"(?:float16|float8\w*)_copy_kernel|direct_copy_kernel.*LoadWithCast"
+"""Names of ATen's kernels that only convert element types; `bfloat16` holds `float16`."""
 _LONGEST_NAME = 60
 _WAYS = {
     "h2d": "from the host to the device",
@@ -45,6 +49,18 @@ def short_kernel(name: str) -> str:
     return bare if len(bare) <= _LONGEST_NAME else bare[: _LONGEST_NAME - 1] + "…"
 
 
+def count_casts(model: TimeModel, rank: int) -> tuple[int, int, float]:
+    """Count a rank's kernels that only convert types, and all its kernels, in the program.
+
+    The third number is the casts' share of the time of all kernels that compute.
+    """
+    kernels = _in_program(model, "kernels", "name", "is_communication")
+    computing = kernels.filter(~pl.col("is_communication"), rank=rank)
+    casts = computing.filter(*matching(computing["name"], CAST))
+    cast_ns, computing_ns = (int(part["duration_ns"].sum()) for part in (casts, computing))
+    return casts.height, computing.height, cast_ns / max(computing_ns, 1)
+
+
 def _kernels(model: TimeModel) -> Places:
     """Name, per rank, the kernel that computes longest and the one that communicates longest."""
     kernels = _in_program(model, "kernels", "name", "is_communication")
@@ -55,7 +71,7 @@ def _kernels(model: TimeModel) -> Places:
     places = {}
     for rank, name, is_communication, _ in longest.iter_rows():
         for part in ("communication", "waiting") if is_communication else ("compute",):
-            places[rank, part] = short_kernel(name)
+            places[rank, part] = CASTS if re.search(CAST, name) else short_kernel(name)
     return places
 
 

@@ -7,6 +7,7 @@ from tracelens.derive.columns.per_unique import each_once
 from tracelens.derive.events.call_tree import count_among, nearest_row, outermost, outermost_row
 from tracelens.derive.events.steps import FAMILIES
 from tracelens.derive.time.code_owner import LIBRARY, OWN_HOOKS, PROGRAM, owner, package
+from tracelens.derive.time.host_waits import WAITS
 
 _LOADER = r"DataLoader|_next_data"
 """Names of spans from a data loader's own code."""
@@ -27,7 +28,7 @@ _LOADER_MARK = r"^enumerate\(DataLoader\)#(_\w+)\.__next__$"
 _BETWEEN_HASHES = r"^## ?(.+?) ?##$"
 _LONGEST = 100
 
-_PATH = ("annotation", "caller", "loader", "own", "leaf")
+_PATH = ("annotation", "caller", "loader", "own", "called", "leaf")
 """The parts of a call path, outermost first; each is the row of a span."""
 
 
@@ -37,9 +38,10 @@ class CallPaths(Struct, frozen=True):
     A path names spans from the outside in: the innermost annotation; the function that asks a data
     loader for data, and the loader; the innermost function of the program's own code; and one leaf
     below it. The leaf is the outermost op, else the function that the program's function calls. If
-    no code is the program's, the outermost installed package takes its part. `place` is the row of
-    the innermost span that the path names, None if it names none. Spans with the same place have
-    the same path.
+    that function waits in another one, as an event loop does in select, the other one is the leaf
+    after it. If no code is the program's, the outermost installed package takes its part. `place`
+    is the row of the innermost span that the path names, None if it names none. Spans with the same
+    place have the same path.
     """
 
     rows: pl.Series
@@ -132,14 +134,17 @@ def _parts(facts: pl.DataFrame, parent: pl.Series) -> dict[str, pl.Series]:
     may_be_called = above.is_not_null() & ~starts_loader.gather(above).fill_null(value=False)
     op = outermost_row(below_anchor, facts["is_op"] & ~is_anchor)
     callee = outermost_row(below_anchor, is_python & may_be_called & ~is_anchor)
+    wait = outermost_row(below_anchor, facts["is_wait"] & may_be_called & ~is_anchor)
+    waits_inside = wait.is_not_null() & op.is_null() & (wait != callee).fill_null(value=False)
     innermost = nearest_row(parent, is_python & above.is_null())
-    leaf = op.zip_with(op.is_not_null(), callee)
+    leaf = op.zip_with(op.is_not_null(), wait.zip_with(waits_inside, callee))
     leaf = leaf.zip_with(leaf.is_not_null() | anchor.is_not_null(), innermost)
     return {
         "annotation": nearest_row(parent, is_note),
         "caller": own.gather(parent.gather(loader)),
         "loader": loader,
         "own": own,
+        "called": callee.set(~waits_inside, None),
         "leaf": leaf,
         "place": leaf.zip_with(leaf.is_not_null(), anchor),
     }
@@ -153,6 +158,7 @@ def _facts(spans: pl.DataFrame, rows: pl.Series) -> pl.DataFrame:
             spans["kind"].gather(rows).cast(pl.String).alias("kind"),
             each_once(name, lambda text: ~text.str.contains(UNINFORMATIVE)).alias("informs"),
             each_once(name, lambda text: text.str.contains(_LOADER)).alias("is_loader"),
+            each_once(name, lambda text: shortened(text).str.contains(WAITS)).alias("waits"),
             each_once(name, owner).alias("owner"),
             each_once(name, package).to_physical().alias("package"),
         ]
@@ -166,6 +172,7 @@ def _facts(spans: pl.DataFrame, rows: pl.Series) -> pl.DataFrame:
         is_note=kind.is_in(["annotation", "nvtx"]) & informs & ~is_loader,
         is_op=kind == "op",
         is_python=is_python,
+        is_wait=is_python & pl.col("waits"),
         is_program=is_python & (pl.col("owner") == PROGRAM),
         is_library=is_python & (pl.col("owner") == LIBRARY),
     )

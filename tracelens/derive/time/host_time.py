@@ -5,12 +5,13 @@ from collections.abc import Collection, Iterable
 import polars as pl
 from msgspec import Struct
 
+from tracelens.derive.columns.interval_lookup import during
 from tracelens.derive.columns.lookup import numbered, rows_of
-from tracelens.derive.columns.per_unique import distinct_rows
+from tracelens.derive.columns.per_unique import distinct_rows, matching
 from tracelens.derive.events.call_tree import call_paths, outermost_row, sum_within
 from tracelens.derive.events.span_trees import of_rank, span_trees
 from tracelens.derive.time.activity_places import PROFILER
-from tracelens.derive.time.call_path import find_paths
+from tracelens.derive.time.call_path import UNINFORMATIVE, find_paths
 from tracelens.derive.time.frame_lines import mark_lines, read_entered_earlier
 from tracelens.derive.time.host_tracks import (
     HOST,
@@ -39,6 +40,9 @@ _KEPT: dict[str, type[pl.DataType]] = {"returned": pl.Int64, "thread": pl.Int32,
 _SPANS = ("rank", "span_id", "parent_id", "kind", "name")
 _PLACED = {"rank": pl.Int32, "api_call_id": pl.Int64, "what": pl.Categorical}
 _THREAD = ["rank", "process_id", "thread_id"]
+_REGION = ("region", pl.String)
+_NO_REGION = rf"^## Call CompiledFxGraph|{UNINFORMATIVE}"
+"""Names of annotations that say nothing to users: marks of steps, and hashes of compiled graphs."""
 
 
 class HostTime(Struct, frozen=True):
@@ -46,10 +50,10 @@ class HostTime(Struct, frozen=True):
 
     Causes, places and threads are indices into IDLE_KINDS, `places` and `threads`. `calls` has one
     row per API call: when it `returned`, its thread, and its place. The place of a launch below
-    Python code is its call path. The place of any other call is the outermost op around it, else
-    the called function. `ids` are the calls' ids if these are not their row numbers. `mains` has
-    the main thread of each process; the process with most known time is first. `tracks` say what
-    held each thread up: its own activities or those of other threads.
+    Python code, or in a region that users named, is its call path. The place of any other call is
+    the outermost op around it, else the called function. `ids` are the calls' ids if these are not
+    their row numbers. `mains` has the main thread of each process; the process with most known time
+    is first. `tracks` say what held each thread up: its own activities or those of other threads.
     """
 
     calls: pl.DataFrame
@@ -224,10 +228,10 @@ class _Reading:
 
 
 def launch_places(trace: Trace) -> pl.DataFrame:
-    """Name the place of each call that launches below Python code: rank, api_call_id and what.
+    """Name the place of each call that launches below Python code or in a region that users named.
 
-    A call without Python code around it, as on a thread of autograd, has no row: its place is its
-    op.
+    Columns: rank, api_call_id and what. A call with neither around it, as on a thread of autograd,
+    has no row: its place is its op.
     """
     return trace.derived(_launch_places)
 
@@ -241,6 +245,7 @@ def _launch_places(trace: Trace) -> pl.DataFrame:
     for rank in trace.heights("spans"):
         kinds = reading.select("spans", "kind", rank=rank)
         if not (kinds["kind"] == "python").any():
+            parts.append(_in_regions(reading, rank))
             continue
         spans = reading.select("spans", *_SPANS, rank=rank)
         calls = reading.select(
@@ -249,6 +254,41 @@ def _launch_places(trace: Trace) -> pl.DataFrame:
         earlier = read_entered_earlier(reading, rank) if is_of_torch else None
         parts += [_place(tree, of_rank(calls, tree), earlier) for tree in span_trees(spans)]
     return pl.concat(parts)
+
+
+def _in_regions(trace: Trace, rank: int) -> pl.DataFrame:
+    """Name the places of a rank's launches by region and op, as in `optimizer > aten::add_`.
+
+    A region is the innermost annotation open on the launching thread. A thread that opens none, as
+    those of autograd, works for the region that is open in its process.
+    """
+    is_region = pl.col("kind").is_in(["annotation", "nvtx"])
+    times = (*_THREAD, "name", "start_ns", "duration_ns")
+    spans = trace.select("spans", *times, where=is_region, rank=rank)
+    regions = spans.filter(~matching(spans["name"], _NO_REGION)[0])
+    if regions.is_empty():
+        return pl.DataFrame(schema=_PLACED)
+    regions = regions.with_columns(
+        end_ns=pl.col("start_ns") + pl.col("duration_ns"),
+        region=pl.col("name").cast(pl.String).str.replace(r"^## ?(.+?) ?##$", "${1}"),
+    )
+    columns = (*_THREAD, "api_call_id", "site_id", "start_ns")
+    is_launch = pl.col("kind").is_in(LAUNCHES)
+    calls = trace.select("api_calls", *columns, where=is_launch, rank=rank)
+    opens_regions = pl.col("thread_id").is_in(regions["thread_id"].unique().implode())
+    of_thread, of_process = (
+        during(part.with_columns(process_id=key), regions.with_columns(process_id=key), *_REGION)
+        for part, key in (
+            (calls.filter(opens_regions), pl.col("thread_id")),
+            (calls.filter(~opens_regions), pl.col("process_id")),
+        )
+    )
+    placed = pl.concat([of_thread, of_process]).drop_nulls("region")
+    ops = trace.select("sites", "rank", "site_id", "op", rank=rank)
+    with_ops = placed.join(ops, on=["rank", "site_id"], how="left", maintain_order="left")
+    op = pl.col("op").cast(pl.String)
+    what = pl.concat_str("region", op, separator=" > ", ignore_nulls=True)
+    return with_ops.select("rank", "api_call_id", what=what).cast(_PLACED)  # type: ignore[arg-type]
 
 
 def _place(

@@ -78,11 +78,25 @@ _BY_OP_ON_CPU = (
 )
 _INSIDE_WORKING_OP = rf"(?:^|> )(?!aten::(?:{WORKLESS_OPS})$)\w+::\w+(?:\.\w+)?$"
 _BETWEEN_OPS = "Shorten what the program does outside of ops, or do it in a thread or process"
+_EVENTS = (
+    r"(?:^|> )(?:selectors\.py(?:\((?:defined at )?\d+\))?: select|socket\.py[^>]*: accept|select\.\w+"
+    r"|<method 'poll' of 'select\.\w+' objects>)$"
+)
+"""Places in which an event loop or a server waits for what others send."""
+_FOR_EVENTS = (
+    "The program waits for requests or messages: nothing to shorten; more of them at a time fill"
+    " this"
+)
+_NOT_RECORDED = rf"^(?:{'|'.join(UNRECORDED)})"
 _UNSEEN = "Shorten this work of the host (stacks would show it), or do it while the device works"
+_UNSEEN_WITHOUT_STEPS = (
+    "Shorten this work of the host, unless it only waits for requests (stacks would show it)"
+)
 _BY_HOST_PLACE = {
+    _EVENTS: _FOR_EVENTS,
     WAITS: _FOR_OTHERS,
     _INSIDE_TORCH: _BY_TORCH,
-    rf"^(?:{'|'.join(UNRECORDED)})": _UNSEEN,
+    _NOT_RECORDED: _UNSEEN,
 }
 _OF_CHANGING_SIZES = (
     "Launch fewer kernels: larger batches, or a CUDA graph once sizes stay the same (those of {}"
@@ -107,6 +121,10 @@ _BY_WAIT = {
     ),
 }
 """Advice on waiting for the device, by a pattern of the call path that waits."""
+_OF_OTHER_DEVICE = (
+    "Give the GPUs equally much to do (DistributedDataParallel, more microbatches): one is idle"
+    " while the program waits for another"
+)
 _GUARDS = "TorchDynamo Cache Lookup"
 """Name of the op in which torch.compile checks whether it has compiled code for these inputs."""
 _OF_GUARDS = (
@@ -130,7 +148,9 @@ def idle_rules(program: JudgedProgram) -> Iterator[Rule]:
     for cause, words in _BY_CAUSE.items():
         places = program.places_of(cause)
         text = _advice_on(program, cause, places) or words
-        is_replayed = text != _BY_OP and not _is_mostly(places, f"{IN_ANOTHER_THREAD}$")
+        is_replayed = text not in (_BY_OP, _OF_OTHER_DEVICE) and not _is_mostly(
+            places, f"{IN_ANOTHER_THREAD}$"
+        )
         yield Rule(
             ns=program.parts[cause],
             text=text,
@@ -149,12 +169,23 @@ def _advice_on(program: JudgedProgram, cause: str, places: list[tuple[str, int]]
     if cause == "allocation":
         return _uncached(program) or (_OF_FRAGMENTS if _frees_in_ops(places) else None)
     if cause == "sync":
+        if _has_several_devices(program.trace):
+            return _OF_OTHER_DEVICE
         text = _by_kind(_BY_WAIT, places)
         return (_small_copies(program) or text) if text == _WAITS_FOR_COPY else text
     if cause == "host":
         general = None if program.trace.has("kernels") else _BETWEEN_OPS
         return _by_kind(_advice_by_host_place(program, places), places) or general
     return None
+
+
+def _has_several_devices(trace: Trace) -> bool:
+    """Return whether a process uses several devices.
+
+    If one of them is idle while the program waits, the program waits for another one.
+    """
+    devices = trace.select("kernels", "rank", "device_id").unique()
+    return bool(devices["rank"].is_duplicated().any())
 
 
 def _advice_by_host_place(
@@ -166,7 +197,8 @@ def _advice_by_host_place(
     is_beside_device = is_in_ops and program.trace.has("kernels")
     in_ops = {_in_launching_ops(program.trace): _BY_OP} if is_in_ops else {}
     in_ops |= {_INSIDE_WORKING_OP: _BY_OP_ON_CPU} if is_beside_device else {}
-    return in_optimizer | _BY_HOST_PLACE | in_ops
+    unseen = {} if program.n_steps else {_NOT_RECORDED: _UNSEEN_WITHOUT_STEPS}
+    return in_optimizer | _BY_HOST_PLACE | unseen | in_ops
 
 
 def _by_kind(advice: Mapping[str, str], places: list[tuple[str, int]]) -> str | None:
