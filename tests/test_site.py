@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tools.site import ANSWER, GALLERY, LINK, ROOT, files, linked
+from tools.site import ANSWER, GALLERY, LINK, ROOT, files, linked, unfolded
 
 ALL = [file for file in files() if file.suffix == ".md"]
 
@@ -63,6 +63,17 @@ def test_the_navigation_names_each_page_of_the_site_once() -> None:
 
 def _navigation() -> str:
     return (ROOT / "mkdocs.yml").read_text(encoding="utf-8").partition("\nnav:\n")[2]
+
+
+def test_what_is_folded_on_a_page_is_rendered() -> None:
+    assert unfolded("<details><summary>a</summary>") == (
+        '<details markdown="1"><summary>a</summary>'
+    )
+    extensions = re.search(
+        r"^markdown_extensions: \[(.+)\]$", (ROOT / "mkdocs.yml").read_text(), re.MULTILINE
+    )
+    assert extensions
+    assert "md_in_html" in extensions[1].split(", ")
 
 
 def test_each_report_and_each_answer_has_a_capture() -> None:

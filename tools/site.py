@@ -93,8 +93,14 @@ def _to_page(page: Path, match: re.Match[str]) -> str:
     return f"[{text}]({link.rstrip('/')}/README.md{place})"
 
 
+def unfolded(text: str) -> str:
+    """Have Markdown inside HTML's `<details>` rendered, as GitHub does and mkdocs does not."""
+    return text.replace("<details>", '<details markdown="1">')
+
+
 def _filled(text: str, folder: Path) -> str:
     """Put answers and the gallery in their places, and write the reports that they lead to."""
+    text = unfolded(text)
     text = ANSWER.sub(lambda match: _answer(match[1], match[2], folder), text)
     return (
         text.replace("<!-- gallery -->", _gallery(folder)) if "<!-- gallery -->" in text else text
