@@ -23,15 +23,18 @@ README = Path(__file__).resolve().parents[1] / "README.md"
 _THERE_S = 2.4
 _NOTICE = "<!-- Written by python -m benchmarks; run it again instead of editing. -->"
 _MEANING = (
-    "Medians; HTA, and what takes longer than a quarter of a minute on the largest traces, ran"
-    " once. Each run is a process of its own, the contenders of an input in turn; files are in the"
-    " page cache. `tracelens collect` and `report` count from start to exit, with everything"
-    " written; of the peers only the call named, without starting Python, importing, reading the"
-    " file or decompressing it, except where the peer itself reads it (HTA, connectorx, Polars)."
-    " Where a target says so, both count from start to exit. Memory is the peak of the process and"
-    " all it started. “times tracelens” is time over that of tracelens on the same input. Traces"
-    " are real ones enlarged (benchmarks/enlarge.py), not kept. Against HTA, quote a range with the"
-    " versions: 30 times here, 15 times on another machine and file with pandas 3.1."
+    "Medians of processes of their own; the contenders of an input take turns, and files are "
+    "in the page cache. HTA, and what takes longer than a quarter of a minute on the largest "
+    "traces, ran once.\n\n"
+    "`tracelens collect` and `report` are timed from start to exit, with everything written. "
+    "Of other tools only the call named is timed, without starting Python, importing, reading "
+    "the file or decompressing it, unless the tool reads it itself (HTA, connectorx, Polars). "
+    "Where a target says so, both are timed from start to exit. “times tracelens” is a tool's "
+    "time over that of tracelens on the same input. Memory is the peak of the process and all "
+    "it started.\n\n"
+    "Traces are real ones enlarged (benchmarks/enlarge.py), and not kept. Against HTA, quote "
+    "a range with the versions: 30 times here, 15 times on another machine and file with "
+    "pandas 3.1."
 )
 
 
