@@ -389,7 +389,9 @@ def test_summary_attributes_and_what_is_missing() -> None:
         ("kernels", 1),
     ]
     assert set(TABLES) <= set(dir(trace))
-    with pytest.raises(AttributeError, match=r"no attribute 'kernel'.*kernels"):
+    with pytest.raises(AttributeError, match=r"no attribute 'reprot'; near: report"):
+        _ = trace.reprot
+    with pytest.raises(AttributeError, match=r"no attribute 'kernel'; near: kernels"):
         _ = trace.kernel
     with pytest.raises(SchemaError, match="no table is called 'kernel'"):
         trace.scan("kernel")

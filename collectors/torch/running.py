@@ -226,7 +226,10 @@ def _why_nothing(reports: Sequence[Mapping[str, Any]], *, failed: bool) -> str:
         )
     if TORCH in stages:
         return "the program was killed, or left by os._exit, before its first recorded step"
-    return "the program had not imported torch when it ended"
+    return (
+        "the program had not imported torch when it ended; if it should have, name the Python that"
+        " has torch: tracelens run ENV/bin/python train.py"
+    )
 
 
 def _of_steps(report: Mapping[str, Any], settings: Settings, *, is_light: bool) -> list[str]:

@@ -13,10 +13,18 @@ import typer
 from tracelens.analyses import ANALYSES
 from tracelens.answers import make_answer
 from tracelens.cli.io import open_any, stem
-from tracelens.errors import ToolError, TracelensError, UsageError, near, printable
+from tracelens.errors import (
+    SourceError,
+    ToolError,
+    TracelensError,
+    UsageError,
+    near,
+    printable,
+)
 from tracelens.report import Report, build_query, build_report, check_sections
 from tracelens.schemas import TABLES
 from tracelens.schemas.joins import RULE
+from tracelens.storage.addresses import url_of
 from tracelens.trace import Trace
 from tracelens.trace.sql import joins_without_rank
 from tracelens.views.answer_text import answer_text
@@ -47,6 +55,9 @@ def mcp(
     The tools report, section, query, compare and schema read only the named traces. docs/agents.md
     says which tool answers which question.
     """
+    for path in traces:
+        if url_of(path) is None and not path.exists():
+            raise SourceError(f"{path}: no such file or directory; name traces that are there")
     server_of(traces).run()
 
 

@@ -14,7 +14,7 @@ from typing import Any, Concatenate, ParamSpec, TypeVar
 
 import polars as pl
 
-from tracelens.errors import SourceError
+from tracelens.errors import SourceError, near
 from tracelens.hooks import HOOKS
 from tracelens.schemas import TABLES
 from tracelens.storage.addresses import shown, url_of
@@ -223,8 +223,10 @@ class Trace(Tables):
         """Return the table with that name: `trace.kernels` is `trace.frame("kernels")`."""
         if name in TABLES:
             return self.frame(name)
+        public = [*TABLES, *(known for known in vars(type(self)) if not known.startswith("_"))]
         raise AttributeError(
-            f"a Trace has no attribute {name!r}; its tables are {', '.join(TABLES)}"
+            f"a Trace has no attribute {name!r}; {near(name, public)}"
+            f" (its tables are {', '.join(TABLES)})"
         )
 
     def __dir__(self) -> Iterable[str]:
