@@ -456,33 +456,38 @@ def test_what_a_change_leaves_is_not_said_where_it_is_nothing() -> None:
 
 
 @pytest.mark.parametrize(
-    ("forward_us", "said"),
+    ("forward_us", "kernel_us", "said"),
     [
-        (300, "launching: backward pass 47 %, update (a.py:12) 26 %, main (a.py:7) 26 %"),
-        (900, None),  # one place takes more than half
+        (300, 100, "launching: backward pass 47 %, update (a.py:12) 26 %, main (a.py:7) 26 %"),
+        (300, 300, "launching: backward pass 47 %, update (a.py:12) 26 %, main (a.py:7) 26 %"),
+        (900, 100, None),  # one place takes more than half
     ],
 )
 def test_launches_are_said_by_the_function_that_makes_them(
-    forward_us: int, said: str | None
+    forward_us: int, kernel_us: int, said: str | None
 ) -> None:
-    """After each kernel of 100 µs, the device waits for the next one's launch."""
+    """After each of five kernels, the device waits for the next one's launch.
+
+    Where they take 300 µs, it computes for longer than it waits.
+    """
     parts = [
         ("a.py(7): main", "aten::linear", forward_us),
         (None, "autograd::engine::evaluate_function: MulBackward0", 270),
         (None, "autograd::engine::evaluate_function: AddBackward0", 270),
         ("a.py(12): update", "aten::mul_", 300),
     ]
-    spans, calls, kernels = [], [launch(0, 10)], [work(0, 100, 0)]
-    at = 100
+    spans, calls, kernels = [], [launch(0, 10)], [work(0, kernel_us, 0)]
+    at = kernel_us
     for number, (frame, called, length) in enumerate(parts, start=1):
         if frame is not None:
             spans.append(span("python", frame, at, at + length))
         spans.append(span("op", called, at + 1, at + length - 1))
         calls.append(launch(at + length - 10, at + length - 2, site_id=number - 1))
-        kernels.append(work(at + length, at + length + 100, number))
-        at += length + 100
+        kernels.append(work(at + length, at + length + kernel_us, number))
+        at += length + kernel_us
     sites = [{"op": called} for _, called, _ in parts]
     trace = program([mark(0, 0, at), *spans], calls, kernels, sites=sites)
-    details = make_answer(trace).details
-    launching = [text for text in details if text.startswith("launching")]
+    answer = make_answer(trace)
+    launching = [text for text in answer.details if text.startswith("launch")]
+    assert answer.sentence.startswith("The GPU computes or waits") == (kernel_us == 300)
     assert launching == ([] if said is None else [said])

@@ -128,14 +128,14 @@ def answer_program(trace: Trace) -> Answer:
     if rank.n_devices > 1:
         sentence = sentence_of_gpus(model, rank, whole_of(rank)) or sentence
     sentence, on_long_steps = _with_long_steps(trace, rank, sentence)
-    launching = _launching_functions(model, rank, row["bound"])
+    launching = _launching_functions(model, rank, second or row["bound"])
     answer = Answer(
         sentence,
         place=None
-        if launching
+        if launching and second is None
         else _place(trace, rank, where, row["bound"], reads=reads_at is not None),
         details=(
-            *([] if second is None else place_of_second(second, second_at)),
+            *([] if second is None or launching else place_of_second(second, second_at)),
             *([row["caveat"]] if row["caveat"] else []),
             *([few_sms.sentence] if few_sms else []),
             *_kinds(trace, rank),
