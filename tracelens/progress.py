@@ -7,7 +7,8 @@ from typing import NamedTuple
 class Share(NamedTuple):
     """Work done, and all work, in bytes or in pieces of any kind.
 
-    A part is one of the pieces whose share was logged last: what was done before is added to it.
+    With `is_part`, it is the work on one piece of the whole; what is done of the piece is added to
+    what was done of the whole, which was logged before.
     """
 
     done: int

@@ -203,7 +203,7 @@ def _casts(model: TimeModel, rank: RankTime) -> tuple[str, ...]:
 
 
 def _loaded_once(rank: RankTime) -> tuple[str, ...]:
-    """Say that code is loaded only in recorded steps, if those timed later take as long without it.
+    """Say that only recorded steps load code, if later ones are no longer than these without it.
 
     Steps without the profiler are timed after the recorded ones, when all code is loaded.
     """

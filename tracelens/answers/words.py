@@ -116,7 +116,8 @@ def _has_step(change: Change) -> bool:
 def after_text(change: Change) -> str:
     """Write the time of a step after a change, with its range.
 
-    Without steps, write the share that the change saves.
+    A change without a clear gain has a range only. Without steps, write the share that the change
+    saves.
     """
     if change.saved_frac is None:
         return "not known"

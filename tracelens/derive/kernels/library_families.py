@@ -84,7 +84,7 @@ def _of_streams(bound: Bound) -> int:
 
 
 def _of_expected_rows(bound: Bound) -> int:
-    """Return the operations of products of which each computes about as many rows as a value tells.
+    """Return the operations of a product per group, of about as many rows as a value tells.
 
     The inputs are (groups, most rows, length) and (groups, columns, length).
     """
@@ -335,7 +335,7 @@ def _needed_split_scan(bound: Bound) -> int:
 
 
 def _n_inner(bound: Bound) -> int:
-    """Return the channels of x: as many numbers as heads have together."""
+    """Return the channels of x: the number of heads times the width of one."""
     width = bound.value("h")
     if type(width) is not int:
         raise UnknownWorkError

@@ -155,7 +155,7 @@ def _work_by_words(name: str, call: RecordedCall) -> Work:
     An op called a norm, an activation or a quantisation moves each of its tensors once. An op
     called a product multiplies the first two matrices whose sizes fit. A tensor with more rows than
     the first one is a table: as many of its rows are moved as the first tensor has. Raises
-    UnknownWorkError for torch's ops, and if the inputs do not tell.
+    UnknownWorkError for torch's ops, for products of experts, and if the inputs do not tell.
     """
     library, _, op = name.partition("::")
     if library in ("aten", "prim", "c10d") or not re.match(_NAMED, name) or _GETTER in name:

@@ -62,7 +62,7 @@ class UnprofiledStep(Struct, frozen=True):
 
     @property
     def was_slow(self) -> bool:
-        """The host was slow while it recorded: launches took longer than on a slow host."""
+        """True if launches took longer, while the host recorded, than on the slowest usual host."""
         return self.slowness > SLOWEST_HOST
 
 
