@@ -33,6 +33,7 @@ from tracelens.derive.replay.moment_graph import (
 from tracelens.derive.replay.predict import predict
 from tracelens.derive.replay.replay import replay_error_frac, replay_of, replays, steady_step_ns
 from tracelens.derive.time.program_phases import program_steps
+from tracelens.errors import UsageError
 from tracelens.native import LIBRARY
 from tracelens.trace import Trace
 
@@ -399,6 +400,21 @@ def test_what_the_capture_measured_is_the_answer() -> None:
     row = unprofiled_step(trace).row(0, named=True)
     assert (row["unprofiled_ns"], row["low_ns"], row["high_ns"]) == (300_000, 290_000, 330_000)
     assert row["evidence"] == "measured"
+
+
+@pytest.mark.parametrize(("turn", "evidence"), [(1, "table"), (2, "measured")])
+def test_steps_that_wait_for_workers_are_measured(turn: int, evidence: str) -> None:
+    """The recorded steps, of 400 µs, found their batches ready; a turn of two workers did not."""
+    trace = launch_bound().trace()
+    of_turns = {"mean": 900_000, "min": 850_000, "max": 950_000, "turn": turn}
+    settings = {"unprofiled_step_ns": of_turns, "profiled_step_ns": {"mean": 400_000}}
+    trace.manifest.sources = [{"kind": "torch", "rank": 0, "settings": settings}]
+    row = unprofiled_step(trace).row(0, named=True)
+    assert row["evidence"] == evidence
+    if turn > 1:
+        assert (row["unprofiled_ns"], row["low_ns"], row["high_ns"]) == (900_000, 850_000, 950_000)
+        with pytest.raises(UsageError, match="waited less for the loader's workers"):
+            predict(trace, ["cuda_graph"])
 
 
 _LOADER = "_MultiProcessingDataLoaderIter.__next__"

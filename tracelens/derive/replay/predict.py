@@ -70,6 +70,11 @@ _LEAST_OF_DEVICE = 0.95
 Kernels ran up to 4 % faster after a change of only the host: a CUDA graph of conv_infer in
 samples/whatif.
 """
+_LONGER = 1.1
+"""Recorded steps lack waits for a loader if those without the profiler take so many times as long.
+
+As with `LARGEST_ERROR`, a replay of such steps is not that of the program.
+"""
 _WITHOUT_PROFILER = (0, 1, 3)
 """Places of the scenarios that are without the profiler: a usual, a slower and a fast host."""
 
@@ -182,6 +187,11 @@ def _of_rank(subject: Subject, changes: Sequence[str], step: UnprofiledStep | No
             f"the replay of rank {replay.excerpt.rank} misses the recorded step by {error:.0%}:"
             " nothing is predicted"
         )
+    if step is not None and _lacks_waits(step):
+        raise UsageError(
+            "the recorded steps waited less for the loader's workers than those that the capture"
+            " timed without the profiler: nothing is predicted"
+        )
     spreads = [spread_of(subject, text) for text in changes]
     scale, costs = scale_and_costs(subject.trace, replay, step)
     scenarios = weights_of_scenarios(replay, costs)
@@ -229,6 +239,11 @@ def _of_rank(subject: Subject, changes: Sequence[str], step: UnprofiledStep | No
         round(before - low),
         has_gain=least_gain > WORTH_IT * before,
     )
+
+
+def _lacks_waits(step: UnprofiledStep) -> bool:
+    """Return whether the recorded steps are much shorter than those without the profiler."""
+    return step.unprofiled_ns is not None and step.unprofiled_ns > _LONGER * step.recorded_ns
 
 
 def _left(before: Ints, after: Ints) -> float:

@@ -154,21 +154,24 @@ def bounds_of_range(rank: RankTime, step: UnprofiledStep) -> tuple[str, str] | N
 def measured_range(trace: Trace, rank: int) -> tuple[int, int, int] | None:
     """Return the step that a live capture measured without the profiler, with its range.
 
-    Return None if none was measured.
+    Return None if none was measured. Of a step whose batches come from a loader's workers the
+    measured time counts even if it is longer than the recorded one: it is the mean of whole turns
+    of the workers, of whose waits the few recorded steps have more or fewer by chance.
     """
     step_ns = trace.manifest.unprofiled_step_ns(rank)
-    if step_ns is None:
-        return None
     for source in trace.manifest.sources:
         settings = source.get("settings")
-        if source.get("rank") == rank and isinstance(settings, dict):
-            times = settings.get("unprofiled_step_ns")
-            if isinstance(times, dict) and step_ns in (times.get("mean"), times.get("median")):
-                low = times.get("min")
-                high = times.get("max")
-                if isinstance(low, int) and isinstance(high, int):
-                    return step_ns, low, high
-    return step_ns, step_ns, step_ns
+        times = settings.get("unprofiled_step_ns") if isinstance(settings, dict) else None
+        if source.get("rank") != rank or not isinstance(times, dict):
+            continue
+        turn, mean_ns = times.get("turn"), times.get("mean")
+        if step_ns is None and isinstance(turn, int) and turn > 1 and isinstance(mean_ns, int):
+            step_ns = mean_ns
+        if step_ns is not None and step_ns in (mean_ns, times.get("median")):
+            low, high = times.get("min"), times.get("max")
+            if isinstance(low, int) and isinstance(high, int):
+                return step_ns, low, high
+    return None if step_ns is None else (step_ns, step_ns, step_ns)
 
 
 def has_known_costs(trace: Trace, rank: int) -> bool:
