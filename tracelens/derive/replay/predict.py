@@ -71,7 +71,7 @@ Kernels ran up to 4 % faster after a change of only the host: a CUDA graph of co
 samples/whatif.
 """
 _LONGER = 1.1
-"""Recorded steps lack waits for a loader if those without the profiler take so many times as long.
+"""Steps without the profiler take this many times as long as recorded ones that lack waits.
 
 As with `LARGEST_ERROR`, a replay of such steps is not that of the program.
 """
