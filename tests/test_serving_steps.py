@@ -12,6 +12,7 @@ import tracelens as tl
 from tests.torch_files import call, kernel, span, write
 from tracelens.analyses import serving, top_kernels
 from tracelens.analyses.serving import notes
+from tracelens.answers import make_answer
 from tracelens.derive.events.serving_marks import batches
 
 Events = list[dict[str, Any]]
@@ -62,6 +63,9 @@ def test_decoding_by_graphs_with_a_mixed_step_between(tmp_path: Path) -> None:
         ("mixed", 5, 516, 4520),
         ("decode", 4, 4, 4012),
     ]
+    answer = make_answer(trace)
+    assert answer.about.startswith("4 steps of a server (3 decode, 1 mixed)")
+    assert answer.sections[0] == "serving"
     phases = serving(trace)
     rows = phases.sort("phase").select("phase", "n_steps", "n_tokens", "between_ns").rows()
     assert rows == [("decode", 3, 12, 380_000), ("mixed", 1, 516, None)]

@@ -14,7 +14,7 @@ from msgspec.structs import replace
 from tracelens.analyses.verdict import longest_kernel, verdict
 from tracelens.answers.answer import LEAST_SHARE, WORK, Answer
 from tracelens.answers.changes import changes_of
-from tracelens.answers.recorded import about, has_stacks, uneven_steps
+from tracelens.answers.recorded import about, has_stacks, served, uneven_steps
 from tracelens.answers.second_part import place_of_second, words_with_second
 from tracelens.answers.several_gpus import sentence_of_gpus
 from tracelens.answers.step_bar import kind_of, percent_in, program_bar
@@ -153,7 +153,10 @@ def answer_program(trace: Trace) -> Answer:
         changes=changes,
         no_change=None if changes else _MORE_BLOCKS if few_sms else no_change(rank),
         doubts=doubts,
-        sections=("kernel_grids",) if few_sms else next_sections(rank, row["bound"]),
+        sections=(
+            *(("serving",) if served(trace) else ()),
+            *(("kernel_grids",) if few_sms else next_sections(rank, row["bound"])),
+        ),
         about=about(trace),
     )
     return replace(answer, details=(*answer.details, *uneven_steps(model, rank.rank)))

@@ -8,6 +8,7 @@ import polars as pl
 from tracelens.answers.answer import LEAST_SHARE
 from tracelens.answers.words import counted, listed
 from tracelens.derive.columns.time_text import duration
+from tracelens.derive.events.serving_marks import PHASES
 from tracelens.derive.layers.compilation import shows_compilation
 from tracelens.derive.time.model import time_model
 from tracelens.derive.time.program_phases import LATER, START_UP, TEAR_DOWN
@@ -69,8 +70,18 @@ def has_stacks(trace: Trace) -> bool:
     return bool((trace.select("spans", "kind")["kind"] == "python").any())
 
 
+def served(trace: Trace) -> dict[str, int]:
+    """Return how many steps of an inference server there are by phase, most first, per rank."""
+    phase = pl.col("phase").cast(pl.String)
+    steps = trace.select("steps", "rank", "step", "phase").filter(phase.is_in(PHASES))
+    counts = steps.unique(["rank", "step"]).group_by(phase).len().sort("len", "phase")
+    n_ranks = max(steps["rank"].n_unique(), 1)
+    return {name: max(n // n_ranks, 1) for name, n in reversed(counts.rows())}
+
+
 def _steps(model: TimeModel) -> str:
-    kind = _kind(model.trace)
+    batches = ", ".join(f"{n:,} {name}" for name, n in served(model.trace).items())
+    kind = f"a server ({batches})" if batches else _kind(model.trace)
     if model.steps.is_empty():
         return f"{kind or 'a program'} that marks no steps{_after_start_up(model.phases)}"
     judged = model.program_steps
