@@ -107,6 +107,8 @@ def test_every_listed_op_is_modelled(tmp_path: Path) -> None:
         ("primus_turbo::grouped_gemm_impl", 2 * 8192 * 2048 * 1536),
         ("primus_turbo::grouped_gemm_variable_k_impl", 2 * 8192 * 2048 * 1536),
         ("aten::_scaled_grouped_mm", 2 * 8192 * 2048 * 1536),
+        # 64 systems of 64 unknowns for 64 right sides.
+        ("aten::linalg_solve_triangular", 64 * 64 * 64 * 64),
         # 24 sums over 4 streams of 4,096.
         ("aiter::mhc_pre_gemm_sqrsum", 2 * 64 * 4 * 4096 * 24),
         ("vllm::rocm_aiter_mla_decode_fwd", ROWS * 128 * 2 * (576 + 512)),
@@ -374,3 +376,20 @@ def test_attention_that_calls_torch_for_all_counts_once(tmp_path: Path, outer: s
     kept = outer if outer.startswith("xformers") else inner
     flops = frame.filter(pl.col("flops") > 0).select("op", "flops").rows()
     assert flops == [(kept, 2 * 2048 * 2048 * 24 * 2 * 128)]
+
+
+def test_flex_attention_may_compute_any_share_of_its_pairs(tmp_path: Path) -> None:
+    """It moves its tensors once; what it would gain is not known, as its mask is not recorded."""
+    inputs = "h[2,16,2048,64] h[2,4,2048,64] h[2,4,2048,64] f[2,16,2048] i[1,1,16] i[1,1,16,16]"
+    name = "triton_tem_fused_flex_attention_0"
+    events = [
+        span(name, 1_000, 90, args=recorded(inputs)),
+        call("cuLaunchKernel", 1_020, 5, 10),
+        kernel(name, 1_050, 100.0, 10),
+    ]
+    row = roofline(tl.collect(write(tmp_path / "a.pt.trace.json", events))).row(
+        by_predicate=pl.col("op") == name, named=True
+    )
+    moved = 2 * 24 * 2048 * 64 * 2 + 2 * 16 * 2048 * 4 + (16 + 256) * 4
+    assert (row["flops"], row["least_bytes"], row["gain_ns"]) == (0, moved, None)
+    assert "at least: which pairs a mask leaves is not recorded" in row["evidence"]

@@ -64,7 +64,7 @@ def test_decoding_by_graphs_with_a_mixed_step_between(tmp_path: Path) -> None:
         ("decode", 4, 4, 4012),
     ]
     answer = make_answer(trace)
-    assert answer.about.startswith("4 steps of a server (3 decode, 1 mixed)")
+    assert (answer.about or "").startswith("4 steps of a server (3 decode, 1 mixed)")
     assert answer.sections[0] == "serving"
     phases = serving(trace)
     rows = phases.sort("phase").select("phase", "n_steps", "n_tokens", "between_ns").rows()

@@ -7,7 +7,7 @@ from tracelens.derive.columns.ratios import over
 from tracelens.derive.kernels.device_peaks import device_peaks
 from tracelens.derive.kernels.op_families import signatures
 from tracelens.derive.kernels.peaks import Peaks, peaks_of
-from tracelens.derive.layers.modelled_calls import UNKNOWN_CONTEXTS, Modelled, modelled
+from tracelens.derive.layers.modelled_calls import UNKNOWN_WORK, Modelled, modelled
 from tracelens.derive.time.step_table import steps_of
 from tracelens.schemas.results.roofline import ROOFLINE
 from tracelens.trace import Trace
@@ -113,7 +113,7 @@ def _rated(rows: pl.DataFrame) -> pl.DataFrame:
         .then(bytes_frac)
     )
     source = pl.when(pl.col("bound").is_not_null()).then("source").otherwise("evidence")
-    is_known = pl.col("assumed").ne_missing(UNKNOWN_CONTEXTS)
+    is_known = ~pl.col("assumed").is_in(UNKNOWN_WORK).fill_null(value=False)
     share_to_gain = 1 - pl.col("peak_frac").clip(upper_bound=1)
     return with_roofs.with_columns(
         evidence=pl.coalesce(pl.format("{}; {}", source, "assumed"), source),
@@ -250,8 +250,8 @@ def _nearness(calls: pl.DataFrame, total: int) -> list[str]:
     rates = calls.filter(pl.col("gain_ns").is_null() & pl.col("peak_frac").is_not_null())
     unknown = int(rates["duration_total_ns"].sum())
     sentences = [
-        f"{unknown / total:.1%} of kernel time is attention to contexts of unknown length: it moves"
-        " and computes at least what is shown, and what it would gain is not known."
+        f"{unknown / total:.1%} of kernel time is attention to contexts of unknown length, or with a"
+        " mask that is not recorded: it moves and computes at least what is shown, and what it would gain is not known."
         for _ in range(unknown > 0)
     ]
     if not rated.height or not total:

@@ -10,7 +10,7 @@ from tracelens.derive.kernels.device_peaks import DEVICE_KEY, device_peaks, roof
 from tracelens.derive.kernels.peaks import Peaks
 from tracelens.derive.kernels.work_kinds import KINDS, kinds_of
 from tracelens.derive.layers.kernel_origins import kernel_origins
-from tracelens.derive.layers.modelled_calls import CALL, UNKNOWN_CONTEXTS, modelled
+from tracelens.derive.layers.modelled_calls import CALL, UNKNOWN_WORK, modelled
 from tracelens.errors import MissingTableError
 from tracelens.schemas.common import RANK
 from tracelens.storage.table import Column, Table
@@ -102,7 +102,7 @@ def work_kinds(
 def _roofs(trace: Trace, peaks: Peaks | None, base: Trace | None) -> pl.DataFrame:
     """Return how near the call of each kernel comes to its roof, as a share of at most 1.
 
-    It is None if a call reads contexts of unknown length.
+    It is None if a call may compute much more than is known: contexts or masks of attention.
     """
     try:
         work = modelled(trace, base)
@@ -112,7 +112,7 @@ def _roofs(trace: Trace, peaks: Peaks | None, base: Trace | None) -> pl.DataFram
     key = [*DEVICE_KEY, "precision"]
     calls = work.calls.join(device_peaks(trace, peaks), on=key, how="left", nulls_equal=True)
     share = over(roof_ns(), pl.col("duration_ns")).clip(upper_bound=1)
-    is_known = pl.col("assumed").ne_missing(UNKNOWN_CONTEXTS)
+    is_known = ~pl.col("assumed").is_in(UNKNOWN_WORK).fill_null(value=False)
     calls = calls.select(*CALL, roof_share=pl.when(is_known).then(share))
     joined = work.kernels.join(calls, on=CALL, how="left", nulls_equal=True)
     return joined.select("rank", "kernel_id", "roof_share")

@@ -74,7 +74,7 @@ _CONV = (
     r"|^fft[12]d_|pointwise_mult_and_sum_complex|_gcgemm|computeOffsetsKernel|calc_bias_diff"
 )
 _GEMM = (
-    r"^(Custom_)?Cijk_|^nvjet_|gemv|gemm(_|k1|SN|$)|[a-z0-9]gemm|^gemm|Gemm|[sS]plitK_?[rR]educe|ReduceSplitK|^dot_kernel"
+    r"^(Custom_)?Cijk_|(^|_)trsm_|^nvjet_|gemv|gemm(_|k1|SN|$)|[a-z0-9]gemm|^gemm|Gemm|[sS]plitK_?[rR]educe|ReduceSplitK|^dot_kernel"
     r"|reduce_1Block|wvSplitK|(^|_)mul_mat|(^|_)matmul|(^|_)[bB]mm_|(^|_)mm_kernel|(^|_)fused_moe_(kernel|gemm)|^aiter::fmoe_"
     r"|(^|::)Marlin$|scaled_mm(_|$)|flatmm|^_fused_(up|down)_proj_|^_moe_bwd_d(W|X|own)"
 )

@@ -83,6 +83,16 @@ def _of_streams(bound: Bound) -> int:
     return 2 * x.n_elements * weights[0]
 
 
+def _triangular(bound: Bound) -> int:
+    """Return the operations of solving triangular systems: half of those of a product."""
+    triangle, sides = bound.nth(0), bound.nth(1)
+    return sides.n_elements * triangle.shape[-1] if triangle.shape else 0
+
+
+def _second(bound: Bound) -> list[int]:
+    return [bound.nth(1).n_elements] if bound.results else []
+
+
 def _of_expected_rows(bound: Bound) -> int:
     """Return the operations of a product per group, of about as many rows as a value tells.
 
@@ -431,6 +441,7 @@ LIBRARY_FAMILIES: Mapping[str, Family] = {
     "product_by_packed_rows": Family(_result_by_packed_rows, flops=_by_packed_rows),
     "product_of_streams": Family(_none, flops=_of_streams),
     "product_by_groups": Family(_result_by_groups, flops=_by_groups),
+    "triangular": Family(_second, flops=_triangular),
     "product_of_expected_rows": Family(
         _none,
         reads=_expected_rows_read,

@@ -33,6 +33,9 @@ _PACKED, _OF_FOUR_BITS = ("uint8", "float4"), re.compile(r"a4w4|fp4|mxf4")
 _TRITON = "triton_"
 _TRITON_PRODUCT = re.compile(r"^triton_(tem_.*_)?(mm|addmm|bmm|baddbmm|scaled_mm)(_|$)")
 _TRITON_CONVOLUTION = re.compile(r"^triton_(tem_.*_)?convolution(2d)?(_|$)")
+_FLEX = re.compile(r"^triton_(tem_.*)?flex_(attention|decoding)")
+UNKNOWN_MASK = "at least: which pairs a mask leaves is not recorded"
+"""The assumption about flex_attention: it moves its tensors, and may compute any share of pairs."""
 _LOOKUP = re.compile(r"_(embedding|index|index_select|gather)(_|$)")
 
 Model = Callable[[RecordedCall], tuple[int, int]]
@@ -133,7 +136,8 @@ def _triton_work(name: str, call: RecordedCall) -> Work:
         n_moved = [min(n, prod(sizes)) for n in n_moved]
     moved_bytes = sum(n * tensor.width for n, tensor in zip(n_moved, tensors, strict=True))
     largest = max(tensors, key=lambda tensor: tensor.n_bytes)
-    return Work(0, max(n_moved), moved_bytes, largest.dtype)
+    assumed = UNKNOWN_MASK if _FLEX.match(name) else None
+    return Work(0, max(n_moved), moved_bytes, largest.dtype, assumed=assumed)
 
 
 def _tensors(call: RecordedCall, place: int) -> list[Tensor]:

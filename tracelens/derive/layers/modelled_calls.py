@@ -14,7 +14,7 @@ from tracelens.derive.events.call_tree import nearest_row
 from tracelens.derive.events.serving_marks import batches
 from tracelens.derive.events.span_trees import with_trees
 from tracelens.derive.kernels.list_inputs import with_indexed, with_lists
-from tracelens.derive.kernels.op_work import is_modelled, tensors_of, work_of
+from tracelens.derive.kernels.op_work import UNKNOWN_MASK, is_modelled, tensors_of, work_of
 from tracelens.derive.kernels.unseen_experts import with_experts
 from tracelens.derive.layers.backward_calls import with_backward
 from tracelens.derive.layers.graph_capture import captured_graphs
@@ -33,6 +33,8 @@ UNKNOWN_CONTEXTS = "at least: how long contexts are is not recorded"
 
 Its work has a known lower bound, but may be any multiple of it.
 """
+UNKNOWN_WORK = (UNKNOWN_CONTEXTS, UNKNOWN_MASK)
+"""Assumptions about work that may be much more than is shown, so that no gain follows."""
 CALL = ("rank", "device_id", "run", "call")
 """The key of a call.
 
