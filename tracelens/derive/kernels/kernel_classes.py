@@ -56,7 +56,7 @@ LIBRARY_RULES: tuple[tuple[str, str, str], ...] = (
     # only it ships.
     (
         "head",
-        r"cublas|^nvjet_|^gemv[2N]|^gemv[a-zA-Z]*SP|^internal::gemvx|^gemmk1_|^gemmSN_|^gemm_kernel",
+        r"cublas|(^|_)trsm_|^nvjet_|^gemv[2N]|^gemv[a-zA-Z]*SP|^internal::gemvx|^gemmk1_|^gemmSN_|^gemm_kernel",
         "cublas",
     ),
     (
