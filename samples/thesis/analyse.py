@@ -104,6 +104,14 @@ def _tables(v: Mapping[str, Any]) -> dict[str, Any]:
         },
         "products_of_saved": [v["convolution_share"][m] for m in gaining],
         "layouts_too": [v["convolution_share"][m] + v["layout_of_saved"][m] for m in gaining],
+        "others_timed": [
+            v["over"]["cuda", m]["timed", False].middle for m in NAMES if m != "alexnet"
+        ],
+        "n_both": [
+            sum(bool(faster and slower) for faster, slower in v[of].values())
+            for of in ("sides_by_kernels", "sub_sides")
+        ],
+        "n_below": sum(ratio.high < 1 for ratio in v["over_whole"].values()),
         "n_lost": lost(v).count(True),
         "n_better": more_than_by_luck(v).count(True),
         "by_luck": sum(len(model.layers) for model in v["subtracted"].values()) * BY_CHANCE,
