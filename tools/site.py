@@ -24,7 +24,7 @@ from tracelens.views.page import to_html
 
 ROOT = Path(__file__).parents[1]
 REPORTS = "docs/site/reports"
-PAGES = ("README.md", "CONTRIBUTING.md", "CHANGELOG.md", "docs/**/*.md")
+PAGES = ("README.md", "CONTRIBUTING.md", "CHANGELOG.md", "docs/**/*.md", "docs/site/*.css")
 CAPTURE = "samples/planted/captures/{}.pt.trace.json.gz"
 GALLERY = {
     "computing": CAPTURE.format("compute_matmul"),
