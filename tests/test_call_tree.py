@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tracelens.derive.events.call_tree import count_among, nearest, outermost
+from tracelens.derive.events.call_tree import call_paths, count_among, nearest, outermost
 
 #   0 a          5 (alone)
 #   ├ 1          6 f
@@ -27,6 +27,23 @@ def test_no_rows_and_no_parents() -> None:
     assert nearest(none, empty).to_list() == outermost(none, empty).to_list() == []
     alone = pl.Series([None, None], dtype=pl.Int64)
     assert nearest(alone, pl.Series(["x", None])).to_list() == ["x", None]
+
+
+@pytest.mark.parametrize("n_at_once", [1, 3, 100])
+def test_equal_chains_are_one_path(n_at_once: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """In parts of any size: f(g(h)) twice, g alone, and f(h)."""
+    monkeypatch.setattr("tracelens.derive.events.call_tree._ROWS_AT_ONCE", n_at_once)
+    parent = pl.Series([None, 0, 1, None, 3, 4, None, 3], dtype=pl.Int64)
+    tree = pl.DataFrame({"parent_id": parent, "name": ["f", "g", "h", "f", "g", "h", "g", "h"]})
+    numbers, chains = call_paths(tree, "name")
+    names, above = chains["name"], chains["parent_id"]
+    chain_of = ["f", "f g", "f g h", "f", "f g", "f g h", "g", "f h"]
+    assert chains.height == len(set(chain_of))
+    for chain, number in zip(chain_of, numbers, strict=True):
+        words, place = list[str](), number
+        while place is not None:
+            words, place = [names[place], *words], above[place]
+        assert " ".join(words) == chain
 
 
 @pytest.mark.parametrize("depth", [1, 2, 3, 7, 8, 9, 1000])

@@ -102,7 +102,10 @@ def _at_once(job: Job, tell: Tell) -> tuple[Trace, dict[str, str]]:
         try:
             captures = read_sources(sources, folder, job.limit_bytes, tell)
         except OSError as error:
-            raise SourceError(f"{target}: cannot be written: {error}") from error
+            raise SourceError(
+                f"{target}: cannot be written: {error}; free space, or name another place with"
+                " --out"
+            ) from error
         damaged = note_skipped(captures, skipped)
         trace = combine(
             captures, ranks=job.ranks, events=job.options.events, force_mix=job.force_mix

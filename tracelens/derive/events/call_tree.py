@@ -18,6 +18,8 @@ _NEAREST, _OUTERMOST, _COUNT, _WITHIN = range(4)
 _NONE = -(2**63)
 """The number by which the C library marks a missing parent."""
 _I64 = pl.Int64()
+_ROWS_AT_ONCE = 1 << 19
+"""So many rows of a tree are numbered at a time, which takes less memory than all at once."""
 
 
 def nearest(parent: pl.Series, values: pl.Series) -> pl.Series:
@@ -224,11 +226,12 @@ def call_paths(tree: pl.DataFrame, *keys: str) -> tuple[pl.Series, pl.DataFrame]
     """Return the number of each row's path, and one row per path: parent_id and `keys`.
 
     A path is the sequence of the keys, for example names, from the root to the row. The tree has
-    parent_id (row number) and the keys. Paths are numbered level by level, so a path's parent has a
-    smaller number; parent_id is None at the root.
+    parent_id (row number) and the keys. A path's parent has a smaller number; parent_id is None at
+    the root.
     """
     paths = CallPaths(*keys)
-    paths.add(tree)
+    for part in tree.iter_slices(_ROWS_AT_ONCE) if tree.height else [tree]:
+        paths.add(part)
     chains = paths.chains.with_columns(pl.col("parent_id").cast(pl.Int64))
     return paths.of_rows.cast(pl.Int64), chains
 

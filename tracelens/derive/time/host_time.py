@@ -301,12 +301,11 @@ def _place(
     thousand chains.
     """
     parent = tree["parent_id"]
-    python = outermost_row(parent, tree["kind"] == "python")
-    calls = calls.filter(python.gather(calls["span_id"]).is_not_null())
-    no_calls = pl.repeat(0, tree.height, dtype=pl.Int64, eager=True)
-    is_around_calls = sum_within(parent, no_calls.scatter(calls["span_id"], 1)) > 0
-    around = tree.filter(is_around_calls)
-    row_around = is_around_calls.cum_sum().cast(pl.Int64) - 1
+    is_in_python = outermost_row(parent, tree["kind"] == "python").is_not_null()
+    calls = calls.filter(is_in_python.gather(calls["span_id"]))
+    is_around_calls = _are_around(parent, calls["span_id"])
+    around = tree.select("parent_id", "kind", "name").filter(is_around_calls)
+    row_around = is_around_calls.cum_sum().cast(pl.Int32) - 1
     around = around.with_columns(parent_id=row_around.gather(around["parent_id"]))
     chain_of_row, chains = call_paths(around, "kind", "name")
     paths = find_paths(chains, pl.int_range(chains.height, eager=True))
@@ -318,3 +317,9 @@ def _place(
     chain_of_call = chain_of_row.gather(row_around.gather(calls["span_id"]))
     placed = calls.with_columns(what=what.gather(chain_of_call)).drop_nulls("what")
     return placed.select(*_PLACED).cast(_PLACED)  # type: ignore[arg-type]
+
+
+def _are_around(parent: pl.Series, rows: pl.Series) -> pl.Series:
+    """Return whether each span is one of the rows, or around one of them."""
+    no_rows = pl.repeat(0, len(parent), dtype=pl.Int64, eager=True)
+    return sum_within(parent, no_rows.scatter(rows, 1)) > 0
