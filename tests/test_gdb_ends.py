@@ -1,6 +1,5 @@
 """How a run under gdb ends: failing programs, symbols that are never hit, and no program at all."""
 
-import os
 import signal
 import sys
 from pathlib import Path
@@ -204,16 +203,35 @@ def test_cuda_gdb_is_found_where_gdb_is_not(
     assert targets.find_gdb() == str(tmp_path / "gdb")
 
 
-def test_nothing_of_the_surroundings_is_kept(tmp_path: Path) -> None:
+LOGIN = """
+__attribute__((noinline)) int login(const char *word) { return !word; }
+int main(int n, char **words) { return login(words[n - 1]); }
+"""
+
+
+def test_nothing_of_the_surroundings_is_kept(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of an argument gdb says its name, and is not asked for its value."""
     folder = tmp_path / "s3cret"
     folder.mkdir()
-    made = program(folder, MAIN.replace("KEEP", ""), "-O0", "-g")
-    os.environ["S3CRET"] = "s3cret"
-    found = run(made, "s3cret")
+    stops: list[str] = []
+    wait = Session.wait_stop
+
+    def waited(session: Session, deadline: float | None, *, wakeable: bool = True) -> Any:
+        stop = wait(session, deadline, wakeable=wakeable)
+        stops.append(str((stop or {}).get("frame", {}).get("args")))
+        return stop
+
+    monkeypatch.setattr(Session, "wait_stop", waited)
+    monkeypatch.setenv("S3CRET", "s3cret")
+    found = run(program(folder, LOGIN, "-O0", "-g"), "s3cret", breaks=("login",))
     kept = str([frame.rows() for frame in found.captures[0].tables.values()]) + str(
         found.captures[0]
     )
     assert "s3cret" not in kept
+    assert "word" in stops[0]
+    assert "s3cret" not in " ".join(stops)
 
 
 @pytest.mark.slow
