@@ -155,7 +155,10 @@ def test_the_profiler_of_this_machine_is_measured(tmp_path: Path) -> None:
     pytest.importorskip("torch")
     out = tmp_path / "costs.json"
     done = RUNNER.invoke(app, ["calibrate", "--out", str(out)])
-    assert done.exit_code == 0, done.output
+    if done.exit_code:
+        assert "run this while nothing else runs on the machine" in done.output
+        assert not out.exists()
+        pytest.skip("the machine is too busy: equal steps differed too much")
     costs = costs_by_kind(json.loads(out.read_text())[SETTING])
     assert costs
     assert all(isinstance(one, Costs) and one.op_ns > 0 for one in costs.values())

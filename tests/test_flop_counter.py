@@ -10,6 +10,7 @@ pytest.importorskip("torch", reason="the operations are counted by torch")
 
 
 @pytest.mark.exhaustive
+@pytest.mark.timeout(1200)  # 95 s of processor time, more than the usual limit on a busy machine
 def test_every_capture_has_the_operations_of_its_program() -> None:
     """A capture that nothing is known of ends it with LookupError, which says what to add."""
     rows = list(script("operations").rows())

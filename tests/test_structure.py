@@ -264,18 +264,7 @@ def test_wheel_installs_nothing_but_tracelens(tmp_path: Path) -> None:
     if shutil.which("cc") is None:
         pytest.skip("no C compiler: the wheel was built without the native library")
     place = tmp_path / "installed"
-    install = [
-        sys.executable,
-        "-m",
-        "pip",
-        "install",
-        "--no-deps",
-        "--quiet",
-        "--target",
-        str(place),
-        str(wheel),
-    ]
-    subprocess.run(install, check=True, capture_output=True)
+    zipfile.ZipFile(wheel).extractall(place)  # a wheel is installed by unpacking it
     said = subprocess.run(
         [sys.executable, "-c", "from tracelens.native import LIBRARY; print(LIBRARY.__file__)"],
         env=os.environ | {"PYTHONPATH": str(place), "TRACELENS_NATIVE": ""},
