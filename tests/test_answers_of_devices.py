@@ -14,7 +14,7 @@ DEVICES = [{"device_id": 0, "name": "NVIDIA H200", "sm_count": 132}]
 
 
 def kernels_of(blocks: int, *, streams: int = 1) -> Trace:
-    """Return two steps that compute all the time, with kernels of so many blocks a stream."""
+    """Return two steps that compute all the time: each stream runs kernels of `blocks` blocks."""
     rows = [
         work(
             start,

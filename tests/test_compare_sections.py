@@ -27,7 +27,7 @@ Row = dict[str, Any]
 
 
 def kernels(steps: int | None, **times: int) -> Trace:
-    """Make a kernel of each name in each of the steps. Without steps, make so many of each."""
+    """Make a kernel of each name in each step; without steps, one that belongs to none."""
     rows: list[Row] = [
         {"name": name, "duration_ns": ns, "step": step}
         for step in range(steps or 1)

@@ -312,7 +312,7 @@ def counters_of(data: bytes) -> dict[str, list[tuple[int, float]]]:
 
 
 def test_queues_and_copies_are_counters() -> None:
-    """Two launches at 10 and 20 begin at 30 and 40; 100 bytes in 10 ns, 60 of them beside 30."""
+    """Two launches at 10 and 20 begin at 30 and 40; copies of 10 and of 3 bytes a ns overlap."""
     trace = make_trace(
         api_calls=[{"start_ns": 10}, {"start_ns": 20}],
         kernels=[

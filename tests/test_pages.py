@@ -1,4 +1,4 @@
-"""Files of an export or a trace that become far more than they are: refused before reading."""
+"""Files that decompress to far more than their size are refused before they are read."""
 
 from collections.abc import Callable
 from contextlib import suppress
@@ -68,7 +68,7 @@ def test_pages_are_added_up(tmp_path: Path) -> None:
     assert page_bytes(file, ["b"]) == 1000 * 4
 
 
-def test_a_page_of_an_export(tmp_path: Path) -> None:
+def test_a_page_of_an_export_that_lies_is_refused(tmp_path: Path) -> None:
     folder = tmp_path / "pqtdir"
     folder.mkdir()
     lying(folder / "StringIds.parquet", pa.table({"id": [1], "value": large_text()}))

@@ -39,7 +39,7 @@ class Copy:
             (folder / "shared").symlink_to(more)
 
     def run(self, *command: str) -> int:
-        """The exit code of a command of that checkout, in the state it is in."""
+        """Run a command in the copy as it is now, and return its exit code."""
         environment = os.environ | {
             "PYTHONPATH": str(self.root),
             "CI": "true",
@@ -55,7 +55,7 @@ class Copy:
         assert code == 0, "the native library cannot be built"
 
     def test(self, tests: str) -> int:
-        """Pytest's exit code of the test files; of all if none is named."""
+        """Return pytest's exit code for the test files, or for all if none is named."""
         if tests == SANITIZED:
             return self.run("make", "-o", ".venv/installed-for-tests", "sanitized")
         files = [f"tests/test_{name}.py" for name in tests.split()]
@@ -65,7 +65,7 @@ class Copy:
         return self.run(sys.executable, "-m", "pytest", *options, *chosen, *files)
 
     def notices(self, mutant: Mutant, tests: str) -> bool:
-        """Whether the tests fail while the mutant is in force."""
+        """Return whether the tests fail while the mutant is in force."""
         file = self.root / mutant.file
         text = file.read_text()
         assert text.count(mutant.old) == 1, (
@@ -121,7 +121,7 @@ def main() -> None:
 
 
 def _tests(mutant: Mutant, *, all_tests: bool) -> list[str]:
-    """What is run for a mutant, one after another until one fails."""
+    """List what is run for a mutant, one after another until one fails."""
     if mutant.tests == SANITIZED:
         return [SANITIZED]
     return [""] if all_tests else mutant.tests.split()
