@@ -315,6 +315,20 @@ def test_a_norm_that_turns_images_back_gives_no_number(name: str) -> None:
         tl.whatif(made.trace("trace_log"), "channels_last")
 
 
+@pytest.mark.parametrize(("name", "has_gain"), [("add", True), ("CatArrayBatchedCopy", False)])
+def test_channels_last_may_slow_kernels_along_channels(name: str, has_gain: bool) -> None:
+    """Turning layouts takes 50 of 400 µs; concatenating may take 200 µs more than its 200."""
+    made = StepTrace()
+    for start in (0, 400, 800):
+        made.step(start, start + 400)
+        made.launch("nchwToNhwcKernel", start + 10, start + 20, start + 70)
+        made.launch(name, start + 30, start + 70, start + 270)
+        made.call("cudaDeviceSynchronize", "sync", start + 40, start + 280)
+    row = tl.whatif(made.trace("trace_log"), "channels_last").row(0, named=True)
+    assert row["has_gain"] == has_gain
+    assert (row["high_ns"] > 500_000) != has_gain
+
+
 def test_other_kernels_in_channels_last_are_a_range() -> None:
     """A convolution keeps 0.81 of 300 µs, or 0.49; normalizing takes 3 µs, 0.58 of it, or 10.2."""
     rows = []

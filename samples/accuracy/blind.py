@@ -143,6 +143,9 @@ long as before without the kernels that turn tensors round, but argmax, bilinear
 longer than those had. `photos_one` and `photos_three` are about as long without the profiler as with it, as their
 workers set the pace.
 
+Since then, and not in these rows: in the upper limit of `channels_last` such kernels take twice as long, so that the
+answer on `parts_infer_wide` is *no clear gain*, and on no other program of the four judgements that had a clear one.
+
 Not taken: six live captures, for which there was no time (`parts_infer_wide`, `centers_infer`, `views_infer`,
 `faces_send`, `photos_main`, `photos_three`), so that no loader and no program of several calls a step is among them;
 traces and changes of `write_infer` and `write_infer_wide`, which broke off with an index out of bounds in one process;

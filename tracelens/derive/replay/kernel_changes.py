@@ -32,6 +32,13 @@ longest time whatever the picture's size; without channels last it took 3 µs.
 _USUAL_CONVOLUTION = 0.81
 """The median share of time that convolutions kept in five of those pairs, without conv_infer_large.
 """
+_ALONG_CHANNELS, _MOST_ALONG_CHANNELS = "(?i)upsample|CatArray|reduce_kernel", 2
+"""Kernels that are written for images whose channels lie apart, and how many times as long they may
+take where these lie together.
+
+Interpolating, concatenating and finding the largest channel took 1.7 to 2 times as long in
+parts_infer_wide of samples/blind; the limit is chosen around these.
+"""
 _CAPTURABLE_KERNELS, _SMALL_QUANTILE = 12, 0.1
 """Number of kernels that only a `capturable` Adam has, and a quantile for their time.
 
@@ -66,6 +73,9 @@ def channels_last(subject: Subject, _: str | None) -> Spread:
         for kind in ("conv", "normalization")
     )
 
+    along = work["name"].str.contains(_ALONG_CHANNELS).fill_null(value=False).to_numpy()
+    is_along = (table.kinds == KERNEL) & ~gone & picked(along, table.items)
+
     def turned(weights: Ints) -> Ints:
         return np.where(gone, 0, weights)
 
@@ -80,7 +90,8 @@ def channels_last(subject: Subject, _: str | None) -> Spread:
 
     def at_most(weights: Ints) -> Ints:
         slowest = np.maximum(weights, _MOST_NORMALIZATION_NS)
-        return np.where(normalizations, slowest, turned(weights))
+        strided = np.where(is_along, weights * _MOST_ALONG_CHANNELS, turned(weights))
+        return np.where(normalizations, slowest, strided)
 
     return Spread(usual, at_least, at_most)
 
