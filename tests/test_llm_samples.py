@@ -11,6 +11,8 @@ from tracelens.analyses.work_kinds import notes
 from tracelens.trace import Trace
 
 LLM = Path(__file__).parent.parent / "samples/llm"
+MODELS = Path(__file__).parent / "data/llm_models"
+"""Captures without layers; their README.md counts what a step takes."""
 
 
 @pytest.fixture(scope="module")
@@ -53,3 +55,23 @@ def test_mamba_2_is_a_recurrence_between_products() -> None:
     # x is read and y written, b and c have one group of states, dt a number for each head.
     n_bytes = 4096 * (2 * 2048 + 2 * 128 + 32) * 2 + 2 * 32 * 4 + 32 * 4
     assert of_op["least_bytes"].sum() / 4 == pytest.approx(n_bytes, rel=1e-4)
+
+
+@pytest.mark.parametrize(
+    ("name", "flops", "needed", "modelled"),
+    [
+        # Half of 10,737,418,240 in two layers of attention is needed; rotation takes 32,768.
+        ("deepseek_v3", 91_033_174_016 + 32_768, 91_033_174_016 - 5_368_709_120 + 32_768, 0.99),
+        ("liger", 138_512_695_296, 138_512_695_296, 0.88),
+        ("weight_only", 4_026_531_840, 4_026_531_840, 0.99),
+        ("varlen", 38_654_705_664, 38_654_705_664, 0.98),
+    ],
+)
+def test_work_of_a_step_by_hand(name: str, flops: int, needed: int, modelled: float) -> None:
+    frame = roofline(tl.collect(MODELS / f"{name}.pt.trace.json.gz"))
+    ops = frame.filter(pl.col("op") != "(step)")
+    products = ops.filter(pl.col("flops") > 0)
+    assert products["flops"].sum() == 2 * flops
+    assert products["needed_flops"].sum() == 2 * needed
+    rest = ops.filter(op="(not modelled)")["duration_total_ns"].sum()
+    assert rest < (1 - modelled) * int(ops["duration_total_ns"].sum())
