@@ -16,7 +16,7 @@ import altair as alt
 
 import tracelens as tl
 from samples.advisor import charts
-from samples.kit.page import ROOT, Made, fixed, render, unique
+from samples.kit.page import ROOT, Made, as_csv, fixed, render, unique
 from samples.kit.significance import Range, Verdict, judge, judge_cases, more, shared
 from tracelens.analyses import advise
 from tracelens.analyses.advise import notes
@@ -67,6 +67,8 @@ SERIES = {
     "convolution 3×3": [f"convolution_{n}_3x3" for n in (16, 64, 256)],
 }
 """The paper's micro-benchmarks, ordered by size."""
+TABLES = {"plans": ("subject", "TF32", "eager", "predicted", "measured", "off by")}
+"""Tables that lie beside the page, and their columns."""
 NEAR = 0.15
 """Largest relative error at which a prediction counts as right."""
 
@@ -110,7 +112,8 @@ def make() -> Made:
         "layers": charts.ways({s: walls[s] for of in SERIES.values() for s in of}),
         "models": charts.ways({name: walls[m] for m, name in MODELS.items()}),
     }
-    return Made(render(HERE / "page.md.j2", v, verdicts(v)), drawn)
+    tables = {name: as_csv(headings, v[f"{name}_rows"]) for name, headings in TABLES.items()}
+    return Made(render(HERE / "page.md.j2", v, verdicts(v)), drawn, tables)
 
 
 def facts(rows: Sequence[dict[str, Any]]) -> dict[str, Any]:
@@ -130,6 +133,16 @@ def facts(rows: Sequence[dict[str, Any]]) -> dict[str, Any]:
     }
     gains = {s: wall[s, "eager", "default"].over(wall[s, OURS, "default"]) for s in subjects}
     default = {s: plans[s, "default"] for s in subjects}
+    plan_rows = [
+        (
+            subject,
+            tf32,
+            *(fixed(row["predicted_ns"][when] / 1e3, 1) for when in ("now_ns", "then_ns")),
+            fixed(row["measured_ns"] / 1e3, 1),
+            f"{off[subject, tf32]:+.0%}",
+        )
+        for (subject, tf32), row in plans.items()
+    ]
     return {
         "about": next(row for row in rows if "stage" in row),
         "subjects": subjects,
@@ -167,15 +180,12 @@ def facts(rows: Sequence[dict[str, Any]]) -> dict[str, Any]:
         "compiled": compiled(kernels, subjects),
         "bundled": bundled(),
         "wall_rows": [_wall_row(wall, subject) for subject in subjects],
-        "plan_rows": [
-            (
-                subject,
-                tf32,
-                *(fixed(row["predicted_ns"][when] / 1e3, 1) for when in ("now_ns", "then_ns")),
-                fixed(row["measured_ns"] / 1e3, 1),
-                f"{off[subject, tf32]:+.0%}",
-            )
-            for (subject, tf32), row in plans.items()
+        "plans_rows": plan_rows,
+        "plans_headings": TABLES["plans"],
+        "shown_rows": [
+            (MODELS[subject], tf32, *cells)
+            for subject, tf32, *cells in plan_rows
+            if subject in MODELS and tf32 == "default"
         ],
         "order_rows": [
             (
