@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from tracelens.cli.io import open_any, progress
+from tracelens.cli.next_step import report_command, suggest
 from tracelens.cli.output import emit
 from tracelens.derive.replay.changes import usages
 from tracelens.derive.replay.predict import Prediction, predict
@@ -63,6 +64,7 @@ def whatif(
             for before in [None if prediction.rank is None else steps.get(prediction.rank)]
         )
     )
+    suggest(report_command([Path("CHANGED")], [trace]))
 
 
 def _without_quotes(words: list[str]) -> list[str]:

@@ -39,7 +39,7 @@ function stackOf(bar, lanes) {
 }
 
 function drawTimeline(place, told, signal) {
-  const {bars, lanes} = timelineBars(told), details = element("div", {class: "details"});
+  const {bars, lanes} = timelineBars(told), details = element("div", {class: "details", role: "region", "aria-label": "The chosen bar", tabindex: "0", hidden: true});
   const launches = new Map(), works = new Map();
   for (const bar of bars) {
     if (bar.call === null) continue;
@@ -90,6 +90,7 @@ function drawTimeline(place, told, signal) {
     const frames = stackOf(bar.isHost || !launch ? bar : launch, lanes);
     const stack = frames.length ? [element("p", {class: "about"}, launch ? "launched in, innermost first" : "called in, innermost first"),
       element("ol", {}, ...frames.slice(0, MOST_FRAMES).map((one) => element("li", {}, `${one.text} (${one.kind})`)))] : [];
+    details.hidden = false;
     details.replaceChildren(list, ...(jumps.length ? [element("div", {class: "tools"}, ...jumps)] : []),
       ...(tables.length ? [element("div", {class: "tools"}, element("span", {}, "its rows: "), ...tables)] : []), ...stack);
   }
