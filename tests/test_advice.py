@@ -143,8 +143,8 @@ def test_a_cause_is_summed_and_its_places_are_named_by_size() -> None:
     assert named == ["aten::conv2d > cuModuleLoadData", "aten::mm > cuModuleLoadData"]
     assert [ns for _, ns in change.places] == pytest.approx([1_495_000, 499_500], abs=1_000)
     assert change.sentence.endswith(
-        ": up to 1.99 ms a step (40%; see idle_gaps); of it 1.50 in aten::conv2d >"
-        " cuModuleLoadData, 0.50 in aten::mm > cuModuleLoadData."
+        ": up to 1.99 ms a step (40%; see idle_gaps); of it 1.50 ms in aten::conv2d >"
+        " cuModuleLoadData, 0.50 ms in aten::mm > cuModuleLoadData."
     )
 
 
@@ -164,7 +164,7 @@ def test_what_is_advised_is_what_the_verdict_says() -> None:
     assert row["second"] == "loading"
     assert change.share == pytest.approx(row["second_frac"])
     assert change.share == pytest.approx(6 * 598 / 10_000)
-    assert "0.90 in 3 more" in change.sentence
+    assert "0.90 ms in 3 more" in change.sentence
 
 
 def test_two_devices_that_wait_at_once_save_the_step_s_time_once() -> None:

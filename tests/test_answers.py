@@ -18,7 +18,7 @@ from tracelens.answers import make_answer
 from tracelens.answers.answer import WAIT, WORK, Bar, Change, Part
 from tracelens.answers.step_bar import parts_of
 from tracelens.answers.words import place_text
-from tracelens.derive.columns.time_text import duration
+from tracelens.derive.columns.time_text import duration, milliseconds, milliseconds_span
 from tracelens.derive.replay.advised import list_changes
 from tracelens.derive.replay.unprofiled import UnprofiledStep
 from tracelens.derive.time.bounds import bound_words
@@ -213,6 +213,15 @@ def test_a_bar_has_work_first_and_small_parts_together() -> None:
     parts = parts_of(shares, kinds)
     assert [part.label for part in parts] == ["compute", "input", "launches", "other"]
     assert parts[-1].share == pytest.approx(0.01)
+
+
+@pytest.mark.parametrize(
+    ("ns", "said"), [(2_172_590_000, "2.17 s"), (999_994_000, "999.99 ms"), (40_000, "0.04 ms")]
+)
+def test_notes_write_ms_and_long_times_in_seconds(ns: int, said: str) -> None:
+    assert milliseconds(ns) == said
+    if ns > 1e9:
+        assert milliseconds_span(500_000_000, ns) == "500 ms to 2.17 s"
 
 
 @pytest.mark.parametrize(

@@ -363,7 +363,7 @@ def test_kernels_that_wait_for_pages_of_managed_memory() -> None:
     said = " ".join(notes(trace, copy_cost(trace)))
     assert "move 4 times to the device, 16.000 MB in 0.055 ms" in said
     assert "and 1 times to the host, 4.000 MB in 0.010 ms" in said
-    assert "2 kernels wait for them, for 0.080 ms (0.060 in aten::mul_, 0.020 in f)" in said
+    assert "2 kernels wait for them, for 0.080 ms (0.060 ms in aten::mul_, 0.020 ms in f)" in said
     assert "back to the host 4.000 MB in read" in said
     assert "cudaMemPrefetchAsync" in said
 

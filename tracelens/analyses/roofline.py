@@ -4,6 +4,7 @@ import polars as pl
 
 from tracelens.analyses.analysis import Analysis, Chart, Points, named
 from tracelens.derive.columns.ratios import over
+from tracelens.derive.columns.time_text import milliseconds
 from tracelens.derive.kernels.device_peaks import device_peaks
 from tracelens.derive.kernels.op_families import signatures
 from tracelens.derive.kernels.peaks import Peaks, peaks_of
@@ -263,10 +264,12 @@ def _nearness(calls: pl.DataFrame, total: int) -> list[str]:
         .agg(pl.col("gain_ns").sum())
         .top_k(3, by="gain_ns")
     )
-    most = ", ".join(f"{op} {saved / 1e6:,.3f} ms" for op, saved in best.iter_rows() if saved > 0)
+    most = ", ".join(
+        f"{op} {milliseconds(saved, 3)}" for op, saved in best.iter_rows() if saved > 0
+    )
     sentence = (
         f"{near / total:.1%} of kernel time is within 20 % of its roof. At its roof, the rest would"
-        f" take {gain / 1e6:,.3f} ms less ({gain / total:.1%} of kernel time); most to gain:"
+        f" take {milliseconds(gain, 3)} less ({gain / total:.1%} of kernel time); most to gain:"
         f" {most or 'nothing'}."
     )
     return [sentence, *sentences]
@@ -300,9 +303,9 @@ def _in_float32(trace: Trace, rows: pl.DataFrame, total: int) -> list[str]:
     if taken < _LEAST_HINTED * total:
         return []
     sentence = (
-        f"Products and convolutions in float32 without tensor cores take {taken / 1e6:,.3f} ms"
+        f"Products and convolutions in float32 without tensor cores take {milliseconds(taken, 3)}"
         f" ({taken / total:.1%} of kernel time): with TF32 (allow_tf32,"
-        f" set_float32_matmul_precision) or autocast up to {saved / 1e6:,.3f} ms less."
+        f" set_float32_matmul_precision) or autocast up to {milliseconds(saved, 3)} less."
     )
     return [sentence]
 
@@ -317,9 +320,9 @@ def _moving(rows: pl.DataFrame, total: int) -> list[str]:
         return []
     gain = float(moving["gain_ns"].sum())
     sentence = (
-        f"Elementwise ops and copies, which memory bounds, take {taken / 1e6:,.3f} ms"
+        f"Elementwise ops and copies, which memory bounds, take {milliseconds(taken, 3)}"
         f" ({taken / total:.1%} of kernel time) in {int(moving['n_calls'].sum()):,} calls, of it"
-        f" {gain / 1e6:,.3f} ms above their own roof: fused (torch.compile), a chain reads and"
+        f" {milliseconds(gain, 3)} above their own roof: fused (torch.compile), a chain reads and"
         " writes memory once."
     )
     return [sentence]

@@ -3,6 +3,7 @@
 import polars as pl
 
 from tracelens.analyses.analysis import Analysis, Parallel
+from tracelens.derive.columns.time_text import milliseconds, milliseconds_span
 from tracelens.derive.replay.unprofiled import LARGEST_ERROR, UnprofiledStep, unprofiled_steps
 from tracelens.derive.time.program_phases import program_steps
 from tracelens.derive.time.step_table import require_time
@@ -57,7 +58,7 @@ def notes(trace: Trace, frame: pl.DataFrame) -> list[str]:
 
 
 def _sentence(step: UnprofiledStep, subject: str) -> str:
-    recorded = f"{subject} {step.recorded_ns / 1e6:.2f} ms under the profiler"
+    recorded = f"{subject} {milliseconds(step.recorded_ns)} under the profiler"
     if step.unprofiled_ns is None or step.low_ns is None or step.high_ns is None:
         if step.replay_error_frac > LARGEST_ERROR:
             return (
@@ -66,10 +67,10 @@ def _sentence(step: UnprofiledStep, subject: str) -> str:
             )
         return f"{recorded}; how much of that this profiler adds is not known."
     if step.evidence == "measured":
-        return f"{recorded}, and {step.unprofiled_ns / 1e6:.2f} ms without it, as measured."
+        return f"{recorded}, and {milliseconds(step.unprofiled_ns)} without it, as measured."
     return (
-        f"{recorded}. Without it, one would take {step.low_ns / 1e6:.2f} to"
-        f" {step.high_ns / 1e6:.2f} ms, by a replay of the trace."
+        f"{recorded}. Without it, one would take {milliseconds_span(step.low_ns, step.high_ns)}, by"
+        " a replay of the trace."
     )
 
 

@@ -3,6 +3,7 @@
 import polars as pl
 
 from tracelens.analyses.analysis import Analysis, Parallel
+from tracelens.derive.columns.time_text import duration, milliseconds, milliseconds_span
 from tracelens.derive.ranks.missing import missing_ranks
 from tracelens.derive.replay.advised import advise
 from tracelens.derive.replay.unprofiled import bounds_of_range, unprofiled_steps
@@ -103,7 +104,7 @@ def _inconclusive(rank: RankTime) -> dict[str, object]:
         "step_ns": rank.step_ns,
         "unprofiled_step_ns": rank.unprofiled_ns,
         "evidence": (
-            f"the profiler made a step of {plain / 1e6:.2f} ms take {recorded / 1e6:.1f} ms, so"
+            f"the profiler made a step of {milliseconds(plain)} take {milliseconds(recorded, 1)}, so"
             " its parts tell nothing of the program: record without stacks"
         ),
     }
@@ -153,17 +154,13 @@ def longest_kernel(trace: Trace, rank: int) -> str | None:
     name, total_ns, n_calls, n_blocks = by_name.sort("duration_ns", descending=True).row(0)
     of_blocks = "" if n_blocks is None else f" of {_counted(n_blocks, 'block')}"
     runs = "runs" if n_calls == 1 else "run"
-    return f"{_counted(n_calls, 'kernel')}{of_blocks} ({short_kernel(name)}) {runs} for {_time(total_ns)}"
+    return f"{_counted(n_calls, 'kernel')}{of_blocks} ({short_kernel(name)}) {runs} for {duration(total_ns)}"
 
 
 def _counted(n: int, noun: str) -> str:
     """Write a number and its noun in the plural if needed; a noun in -ch gets -es."""
     ending = "es" if noun.endswith("ch") else "s"
     return f"one {noun}" if n == 1 else f"{n:,} {noun}{ending}"
-
-
-def _time(ns: int) -> str:
-    return f"{ns / 1e9:.1f} s" if ns >= 1e9 else f"{ns / 1e6:.3g} ms"
 
 
 def _caveat(trace: Trace, rank: RankTime) -> str | None:
@@ -257,8 +254,8 @@ def _without_profiler(rank: RankTime) -> str:
         return ""
     computing_frac = rank.recorded["compute"] / max(sum(rank.recorded.values()), 1)
     return (
-        f". A step takes {rank.unprofiled_ns / 1e6:.2f} ms without the profiler, and"
-        f" {rank.recorded_step_ns / 1e6:.2f} ms under it, of which the {rank.subject}"
+        f". A step takes {milliseconds(rank.unprofiled_ns)} without the profiler, and"
+        f" {milliseconds(rank.recorded_step_ns)} under it, of which the {rank.subject}"
         f" computes {computing_frac:.1%}"
     )
 
@@ -307,8 +304,8 @@ def _of_either_end(trace: Trace, ranks: list[RankTime]) -> list[str]:
         return []
     nouns = PROCESS_WORDS if ranks[0].is_process else PART_WORDS
     sentence = (
-        f"Without the profiler a step would take {step.low_ns / 1e6:.2f} to"
-        f" {step.high_ns / 1e6:.2f} ms: limited by {nouns[bounds[0]]} if it is the shortest,"
+        f"Without the profiler a step would take"
+        f" {milliseconds_span(step.low_ns, step.high_ns)}: limited by {nouns[bounds[0]]} if it is the shortest,"
         f" by {nouns[bounds[1]]} if it is the longest."
     )
     return [sentence]

@@ -1,4 +1,6 @@
-"""Write lengths of time as people read them: three digits and a unit."""
+"""Write lengths of time as people read them."""
+
+_SECOND = 1e9
 
 
 def duration(ns: float) -> str:
@@ -7,6 +9,21 @@ def duration(ns: float) -> str:
         if ns >= divisor or unit == "µs":
             return f"{three_digits(ns / divisor)} {unit}"
     raise AssertionError
+
+
+def milliseconds(ns: float, decimals: int = 2) -> str:
+    """Write a length of time in ms with these decimals; from a second on, in s with three digits.
+
+    Notes of tables use it, because several times in one note compare better in one unit.
+    """
+    return duration(ns) if ns >= _SECOND else f"{ns / 1e6:.{decimals}f} ms"
+
+
+def milliseconds_span(low_ns: float, high_ns: float) -> str:
+    """Write a range of times as `milliseconds` writes one."""
+    if high_ns >= _SECOND:
+        return span_text(round(low_ns), round(high_ns))
+    return f"{low_ns / 1e6:.2f} to {milliseconds(high_ns)}"
 
 
 def span_text(low_ns: int, high_ns: int) -> str:

@@ -4,6 +4,7 @@ from collections.abc import Iterable
 
 from msgspec import Struct, field
 
+from tracelens.derive.columns.time_text import milliseconds, milliseconds_span
 from tracelens.derive.time.bounds import place_phrase
 from tracelens.derive.time.judged_program import JudgedProgram
 from tracelens.derive.time.time_parts import WORTH_IT
@@ -73,12 +74,12 @@ class Change(Struct, frozen=True):
                 "how much it saves cannot be told, as the profiler slowed the host; see"
                 f" {self.section}"
             )
-        unit = "ms a step" if self.is_per_step else "ms in all"
+        every = "a step" if self.is_per_step else "in all"
         if self.low_ns is not None and self.high_ns is not None:
-            size = f"{self.low_ns / 1e6:.2f} to {self.high_ns / 1e6:.2f} {unit}"
+            size = milliseconds_span(self.low_ns, self.high_ns)
         else:
-            size = f"up to {self.saving_ns / 1e6:.2f} {unit}"
-        return f"{size} ({self.share:.0%}; see {self.section})"
+            size = f"up to {milliseconds(self.saving_ns)}"
+        return f"{size} {every} ({self.share:.0%}; see {self.section})"
 
     @property
     def _where_all(self) -> str:
@@ -94,9 +95,9 @@ class Change(Struct, frozen=True):
             return self._where_without_times
         shown = self.places[:_MOST_PLACES]
         rest = self.places[_MOST_PLACES:]
-        words = [f"{ns / 1e6:.2f} {place_phrase(what)}" for what, ns in shown]
+        words = [f"{milliseconds(ns)} {place_phrase(what)}" for what, ns in shown]
         if rest:
-            words.append(f"{sum(ns for _, ns in rest) / 1e6:.2f} in {len(rest)} more")
+            words.append(f"{milliseconds(sum(ns for _, ns in rest))} in {len(rest)} more")
         return "; of it " + ", ".join(words)
 
     @property

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 
 import polars as pl
 
+from tracelens.derive.columns.time_text import milliseconds
 from tracelens.derive.rank_ranges import list_ranks
 from tracelens.derive.time.program_phases import EARLIER, LATER, START_UP, TEAR_DOWN
 from tracelens.derive.time.time_parts import TimeModel
@@ -40,7 +41,7 @@ def _on_program(bare: pl.DataFrame, trace: Trace) -> Iterator[str]:
     sums = bare.group_by("rank", "phase").agg(ns=_NS)
     times = {phase: _median(sums.filter(phase=phase)) for phase in (START_UP, TEAR_DOWN)}
     left_out = [
-        f"{word} ({ns / 1e6:.2f} ms)"
+        f"{word} ({milliseconds(ns)})"
         for word, ns in zip(("start-up", "tear-down"), times.values(), strict=True)
         if ns >= _SHORTEST_NS
     ]
@@ -57,7 +58,7 @@ def _on_program(bare: pl.DataFrame, trace: Trace) -> Iterator[str]:
     if not left_out and not bare["phase"].is_in([EARLIER, LATER]).any():
         span = " that were recorded"
     without = f", without {' and '.join(left_out)}" if left_out else ""
-    yield f"{where} no steps: all shares are of the {program / 1e6:.2f} ms{span}{without}."
+    yield f"{where} no steps: all shares are of the {milliseconds(program)}{span}{without}."
 
 
 def _on_edges(phases: pl.DataFrame, trace: Trace) -> Iterator[str]:
@@ -77,7 +78,7 @@ def _on_edges(phases: pl.DataFrame, trace: Trace) -> Iterator[str]:
             kernels_are = "kernel of it is" if recorded.height == 1 else "kernels of it are"
             count = (
                 f"{recorded.height:,} {kernels_are} recorded,"
-                f" {int(recorded['duration_ns'].sum()) / 1e6:.2f} ms"
+                f" {milliseconds(int(recorded['duration_ns'].sum()))}"
                 if recorded.height
                 else "nothing of it is recorded"
             )
@@ -115,7 +116,7 @@ def _on_steps(steps: pl.DataFrame, trace: Trace) -> Iterator[str]:
         ns = left_out.select(length_ns.median()).item()
         words = f"step{'s' if len(numbers) > 1 else ''} {', '.join(map(str, numbers))}"
         words = f"{ranks}: {words}" if ranks else words.capitalize()
-        yield f"{words} ({ns / 1e6:.2f} ms): {why}."
+        yield f"{words} ({milliseconds(ns)}): {why}."
 
 
 def _median(sums: pl.DataFrame) -> float:

@@ -4,6 +4,7 @@ from typing import Any
 
 import polars as pl
 
+from tracelens.derive.columns.time_text import milliseconds, milliseconds_span
 from tracelens.derive.time.time_parts import (
     SAME,
     RankTime,
@@ -41,8 +42,8 @@ def step_sentences(model: TimeModel) -> list[str]:
         high=median_ns.max(),
         mark=pl.col("mark_ns").median(),
     ).row(0)
-    spread = f"{low / 1e6:.2f} to {high / 1e6:.2f} ms"
-    words = f"A step takes {middle / 1e6:.2f} ms in the median of {times.height} ranks"
+    spread = milliseconds_span(low, high)
+    words = f"A step takes {milliseconds(middle)} in the median of {times.height} ranks"
     return [f"{words} ({spread}){_beside_mark(middle, mark)}."]
 
 
@@ -51,7 +52,7 @@ def _beside_mark(median: float, mark: float | None, *, is_process: bool = False)
     if mark is None or not differs(median, mark):
         return ""
     until = "its last op is over" if is_process else "the device has done the step's work"
-    return f", until {until}; the host's part of it, its mark, is {mark / 1e6:.2f} ms long"
+    return f", until {until}; the host's part of it, its mark, is {milliseconds(mark)} long"
 
 
 def _sentence(subject: str, row: dict[str, Any], rank: RankTime | None) -> str:
@@ -59,18 +60,20 @@ def _sentence(subject: str, row: dict[str, Any], rank: RankTime | None) -> str:
 
     `row` is a row of `step_times`.
     """
-    words = f"{subject} step takes {row['median_ns'] / 1e6:.2f} ms"
+    words = f"{subject} step takes {milliseconds(row['median_ns'])}"
     is_process = rank is not None and rank.is_process
     beside = _beside_mark(row["median_ns"], row["mark_ns"], is_process=is_process)
     if row["n_steps"] == 1:
         return f"{words}{beside}; there is one, so nothing tells how much it varies."
-    low = row["low_ns"] / 1e6
-    high = row["high_ns"] / 1e6
-    spread = f"median of {row['n_steps']}; {low:.2f} to {high:.2f} ms"
+    spread = f"median of {row['n_steps']}; {milliseconds_span(row['low_ns'], row['high_ns'])}"
     judged = None if rank is None else rank.judged_step_ns
     shares = ""
     if judged is not None and abs(judged - row["median_ns"]) > _ROUNDED * judged:
         added = round(row["mean_ns"]) - judged
-        own = "" if added < SAME * judged else f", without {added / 1e6:.2f} that the profiler adds"
-        shares = f" Percentages are of the mean step, {judged / 1e6:.2f} ms{own}."
+        own = (
+            ""
+            if added < SAME * judged
+            else f", without {milliseconds(added)} that the profiler adds"
+        )
+        shares = f" Percentages are of the mean step, {milliseconds(judged)}{own}."
     return f"{words} ({spread}){beside}.{shares}"
