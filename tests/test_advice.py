@@ -368,6 +368,16 @@ def test_pageable_copies_that_nothing_hides(copy: Row, is_said: bool) -> None:
         assert "up to 1.00 ms a step (20%; see copy_cost)" in found[0]
 
 
+def test_pinning_is_advised_where_the_program_copies() -> None:
+    spans = [*STEPS, span("python", "train.py(12): to_device", 4_000, 7_500)]
+    calls = [api("cudaMemcpyAsync", 4_990, 7_000), launch(0, 10)]
+    trace = program(spans, calls, [work(0, 4_000, 1, step=0)], memcpys=[copied(5_000, 7_000)])
+    (text,) = [text for text in advise(trace) if text.startswith(PINNING)]
+    assert text.startswith(
+        f"{PINNING}, and copy with non_blocking=True, in train.py(12): to_device:"
+    )
+
+
 @pytest.mark.parametrize(
     ("copy", "kernels", "saved"),
     [

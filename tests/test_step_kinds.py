@@ -24,6 +24,18 @@ def test_kinds_of_steps(lengths: list[int], long: list[int], several: bool) -> N
     assert are_of_several_kinds(lengths) is several
 
 
+def test_steps_that_only_vary_are_no_two_kinds() -> None:
+    """The two longest happen to be four steps apart."""
+    made = StepTrace()
+    at = 0
+    for length in (2_500, 9_500, 4_500, 7_500, 3_500, 8_500, 5_500, 6_500):
+        made.step(at, at + length)
+        made.launch("gemm", at + 5, at + 15, at + length - 10)
+        at += length
+    details = make_answer(made.trace("trace_log")).details
+    assert details[-1] == "steps vary: they take 2.50 to 9.50 ms"
+
+
 def logging_every_tenth() -> StepTrace:
     """20 steps of 5 ms that compute; in every tenth the program logs for 8 ms after its kernels."""
     made = StepTrace()

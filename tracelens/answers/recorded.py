@@ -7,7 +7,7 @@ import polars as pl
 
 from tracelens.answers.answer import LEAST_SHARE
 from tracelens.answers.words import counted, listed
-from tracelens.derive.columns.time_text import duration
+from tracelens.derive.columns.time_text import duration, span_text
 from tracelens.derive.events.serving_marks import PHASES
 from tracelens.derive.layers.compilation import shows_compilation
 from tracelens.derive.time.model import time_model
@@ -37,7 +37,10 @@ def about(trace: Trace) -> str:
 
 
 def uneven_steps(model: TimeModel, rank: int) -> tuple[str, ...]:
-    """Say which steps of a rank take longer than its others; empty if all take about as long."""
+    """Say which steps of a rank take longer than its others; empty if all take about as long.
+
+    If the others differ by more than they are apart from the long ones, there are no two kinds.
+    """
     steps = model.program_steps.filter(rank=rank).sort("step")
     numbers, times = steps["step"].to_list(), steps["duration_ns"].to_list()
     if len(times) <= _SIDE:
@@ -50,10 +53,12 @@ def uneven_steps(model: TimeModel, rank: int) -> tuple[str, ...]:
     places = long_steps(times)
     if not places:
         return ()
+    long = [times[place] for place in places]
+    rest = [ns for place, ns in enumerate(times) if place not in places]
+    if min(long) - max(rest) < max(rest) - min(rest):
+        return (f"steps vary: they take {span_text(min(times), max(times))}",)
     when = describe_steps([numbers[place] for place in places], numbers)
-    long_ns = mean(times[place] for place in places)
-    rest_ns = mean(ns for place, ns in enumerate(times) if place not in places)
-    return (f"a step takes {duration(long_ns)} {when}, else {duration(rest_ns)}",)
+    return (f"a step takes {duration(mean(long))} {when}, else {duration(mean(rest))}",)
 
 
 def _is_change(times: list[int], at: int) -> bool:

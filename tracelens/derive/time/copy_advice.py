@@ -10,6 +10,7 @@ from tracelens.derive.kernels.pinned_copies import LARGE_COPY, pinned_bytes_per_
 from tracelens.derive.processes.cpu_work import COPY
 from tracelens.derive.time.advice import Rule
 from tracelens.derive.time.cpu_only import busiest_places
+from tracelens.derive.time.host_time import launch_places
 from tracelens.derive.time.judged_program import JudgedProgram
 from tracelens.derive.time.migrations import migrations, stalls_by_place, waiting_kernels
 from tracelens.derive.time.time_parts import WORTH_IT
@@ -36,7 +37,7 @@ def upload_rules(program: JudgedProgram) -> Iterator[Rule]:
 
     Only the time when no kernel runs beside them counts.
     """
-    columns = ("memcpy_id", "stream_id", "direction", "source_memory")
+    columns = ("memcpy_id", "api_call_id", "stream_id", "direction", "source_memory")
     is_upload = (pl.col("direction") == "h2d") & (pl.col("duration_ns") > 0)
     copies = program.trace.select("memcpys", *_PLACE, *_TIMES, *columns)
     uploads = copies.filter(is_upload & program.is_judged)
@@ -48,7 +49,8 @@ def upload_rules(program: JudgedProgram) -> Iterator[Rule]:
         int(exposed.filter(kind)["exposed_ns"].sum()) for kind in (is_pageable, ~is_pageable)
     )
     pin = "Pin the host memory of copies to the device, and copy with non_blocking=True"
-    yield Rule(pageable, pin, "copy", "copy_cost", expression="pinned")
+    places = _places(program.trace, exposed.filter(is_pageable))
+    yield Rule(pageable, pin, "copy", "copy_cost", places=places, expression="pinned")
     beside = min(others, program.hideable_ns["copy"])
     overlap = (
         "Copy to the device earlier, a step ahead: copies have a stream of their own, but nothing"
@@ -56,7 +58,8 @@ def upload_rules(program: JudgedProgram) -> Iterator[Rule]:
         if _have_own_stream(program.trace, exposed.filter(~is_pageable))
         else "Copy input beside computing: on a stream of its own, a step ahead"
     )
-    yield Rule(beside, overlap, "copy", "copy_cost")
+    places = _places(program.trace, exposed.filter(~is_pageable))
+    yield Rule(beside, overlap, "copy", "copy_cost", places=places)
     if others > 2 * beside:
         less = "Copy less to the device: as a narrower type, or keep there what is used again"
         yield Rule(others - beside, less, "copy", "copy_cost")
@@ -77,7 +80,7 @@ def download_rules(program: JudgedProgram) -> Iterator[Rule]:
 
     The host still has to wait for the data; only the copy itself gets shorter.
     """
-    columns = ("direction", "destination_memory", "size_bytes")
+    columns = ("api_call_id", "direction", "destination_memory", "size_bytes")
     is_slow = (pl.col("direction") == "d2h") & (pl.col("destination_memory") == "pageable")
     copies = program.trace.select("memcpys", *_PLACE, *_TIMES, *columns, where=is_slow)
     downloads = copies.filter(program.is_judged & (pl.col("size_bytes") > LARGE_COPY))
@@ -88,7 +91,8 @@ def download_rules(program: JudgedProgram) -> Iterator[Rule]:
     pinned_ns = (pl.col("size_bytes") / per_s * 1e9).cast(pl.Int64)
     saved_ns = exposed.select((pl.col("exposed_ns") - pinned_ns).clip(0).sum()).item()
     words = "Copy results into pinned memory: to pageable memory they go through a buffer"
-    yield Rule(int(saved_ns), words, "copy", "copy_cost")
+    places = _places(program.trace, exposed)
+    yield Rule(int(saved_ns), words, "copy", "copy_cost", places=places)
 
 
 def other_copy_rules(program: JudgedProgram) -> Iterator[Rule]:
@@ -126,6 +130,14 @@ def _have_own_stream(trace: Trace, exposed: pl.DataFrame) -> bool:
     of_kernels = trace.select("kernels", *stream).unique()
     apart = exposed.drop_nulls("stream_id").join(of_kernels, on=stream, how="anti")
     return 2 * int(apart["exposed_ns"].sum()) > int(exposed["exposed_ns"].sum())
+
+
+def _places(trace: Trace, exposed: pl.DataFrame) -> list[tuple[str, int]]:
+    """Return where copies are issued, below Python code or in a region, with their exposed time."""
+    placed = exposed.join(launch_places(trace), on=["rank", "api_call_id"])
+    sums = placed.group_by("what").agg(pl.col("exposed_ns").sum())
+    ordered = sums.cast({"what": pl.String}).sort("exposed_ns", "what", descending=[True, False])
+    return ordered.rows()
 
 
 def _with_exposed(trace: Trace, copies: pl.DataFrame) -> pl.DataFrame:
