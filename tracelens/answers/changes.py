@@ -11,6 +11,7 @@ from tracelens.derive.replay.job_changes import predict_job
 from tracelens.derive.replay.predict import Prediction
 from tracelens.derive.time.advice import Change as Saving
 from tracelens.derive.time.culprit_costs import Culprit
+from tracelens.derive.time.idle_advice import BY_CAUSE
 from tracelens.schemas.results.time import IDLE_PARTS
 from tracelens.trace import Trace
 
@@ -66,7 +67,10 @@ def changes_of_job(
         high_ns=round(job.high_ns),
     )
     if culprit.cause in IDLE_PARTS:
-        first = replace(first, text=f"on {culprit.members.text}: {first.text}")
+        # The cause of one of many ranks may be too small a part of the job to have a change.
+        usual = BY_CAUSE.get(culprit.cause) if of_cause.cause == "waiting" else None
+        text = first.text if usual is None else usual[:1].lower() + usual[1:]
+        first = replace(first, text=f"on {culprit.members.text}: {text}")
     rest = changes_of(trace, step_ns, place, without=is_same)
     return (first, *rest)[:_MOST]
 

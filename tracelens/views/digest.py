@@ -61,11 +61,16 @@ def title(report: Report) -> str:
 
 
 def _shortened(section: Section, processes: list[int]) -> tuple[Section, int | None]:
-    """Shorten a section of many ranks: one sentence per verdict that ranks share, and few rows."""
+    """Shorten a section of many ranks: one sentence per verdict that ranks share, and few rows.
+
+    Evidence names the parts and their shares itself, unless nothing limits the ranks.
+    """
     if section.analysis.name != "verdict":
         return section, _MOST_ROWS.get(section.analysis.name)
     sentences = [
-        f"{card['where'].capitalize()}: {card['words']}: {card['evidence']}."
+        f"{card['where'].capitalize()}: {card['evidence']}."
+        if card["is_known"]
+        else f"{card['where'].capitalize()}: {card['words']}: {card['evidence']}."
         for card in list_cards(section, processes)
     ]
     return replace(section, notes=[*sentences, *section.notes]), 0

@@ -27,13 +27,14 @@ _OF_FRAGMENTS = (
     " make room"
 )
 
-_BY_CAUSE = {
+BY_CAUSE = {
     "input": "Have input ready before it is asked for",
     "allocation": "Allocate outside the loop, and keep what is allocated",
     "sync": "Do not wait for the device, or only once at the end",
     "loading": "Load and compile before the steps: warm up, keep shapes fixed",
     "host": "Shorten this work of the host, or do it while the device works",
 }
+"""Advice on idle time of which only the cause is known."""
 _EXPRESSIONS = {
     "input": "input_ready",
     "allocation": "without=allocation",
@@ -145,7 +146,7 @@ _LAUNCHES = {
 
 def idle_rules(program: JudgedProgram) -> Iterator[Rule]:
     """Advise on each cause of idle time except launching, with all its places."""
-    for cause, words in _BY_CAUSE.items():
+    for cause, words in BY_CAUSE.items():
         places = program.places_of(cause)
         text = _advice_on(program, cause, places) or words
         is_replayed = text not in (_BY_OP, _OF_OTHER_DEVICE) and not _is_mostly(
