@@ -166,11 +166,11 @@ def test_a_rank_that_waits_for_its_own_peers_is_not_blamed() -> None:
 
 
 def test_a_late_host_of_many_ranks_is_advised_its_own_cause() -> None:
-    """One host of 64 is too little of the job's time to have a change of its own."""
-    plant = Plant(frozenset([37]), "host", 2 * MS)
-    trace = Job(Layout(tp=4, dp=16), 3, MS, TRANSFERS, (plant,), noise=0.0).trace()
+    """One host of 32 is too little of the job's time to have a change of its own."""
+    plant = Plant(frozenset([21]), "host", 2 * MS)
+    trace = Job(Layout(tp=2, dp=16), 3, MS, TRANSFERS, (plant,), noise=0.0).trace()
     first = make_answer(trace).changes[0]
-    assert first.text.startswith("on rank 37: shorten this work of the host")
+    assert first.text.startswith("on rank 21: shorten this work of the host")
 
 
 def test_a_rank_that_computes_more_is_advised_less_work(monkeypatch: pytest.MonkeyPatch) -> None:
