@@ -4,12 +4,15 @@ import re
 
 import polars as pl
 import pytest
+from msgspec.structs import replace
 
 from tests.cases import make_trace
 from tests.programs import api, span
 from tests.test_advice import idle
 from tracelens.analyses import changes
 from tracelens.analyses.changes import _SPANS, _SQL
+from tracelens.derive.replay import advised
+from tracelens.derive.time.advice import Change
 from tracelens.schemas import TABLES
 from tracelens.views.formats.format import Screen
 from tracelens.views.formats.text import frame_to_text
@@ -43,3 +46,25 @@ def test_what_to_do_is_wrapped_and_never_cut() -> None:
     shown = frame_to_text(pl.DataFrame({"change": [text], "place": ["train"]}), Screen(width=60))
     assert "…" not in shown
     assert "meanwhile" in shown
+
+
+def test_a_change_of_unknown_saving_stands_by_its_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Launching takes half of the time, and the profiler may have made it longer."""
+    unknown = Change(
+        text="Launch fewer kernels",
+        cause="launch",
+        section="idle_gaps",
+        step_ns=100,
+        is_per_step=False,
+        saving_ns=None,
+        low_ns=None,
+        high_ns=None,
+        share=None,
+        places=(("aten::mm", 50),),
+        expression=None,
+    )
+    known = replace(unknown, text="Read the value later", saving_ns=3, share=0.03, places=())
+    monkeypatch.setattr(advised, "list_changes", lambda _: [known, unknown])
+    monkeypatch.setattr(advised, "_predictions", lambda _: {})
+    ordered = advised.advised_changes(make_trace())
+    assert [item.change.text for item in ordered] == [unknown.text, known.text]

@@ -73,7 +73,7 @@ def advised_changes(trace: Trace) -> list[Advised]:
     """List the changes that save at least 2 % of a step, the largest clear saving first.
 
     If the trace can be replayed, the saving is that of a replay, because a removed wait may only
-    move elsewhere. Changes of unknown saving come last, by their recorded times.
+    move elsewhere. A change of unknown saving stands where it would if it saved all of its time.
     """
     return trace.derived(_advised_changes)
 
@@ -84,7 +84,14 @@ def _advised_changes(trace: Trace) -> list[Advised]:
         Advised(change, predictions.get(change.expression or "")) for change in list_changes(trace)
     ]
     worth = [item for item in advised if item.saved_frac is None or item.saved_frac >= WORTH_IT]
-    return sorted(worth, key=lambda item: (not item.is_clear, -(item.saved_frac or 0)))
+    return sorted(worth, key=lambda item: (not item.is_clear, -_most_saved(item)))
+
+
+def _most_saved(item: Advised) -> float:
+    """Return the share of a step that a change saves; if not known, the time of its places."""
+    if item.saved_frac is not None:
+        return item.saved_frac
+    return sum(ns for _, ns in item.change.places) / max(item.change.step_ns, 1)
 
 
 def advise(trace: Trace) -> list[str]:
