@@ -207,6 +207,12 @@ def test_small_parts_of_a_bar_get_the_rest_of_100_percent() -> None:
     ]
 
 
+def test_small_parts_that_no_percent_is_left_for_are_not_drawn() -> None:
+    shares = {"compute": 0.506, "input": 0.488, "copies": 0.006}
+    parts = parts_of(shares, dict.fromkeys(shares, WORK))
+    assert [part.label for part in parts] == ["compute", "input"]
+
+
 def test_a_bar_has_work_first_and_small_parts_together() -> None:
     shares = {"input": 0.5, "compute": 0.3, "launches": 0.19, "a": 0.006, "b": 0.004}
     kinds = dict.fromkeys(shares, WAIT) | {"compute": WORK}

@@ -37,14 +37,15 @@ def parts_of(shares: Mapping[str, float], kinds: Mapping[str, str]) -> tuple[Par
     """Return a bar's parts: work first, then waiting, the largest first.
 
     `shares` maps labels to shares that sum to 1, `kinds` maps them to kinds. Small parts are summed
-    as `other`.
+    as `other`, unless the others round to 100 % without them.
     """
     largest = sorted(shares, key=lambda label: -shares[label])
     named = [label for label in largest if shares[label] >= _SMALL][:_MOST_PARTS]
     order = sorted(named, key=lambda label: kinds[label] != WORK)
     parts = [Part(label, shares[label], kinds[label]) for label in order]
     rest = 1 - sum(part.share for part in parts)
-    return (*parts, *([Part("other", rest, REST)] if rest >= _SMALL / 2 else []))
+    is_shown = rest >= _SMALL / 2 and sum(round(part.share * 100) for part in parts) < 100
+    return (*parts, *([Part("other", rest, REST)] if is_shown else []))
 
 
 def percent_in(bar: Bar, rank: RankTime, part: str) -> str:
