@@ -391,6 +391,7 @@ def test_a_step_of_device_work_keeps_its_time() -> None:
 
 
 def test_what_the_capture_measured_is_the_answer() -> None:
+    """The range is at least 4.4 % to either side, as two processes of a program differ."""
     trace = launch_bound().trace()
     settings = {
         "unprofiled_step_ns": {"median": 300_000, "min": 290_000, "max": 330_000},
@@ -398,7 +399,7 @@ def test_what_the_capture_measured_is_the_answer() -> None:
     }
     trace.manifest.sources = [{"kind": "torch", "rank": 0, "settings": settings}]
     row = unprofiled_step(trace).row(0, named=True)
-    assert (row["unprofiled_ns"], row["low_ns"], row["high_ns"]) == (300_000, 290_000, 330_000)
+    assert (row["unprofiled_ns"], row["low_ns"], row["high_ns"]) == (300_000, 286_800, 330_000)
     assert row["evidence"] == "measured"
 
 

@@ -12,6 +12,7 @@ from msgspec import Struct
 
 from tracelens.derive.replay.costs import (
     NSYS_STEP_WIDTH,
+    RUN_SHARE,
     SLOWEST_HOST,
     STEP_WIDTH,
     CostsOfHost,
@@ -154,7 +155,10 @@ def bounds_of_range(rank: RankTime, step: UnprofiledStep) -> tuple[str, str] | N
 def measured_range(trace: Trace, rank: int) -> tuple[int, int, int] | None:
     """Return the step that a live capture measured without the profiler, with its range.
 
-    Return None if none was measured. Of a step whose batches come from a loader's workers the
+    The range holds the shortest and the longest measured step, and as much more or less as two
+    processes of one program usually differ by. Return None if none was measured.
+
+    Of a step whose batches come from a loader's workers the
     measured time counts even if it is longer than the recorded one: it is the mean of whole turns
     of the workers, of whose waits the few recorded steps have more or fewer by chance.
     """
@@ -170,7 +174,8 @@ def measured_range(trace: Trace, rank: int) -> tuple[int, int, int] | None:
         if step_ns is not None and step_ns in (mean_ns, times.get("median")):
             low, high = times.get("min"), times.get("max")
             if isinstance(low, int) and isinstance(high, int):
-                return step_ns, low, high
+                differs = round(STEP_WIDTH * RUN_SHARE * step_ns)
+                return step_ns, min(low, step_ns - differs), max(high, step_ns + differs)
     return None if step_ns is None else (step_ns, step_ns, step_ns)
 
 
