@@ -46,8 +46,9 @@ def test_a_change_saves_at_most_the_part_that_it_is_about(name: str) -> None:
         assert all(ns >= 0.01 * sum(times) for ns in times)
 
 
-# The studies have most captures, and those of one network.
-STUDIES = {"study", "thesis", "advisor"}
+# These have most captures, and those of one network. LeNet's noticed none of eight mutants of the
+# time model, of which the other groups noticed five.
+STUDIES = {"study", "thesis", "advisor", "lenet"}
 
 
 @pytest.mark.slow

@@ -349,7 +349,6 @@ def test_hosts_and_clocks_are_told_of_all_ranks(tmp_path: Path, bucket: str) -> 
                 event["args"] |= {"device": rank % 2}
         facts = {"rank": rank, "world_size": 4}
         write(folder / f"rank{rank}.json", events, distributedInfo=facts, deviceProperties=devices)
-    tl.collect(folder)
     here = Path(tmp_path, "here.tracelens")
     with pytest.raises(SystemExit, match="0"):
         main(["collect", "torch", str(folder), "--out", str(here)])
