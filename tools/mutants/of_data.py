@@ -139,6 +139,13 @@ DATA_MUTANTS = (
         "stack_alignment",
     ),
     Mutant(
+        "batches that a loader's workers sent are no work of a step",
+        "collectors/torch/matched_steps.py",
+        "_without_received(ops_in_steps(spans, marks), spans),",
+        "ops_in_steps(spans, marks),",
+        "two_windows",
+    ),
+    Mutant(
         "fewer ranks than files are no ranks of one program",
         "tracelens/trace/same_run.py",
         "stated[0][1] < n_files",
