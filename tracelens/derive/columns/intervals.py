@@ -72,13 +72,10 @@ def covered_ns(frame: pl.DataFrame, cover: pl.DataFrame, by: Sequence[str]) -> p
     parts = with_times.with_row_index("row").partition_by(by, as_dict=True)
     zeros = pl.repeat(0, frame.height, dtype=pl.Int64, eager=True)
     covered = zeros.alias("covered_ns")
+    covers = cover.select(*by, *times).partition_by(by, as_dict=True)
     for key, part in parts.items():
-        is_own = pl.all_horizontal(
-            pl.col(name).eq_missing(value) for name, value in zip(by, key, strict=True)
-        )
-        cover_of_group = cover.filter(is_own)  # copies nothing if all rows are chosen
-        if cover_of_group.height:
-            pieces = union(cover_of_group.select(times))
+        if key in covers:
+            pieces = union(covers[key].select("start_ns", "end_ns"))
             covered = covered.scatter(part["row"], covered_by(pieces, part))
     return covered
 
