@@ -446,6 +446,25 @@ def test_more_workers_may_be_no_faster_at_ops() -> None:
     assert highs[1] - highs[0] == pytest.approx(22_500_000, rel=0.01)
 
 
+@pytest.mark.parametrize(("n_names", "is_sure"), [(7, True), (1, False)])
+def test_several_passes_over_parameters_are_sure_to_shrink(n_names: int, is_sure: bool) -> None:
+    """Seven kernels take 100 µs each.
+
+    Seven passes read and write 14 lists or more, a fused kernel 7; one pass may stay as it is.
+    """
+    made = StepTrace()
+    for start in (0, 1000, 2000):
+        made.step(start, start + 1000)
+        made.span("Optimizer.step#Adam.step", start + 200, start + 240, kind="annotation")
+        for at in range(7):
+            name = f"multi_tensor_apply_kernel<{at % n_names}>"
+            call = start + 200 + 5 * at
+            made.launch(name, call, start + 250 + 100 * at, start + 350 + 100 * at)
+        made.call("cudaDeviceSynchronize", "sync", start + 245, start + 960)
+    row = tl.whatif(made.trace("trace_log"), "fused_optimizer").row(0, named=True)
+    assert (row["high_ns"] < row["before_ns"]) == is_sure
+
+
 def test_an_optimizer_that_is_fused_already_gives_no_number() -> None:
     made = StepTrace()
     made.step(0, 1000)

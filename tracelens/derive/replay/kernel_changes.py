@@ -22,6 +22,11 @@ _FOREACH_HOST = (0.05, 0.2, 0.4)
 
 It was 0.04 and 0.30 in two programs of samples/blind; the limits are chosen around these.
 """
+_FUSED_LISTS, _SHORT_PASS = 7, 4
+"""Lists of tensors that a fused Adam reads and writes, and how much shorter other kernels are.
+
+It reads parameters, gradients and both moments, and writes all but the gradients.
+"""
 _LEAST_CONVOLUTION, _LEAST_NORMALIZATION, _MOST_NORMALIZATION_NS = 0.49, 0.58, 10_200
 """Least shares of time that kernels keep with channels last, and the longest normalisation.
 
@@ -110,8 +115,8 @@ def fused_optimizer(subject: Subject, _: str | None) -> Spread:
     names = replay.excerpt.work["name"].fill_null("")
     if (names.str.contains("(?i)fused").to_numpy() & rows).any():
         raise UsageError("fused_optimizer: this optimizer is fused already")
-    is_joined = (names.str.contains("multi_tensor").to_numpy() & rows).any()
-    least, usual, most = _FOREACH_HOST if is_joined else (_FUSED_HOST,) * 3
+    joined = names.str.contains("multi_tensor").to_numpy() & rows
+    least, usual, most = _FOREACH_HOST if joined.any() else (_FUSED_HOST,) * 3
     sources = table.recorded[table.graph.sources]
     targets = table.recorded[table.targets]
     inside = covered_ns(targets, begins, ends) - covered_ns(sources, begins, ends)
@@ -122,9 +127,27 @@ def fused_optimizer(subject: Subject, _: str | None) -> Spread:
         shorter = weights * (1 - shares * (1 - kept))
         return np.where(on_device, shorter * kept_on_device, shorter).astype(np.int64)
 
-    if not is_joined:
+    if not joined.any():
         return Spread(change, change, change)
-    return Spread(change, lambda weights: change(weights, least), lambda w: change(w, most, 1))
+    most_on_device = _most_of_passes(replay.excerpt.work.filter(pl.Series(joined)))
+    return Spread(
+        change,
+        lambda weights: change(weights, least),
+        lambda weights: change(weights, most, most_on_device),
+    )
+
+
+def _most_of_passes(kernels: pl.DataFrame) -> float:
+    """Return the largest share of device time that a fused optimizer keeps of these kernels.
+
+    Each of them passes over all parameters or states: it reads at least one list of tensors and
+    writes one. A fused kernel reads and writes at most _FUSED_LISTS. Kernels that are much shorter
+    than the longest pass over something else, such as counts of steps.
+    """
+    length = (pl.col("end") - pl.col("start")).sum()
+    lengths = kernels.group_by("name").agg(length.alias("ns"))["ns"]
+    n_passes = lengths.filter(_SHORT_PASS * lengths >= lengths.max()).len()
+    return min(_FUSED_LISTS / (2 * n_passes), 1.0)
 
 
 def _optimizer_steps(subject: Subject, prefix: str) -> tuple[Ints, Ints]:
