@@ -89,7 +89,7 @@ def performance(results: Results) -> str:
                 [_line(row, _ours(chosen)) for row in chosen],
             ),
             (
-                "`tracelens collect` is the whole command, tables linked, nested and written; json"
+                "`tracelens collect` is timed as a whole: it links, nests and writes the tables. json"
                 " and orjson only parse."
             ),
             (

@@ -234,7 +234,7 @@ STEPS = Table(
             values=("prefill", "decode", "mixed", "unknown"),
         ),
         Column("n_requests", I64, "Requests in a server's batch.", nullable=True),
-        Column("n_tokens", I64, "Tokens that a server's batch put in.", nullable=True),
+        Column("n_tokens", I64, "Input tokens of a server's batch.", nullable=True),
         Column(
             "n_context_tokens",
             I64,
@@ -289,7 +289,7 @@ ACTIVITIES = Table(
         Column(
             "span_id",
             I64,
-            "Innermost span around the call; if it is no call, the innermost span that"
+            "Innermost span around the call; if it is not a call, the innermost span that"
             " covers at least half of it.",
             nullable=True,
         ),

@@ -92,7 +92,7 @@ def test_a_name_without_runs_is_answered_with_the_near_one() -> None:
 
 @pytest.mark.parametrize("name", ["", "..", "a/..", ".hidden", "a b", "a\x1b[0m"])
 def test_what_is_no_name_is_refused(name: str) -> None:
-    with pytest.raises(UsageError, match="is no name of a baseline"):
+    with pytest.raises(UsageError, match="is not a name of a baseline"):
         folder_of(name)
 
 

@@ -172,7 +172,7 @@ def test_the_advisor_comes_to_an_end_where_parents_go_round(parent: int) -> None
     kernel = {"span_id": 1, "duration_ns": 5}
     trace = make_trace(spans=spans, kernels=[kernel])
     if parent:
-        with pytest.raises(SourceError, match="the parent_id of 1 ops is no earlier span"):
+        with pytest.raises(SourceError, match="the parent_id of 1 ops is not an earlier span"):
             read_calls(trace, 0)
     else:
         assert [node.device_ns for node in read_calls(trace, 0).nodes] == [5]

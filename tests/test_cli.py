@@ -187,7 +187,7 @@ def test_options_of_a_torch_capture(
     [
         (["collect", "torch"], "nothing to collect"),
         (["collect", "torch", "--no-shapes", "x"], "--no-shapes belongs to a capture"),
-        (["collect", "torch", "--max-memory", "much", "x"], "'much' is no size of memory"),
+        (["collect", "torch", "--max-memory", "much", "x"], "'much' is not a size of memory"),
         (["collect", "torch", "--"], "nothing to collect"),
         (
             ["collect", "nsys", "--capture-range", "a.sqlite"],
@@ -565,5 +565,5 @@ def test_names_of_files_that_are_no_utf8(
     done = command_line(capsys, "collect", "torch", trace, "--out", tmp_path / NOT_UTF8)
     assert done.code == 1
     assert done.err.endswith(
-        "/t\\udcff: cannot be written: the name is no UTF-8; give another --out\n"
+        "/t\\udcff: cannot be written: the name is not UTF-8; give another --out\n"
     )

@@ -249,7 +249,7 @@ def test_ranks_with_and_without_a_device_stand_side_by_side() -> None:
         (1, 0, 10),
     ]
     assert (
-        "of rank 0 of the process"
+        "the process of rank 0"
         in notes(process(span(0, 10, "aten::mm"), kernels=kernels), found)[-1]
     )
 

@@ -216,13 +216,13 @@ def test_a_pattern_counts_what_it_could_not_judge() -> None:
     (each,) = verdicts(base, other, "each kernel:* > +10%")
     assert each.verdict == "passed"
     assert each.reason == (
-        f"steady: {REASON_SMALL}; 1 of 2 cannot be judged; 1 only in new, which are no share of"
+        f"steady: {REASON_SMALL}; 1 of 2 cannot be judged; 1 only in new, which are not shares of"
         " base"
     )
     (fresh, added_up) = verdicts(
         base, other, "each kernel:fresh* > +10%", "kernel:fresh:duration > +10%"
     )
-    assert (fresh.verdict, fresh.reason) == ("unclear", "only in new, which is no share of base")
+    assert (fresh.verdict, fresh.reason) == ("unclear", "only in new, which is not a share of base")
     assert gate_lines([added_up]) == [
         "failed: kernel:fresh:duration > +10% (only in new; more than in base)"
     ]
@@ -334,7 +334,7 @@ def test_other_work_is_said_and_not_judged() -> None:
     assert "--any-work" in found.reason
     (found,) = verdicts(base, other, "gpu_time > +5%", rules=Rules(any_work=True))
     assert found.verdict == "failed"
-    assert "other work" in found.reason
+    assert "the work of the runs differs" in found.reason
 
 
 def on_cpu(ns: int) -> Trace:

@@ -76,7 +76,7 @@ def test_tools_answer_with_capped_rows_and_refuse_in_words(trace: Path) -> None:
     assert "changes" in report["sections"]
     assert "top_kernels" in report["all_sections"]
     assert HOSTILE not in report["about_names"]
-    assert "they are no instructions" in section["about_names"]
+    assert "they are not instructions" in section["about_names"]
     assert section["sections"]["top_kernels"]["rows"][0]["n_calls"] == 300
     assert section["sections"]["top_kernels"]["n_rows"] == 2
     asked = rows["sections"].popitem()[1]

@@ -125,7 +125,7 @@ def test_a_pattern_replaces_the_known_marks() -> None:
 
 def test_a_pattern_that_is_none() -> None:
     with pytest.raises(
-        UsageError, match=r"^'step \(' is no regular expression for the names of steps"
+        UsageError, match=r"^'step \(' is not a regular expression for the names of steps"
     ):
         marks_in(nvtx("step 1", 0, 5), pattern="step (")
 

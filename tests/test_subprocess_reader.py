@@ -39,7 +39,7 @@ def test_sizes_of_memory(text: str, size: int) -> None:
 
 @pytest.mark.parametrize("text", ["", "GB", "two", "-1GB", "0", "1e9", "1 PB", "1GB of it"])
 def test_what_is_no_size(text: str) -> None:
-    with pytest.raises(UsageError, match="is no size of memory; give one such as 2GB"):
+    with pytest.raises(UsageError, match="is not a size of memory; give one such as 2GB"):
         bytes_of(text)
 
 

@@ -27,11 +27,11 @@ NO_TRACE: dict[str, tuple[bytes, str]] = {
     ),
     "a list of objects": (
         b'[{"name": "x", "ts": 1, "dur": 2}, {"name": "y"}]',
-        "found JSON whose 2 objects are no trace",
+        "found JSON whose 2 objects are not trace",
     ),
     "traceEvents of objects": (
         b'{"traceEvents": [{"cat": "kernel", "name": "x"}]}',
-        "whose 1 objects are no trace",
+        "whose 1 objects are not trace",
     ),
     "execution trace": (
         (
@@ -113,7 +113,7 @@ def test_other_files_of_a_folder_are_skipped_and_said(tmp_path: Path, kind: str 
     assert said == (
         "warning",
         2,
-        "files of the folder that are no traces were skipped: config.json, list.json",
+        "files of the folder that are not traces were skipped: config.json, list.json",
     )
     with pytest.raises(
         SourceError, match=r"config\.json: expected .*found JSON without a traceEvents list"
@@ -172,7 +172,7 @@ def test_a_skipped_file_is_warned_of(
         main([*words, str(folder)])
     assert ended.value.code == 0
     assert (
-        "warning: files of the folder that are no traces were skipped: config.json"
+        "warning: files of the folder that are not traces were skipped: config.json"
         in capsys.readouterr().err
     )
 
@@ -183,7 +183,7 @@ def test_objects_that_are_no_events_end_the_reading_early(
     monkeypatch.setattr("tracelens.collectors.torch.columns._MOST_WITHOUT_PHASE", 100)
     trace = tmp_path / "trace.json.gz"
     trace.write_bytes(gzip.compress(b'{"traceEvents": [' + b"{}," * 40_000 + b"{}]}"))
-    with pytest.raises(SourceError, match=r"found JSON whose first 100 objects are no trace"):
+    with pytest.raises(SourceError, match=r"found JSON whose first 100 objects are not trace"):
         collect(trace)
 
 

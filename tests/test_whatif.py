@@ -197,10 +197,10 @@ def test_pinned_memory_needs_no_synchronisation_after_the_copy() -> None:
         ("faster softmax by 2", "no op, layer or kernel"),
         ("faster", "expected faster OP"),
         ("dtype=int3", "say one of"),
-        ("faster gemm by 1.2.3", "1.2.3 is no factor"),
-        ("faster gemm by .", "is no factor"),
-        ("faster gemm by -2", "is no factor"),
-        ("faster gemm by 0." + "0" * 30 + "1", "is no factor"),  # 2^63 ns hold no such time
+        ("faster gemm by 1.2.3", "1.2.3 is not a factor"),
+        ("faster gemm by .", "is not a factor"),
+        ("faster gemm by -2", "is not a factor"),
+        ("faster gemm by 0." + "0" * 30 + "1", "is not a factor"),  # 2^63 ns hold no such time
         ("workers=" + "9" * 5_000, "say how many"),
         ("pinned=1", "pinned=1: expected pinned"),
         ("cuda_graph=", "expected cuda_graph"),
@@ -246,7 +246,9 @@ def test_another_batch_size_lies_on_the_line_through_two() -> None:
 def test_two_batch_sizes_of_other_programs_say_nothing() -> None:
     trace = batches_of(100).trace("trace_log")
     other = batches_of(150, second="aten::conv2d").trace("trace_log")
-    with pytest.raises(UsageError, match=r"the two traces do other work, 'aten::(relu|conv2d)'"):
+    with pytest.raises(
+        UsageError, match=r"the work of the two traces differs, 'aten::(relu|conv2d)'"
+    ):
         tl.whatif(trace, "batch=16,32:64", other=other)
 
 

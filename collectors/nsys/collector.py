@@ -179,8 +179,8 @@ def sniff(path: Path, head: bytes) -> bool:
 def read(path: Path) -> list[Capture]:
     """Return the captures in an export or report, one per rank: see `by_process`.
 
-    Raises SourceError when it is no export or damaged, ToolError when a report cannot be exported
-    here.
+    Raises SourceError when it is not an export or is damaged. Raises ToolError when a report cannot
+    be exported here.
     """
     try:
         if path.is_file() and path.suffix in (*REPORT_SUFFIXES, RAW_SUFFIX):

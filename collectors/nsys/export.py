@@ -74,7 +74,8 @@ class Export(ABC):
     def chunks(self, table: str, columns: Mapping[str, DataType]) -> Iterator[pl.DataFrame]:
         """Yield the rows of `frame` in chunks of some million cells.
 
-        A caller that keeps only some columns needs less memory with this.
+        A caller that reduces each chunk before it reads the next needs less memory than with
+        `frame`.
         """
         present = {
             name: dtype for name, dtype in columns.items() if name in self.columns.get(table, ())

@@ -160,7 +160,7 @@ def _find_layers(ranges: pl.DataFrame) -> pl.Series:
     """Return the path of each raw span that is a TensorRT layer, None for the others.
 
     In TensorRT's domain, a layer is a range directly inside a call that runs an engine. The calls
-    themselves (`ExecutionContext::enqueue`) are no layers, nor are ranges inside a layer or inside
+    themselves (`ExecutionContext::enqueue`) are not layers, nor are ranges inside a layer or inside
     a call that builds or loads an engine.
     """
     nothing = pl.repeat(None, ranges.height, dtype=pl.String, eager=True).alias("exact_path")

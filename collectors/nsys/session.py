@@ -105,8 +105,9 @@ class Session(Struct, frozen=True):
 def read_names(export: Export, diagnostics: Diagnostics) -> pl.DataFrame:
     """Return the export's strings by id.
 
-    The environment is among them, so callers keep only those to which events refer. A very long
-    string loses its end, because results repeat it in every row that refers to it.
+    They include the environment variables of the program, which may be secret: callers keep only
+    the strings to which events refer. A very long string is cut, because results repeat it in every
+    row that refers to it.
     """
     names = (
         export.frame("StringIds", wanted(["id"], ["value"]))

@@ -62,8 +62,8 @@ _TWO_WINDOWS = (
     " and modules are those of the deep window, moved to the ops around them"
 )
 _WINDOWS_DIFFER = (
-    "a second window was recorded, but its steps did other work than the first one's, or its file"
-    " is damaged: times are those of steps that recording stacks and shapes slowed"
+    "a second window was recorded, but the work of its steps differs from the first one's, or its"
+    " file is damaged: times are those of steps that recording stacks and shapes slowed"
 )
 _WITHOUT_PHASE = "(ph none)"
 """Suffix of the diagnostic code for objects without a phase (`ph`), which every event has."""
@@ -101,8 +101,9 @@ def read(path: Path, folder: Path | None = None) -> list[Capture]:
     """Read one trace file (`-`: standard input), or each trace file of a directory of ranks.
 
     A file with several traces one after another gives one capture for each, as separate files
-    would. Raises SourceError if a file cannot be read, is no Chrome trace, or has no event. A trace
-    that ends early gives its complete events, with `complete` false and the loss in `diagnostics`.
+    would. Raises SourceError if a file cannot be read, is not a Chrome trace, or has no event. A
+    trace that ends early gives its complete events, with `complete` false and the loss in
+    `diagnostics`.
     `folder`, which need not exist yet, receives large tables as they are finished; `stored` of the
     captures then says where they are.
     """
@@ -187,7 +188,7 @@ def _refuse_other_json(path: Path, read: ReadEvents, notes: Diagnostics) -> None
     if read.n_events and read.n_events == n_strange and not read.frames:
         raise NoTraceError(
             f"{path}: expected a torch.profiler Chrome trace, found JSON whose {n_strange:,}"
-            " objects are no trace events (none has a phase, ph); collect what"
+            " objects are not trace events (none has a phase, ph); collect what"
             " prof.export_chrome_trace(path) wrote"
         )
 
@@ -311,7 +312,7 @@ def _light_window(
 ) -> Windows | None:
     """Merge the file of a live capture's second, light window into the tables.
 
-    Return None if its steps did other work, or the file is damaged.
+    Return None if the work of its steps differs, or the file is damaged.
     """
     notes = Diagnostics()
     try:

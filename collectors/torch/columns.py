@@ -80,7 +80,7 @@ class RawEvents:
         ):
             raise NoTraceError(
                 f"{name}: expected a torch.profiler Chrome trace, found JSON whose first"
-                f" {_MOST_WITHOUT_PHASE:,} objects are no trace events (none has a phase, ph);"
+                f" {_MOST_WITHOUT_PHASE:,} objects are not trace events (none has a phase, ph);"
                 " collect what prof.export_chrome_trace(path) wrote"
             )
 

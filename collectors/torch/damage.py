@@ -149,7 +149,7 @@ class Recovery:
                 break
         if not is_too_long:
             return stop
-        what = f"more than {EVENT_MIB.value} MiB that are no event; {EVENT_MIB.how_to_raise}"
+        what = f"more than {EVENT_MIB.value} MiB that are not events; {EVENT_MIB.how_to_raise}"
         self._diagnostics.add("loss", "event_too_long", what)
         self.is_cut = stop == len(text.data)
         text.at = stop

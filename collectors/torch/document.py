@@ -80,7 +80,7 @@ class Document:
     def events(self) -> Iterator[list[Event]]:
         """Yield the events in file order, in batches.
 
-        Raises NoTraceError when this is no Chrome trace.
+        Raises NoTraceError when this is not a Chrome trace.
         """
         self.find_list()
         yield from self.events_to(None)

@@ -68,11 +68,12 @@ class CounterEvent(Event):
     values: dict[str, Any] = {}
 
     def series(self) -> list[Event]:
-        """Return one event per series of a counter, or the event itself if it has none.
+        """Return one event per series of a counter; without series, the event itself.
 
-        A series has the counter's name and its own; if it is called `value`, it has the counter's
-        only. A range of CUPTI's profiler is a counter, too: each of its numbers is a series of that
-        name. The range has the kernel's name, and the device in place of a process id.
+        The name is the counter's followed by the series'. A series called `value` has the
+        counter's name only. A range of CUPTI's profiler is a counter, too: each of its numbers
+        is one series, named like the number. The range is named after the kernel, and has the
+        device in place of a process id.
         """
         is_range = self.cat == PROFILER_RANGE and self.ph == "X"
         about = {"kernel": self.name, "device": self.pid} if is_range else {}
@@ -140,7 +141,7 @@ def decode_lines(lines: bytes) -> list[Event] | None:
 
 
 def decode_one(piece: bytes) -> Event | None:
-    """Return the event in the piece; None when it is not JSON, or its args are no object."""
+    """Return the event in the piece; None when it is not JSON, or its args are not an object."""
     try:
         return _with_values([_DECODE_ONE(piece)], lambda: [_RAW_ARGS.decode(piece)])[0]
     except _NOT_JSON:

@@ -49,10 +49,10 @@ def raw_spans(spans: pl.DataFrame) -> pl.DataFrame:
 
 
 def _plain(written: str) -> str | None:
-    """Return the JSON list with None for every element that is no number, truth value or list.
+    """Return the JSON list with None for every element that is not a number, truth value or list.
 
-    Return None if it is no list. Inputs that are no tensors are written in Python's notation, as
-    strings.
+    Return None if it is not a list. Inputs that are not tensors are written as strings, in
+    Python's notation.
     """
     values = _decoded(written)
     if not isinstance(values, list):

@@ -72,7 +72,7 @@ def raw_tables(
 
 
 def _set_mtia_apart(frames: dict[str, pl.DataFrame], diagnostics: Diagnostics) -> None:
-    """Move events that are no work out of an MTIA's kernels; all have the same category."""
+    """Move events that are not work out of an MTIA's kernels; all have the same category."""
     kernels, calls = frames.get("kernels"), frames.get("api_calls")
     if kernels is None or calls is None or not (calls["category"] == "mtia_runtime").any():
         return
@@ -81,7 +81,7 @@ def _set_mtia_apart(frames: dict[str, pl.DataFrame], diagnostics: Diagnostics) -
     diagnostics.add(
         "info",
         "enclosing_events",
-        "device events that enclose others and are no work of their own (merge, remote)",
+        "device events that enclose others and are not work of their own (merge, remote)",
         kernels.filter(encloses).height,
     )
     waits = kernels.filter(is_wait).with_columns(

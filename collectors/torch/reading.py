@@ -53,7 +53,7 @@ _NULL = 0x7FF8_5AFE_C0DE_0001
 def read_plainly(text: Text, diagnostics: Diagnostics) -> ReadEvents:
     """Read one trace with msgspec, which defines the meaning of a trace.
 
-    The text's position is then after the trace. Raises NoTraceError if this is no Chrome trace.
+    The text's position is then after the trace. Raises NoTraceError if this is not a Chrome trace.
     """
     document, collected = Document(text, diagnostics), RawEvents(diagnostics)
     for events in document.events():
@@ -117,7 +117,7 @@ def read_native(
     """Read one trace with the C parser.
 
     The text's position is then after the trace. Without the library, return None and read nothing.
-    Raises NoTraceError if this is no Chrome trace.
+    Raises NoTraceError if this is not a Chrome trace.
     """
     if LIBRARY is None:
         return None

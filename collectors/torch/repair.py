@@ -51,7 +51,7 @@ def mended(piece: bytes, diagnostics: Diagnostics) -> Event | None:
         event = decode_without_args(text)
         if event is not None:
             diagnostics.add(
-                "loss", "args_damaged", "events whose args are no object; read without them"
+                "loss", "args_damaged", "events whose args are not an object; read without them"
             )
             return event
     return _shallow(piece, diagnostics)

@@ -161,10 +161,10 @@ def with_sampled_lines(
 ) -> pl.DataFrame:
     """Add to each frame of a call path the line in which it spent most time.
 
-    A path without a Python frame gets the innermost frame of the program's own code. An interval in
-    which nothing was recorded gets the lines that the same path had elsewhere. Launching keeps its
-    path if the process has a device. Without one, it is split where the sampled line changes, for
-    which `spans` are needed.
+    A path without a Python frame gets the innermost frame of the program's own code. An activity
+    in which nothing was recorded gets the lines that the same path had elsewhere. Activities of
+    launching keep their path if the process has a device. In a process without a device, they are
+    split where the sampled line changes; this needs `spans`.
     """
     if spans is not None and "op_ns" in activities.columns:
         activities = _cut_where_lines_change(activities, recorded, spans)
@@ -182,7 +182,8 @@ def with_sampled_lines(
             times = recorded.lines_of(function, start, start + length)
             if times:
                 here[function] = times.most_common(1)[0][0]
-                # A short call does not show what its caller itself did at other moments.
+                # The line of a call does not show what a function itself does. If the path ends
+                # in the function, only intervals with a sample count.
                 is_own_work = function is None or str(what).endswith(f": {function[1]}")
                 if not is_own_work or recorded.within(start, start + length):
                     usual.setdefault((what, function), Counter()).update(times)

@@ -51,7 +51,7 @@ def spaced_alike(json: pl.Expr) -> pl.Expr:
 def nanoseconds(texts: Sequence[bytes]) -> pl.Series:
     """Return microseconds in decimal digits as Int64 nanoseconds, exactly.
 
-    Return None if the text is no number. A float64 holds epoch microseconds to 250 ns only, so
+    Return None if the text is not a number. A float64 holds epoch microseconds to 250 ns only, so
     the digits themselves are read.
     """
     raw = decoded(texts)
@@ -99,7 +99,7 @@ def integer(value: Any) -> int | None:
 
 
 def integers(values: Sequence[Any]) -> pl.Series:
-    """Return each value as an Int64, None if it is no integer."""
+    """Return each value as an Int64, None if it is not an integer."""
     if set(map(type, values)) <= {int, NoneType}:
         try:
             column = pl.Series(values, dtype=pl.Int64)
@@ -111,7 +111,7 @@ def integers(values: Sequence[Any]) -> pl.Series:
 
 
 def numbers(values: Sequence[Any]) -> pl.Series:
-    """Return each value as a Float64, None if it is no finite number."""
+    """Return each value as a Float64, None if it is not a finite number."""
     are_plain = set(map(type, values)) <= {float, NoneType}
     column = pl.Series(
         values if are_plain else [number(value) for value in values], dtype=pl.Float64
@@ -120,7 +120,7 @@ def numbers(values: Sequence[Any]) -> pl.Series:
 
 
 def texts(values: Sequence[Any]) -> pl.Series:
-    """Return each value as a string, None if it is no text."""
+    """Return each value as a string, None if it is not a text."""
     are_plain = set(map(type, values)) <= {str, NoneType}
     return pl.Series(values if are_plain else [text(value) for value in values], dtype=pl.String)
 

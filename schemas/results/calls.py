@@ -30,8 +30,8 @@ TOP_KERNELS = Table(
             Column(
                 name,
                 pl.String,
-                f"{words}, with the share of its time: the largest three. For replays, they"
-                " come from the capture of the graph.",
+                f"{words}: the three with the largest shares of the kernel's time, and their"
+                " shares. For replays, they come from the capture of the graph.",
                 nullable=True,
             )
             for name, words in (
@@ -208,8 +208,13 @@ DATA_QUALITY = Table(
             "Outcome.",
             values=("ok", "info", "warning", "loss", "error", "unknown"),
         ),
-        Column("value", pl.Float64, "Measure, if there is one.", nullable=True),
-        Column("unit", pl.String, "Unit of the measure.", nullable=True),
+        Column(
+            "value",
+            pl.Float64,
+            "The number that was checked, for example a count; null if the check has none.",
+            nullable=True,
+        ),
+        Column("unit", pl.String, "Unit of the value.", nullable=True),
         Column("text", pl.String, "Meaning for the reader."),
     ),
 )

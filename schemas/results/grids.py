@@ -140,9 +140,9 @@ COMPARE_GRIDS = Table(
         Column(
             "match",
             STR,
-            "kernel: the same kernel in both (equal grids are matched first, then the"
-            " others, the longest total time first); primitive: unmatched kernels of a"
-            " primitive in both; only_base, only_other: in one of them only.",
+            "kernel: the same kernel in both traces; primitive: the unmatched kernels of a"
+            " primitive that both traces have; only_base, only_other: in one trace only."
+            " Kernels with equal grids are matched first, then the others, by total time.",
             values=("kernel", "primitive", "only_base", "only_other", "unknown"),
         ),
         Column(

@@ -128,7 +128,7 @@ WAITING = Table(
         Column(
             "n_last",
             I64,
-            "Collectives that it began last. That is no loss if the others computed meanwhile.",
+            "Collectives that it began last. That is not a loss if the others computed meanwhile.",
         ),
     ),
 )

@@ -172,8 +172,8 @@ IDLE_GAPS = Table(
         Column(
             "longest_ns",
             pl.Int64,
-            "Longest such time within one gap; for a process, within one activity with all"
-            " its pauses between ops.",
+            "Longest such time within one gap. On the row of a process: within one activity,"
+            " with the pauses between its ops.",
         ),
         Column("example_ns", pl.Int64, "Start of the gap with the longest such time."),
     ),

@@ -14,7 +14,7 @@ from tracelens.derive.calls.libraries import TORCH
 from tracelens.derive.calls.op_catalog import ADD, ATTENTION, CONV, LINEAR, NORM
 from tracelens.errors import ToolError, UsageError, first_line
 
-_ANEW = "make it anew with tracelens advise"
+_ANEW = "write a new plan with tracelens advise"
 _COVERS = {function.name: function.pattern for function in TORCH}
 _LIMITS = {True: 1e-3, False: 1e-5}
 """Largest allowed difference of outputs, relative to the largest output: with TF32, and without."""
@@ -112,7 +112,7 @@ class _Rewriting:
         self.functions = lowerings()
         self.nodes = {node.name: node for node in program.graph.nodes}
         self.have: dict[tuple[str, str], Any] = {}
-        self.several: dict[str, Any] = {}  # all results, for a call with several
+        self.several: dict[str, Any] = {}  # all results of a call that returns several
         self.numbers = itertools.count()
         constants = {**program.state_dict, **program.constants}
         specs = program.graph_signature.input_specs
@@ -161,7 +161,7 @@ class _Rewriting:
         elif _name(node) != name:
             kept_value = self._any(_name(node), layout)
         else:
-            raise UsageError(f"the plan computes no {name}: {_ANEW}")
+            raise UsageError(f"the plan does not compute {name}: {_ANEW}")
         self.have[name, layout] = kept_value
         return kept_value
 

@@ -69,7 +69,7 @@ class Plan(Struct, frozen=True):
     def read(cls, path: str | os.PathLike[str]) -> Plan:
         """Return the plan in a file.
 
-        Raises SourceError if it is no plan, SchemaError if a newer version wrote it.
+        Raises SourceError if it is not a plan, SchemaError if a newer version wrote it.
         """
         how = (
             "compile and disable are lists of module paths, layers say eager or compiled for each"
@@ -225,8 +225,8 @@ def _check_paths(plan: Plan, modules: Mapping[str, Any]) -> None:
         close = get_close_matches(path, [name for name in modules if name], n=1, cutoff=0)
         closest = f"the closest is {close[0]}" if close else "it has no submodules"
         raise UsageError(
-            f"the plan names {path}, which the model does not have; {closest}: make it anew with"
-            " tracelens plan"
+            f"the plan names {path}, which the model does not have; {closest}: write a new plan"
+            " with tracelens plan"
         )
 
 

@@ -36,7 +36,7 @@ class CallPlan(Struct, frozen=True):
     def read(cls, path: str | os.PathLike[str]) -> CallPlan:
         """Return the plan in a file.
 
-        Raises SourceError if it is no plan, SchemaError if a newer version wrote it.
+        Raises SourceError if it is not a plan, SchemaError if a newer version wrote it.
         """
         return read_plan(
             path, cls, "tracelens call plan", "make one with tracelens advise TRACE --out plan.json"

@@ -20,8 +20,8 @@ I64, STR = pl.Int64, pl.String
 BEFORE, KEPT = "before the capture", "not freed"
 MEMORY_TIMELINE = Table(
     "memory_timeline",
-    "Of one device's allocator, or the host's: the moment of most memory "
-    "(peak), blocks that were alive then (alive), or a moment (time).",
+    "The memory of one allocator, a device's or the host's. A row is the moment at which it held"
+    " most (peak), a block that was alive then (alive), or another moment (time).",
     (
         RANK,
         Column("device_id", pl.Int32, "Device; null for host memory.", nullable=True),

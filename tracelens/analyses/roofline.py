@@ -238,7 +238,7 @@ def notes(
     ]
     if known.filter(pl.col("peak_frac") > 1).height:
         sentences.append(
-            "Shares above 100 % are no errors: of memory, inputs lay in the cache, or a"
+            "Shares above 100 % are not errors: of memory, inputs lay in the cache, or a"
             " convolution's strides skip part of them; of computing, a short run is faster than"
             " the long one in which the peak was measured."
         )

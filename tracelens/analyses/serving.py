@@ -171,7 +171,7 @@ def notes(
     for row in frame.iter_rows(named=True):
         words = [
             f"rank {row['rank']}: {row['phase']} takes {row['share_frac']:.1%} of the steps' time",
-            f"{milliseconds(row['duration_median_ns'])} a step in the median",
+            f"{milliseconds(row['duration_median_ns'])} in the median step",
             f"{row['requests_mean']:,.1f} requests a batch",
         ]
         if row["tokens_per_s"] is not None:

@@ -102,7 +102,7 @@ def _step_words(ranks: tuple[RankTime, RankTime], whole: dict[str, Any]) -> str:
         mean is not None and is_another_time(mean, median)
         for mean, median in zip(means, medians, strict=True)
     )
-    return " a step in the median" if is_uneven else " a step"
+    return " in the median step" if is_uneven else " a step"
 
 
 def _sentence(whole: dict[str, Any], step: str) -> str:

@@ -27,7 +27,7 @@ def check(trace: Sources) -> None:
         emit(f"\n{plain(merge_rows(diagnostics))}")
     bad = diagnostics.filter(pl.col("severity").is_in(["loss", "error"]))
     for text in wrong:
-        emit(f"\n{printable(text)}: collect anew.\n")
+        emit(f"\n{printable(text)}: collect the trace again.\n")
     if bad.height or wrong or not opened.manifest.complete:
         incomplete = "" if opened.manifest.complete else "; the capture is incomplete"
         emit(f"\nNot clean: {bad.height + len(wrong)} kinds of losses or errors{incomplete}.\n")

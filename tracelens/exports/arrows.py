@@ -16,9 +16,11 @@ _OF_OPS = 1 << 31
 class Arrows(Struct):
     """The numbers of a rank's arrows.
 
-    `calls` has the API call of each piece of device work, sorted: an arrow's number is its index
-    there. `n_drawn` says, at the index of a call's first arrow, how many of its arrows have an end
-    already. `pairs` has span_id, first_flow, n_flows and ends_flow of forward and backward ops.
+    An arrow leads from an API call to a piece of work that it launched. `calls` has the API call of
+    each piece of work, sorted; the arrow's number is its row there. `n_drawn` counts the arrows of
+    a call whose end was written, in the row of the call's first arrow. `pairs` has the arrows
+    from forward to backward ops, one row per end: span_id, first_flow, n_flows, and ends_flow,
+    which is true where the arrow ends.
     """
 
     calls: pl.Series

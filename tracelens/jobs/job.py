@@ -136,7 +136,7 @@ def _by_rank(job: Job, engine: Engine, tell: Tell) -> tuple[Trace, dict[str, str
     left = [task for task in tasks if not done.issuperset(source_facts(task.sources))]
     if skipped:
         tell(
-            "files that are no traces were skipped:"
+            "files that are not traces were skipped:"
             f" {', '.join(skipped[:3])}{', …' if len(skipped) > 3 else ''}"
         )
     if records:
@@ -174,6 +174,6 @@ def _finished(job: Job, tasks: Sequence[Task]) -> list[RankRecord]:
             raise TargetError(
                 f"{shown(job.target)}: holds rank {record.rank} of an unfinished collection of"
                 " other sources or options, or of a source that was changed since; give another"
-                " --out, or --force to begin anew"
+                " --out, or --force to start again"
             )
     return records

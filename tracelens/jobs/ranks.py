@@ -255,7 +255,7 @@ def _place(captures: Sequence[Capture], rank: int, target: str) -> dict[str, Any
     }
 
 
-BEGIN_ANEW = "another --out, or --force to begin anew"
+BEGIN_ANEW = "another --out, or --force to start again"
 
 
 def read_record(objects: Objects, key: str) -> RankRecord | None:
@@ -267,5 +267,5 @@ def read_record(objects: Objects, key: str) -> RankRecord | None:
         return msgspec.json.decode(content, type=RankRecord)
     except msgspec.MsgspecError:
         raise TargetError(
-            f"{objects.address}/{key}: is no record of a rank; give {BEGIN_ANEW}"
+            f"{objects.address}/{key}: is not a record of a rank; give {BEGIN_ANEW}"
         ) from None

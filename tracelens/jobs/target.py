@@ -24,10 +24,11 @@ _OURS = re.compile(r"\w+/rank=\d+/part-\w+\.parquet|trial-[0-9a-f]{16}")
 
 
 def prepare(target: str, *, force: bool) -> None:
-    """Check that a job can write there.
+    """Check that a job can write to the target.
 
-    With `force`, ranks that an earlier job finished are forgotten. Raises SourceError if there is a
-    folder of something else, or a trace, which `force` replaces when the job ends.
+    With `force`, ranks that an earlier job finished are forgotten, and a trace that lies there is
+    replaced when the job ends. Raises SourceError if a trace lies there and `force` is not given,
+    or if the target is a folder with other contents.
     """
     if url_of(target) is None and os.path.lexists(target) and not Path(target, RANKS).is_dir():
         check_target(Path(target), force=force)

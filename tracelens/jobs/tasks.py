@@ -63,7 +63,7 @@ def tasks_of(
 
     Each profiler's file is one task, with a rank of its own. If there are also call stacks or other
     sources, sources with the same rank in their names are one task; if not all names have a rank,
-    everything is one task. Names of files that are no traces are appended to `skipped`. Raises
+    everything is one task. Names of files that are not traces are appended to `skipped`. Raises
     SourceError and UsageError.
     """
     skipped = [] if skipped is None else skipped
@@ -129,7 +129,7 @@ def _chosen(path: Path, kind: str | None, strange: list[Path]) -> list[tuple[Pat
     """Return the files to read for a path, by name, and whether each is a profiler's.
 
     Damaged gzip is among them: its task reports it and loses only its own rank. Files in a folder
-    that are no traces are appended to `strange`. Raises SourceError for a path without anything to
+    that are not traces are appended to `strange`. Raises SourceError for a path without anything to
     read.
     """
     files = [path] if path.is_file() else path.iterdir() if path.is_dir() else ()

@@ -131,7 +131,7 @@ def start(
 def _cannot_run(name: str, number: int | None) -> ToolError:
     if number == errno.ENOEXEC:
         return ToolError(
-            f"{name}: cannot be run: it is no program and names none in a first line #!; name its"
+            f"{name}: cannot be run: it is not a program and names none in a first line #!; name its"
             " program"
         )
     return ToolError(f"{name}: cannot be run: {os.strerror(number or errno.EINVAL)}")

@@ -159,7 +159,7 @@ class Objects:
                     stream.write(chunk)
 
     def remove(self, keys: Iterable[str]) -> None:
-        """Remove objects. It is no error if one is gone already."""
+        """Remove objects. It is not an error if one is gone already."""
         with self._plain("removed"):
             for key in keys:
                 try:

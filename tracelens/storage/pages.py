@@ -86,12 +86,12 @@ def _struct(text: Text, place: int, depth: int = 0) -> tuple[int, dict[int, Any]
             field += head >> 4
         else:
             place, field = _integer(text, place)
-        if head & 15 not in _BOOLEANS:  # the head itself holds their value
+        if head & 15 not in _BOOLEANS:  # a boolean has its value in the head
             place, values[field] = _value(text, place, head & 15, depth)
 
 
 def _value(text: Text, place: int, kind: int, depth: int) -> tuple[int, Any]:
-    """Return where a value ends, and the value; None for a number that is no integer."""
+    """Return where a value ends, and the value; None for a number that is not an integer."""
     if kind in _INTEGERS:
         return _integer(text, place)
     if kind == _BINARY:

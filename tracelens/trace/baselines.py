@@ -99,7 +99,7 @@ def folder_of(baseline: str) -> Path:
     parent, _, name = baseline.rpartition("/")
     if not _NAME.fullmatch(name):
         raise UsageError(
-            f"{baseline!r} is no name of a baseline: letters, digits, '.', '_' and '-', after a"
+            f"{baseline!r} is not a name of a baseline: letters, digits, '.', '_' and '-', after a"
             " folder or URL if there is one"
         )
     return (Path(parent) if parent else FOLDER) / name

@@ -260,7 +260,7 @@ def key_of(table: str, rank: int | str, attempt: str) -> str:
 
 
 def no_manifest(folder: str, error: Exception) -> SourceError:
-    """Return the error for a folder without a manifest, which is no trace."""
+    """Return the error for a folder without a manifest, which is not a trace."""
     return SourceError(
         f"{folder}: expected a trace directory with a manifest.json, found none that can be read "
         f"({first_line(error)}); make one with tracelens collect files"

@@ -60,7 +60,7 @@ def blame_rows(*traces: Trace) -> Iterator[None]:
 
 
 def _checked(trace: Trace, table: Table) -> pl.DataFrame:
-    """Check the table, and return its columns that are no strings.
+    """Check the table, and return its columns that are not strings.
 
     Raises SchemaError if `Table.check` finds a fault in any column.
     """

@@ -88,7 +88,7 @@ def check_target(target: Path, *, force: bool) -> None:
         str(target).encode()
     except UnicodeEncodeError as error:
         raise SourceError(
-            f"{target}: cannot be written: the name is no UTF-8; give another --out"
+            f"{target}: cannot be written: the name is not UTF-8; give another --out"
         ) from error
     restore(target)
     within = next((f for f in Path(os.path.realpath(target)).parents if is_stored_trace(f)), None)

@@ -31,7 +31,7 @@ class RankFacts(Struct, frozen=True):
 
     `extent` is the start of its first event and the end of its last, None without a common clock.
     `collectives` are its calls of collectives. `processes` are those of its spans if it states no
-    rank. Doubts are counted in `diagnostics`.
+    rank. Reasons to doubt that ranks belong together are counted in `diagnostics`.
     """
 
     source: SourceFile
@@ -45,7 +45,7 @@ class RankFacts(Struct, frozen=True):
 
     @classmethod
     def of(cls, capture: Capture) -> RankFacts:
-        """Return the facts of a capture; doubts are counted in the capture's diagnostics."""
+        """Return the facts of a capture, with the capture's own diagnostics."""
         size, collectives = capture.settings.get(WORLD_SIZE), capture.table("collectives")
         return cls(
             capture.source,

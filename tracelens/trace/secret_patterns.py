@@ -5,7 +5,7 @@ DETECT_SECRETS = (
     r"AKC[a-zA-Z0-9]{10,}",  # Artifactory
     r"(?:A3T[A-Z0-9]|ABIA|ACCA|AKIA|ASIA)[0-9A-Z]{16}",  # AWS
     r"gh[pousr]_[A-Za-z0-9_]{36}",  # GitHub
-    r"(?:glpat|gldt|glft|glsoat|glrt)-[A-Za-z0-9_\-]{20,50}",  # GitLab, and the following
+    r"(?:glpat|gldt|glft|glsoat|glrt)-[A-Za-z0-9_\-]{20,50}",  # GitLab, as are the next six
     r"GR1348941[A-Za-z0-9_\-]{20,50}",
     r"glcbt-(?:[0-9a-fA-F]{2}_)?[A-Za-z0-9_\-]{20,50}",
     r"glimt-[A-Za-z0-9_\-]{25}",

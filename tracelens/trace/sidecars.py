@@ -16,9 +16,10 @@ from tracelens.trace.collector import Collector
 class Sidecar(msgspec.Struct, frozen=True, kw_only=True):
     """The fields with which every sidecar begins.
 
-    There is one class for each kind of sidecar. `kind` names the table that it fills, its
-    collector, and its format. `option` is the option of a live capture that writes it.
-    `about_notes` is the diagnostic code of its notes, and `why_empty` the reason if it has no rows.
+    There is one class for each kind of sidecar. `kind` is the name of the table that the sidecar
+    fills, and also of its collector and its format. `option` is the option of a live capture that
+    writes the sidecar. `about_notes` is the diagnostic code of `notes`. `why_empty` is the reason
+    that an empty table gets.
     """
 
     kind: ClassVar[str]

@@ -61,7 +61,7 @@ def note_skipped(captures: Sequence[Capture], skipped: Sequence[Path]) -> list[P
     damaged = [path for path in skipped if is_damaged(path)]
     others = [path for path in skipped if path not in damaged]
     for severity, code, text, paths in (
-        ("warning", SKIPPED, "files of the folder that are no traces were skipped", others),
+        ("warning", SKIPPED, "files of the folder that are not traces were skipped", others),
         ("loss", SOURCE_UNREAD, "sources that could not be read, whose ranks are missing", damaged),
     ):
         names = ", ".join(path.name for path in paths[:_NAMED]) + (

@@ -47,7 +47,7 @@ _BEFORE_PARENTHESES = frozenset(
 _BEFORE_ALIAS = ("AS", "WITH", "RECURSIVE", ")")
 """Words before a new name with a list of columns, as in `AS sums(name, ns)`.
 
-The name is no function.
+The name is not a function.
 """
 _LOOK_S = 0.02
 """Time between two checks of the memory that a query takes."""

@@ -67,8 +67,8 @@ class Trace(Tables):
         """Open a trace directory, or a trace in an object store by its URL.
 
         Its tables stay in their files until they are read. With `rank`, the trace has only that
-        rank, and nothing of the others is read. Raises SourceError if it is no trace or has no such
-        rank, SchemaError if a newer version wrote it.
+        rank, and nothing of the others is read. Raises SourceError if it is not a trace
+        or has no such rank. Raises SchemaError if a newer version wrote it.
         """
         if url_of(path) is None:
             return _opened_whole(Path(path), lambda: cls._open(path, rank))

@@ -82,7 +82,7 @@ def _terminate(number: int, finish: Callable[[], None]) -> None:
 
 
 def before_fork(call: Callable[[], None]) -> Callable[[], None]:
-    """Call the function before each fork of this process; return a function that undoes this."""
+    """Call the function before each fork of this process; return a function that cancels this."""
     active = [True]
     os.register_at_fork(before=lambda: call() if active else None)
     return active.clear
@@ -93,7 +93,7 @@ def later(
 ) -> Callable[[], None]:
     """Call the function in the main thread after some time, once that thread is idle.
 
-    No signal is used. Returns a function that undoes this. While the time passes, the waiting
+    No signal is used. Returns a function that cancels the call. While the time passes, the waiting
     thread runs no Python code, because the profiler would record that as the program's.
     """
     cancels: list[Callable[[], None]] = []

@@ -102,7 +102,7 @@ class _ObservedGraph:
             elif value == "<None>":
                 names.append(None)
             else:
-                # Profilers do not record texts, and a call is later found by what they record.
+                # Calls are later matched with a profiler's, which does not record strings.
                 arguments.append(None if isinstance(value, str) else value)
         results = [result for result in _values(node["outputs"]) if result[2].startswith(_TENSOR)]
         if not results:

@@ -8,9 +8,9 @@ from .settings import Settings
 
 
 class Schedule:
-    """Which steps are left out, warm the profiler up, and are recorded.
+    """Decides for each step whether it is left out, warms the profiler up, or is recorded.
 
-    These are counted from step `first` on. Steps before it prepared the program, for example
+    Steps are counted from step `first` on. Steps before it prepared the program, for example
     captured a graph. A window of time records from its beginning, whatever the step.
     """
 

@@ -39,7 +39,7 @@ class StepFinder:
     module with parameters is called again. If another module is called twice in a row, its calls
     count from then on, because the first module was only tried. If that module comes several times
     in each turn of the loop, steps begin at one that comes once: see `Turns`. Calls by
-    torch.jit.trace are no steps.
+    torch.jit.trace are not steps.
 
     A program that has made an optimizer gets some calls to step it, and many if they train. Only
     one thread counts: the one seen first, or one that trains before the first has begun or after it
@@ -280,7 +280,7 @@ class StepFinder:
         self._let_go()
 
     def recorded(self) -> None:
-        """Watch calls again after the recording, if that is needed."""
+        """Note that the recording is over, and watch module calls again if they mark the steps."""
         self._is_paused = self._is_recording = False
         if self._undo and self.source == MODULE and self._unhook is None:
             self._hook(self.main)
@@ -385,7 +385,7 @@ class StepFinder:
     def _called_again(self, _module: Any, _args: Any) -> None:
         if (
             torch.compiler.is_compiling()
-        ):  # a function around the module, which is no part of the program
+        ):  # a function around the module, which is not part of the program
             return
         if (
             self.source == MODULE

@@ -14,7 +14,7 @@ from tracelens.advisor.measuring.benchmark_target import clocked, is_timed
 from tracelens.errors import ToolError
 
 
-class _Stop(Exception):  # noqa: N818 - it is no error: it ends a run after the layer it was asked to end after
+class _Stop(Exception):  # noqa: N818 - it is not an error: it ends a run after the layer it was asked to end after
     """Ends a forward pass early."""
 
 

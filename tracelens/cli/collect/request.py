@@ -278,7 +278,7 @@ def bytes_of(text: str) -> int:
     match = _SIZE.fullmatch(text.strip())
     size = int(float(match[1]) * _UNITS[match[2].upper()]) if match else 0
     if not size:
-        raise UsageError(f"{text!r} is no size of memory; give one such as 2GB, 1.5GiB or 800MB")
+        raise UsageError(f"{text!r} is not a size of memory; give one such as 2GB, 1.5GiB or 800MB")
     return size
 
 

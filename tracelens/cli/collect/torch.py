@@ -118,7 +118,7 @@ def collect_torch(  # noqa: PLR0913 - one parameter an option
             "--compile-provenance",
             rich_help_panel=RUNNING,
             help="Record from which modules each kernel of torch.compile came. Everything is"
-            " compiled anew.",
+            " compiled again.",
         ),
     ] = False,
     graph: Annotated[

@@ -59,7 +59,7 @@ def _searched(
     """
     if any(node.device_ns is None for node in part.nodes):
         return (0.0, _as_it_ran(part)) if layout == wanted == NCHW else None
-    # If edges are guessed, all tensors except the first only seem to come from outside.
+    # If edges are guessed, only the first tensor surely comes from outside.
     outside = set(calls.given) if calls.source != ADJACENCY else {next(iter(calls.given))}
     given: Have = frozenset(
         (

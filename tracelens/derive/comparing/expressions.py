@@ -158,6 +158,6 @@ def _limit(text: str, begin: int, words: str, counted_in: str) -> tuple[Form, fl
     if unit not in units and number:
         known = ", ".join(word for word in units if word) or "none"
         raise ExpressionError(
-            text, place, f"{unit!r} is no unit of this; the units are {known}, or % after a +"
+            text, place, f"{unit!r} is not a unit of this; the units are {known}, or % after a +"
         )
     return ("more" if sign else "most"), number * units.get(unit, 1)

@@ -129,7 +129,7 @@ def _check_pattern(asked: Expression, names: Sequence[str], traces: Iterable[Tra
     matches = matching_names(asked, names)
     message = f"no {asked.kind} of either run is called {asked.name!r}; {near(asked.name, names)}"
     if matches and all(name.startswith("(") for name in matches):
-        message = f"{matches[0]} is no {asked.kind}: rows in brackets are never judged"
+        message = f"{matches[0]} is not a {asked.kind}: rows in brackets are never judged"
     elif matches and asked.kind == "op" and asked.measure == "duration":
         launching = launching_ops(traces)
         if not launching or set(matches) & launching:
@@ -150,7 +150,7 @@ def _verdict(asked: Expression, rows: pl.DataFrame, unlike: str | None, rules: R
     in_both = _as_asked(asked, rows.drop_nulls(["base_value", "other_value"]))
     unit = _UNITS.get(asked.counted_in, asked.counted_in)
     if in_both.is_empty():
-        absent = "only in new, which is no share of base" if n_only_new else "only in base"
+        absent = "only in new, which is not a share of base" if n_only_new else "only in base"
         no_rows = _NO_MEMORY if asked.name in MEMORY else absent
         return Verdict(asked.text, UNCLEAR, asked.limit, unit, no_rows)
     is_wide = _is_wide(asked, rules)
@@ -168,10 +168,10 @@ def _verdict(asked: Expression, rows: pl.DataFrame, unlike: str | None, rules: R
     if n_unclear and worst != UNCLEAR:
         reasons.append(f"{n_unclear:,} of {judged.height:,} cannot be judged")
     if n_only_new:
-        reasons.append(f"{n_only_new:,} only in new, which are no share of base")
+        reasons.append(f"{n_only_new:,} only in new, which are not shares of base")
     if unlike is not None:
         hint = "" if rules.any_work else " (--any-work judges it all the same)"
-        reasons.append(f"the runs did other work: {unlike}{hint}")
+        reasons.append(f"the work of the runs differs: {unlike}{hint}")
     has_ranks = judged["rank"].n_unique() > 1
     rank = f"rank {row['rank']}" if has_ranks else None
     more = f"{n_failed - 1:,} more" if n_failed > 1 else None

@@ -17,9 +17,10 @@ MIN_SAMPLES = 3
 With at least this many runs, each run gives one value: the median of its steps.
 """
 MAX_SAMPLES = 30
-"""The most values by which a row is judged.
+"""A row is judged by at most this many values.
 
-More are averaged in groups of neighbours, because neighbouring steps resemble each other.
+If there are more, groups of neighbours are averaged, because neighbouring steps resemble each
+other.
 """
 TICK_NS = 32
 """The tick of recent NVIDIA GPUs' clocks, as CUPTI reports it (H200, driver 580)."""

@@ -3,7 +3,7 @@
 import polars as pl
 
 _KINDS = (
-    # A host function is no kernel. cudaLaunch and cuLaunchGrid are the spellings of CUDA 6.
+    # A host function is not a kernel. cudaLaunch and cuLaunchGrid are the spellings of CUDA 6.
     (
         "kernel_launch",
         r"^(cuda|cu|hip)\w*Launch(Cooperative|Multi)?Kernel|^cu(da)?Launch$|^cuLaunchGrid|^hipLaunchByPtr",

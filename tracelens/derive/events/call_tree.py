@@ -223,11 +223,12 @@ class CallPaths:
 
 
 def call_paths(tree: pl.DataFrame, *keys: str) -> tuple[pl.Series, pl.DataFrame]:
-    """Return the number of each row's path, and one row per path: parent_id and `keys`.
+    """Number the distinct call paths of a tree.
 
-    A path is the sequence of the keys, for example names, from the root to the row. The tree has
-    parent_id (row number) and the keys. A path's parent has a smaller number; parent_id is None at
-    the root.
+    A path is the sequence of the keys, for example names, from the root to a row. The tree has
+    parent_id (row number) and the keys. Return two things: a series with the number of each row's
+    path, and a frame with one row per path (parent_id and `keys`). A path's parent has a smaller
+    number; parent_id is None at the root.
     """
     paths = CallPaths(*keys)
     for part in tree.iter_slices(_ROWS_AT_ONCE) if tree.height else [tree]:

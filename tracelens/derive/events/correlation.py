@@ -148,7 +148,7 @@ class _Processes:
         return wanted.join(self._calls, on=_CALL, how="left", maintain_order="left")["row"]
 
     def is_before(self, work: pl.DataFrame) -> pl.Series:
-        """Return whether the work's call came before the first recorded one of its process."""
+        """Return whether the work was called before the first recorded call of its process."""
         columns = pl.col(*_CALL, "start_ns").cast(pl.Int64)
         wanted = work.select(columns)
         both = wanted.join(self._firsts, on="process_id", how="left", maintain_order="left")

@@ -78,7 +78,7 @@ def refuse_circles(parents: pl.Series, rank: int, first_row: int = 0) -> None:
         n_wrong += int(((part < 0) | (part >= rows)).sum())
     if n_wrong:
         raise SourceError(
-            f"spans of rank {rank}: the parent_id of {n_wrong:,} is no earlier span; collect it"
+            f"spans of rank {rank}: the parent_id of {n_wrong:,} is not an earlier span; collect it"
             " again"
         )
 

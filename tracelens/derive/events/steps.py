@@ -224,7 +224,7 @@ def _named(spans: pl.DataFrame, pattern: str | None) -> pl.DataFrame:
     """Return the spans whose names mark steps.
 
     Columns: process_id, thread_id, start_ns, end_ns, name, number (text), family. Raises UsageError
-    if `pattern` is no regular expression.
+    if `pattern` is not a regular expression.
     """
     families = [*FAMILIES.values()] if pattern is None else [pattern]
     spans = spans.filter(pl.col("kind").is_in(["annotation", "nvtx"])) if pattern is None else spans
@@ -232,7 +232,7 @@ def _named(spans: pl.DataFrame, pattern: str | None) -> pl.DataFrame:
         marks = each_once(spans["name"], lambda name: _by_name(name, families)).struct.unnest()
     except pl.exceptions.ComputeError as error:
         raise UsageError(
-            f"{pattern!r} is no regular expression for the names of steps: {error}; "
+            f"{pattern!r} is not a regular expression for the names of steps: {error}; "
             r"say one such as --step 'train_step (\d+)'"
         ) from error
     end = pl.col("start_ns").cast(pl.Int64) + pl.col("duration_ns")
@@ -267,7 +267,7 @@ def _by_name(name: pl.Expr, families: list[str]) -> pl.Expr:
         )
         for words in families
     )
-    # A number too large for an integer is no count of steps.
+    # A number too large for an integer is not a count of steps.
     too_long = number.str.len_bytes() > _MAX_DIGITS
     is_too_long = too_long.fill_null(value=False)
     return pl.struct(

@@ -126,7 +126,7 @@ def _convolution_backward(call: RecordedCall) -> _Counted:
     of_weight = 2 * n_met * x[1] * grad[1] * prod(weight[2:]) if weight_asked else 0
     n_results = (prod(x), prod(weight), grad[1])
     outputs = [n for n, is_asked in zip(n_results, mask, strict=True) if is_asked]
-    # The gradient of the input needs no input, that of the weights no weights.
+    # The gradient of the input does not read the input. That of the weights does not read weights.
     unread = [] if weight_asked else [1]
     if not input_asked:
         unread.append(2)

@@ -2,14 +2,15 @@
 
 In ordered tables, the first match wins. Patterns are Rust regular expressions (no lookaround,
 linear in the text). They are searched in one of three texts. `head` is the qualified name without
-return type, template arguments and parameters. `text` is the name's start with these. `functor`
-holds the template arguments of ATen's generic kernels, whose head says nothing. Border cases: a
-copy or cast is layout, and so are im2col, concatenation and padding. A fill is memory. `where` and
-masked scaling are elementwise. A split-K reduction belongs to its product. All that a state space
-model or linear attention computes in chunks, even products and prefix sums, is a recurrence; its
-short convolution and gates are not. Choosing a token is indexing. An interpolation, which reads
-computed positions, is indexing. `_foreach_` arithmetic is elementwise (its phase shows that it is
-the optimizer's); only a fused optimizer step is `optimizer`.
+return type, template arguments and parameters. `text` is the start of the whole name, with all of
+them. `functor` holds the template arguments of ATen's generic kernels, whose head says nothing.
+
+Border cases: a copy or cast is layout, and so are im2col, concatenation and padding. A fill is
+memory. `where` and masked scaling are elementwise. A split-K reduction belongs to its product. All
+that a state space model or linear attention computes in chunks, even products and prefix sums, is a
+recurrence; its short convolution and gates are not. Choosing a token is indexing. An interpolation,
+which reads computed positions, is indexing. `_foreach_` arithmetic is elementwise (its phase shows
+that it is the optimizer's); only a fused optimizer step is `optimizer`.
 """
 
 from tracelens.derive.kernels.inductor_names import INDUCTOR_RULES

@@ -76,7 +76,7 @@ class RecordedCall(Struct, frozen=True):
         return sizes
 
     def value(self, position: int) -> Any:
-        """Return an input that is no tensor; None if it was not recorded."""
+        """Return an input that is not a tensor; None if it was not recorded."""
         return self.values[position] if position < len(self.values) else None
 
     def sizes(self, position: int, n: int) -> list[int]:
@@ -95,7 +95,7 @@ class RecordedCall(Struct, frozen=True):
         return word if isinstance(word, str) else ""
 
     def tensor_type(self, position: int) -> tuple[str, int] | None:
-        """Return an input's element type and its size in bytes; None if it is no tensor."""
+        """Return an input's element type and its size in bytes; None if it is not a tensor."""
         return element_type(self.word(position))
 
     def first_dtype(self) -> str | None:
@@ -124,7 +124,7 @@ class RecordedCall(Struct, frozen=True):
         return [_tensor(*pair, self.list_type) for pair in pairs]
 
     def bytes_of(self, position: int) -> int:
-        """Return the memory of an input; 0 if it is no tensor.
+        """Return the memory of an input; 0 if it is not a tensor.
 
         Expanded dimensions (stride 0) count once.
         """

@@ -1,4 +1,7 @@
-"""Find spans in which a process communicates: ops of process groups, and spans of their threads."""
+"""Find spans in which a process communicates with others.
+
+They are the ops of torch's process groups, and what the groups' own threads run.
+"""
 
 import polars as pl
 

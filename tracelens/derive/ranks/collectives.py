@@ -183,7 +183,8 @@ def _communication_kernels(trace: Trace) -> tuple[pl.DataFrame, list[str]]:
     names = names.str.replace(r"^void ", "").str.replace(r"[<(].*", "")
     others = pl.concat([kernels.select("rank", "kernel_id")[rest], work[rest]], how="horizontal")
     others = others.with_columns(group=pl.lit(_UNDESCRIBED), name=names)
-    # One kernel serves all sends and receives of a rank at a time, and these differ between ranks.
+    # One kernel serves all sends and receives that a rank has at that time. They differ between
+    # ranks, so these kernels are not matched.
     is_pair = names.str.contains("(?i)send_?recv")
     others = others.filter(~is_pair)
     remarks = []
@@ -286,7 +287,7 @@ def assign_sequence(grouped: pl.DataFrame) -> tuple[pl.DataFrame, str | None]:
 def drop_partial_prefix(numbered: pl.DataFrame) -> tuple[pl.DataFrame, str | None]:
     """Leave out a group's calls before every captured rank has one; the remark counts them.
 
-    If a rank's profiler began later, it lacks the first calls, which is no mistake of the program.
+    If a rank's profiler began later, it lacks the first calls. The program is not at fault then.
     """
     call = pl.col("call")
     firsts = numbered.group_by("group_key", "rank").agg(call.min())

@@ -15,7 +15,10 @@ from tracelens.errors import UsageError
 _BETWEEN = {"elementwise", "layout", "memory", "indexing", "rng", "softmax"}
 """Primitives of the kernels around a softmax, which scale, mask and drop scores."""
 _LOG_SOFTMAX = r"(?i)log_?softmax|softmax_warp_(?:for|back)ward<.*, \d+, true"
-"""Names of softmaxes in losses; the template of the last one shows that it computes logarithms."""
+"""Names of the logarithmic softmaxes that losses use.
+
+In the warp kernels' names, `true` after the number says that they compute logarithms.
+"""
 _NONE_IS_WRITTEN_OUT = "sdpa: no product, softmax and product follow each other in these steps"
 
 

@@ -239,7 +239,7 @@ def _faster(subject: Subject, name: str, times: str) -> Change:
     factor = float(times) if is_number else 0
     if factor < _LEAST_FACTOR:
         raise UsageError(
-            f"faster {name}: {times[:40]} is no factor, which is a number from {_LEAST_FACTOR} on"
+            f"faster {name}: {times[:40]} is not a factor, which is a number from {_LEAST_FACTOR} on"
         )
     labels = subject.labels
     table = subject.replay.table

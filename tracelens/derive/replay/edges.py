@@ -108,6 +108,6 @@ def build_table(edges: Edges, times: Ints, classes: Ints) -> tuple[EdgeTable, In
 
 
 def picked(flags: Flags, rows: Ints) -> Flags:
-    """Return the flag at each of these rows; False for a number that is no row."""
+    """Return the flag at each of these rows; False for a number that is not a row."""
     known = (rows >= 0) & (rows < len(flags))
     return np.append(flags, [False])[np.where(known, rows, len(flags))]

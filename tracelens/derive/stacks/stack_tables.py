@@ -177,7 +177,7 @@ def _named_by(functions: pl.Series, pattern: str) -> pl.Series:
         if plain.any():
             return plain
         raise TracelensError(
-            f"{pattern!r} is no function of the stack and no regular expression either; "
+            f"{pattern!r} is neither a function of the stack nor a regular expression; "
             "give a function's name, or a pattern such as 'Conv2d.*::forward'"
         ) from error
 

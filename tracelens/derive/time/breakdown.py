@@ -133,7 +133,7 @@ def _number_devices(devices: Mapping[Device, DeviceWork]) -> pl.DataFrame:
 def _number_windows(devices: Mapping[Device, DeviceWork], phases: pl.DataFrame) -> pl.DataFrame:
     """Number the windows of each device.
 
-    The number is None for a step of length 0, which is no window.
+    The number is None for a step of length 0, which is not a window.
     """
     has_length = pl.col("end_ns") > pl.col("start_ns")
     count_so_far = has_length.cum_sum().over("rank").cast(pl.Int64)

@@ -41,12 +41,12 @@ def process_sentences(trace: Trace, processes: Sequence[int]) -> list[str]:
     are_some = len(processes) < len(trace.manifest.ranks)
     which = f" of rank {', '.join(map(str, processes))}" if are_some else ""
     sentence = (
-        f"Nothing was recorded on a device, so this is the time{which} of the process: it computes"
-        " while any of its threads runs an op that does arithmetic, and copies while one copies"
+        f"Nothing was recorded on a device, so this is the time of the process{which}. It computes"
+        " while any of its threads runs an op that does arithmetic, and copies while a thread"
     )
     return [
         sentence
-        + " memory. 'Launch' is the time of calling ops: small ones, and the pauses between two."
+        + " copies memory. 'Launch' is the time of calling ops: small ops, and pauses between ops."
     ]
 
 

@@ -147,7 +147,7 @@ def _slow_groups(trace: Trace, late: Sequence[LateRank], steps: list[int]) -> li
     culprits = []
     for pool in _pools(late):
         left = {rank.rank: rank for rank in pool}
-        # Stages on two hosts always send more slowly than stages on one, so that is no delay.
+        # Stages on two hosts always send more slowly than stages on one, so that is not a delay.
         is_exchange = pl.col("name") == "send/recv"
         is_network = pl.col("slow") == "network"
         leads_out = is_exchange & is_network

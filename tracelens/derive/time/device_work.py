@@ -155,7 +155,7 @@ def _with_touch_calls(host: HostTime, touches: pl.DataFrame) -> HostTime:
 def call_rows(hosts: Mapping[int, HostTime], wanted: pl.DataFrame) -> pl.Series:
     """Return the row of each wanted (rank, api_call_id) among its host's calls.
 
-    If a call is unknown, the number is no row, such as -1.
+    If a call is unknown, the number is not a row, such as -1.
     """
     ids = wanted["api_call_id"]
     known = [

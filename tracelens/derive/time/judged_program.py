@@ -74,7 +74,8 @@ class JudgedProgram(Struct, frozen=True):
         slowed = slowed_parts(self.trace)
         if self.is_measured or slowed.is_empty():
             return None
-        # Idle time has the launching call's place; activities of launching have none.
+        # Idle time for launching has the place of the op that launched. Activities of launching
+        # have no place, so the two are joined by cause alone.
         key = ["cause"] if cause == "launch" else ["cause", "what"]
         idle = self.places.filter(pl.col("cause") == cause)
         bounds = slowed.select(*key, "least", "most")

@@ -117,7 +117,7 @@ def _usual(column: str) -> pl.Expr:
 def find_late_ranks(model: TimeModel, delays: pl.DataFrame) -> list[LateRank]:
     """Return ranks whose own time exceeds the others' by BLAMED of a step, beyond noise.
 
-    Time that a slower host explains is no delay; longer device work is.
+    Time that a slower host explains is not a delay; longer device work is.
     """
     late_steps = _late_steps(delays, OWN)
     if late_steps.is_empty():

@@ -246,7 +246,7 @@ def _names(rank: int, ops: _Ops) -> pl.DataFrame:
         measures = pl.DataFrame(list(of_each), _MEASURES, orient="row")
     words = pl.DataFrame({"name": [*ops.words]}, {"name": pl.String})
     names = words.hstack(ops.sums)
-    # All other names belong to spans that are no ops: Python functions alone may have 60,000 names.
+    # All other names belong to spans that are not ops. Python functions may have 60,000 names.
     names = names.filter(pl.col("n_calls") > 0)
     return names.hstack(measures).with_columns(rank=pl.lit(rank, pl.Int32))
 

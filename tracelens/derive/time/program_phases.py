@@ -59,7 +59,7 @@ def phases(trace: Trace) -> pl.DataFrame:
     """Return the phases of each rank, with the columns of WINDOWS: disjoint, by rank and start.
 
     All analyses divide time by these. On a rank that marks steps there is one row per step, and the
-    program is its steps. A first step is no part of the program if it is mostly start-up or trials
+    program is its steps. A first step is not part of the program if it is mostly start-up or trials
     of kernels, nor is a last step in which only a tail of the others' work ran. On any other rank,
     the phases cover all that was recorded:
 

@@ -51,8 +51,9 @@ class Gaps(Struct, frozen=True):
     """The long gaps between a rank's device work in an interval, sorted by start.
 
     `frame` has start_ns, end_ns, busy_ns (work of the interval before the gap), load_ns (the part
-    of the gap that is start-up) and input_ns (the part in which input is loaded). `busy_ns` is all
-    work of the interval from `begin` to `end`. `input_start` is when input is first loaded in it.
+    of the gap that is start-up) and input_ns (the part in which input is loaded). The interval is
+    from `begin` to `end`. The field `busy_ns` is the device work of the whole interval.
+    `input_start` is when input is first loaded in the interval.
     """
 
     frame: pl.DataFrame
@@ -164,7 +165,7 @@ def start_up_end(gaps: Gaps, first: int, awaited_from: int | None = None) -> int
     Start-up ends with the last gap that is mostly start-up, as long as such gaps take most of the
     time until then and the device did not work steadily for long between them. It may also end with
     a gap much longer than all later ones, if the device hardly worked before it. Waiting for input
-    is no start-up. `awaited_from` is when another rank begins to wait for this one. After it, this
+    is not start-up. `awaited_from` is when another rank begins to wait for this one. After it, this
     rank counts as late, not as starting up, unless there is a sign of loading.
     """
     start = first
