@@ -154,7 +154,8 @@ def measured_calls(trace: Trace, rank: int, kernels: pl.DataFrame, chosen: pl.Ex
     is_wrong = (pl.col("parent_id") >= span_id) | span_id.is_duplicated()
     if n_wrong := parents.filter(is_wrong).height:
         raise SourceError(
-            f"{trace.name}: the parent_id of {n_wrong:,} ops is not an earlier span; collect it again"
+            f"{trace.name}: the parent_id of {n_wrong:,} ops is not an earlier span; collect"
+            " it again"
         )
     ns = pl.col("duration_ns")
     moves = pl.col("primitive") == "layout"
