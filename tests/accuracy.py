@@ -1,4 +1,4 @@
-"""What makes docs/accuracy.md, as modules of the tests."""
+"""What makes docs/accuracy.md and its rows, as modules of the tests."""
 
 import importlib
 from pathlib import Path
@@ -6,6 +6,7 @@ from typing import Any
 
 ROOT = Path(__file__).parents[1]
 PAGE = ROOT / "docs" / "accuracy.md"
+ROWS = ROOT / "docs" / "accuracy"
 CONSTRUCTED = ROOT / "samples" / "planted" / "constructed"
 
 
@@ -17,9 +18,8 @@ def script(name: str) -> Any:
 
 def page_lines() -> list[str]:
     """Rows of the page's tables of verdicts on captures, in order."""
-    verdicts = PAGE.read_text().split("\n## Judged blind")[0]
-    tables = verdicts.split("\n## ", 1)[1]
-    rows = [line for line in tables.splitlines() if line.startswith("| ")]
+    text = (ROWS / "verdicts.md").read_text()
+    rows = [line for line in text.splitlines() if line.startswith("| ")]
     return [line for line in rows if not line.startswith(("| Capture ", "| --- "))]
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from samples.whatif.measured import Case, cases, changes
-from tests.accuracy import CONSTRUCTED, PAGE, check_rows, page_lines, script
+from tests.accuracy import CONSTRUCTED, PAGE, ROWS, check_rows, page_lines, script
 from tests.sources import collected
 from tracelens.derive.replay.advised import list_changes
 from tracelens.derive.time.model import time_model
@@ -84,7 +84,9 @@ OPTIONS = {change.option: change for change in changes()}
 @pytest.mark.parametrize("profile", PROFILES, ids=str)
 def test_a_step_of_each_kind_of_profile_is_on_the_page(profile: tuple[str, bool]) -> None:
     row = script("predictions").step_row(PROFILES[profile][0])
-    assert row.line in PAGE.read_text(), f"a prediction changed: `make accuracy` ({row.line})"
+    assert row.line in (ROWS / "predictions.md").read_text(), (
+        f"a prediction changed: `make accuracy` ({row.line})"
+    )
 
 
 @pytest.mark.slow
@@ -92,36 +94,46 @@ def test_a_step_of_each_kind_of_profile_is_on_the_page(profile: tuple[str, bool]
 def test_a_predicted_change_of_each_option_is_on_the_page(option: str) -> None:
     row = script("predictions").change_row(OPTIONS[option])
     line = row if isinstance(row, str) else row.line
-    assert line in PAGE.read_text(), f"a prediction changed: `make accuracy` ({line})"
+    assert line in (ROWS / "predictions.md").read_text(), (
+        f"a prediction changed: `make accuracy` ({line})"
+    )
 
 
 @pytest.mark.exhaustive
 def test_all_predictions_and_their_summary_are_on_the_page() -> None:
     made = script("predictions").page()
-    assert made in PAGE.read_text(), "a prediction changed: `make accuracy`"
+    assert made.rstrip("\n") in (ROWS / "predictions.md").read_text(), (
+        "a prediction changed: `make accuracy`"
+    )
 
 
 @pytest.mark.slow
 def test_a_step_under_nsys_is_on_the_page() -> None:
     row = script("predictions").step_row(script("nsys_costs").turn_cases()[0])
-    assert row.line in PAGE.read_text(), f"a prediction changed: `make accuracy` ({row.line})"
+    assert row.line in (ROWS / "nsys.md").read_text(), (
+        f"a prediction changed: `make accuracy` ({row.line})"
+    )
 
 
 @pytest.mark.exhaustive
 def test_what_nsys_adds_is_on_the_page() -> None:
     made = script("nsys_costs").section()
-    assert made.rstrip("\n") in PAGE.read_text(), "a prediction changed: `make accuracy`"
+    assert made.rstrip("\n") in (ROWS / "nsys.md").read_text(), (
+        "a prediction changed: `make accuracy`"
+    )
 
 
 @pytest.mark.exhaustive
 def test_changes_in_turns_and_batch_sizes_are_on_the_page() -> None:
     made = script("turns").section()
-    assert made.rstrip("\n") in PAGE.read_text(), "a prediction changed: `make accuracy`"
+    assert made.rstrip("\n") in (ROWS / "turns.md").read_text(), (
+        "a prediction changed: `make accuracy`"
+    )
 
 
 def test_all_blind_judgements_are_on_the_page() -> None:
     blind = script("blind")
-    page = PAGE.read_text()
+    page = (ROWS / "blind.md").read_text()
     for name in ("first", "second", "third", "fourth"):
         assert "\n".join(blind.tables(name)).rstrip("\n") in page, "`make accuracy`"
     assert "\n".join(blind.compiled()).rstrip("\n") in page, "`make accuracy`"
@@ -143,11 +155,11 @@ def test_a_blind_row_is_judged_by_the_rules() -> None:
 
 
 def test_the_summary_counts_the_rows() -> None:
-    text = PAGE.read_text()
+    text, rows = PAGE.read_text(), (ROWS / "verdicts.md").read_text()
     table = re.findall(r"^\| (.+) \| (\d+) \| (\d+) \| (\d+) \|$", text, re.MULTILINE)
     assert len(table) == 3
     for title, *numbers in table:
-        section = text.split(f"## {title}\n")[1].split("\n## ")[0]
+        section = rows.split(f"## {title}\n")[1].split("\n## ")[0]
         grades = Counter(
             re.findall(r"\| (right|partly|wrong)(?:: [^|]*)? \|$", section, re.MULTILINE)
         )
@@ -238,4 +250,4 @@ def test_coverage_is_as_the_page_has_it(name: str) -> None:
     coverage = script("coverage")
     row = coverage.covered(coverage.SAMPLES / f"{name}.pt.trace.json.gz")
     assert row.launched_frac >= 0.9
-    assert row.line in script("accuracy_page").PAGE.read_text().splitlines(), "`make accuracy`"
+    assert row.line in (ROWS / "roofline.md").read_text().splitlines(), "`make accuracy`"

@@ -1,4 +1,4 @@
-"""Write docs/accuracy.md: the verdict on every capture beside what is known of it.
+"""Write docs/accuracy.md, and docs/accuracy/ with all rows: what is said beside what is known.
 
     make accuracy
 
@@ -26,6 +26,7 @@ from tracelens.errors import TracelensError
 
 SAMPLES = Path(__file__).resolve().parents[1]
 PAGE = SAMPLES.parent / "docs" / "accuracy.md"
+ROWS = SAMPLES.parent / "docs" / "accuracy"
 COUNTS = Path(__file__).parent / "counts.json"
 KNOWN_WRONG: dict[str, str] = json.loads((Path(__file__).parent / "known_wrong.json").read_text())
 """Reasons why a verdict is not right, by the row's name.
@@ -243,34 +244,65 @@ def make_counts() -> dict[str, dict[str, float]]:
 # The page
 
 
-_INTRO = """\
+_MADE = "<!-- Written by samples/accuracy/accuracy_page.py (`make accuracy`); a test fails when a row changes. -->"
+_SUMMARY = """\
 # How often verdicts and predictions are right
 
-<!-- Written by samples/accuracy/accuracy_page.py (`make accuracy`); a test fails when a verdict changes. -->
+{made}
 
-Every bundled capture with device work and every planted program: what is known of it, and what the verdict says.
-Wrong verdicts stay in the table.
+What is known of captures and programs, beside what tracelens says of them. What is wrong stays in the tables.
 
-{summary}
+## What limits a step
+
+{verdicts}
 
 *Right*: the largest part is named. *Partly*: the largest part is named, but not its share (within three points), its
 place, the step's time or what the advice must or must not say; of counted captures, the second part is named.
-*Wrong*: anything else. A row that is not right is listed with its reason in
-[known_wrong.json](../samples/accuracy/known_wrong.json), and must leave that list when it turns right.
+*Wrong*: anything else. [All captures](accuracy/verdicts.md).
+
+## How long a step takes without the profiler, and after a change
+
+{predictions}
+
+*Own* are this project's programs, and its constants were fitted on half of them. For a blind judgement, programs that
+the project did not know were written, and rules for judging them, before any had run; this is the last judgement that
+has the row. [All blind judgements](accuracy/blind.md). Rows of our own programs:
+[steps and changes](accuracy/predictions.md), [changes timed in turns, batch sizes and jobs](accuracy/turns.md),
+[steps under nsys](accuracy/nsys.md).
+
+## What the roofline knows
+
+{coverage} Operations equal those that PyTorch counts. [All captures and operations](accuracy/roofline.md).
 """
+_VERDICTS = """\
+# What is known of captures, and what the verdict says
+
+{made}
+
+Every bundled capture with device work and every planted program. A row that is not right is listed with its reason in
+[known_wrong.json](../../samples/accuracy/known_wrong.json), and must leave that list when it turns right.
+"""
+_TITLES = {
+    "blind": "Programs judged blind",
+    "predictions": "Steps and changes of our own programs",
+    "turns": "Changes timed in turns, batch sizes and jobs",
+    "nsys": "Steps under nsys",
+    "roofline": "What the roofline knows",
+}
+"""Titles of the pages of rows beside that of verdicts, by file name."""
 
 _SECTIONS = {
     "Constructed traces": (
         "Of kinds that public traces have, worked out event by event by"
-        " [construct.py](../samples/planted/construct.py): the cause and its share follow from the construction."
+        " [construct.py](../../samples/planted/construct.py): the cause and its share follow from the construction."
     ),
     "Planted programs": (
-        "Captures of programs with one planted cause each; see [samples/planted](../samples/planted/README.md)."
+        "Captures of programs with one planted cause each; see [samples/planted](../../samples/planted/README.md)."
         " The place that the verdict names is right where it is that of the planted code."
     ),
     "Other captures": (
         "Their cause is not known by construction, unless the row says so. It is counted from the raw events by"
-        " [independent_count.py](../samples/accuracy/independent_count.py), which shares no code with the"
+        " [independent_count.py](../../samples/accuracy/independent_count.py), which shares no code with the"
         " analyses: time in which kernels run, else communication, else copies, and of each gap what the"
         " launching thread did until the call that ended it. Shares are of recorded time; where the capture has"
         " the step's time without the profiler, of that. Start-up is part of the count where a capture has no"
@@ -279,8 +311,8 @@ _SECTIONS = {
 }
 
 
-def page(counts: dict[str, dict[str, float]]) -> str:
-    """Return the whole page."""
+def pages(counts: dict[str, dict[str, float]]) -> dict[Path, str]:
+    """Return all pages by file: the summary, and the rows."""
     sections = {
         "Constructed traces": [
             constructed_row(name, truth, tl.collect(CONSTRUCTED / f"{name}.pt.trace.json.gz"))
@@ -289,28 +321,36 @@ def page(counts: dict[str, dict[str, float]]) -> str:
         "Planted programs": list(planted_rows()),
         "Other captures": [row for group in groups() for row in counted_rows(group, counts)],
     }
-    parts = [_INTRO.format(summary=summary(sections))]
-    for title, rows in sections.items():
-        head = "| Capture | Known | The verdict | |\n| --- | --- | --- | --- |"
-        parts.append(
-            "\n".join([f"## {title}\n\n{_SECTIONS[title]}\n", head, *(row.line for row in rows)])
-        )
-    return (
-        "\n\n".join(
-            part.rstrip("\n")
-            for part in [
-                *parts,
-                blind.section(own()),
-                predictions.page(),
-                turns.section(),
-                jobs.section(),
-                nsys_costs.section(),
-                coverage.section(),
-                operations(),
-            ]
-        )
-        + "\n"
+    head = "| Capture | Known | The verdict | |\n| --- | --- | --- | --- |"
+    verdicts = [
+        "\n".join([f"## {title}\n\n{_SECTIONS[title]}\n", head, *(row.line for row in rows)])
+        for title, rows in sections.items()
+    ]
+    predicted = own()
+    covered = list(coverage.rows())
+    short = _SUMMARY.format(
+        made=_MADE,
+        verdicts=summary(sections),
+        predictions=blind.latest(predicted),
+        coverage=coverage.sentence(covered),
     )
+    parts = {
+        "blind": [blind.section(predicted)],
+        "predictions": [predictions.page()],
+        "turns": [turns.section(), jobs.section()],
+        "nsys": [nsys_costs.section()],
+        "roofline": [coverage.section(covered), operations()],
+    }
+    made = {
+        ROWS / f"{name}.md": _joined([f"# {_TITLES[name]}", _MADE, *parts[name]]) for name in parts
+    }
+    of_verdicts = _joined([_VERDICTS.format(made=_MADE), *verdicts])
+    return {PAGE: short, ROWS / "verdicts.md": of_verdicts} | made
+
+
+def _joined(parts: list[str]) -> str:
+    """Join parts of a page by empty lines."""
+    return "\n\n".join(part.rstrip("\n") for part in parts) + "\n"
 
 
 def own() -> dict[str, list[predictions.Predicted]]:
@@ -347,7 +387,9 @@ def main() -> None:
     if counts.keys() != names or "--count" in sys.argv:
         counts = make_counts()
         COUNTS.write_text(json.dumps(counts, indent=1) + "\n")
-    PAGE.write_text(page(counts))
+    ROWS.mkdir(exist_ok=True)
+    for file, text in pages(counts).items():
+        file.write_text(text)
 
 
 if __name__ == "__main__":

@@ -34,9 +34,9 @@ strides a convolution's operations are not known.
 
 Steps built from the ops, inputs, kernels and times that AMD TraceLens lists of its examples (gpt-oss in vLLM by one
 graph and piecewise, Qwen3 in SGLang, Flux with AITER, Qwen on an H100) are modelled to at least its share of time, less
-five points; operations are equal within 0.1 % where both know the op ([test](../tests/test_public_servers.py)).
+five points; operations are equal within 0.1 % where both know the op ([test](../../tests/test_public_servers.py)).
 Custom ops of vLLM, SGLang, AITER and others, with the argument lists that they register in 2026, are all
-modelled, those with products as counted by hand ([test](../tests/test_custom_ops.py)).
+modelled, those with products as counted by hand ([test](../../tests/test_custom_ops.py)).
 
 {summary}
 
@@ -108,9 +108,12 @@ def rows() -> Iterator[Coverage]:
     yield from filter(None, map(covered, captures()))
 
 
-def section() -> str:
-    """Return the page's section."""
-    found = list(rows())
+def sentence(found: list[Coverage]) -> str:
+    """Say of how many captures the models know nine tenths of what was launched."""
     good = sum(row.launched_frac >= 0.9 for row in found)
-    summary = f"At least 90 % of its launches are modelled in {good} of {len(found)} captures."
-    return _INTRO.format(summary=summary) + "\n".join(row.line for row in found)
+    return f"At least 90 % of its launches are modelled in {good} of {len(found)} captures."
+
+
+def section(found: list[Coverage]) -> str:
+    """Return the page's section."""
+    return _INTRO.format(summary=sentence(found)) + "\n".join(row.line for row in found)

@@ -12,9 +12,9 @@ _JOBS = """\
 ## Changes of a job
 
 Jobs of two and four NVIDIA H200 were recorded for four steps with one planted cause each, and timed without the
-profiler with and without the cause, in one process ([numbers](../samples/whatif/jobs.json); the captures are too large
-to be kept here). A prediction is of the recorded step, the profiler's cost with it. So it stands beside the same job
-*recorded* without the cause, and its factor, the step after over the step before, beside that of the steps *timed*
+profiler with and without the cause, in one process ([numbers](../../samples/whatif/jobs.json); the captures are too
+large to be kept here). A prediction is of the recorded step, the profiler's cost with it. So it stands beside the same
+job *recorded* without the cause, and its factor, the step after over the step before, beside that of the steps *timed*
 without the profiler. The jobs were looked at while the rules were made. Times are in ms.
 
 | | number | median error | largest error |

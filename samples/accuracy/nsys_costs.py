@@ -21,7 +21,7 @@ _UNDER = {"usual": "nsys", "osrt": "with `osrt`", "nodes": "graphs by node"}
 _TEXT = """\
 ## What nsys adds
 
-Nineteen programs ([samples/nsys/costs](../samples/nsys/costs/README.md)), timed in two processes that never recorded
+Nineteen programs ([samples/nsys/costs](../../samples/nsys/costs/README.md)), timed in two processes that never recorded
 and in three under nsys, one run beside a host of four cores whose own speed varies: the same program takes up to
 {apart:.1f} times as long from one time without nsys to another. Times of a step are in ms.
 

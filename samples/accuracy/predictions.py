@@ -116,7 +116,7 @@ def summary(rows: Iterable[Predicted]) -> list[str]:
 _STEPS = """\
 ## A step without the profiler
 
-Captures of [samples/whatif](../samples/whatif/README.md), whose steps were timed without the profiler on an H200, in
+Captures of [samples/whatif](../../samples/whatif/README.md), whose steps were timed without the profiler on an H200, in
 the same process before and in one that never profiled. What the profiler adds to an op, a Python call and an API call
 was fitted on half of the programs (*fitted on*), and never on those that are *judged*; larger captures than are
 bundled took part in both. Times are in ms. The range is as wide as held nine in ten of all captures, and wider where
@@ -148,8 +148,8 @@ layout. A copy from pageable memory takes no fixed time per byte: 4.2 ms for 32 
 _UNSEEN = """\
 ## Programs and a host that nothing was fitted on
 
-Twenty other programs ([held_out.py](../samples/whatif/held_out.py),
-[held_out_hosts.py](../samples/whatif/held_out_hosts.py)), taken once on an H200 beside another host: four cores, on
+Twenty other programs ([held_out.py](../../samples/whatif/held_out.py),
+[held_out_hosts.py](../../samples/whatif/held_out_hosts.py)), taken once on an H200 beside another host: four cores, on
 which Python and the profiler take 1.6 times as long. They were predicted before anything was changed for them:
 
 | | of | median error | 90th percentile | the range holds |
@@ -182,7 +182,7 @@ _PATHS = """\
 ## The critical path beside HTA's
 
 One step of each capture, in µs, through `critical_path_analysis` of Meta's Holistic Trace Analysis (traceinsight
-0.6.1) as well ([test](../tests/test_hta.py)). *Ops and calls*, *launches* and *device* are what both put on the
+0.6.1) as well ([test](../../tests/test_hta.py)). *Ops and calls*, *launches* and *device* are what both put on the
 path; *Python, waits* is what ours has besides.
 
 | Capture | step | ops and calls: HTA, ours | launches | device | Python, waits | |

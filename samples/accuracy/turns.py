@@ -25,8 +25,8 @@ _TURNS = """\
 
 The host of the last section changes its own speed: one program takes 1.8 ms a step, and a second later 2.8, with
 nothing changed. So twelve programs were timed before and after a change in turns, in one process, three times
-([turns](../samples/whatif/turns)): *factor* is the step after over the step before, the median of the three. The step
-before was recorded after the first turn. Some processes stay slower once they have recorded: without the profiler,
+([turns](../../samples/whatif/turns)): *factor* is the step after over the step before, the median of the three. The
+step before was recorded after the first turn. Some processes stay slower once they have recorded: without the profiler,
 steps take {slower:.0%} longer than before in the median of these programs, and {most:.0%} at the most, where they
 wait for the host. Times in ms are those of the first turn.
 
@@ -34,8 +34,8 @@ wait for the host. Times in ms are those of the first turn.
 _BATCHES = """\
 ## Another batch size
 
-Seven programs were recorded with three batch sizes ([batches](../samples/whatif/batches)): each size is predicted from
-the other two (`batch=16,32:64`). Times are in ms.
+Seven programs were recorded with three batch sizes ([batches](../../samples/whatif/batches)): each size is predicted
+from the other two (`batch=16,32:64`). Times are in ms.
 
 """
 
