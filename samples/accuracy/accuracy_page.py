@@ -266,13 +266,15 @@ place, the step's time or what the advice must or must not say; of counted captu
 
 *Own* are this project's programs, and its constants were fitted on half of them. For a blind judgement, programs that
 the project did not know were written, and rules for judging them, before any had run; this is the last judgement that
-has the row. [All blind judgements](accuracy/blind.md). Rows of our own programs:
+has the row. *A turn of the same programs* is predicted by the program's other turns: no prediction can come nearer.
+[All blind judgements](accuracy/blind.md). Rows of our own programs:
 [steps and changes](accuracy/predictions.md), [changes timed in turns, batch sizes and jobs](accuracy/turns.md),
 [steps under nsys](accuracy/nsys.md).
 
 ## What the roofline knows
 
-{coverage} Operations equal those that PyTorch counts. [All captures and operations](accuracy/roofline.md).
+{coverage} Operations equal those that PyTorch counts.
+[All captures and operations](accuracy/roofline.md).
 """
 _VERDICTS = """\
 # What is known of captures, and what the verdict says

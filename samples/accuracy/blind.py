@@ -324,7 +324,7 @@ def beside(own: dict[str, Iterable[Predicted]]) -> str:
         "| | | number | median error | 90th percentile | the range holds |",
         "| --- | --- | ---: | ---: | ---: | ---: |",
     ]
-    words = "steps of a trace that does not know them"
+    words = "steps, from a trace alone"
     lines += [f"| {words} | own | {errors(own['trace'])} |"] if "trace" in own else []
     for name in _JUDGED:
         of_name = list(_of_traces(name))
