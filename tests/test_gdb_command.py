@@ -110,7 +110,7 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         (["--hits", "3", "log.txt"], 2, "--hits belongs to a capture of a COMMAND"),
         (["--break", "f", "log.txt"], 2, "--break belongs to a capture of a COMMAND"),
         (["--preset", "gpu", "--", "true"], 2, "the presets are cudnn, launch, cpu"),
-        (["--where-frame", "(", "--", "true"], 1, "no regular expression"),
+        (["--where-frame", "(", "--", "true"], 1, "nor a regular expression"),
         (["--gdb", "/nowhere", "--", "true"], 1, "--gdb /nowhere: no such program"),
         pytest.param(
             ["--preset", "launch", "--", "true"],

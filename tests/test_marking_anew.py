@@ -49,7 +49,7 @@ def test_a_group_tells_the_number(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("pattern", "said"), [("no such", "no span has a name"), ("(", "no regular expression")]
+    ("pattern", "said"), [("no such", "no span has a name"), ("(", "not a regular expression")]
 )
 def test_what_names_no_step_is_refused(tmp_path: Path, pattern: str, said: str) -> None:
     trace = tl.collect(write(tmp_path / "t.json", EVENTS))

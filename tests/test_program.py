@@ -18,7 +18,8 @@ LINUX = pytest.mark.skipif(
     not sys.platform.startswith("linux"), reason="asks Linux to end the program with its parent"
 )
 
-# Runs a program that says "ready", waits for signals, and tells which one ended it.
+# Runs a program that says "ready", waits for signals, and tells which one ended it. It looks for
+# them again and again: one that comes just before signal.pause() would not end that.
 PARENT = """
 import sys
 from tracelens.running.program import run_program
@@ -26,7 +27,7 @@ outcome = run_program([sys.executable, "-u", "-c", sys.argv[1]])
 print("outcome", outcome, flush=True)
 """
 WAITS = """
-import os, signal, sys
+import os, signal, sys, time
 def told(number, frame):
     print("told", number, flush=True)
     sys.exit(7)
@@ -34,7 +35,7 @@ for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
     signal.signal(number, told)
 print("ready", os.getpid(), flush=True)
 while True:
-    signal.pause()
+    time.sleep(0.05)
 """
 # Counts interrupts, which stay blocked, so that none comes between two lines.
 COUNTS = """

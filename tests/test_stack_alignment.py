@@ -206,7 +206,7 @@ def test_an_unknown_entry_names_the_nearest(eager: Trace, native: Trace) -> None
         match=r"native\.txt: no function matches the entry 'conv_2d'.*nearest.*at::conv2d",
     ):
         stack_alignment(eager, native, entry_other="conv_2d")
-    with pytest.raises(TracelensError, match=r"no regular expression"):
+    with pytest.raises(TracelensError, match=r"neither .* nor a regular expression"):
         stack_alignment(eager, native, entry_base="((")
     with pytest.raises(UsageError, match="outermost, innermost"):
         stack_alignment(eager, native, occurrence="middle")
