@@ -41,13 +41,13 @@ def collect(
     events: str | None = None,
     force_mix: bool = False,
 ) -> Trace:
-    """Read sources of one program straight into a Trace in memory.
+    """Read sources of one program into a Trace in memory.
 
-    `kind` is the kind of all sources, one of NAMES; None detects it from their content. `ranks`
-    gives the rank of each source. `events` names the profiler whose events are kept if two captured
-    the same rank; by default it is the first in NAMES. With `force_mix`, ranks that contradict each
-    other are combined all the same, with a warning. Raises SourceError for a source that cannot be
-    read, UsageError for an invalid request.
+    `kind` is the kind of all sources, one of NAMES; by default it is detected from their content.
+    `ranks` gives the rank of each source. `events` names the profiler whose events are kept if two
+    profilers captured the same rank; by default it is the first in NAMES. With `force_mix`, ranks
+    that contradict each other are combined all the same, with a warning. Raises SourceError for a
+    source that cannot be read, UsageError for an invalid request.
     """
     trace = combine(read_captures(paths, kind), ranks=ranks, events=events, force_mix=force_mix)
     validate_ranks(trace, force_mix=force_mix or bool(ranks))

@@ -37,7 +37,7 @@ _CALL = re.compile(r"^(?:cu|hip)[A-Z]|^cuda[A-Z]")
 _COPIES = ("h2d", "d2h", "d2d", "p2p")
 _MEMORIES = {"host": "pageable", "pageable": "pageable", "pinned": "pinned", "device": "device"}
 _MOST_EVENTS = 1_000_000
-"""If there are more events, XLA writes only the most important ones, without saying so."""
+"""Of more events than this, XLA writes only the most important ones, without saying so."""
 _MOST_DIGITS = 18
 _AXES = ("x", "y", "z")
 _PLACE = ("process_id", "thread_id", "start_ns", "duration_ns")
@@ -84,7 +84,7 @@ class _Trace(msgspec.Struct):
 
 
 def sniff(path: Path, head: bytes) -> bool:
-    """Return whether the source is such a trace, or the folder given to jax.profiler.trace."""
+    """Return whether the source is a trace of jax.profiler, or the folder given to it."""
     if path.is_dir():
         return bool(_runs(path))
     if path.name.endswith(_UNREAD):

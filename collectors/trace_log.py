@@ -3,9 +3,9 @@
 It is for programs that ran without --compile-provenance, whose sidecar is stronger evidence. Nodes
 in a log have no modules. But the graph that Dynamo printed names parameters by their modules
 (`l_self_modules_fc_parameters_weight_`). And a comment above each call in Inductor's generated code
-names the nodes of Dynamo's graph from which it came. A node without parameters gets the module of
-the node whose result it takes. Logs also hold paths, source lines and settings. Only names of
-nodes, operators, kernels and modules are read.
+names the nodes of Dynamo's graph from which the call came. A node without parameters gets the
+module of the node whose result it takes. Logs also hold paths, source lines and settings, but only
+names of nodes, operators, kernels and modules are read.
 """
 
 import re
@@ -80,17 +80,17 @@ class _Log(Struct):
 
 
 def sniff(path: Path, head: bytes) -> bool:
-    """Return whether the content is such a log.
+    """Return whether the content is a structured log of torch.
 
-    Its first line has time, process and place, and continues in JSON.
+    The first line of such a log has time, process and place, and continues in JSON.
     """
     return not path.is_dir() and _RECORD.match(head.split(b"\n", 1)[0]) is not None
 
 
 def read(path: Path) -> list[Capture]:
-    """Read one log: the table `provenance`, a row for each node.
+    """Read one log into the table `provenance`: one row per node.
 
-    Raises SourceError when it is not such a log.
+    Raises SourceError if the file is no structured log of torch.
     """
     log = _Log()
     try:

@@ -60,8 +60,9 @@ _USE_BACKEND = (
 class Breakpoint(Struct):
     """One symbol with a breakpoint.
 
-    `n_calls` counts each call once, `n_matching` those with the wanted frame, `n_kept` the stacks
-    kept. `is_found`: a loaded library defines the symbol; otherwise the breakpoint is pending.
+    `n_calls` counts its calls (a forwarded call once), `n_matching` those with the wanted frame,
+    `n_kept` the stacks kept. `is_found`: a loaded library defines the symbol; otherwise the
+    breakpoint is pending.
     """
 
     symbol: str
@@ -73,9 +74,9 @@ class Breakpoint(Struct):
     is_removed: bool = False
 
     def take(self, described: Record) -> None:
-        """Update it from gdb's description of the breakpoint.
+        """Update the breakpoint from gdb's description of it.
 
-        After the program's end it is pending again, but remains found.
+        After the program's end gdb calls it pending again; `is_found` stays True.
         """
         self.is_found |= described.get("addr") != _PENDING
 
@@ -90,8 +91,8 @@ class Breakpoint(Struct):
 class Breakpoints(Struct):
     """All breakpoints of a run, by gdb's number.
 
-    For some programs, only breakpoints on cuDNN's older interface are requested. A disabled
-    breakpoint on the newer interface then shows whether a loaded library defines it.
+    If only breakpoints on cuDNN's older interface are requested, a disabled breakpoint on the newer
+    interface shows whether a loaded library defines that one.
     """
 
     symbols: tuple[str, ...]
@@ -148,7 +149,7 @@ class Breakpoints(Struct):
     def unreached(self) -> str | None:
         """Explain which breakpoints gave no stack, and what to do.
 
-        Return None if all of them gave one.
+        Return None if each of them gave one.
         """
         empty = [b for b in self._by_number.values() if b is not self._backend and not b.n_kept]
         texts = [

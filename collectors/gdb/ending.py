@@ -70,9 +70,9 @@ def failed_to_start(reason: str, printed: str) -> str:
 
 
 class Interruption(Struct):
-    """The first signal that asked this process to end; None before.
+    """The first signal that asked this process to end; None until one comes.
 
-    `wake` is readable after such a signal.
+    `wake` is a file descriptor that is readable from then on.
     """
 
     wake: int | None = None
@@ -116,7 +116,7 @@ def interruptible() -> Iterator[Interruption]:
 def borrowed_terminal() -> Iterator[None]:
     """Take the terminal back after the body, if this process had it.
 
-    gdb gives the terminal to the program, so that it can read from it.
+    gdb gives the terminal to the program, so that the program can read from it.
     """
     try:
         had_it = os.isatty(0) and os.tcgetpgrp(0) == os.getpgrp()

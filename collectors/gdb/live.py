@@ -44,10 +44,10 @@ class Limits(Struct, frozen=True):
     """Limits on the stacks that are taken.
 
     `hits`: after this many kept stacks of a symbol, its breakpoint is deleted, and the program
-    continues. `skip`: this many calls of each symbol are skipped first, counted among those that
-    `where_frame` matches. `where_frame`: a pattern for a function that must be in the stack, a
-    plain name or a regular expression. `timeout_s`: the program is killed after this time, and the
-    capture is incomplete. `frames`: at most this many frames of a stack are listed.
+    continues. `where_frame`: a function that must be in the stack, as a plain name or a regular
+    expression. `skip`: of the calls that `where_frame` matches, this many are skipped first, for
+    each symbol. `timeout_s`: the program is killed after this time, and the capture is incomplete.
+    `frames`: at most this many frames of a stack are listed.
     """
 
     hits: int = 100
@@ -107,10 +107,8 @@ def run(
 
     The program has this process's standard streams, and gets the signals that this process is sent.
     `gdb` is the path of gdb or cuda-gdb; by default it is looked up. `implementation` labels the
-    stacks; by default the script's name.
-
-    Raises ToolError if gdb or the program cannot be run, or no stack was captured: the message
-    says why.
+    stacks; by default it is the script's name. Raises ToolError if gdb or the program cannot be
+    run, or if no stack was captured.
     """
     limits = limits or Limits()
     limits.check()

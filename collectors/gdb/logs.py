@@ -63,9 +63,9 @@ def sniff(path: Path, head: bytes) -> bool:  # noqa: ARG001 - every collector ha
 def read(path: Path, *, implementation: str | None = None) -> list[Capture]:
     """Return one Capture with the stacks of a log, in the order printed.
 
-    `implementation` is the file's stem by default. Names keep parameter types, never argument
-    values; files and libraries are without folders. If gdb skipped frames the levels skip
-    too, and the stack is marked truncated. Raises SourceError for a file without frames.
+    `implementation` is the file's stem by default. Names keep parameter types, but no argument
+    values. Files and libraries are without folders. If gdb left out frames, their levels are
+    missing, and the stack is marked truncated. Raises SourceError for a file without frames.
     """
     try:
         text = _content(path).decode("utf-8", errors="replace")

@@ -44,7 +44,7 @@ class RefusedError(Exception):
 class Session:
     """A running gdb.
 
-    It keeps commands and their answers by token, and stops in the order in which they came.
+    Answers are kept by the token of their command, stops in the order in which they came.
     `on_notice` is called with every other asynchronous record (libraries loaded, breakpoints
     modified). `wake` is a file descriptor that ends a wait when it becomes readable.
     """

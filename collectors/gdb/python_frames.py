@@ -40,9 +40,8 @@ class PythonFrame(Struct, frozen=True):
     """A frame as py-spy reports it.
 
     `is_entry`: the interpreter's C function was entered with this frame. CPython 3.11 marks such a
-    frame itself (py-spy's is_entry). From 3.12 on the C function puts a frame of its own, a shim,
-    below the first one; py-spy leaves shims out and marks the frame directly above (is_shim_entry,
-    from 0.4.1 on).
+    frame (is_entry of py-spy). From 3.12 on, the C function puts a shim frame below it. py-spy
+    leaves shims out, and marks the frame directly above one (is_shim_entry, from 0.4.1 on).
     """
 
     printed: PrintedFrame
@@ -158,7 +157,7 @@ class Placing(Struct, frozen=True):
     def calls_above(self, pattern: str) -> tuple[str, int, int] | None:
         """Return the innermost Python function whose name ends with the pattern.
 
-        Also returns the least and the most calls between it and frame 0.
+        Also return the least and the most calls between that function and frame 0.
         """
         sizes = [0, *accumulate(len(group) for group in self.groups)]
         for i, group in enumerate(self.groups):
@@ -210,9 +209,9 @@ def place(loops: Loops, python: Sequence[PythonFrame], *, truncated: bool) -> Pl
     """Return the native frames that may run each Python frame; None if the two do not fit.
 
     One call of the loop runs the Python frames up to the one that it was entered with. Each named
-    loop is one call. If there are more groups of Python frames, their calls are among the frames
-    without a name. A stack that was cut lacks its outer frames: if every loop in it has a name, the
-    outer Python frames are left out, too.
+    loop is one call. If there are more groups of Python frames than named loops, their calls are
+    among the frames without a name. A truncated stack lacks its outer frames: if every loop in it
+    has a name, the outer Python frames are left out, too.
     """
     groups = _by_entry(python)
     named = loops.named

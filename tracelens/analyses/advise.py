@@ -108,12 +108,13 @@ _NO_PROBLEM = 0.02
 
 
 def advise(trace: Trace, costs: Sequence[Trace] = (), *, z3: bool | None = False) -> pl.DataFrame:
-    """List other calls that may save time: one row per rank for its whole model, then one per part.
+    """List other calls that may save time: per rank, a row for the whole model, then one per part.
 
-    A training run has no row. `costs` are further traces with times of the same calls: captures of
-    the model in another layout, or from `tracelens collect calls`. With `z3` true, Z3 solves for
-    layouts; false, they are tried one by one; None uses Z3 if it is installed. The result is the
-    same. Raises MissingTableError without kernels or ops.
+    A rank that trains has no rows. `costs` are further traces with times of the same calls:
+    captures of the model in another layout, or from `tracelens collect calls`. `z3` says how
+    layouts are chosen: True solves for them with Z3, False tries them one by one, None uses Z3 if
+    it is installed. All three give the same result. Raises MissingTableError without kernels or
+    ops.
     """
     return frame_of(advised_ranks(trace, costs, z3=z3))
 
@@ -179,8 +180,8 @@ def _rows(rank: int, advice: Advice) -> list[dict[str, Any]]:
 def _launching(advice: Advice, whole: dict[str, Any]) -> dict[str, Any]:
     """Return the columns of the whole model that differ if launches limit it.
 
-    They are host times now and then, and savings: a sequence takes as long as its launches or its
-    kernels, whichever is longer.
+    They are savings, and host times before and after the change. A sequence takes as long as its
+    launches or its kernels, whichever is longer.
     """
     now, then = advice.host_now, advice.host_then
     judged = advice.now - advice.calls.unjudged_ns

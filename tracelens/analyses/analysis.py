@@ -108,7 +108,8 @@ class Analysis(Struct, frozen=True):
     """An analysis, as the report, the views, the documentation and the tests use it.
 
     `run` takes one trace, or base and other. Its signature may name more: `base` (the trace with
-    which this one is compared, if any), `rules` (how to judge a comparison), `peaks` (a device's).
+    which this one is compared, if any), `rules` (how to judge a comparison), `peaks` (a device's
+    measured peaks).
     `notes` takes the same traces and the resulting frame, then `base`. It returns the finding in
     words, plus whatever the reader must know to trust it: plain text, one or two sentences in an
     entry. `shown` lists the columns that people need first; empty means all. A narrow terminal
@@ -142,17 +143,17 @@ class Analysis(Struct, frozen=True):
 
     @property
     def takes_base(self) -> bool:
-        """True if it takes one trace, and optionally the trace with which this one is compared."""
+        """True if the analysis takes one trace and, optionally, a base to compare it with."""
         return "base" in _parameters(self.run)[1:]
 
     @property
     def takes_rules(self) -> bool:
-        """True if it judges a comparison by rules."""
+        """True if the analysis judges a comparison by rules."""
         return "rules" in _parameters(self.run)
 
     @property
     def takes_peaks(self) -> bool:
-        """True if it accepts the measured peaks of a device."""
+        """True if the analysis accepts the measured peaks of a device."""
         return "peaks" in _parameters(self.run)
 
 

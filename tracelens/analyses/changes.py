@@ -91,9 +91,9 @@ _SQL = {
 def changes(trace: Trace) -> pl.DataFrame:
     """List the changes that would help, the largest saving first: one row per change.
 
-    They are those of the answer and of the verdict's notes. Each saves at least 2 % of a step, and
-    savings of several do not add up. The result is empty if no change would help. Raises
-    MissingTableError without kernels and ops.
+    The answer and the notes of the verdict name the same changes. Each saves at least 2 % of a
+    step. The savings of several changes do not add up. The result is empty if no change would help.
+    Raises MissingTableError without kernels and ops.
     """
     require_time(trace, "changes")
     ranks = trace.manifest.ranks

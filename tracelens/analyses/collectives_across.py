@@ -25,14 +25,14 @@ _SIZE = pl.coalesce(
     ),
     pl.format("{} B", _IN_BYTES),
 )
-"""The size of what a rank gives to a collective, as in "4.19 MB"."""
+"""The bytes that a rank passes to a collective, as text such as "4.19 MB"."""
 
 
 def collectives_across(trace: Trace, *, peaks: Peaks | None = None) -> pl.DataFrame:
     """Return one row per group, collective, element type and size, most transfer time first.
 
-    A pair of ranks that send and receive is a group. Raises MissingTableError with one rank, or
-    where no collectives match.
+    A pair of ranks that send and receive counts as a group. Raises MissingTableError with one rank,
+    or if no collectives match.
     """
     require_matched(trace, "collectives_across")
     has_peak = peaks is not None and peaks.device in trace.devices["name"]

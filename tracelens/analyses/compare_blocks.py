@@ -14,10 +14,10 @@ from tracelens.trace import Trace
 
 @pairs_ranks
 def compare_blocks(base: Trace, other: Trace, *, rules: Rules = DEFAULT) -> pl.DataFrame:
-    """Compare repeated layers: one row per rank, pattern and phase, and one per layer beneath it.
+    """Compare repeated layers: one row per rank, pattern and phase, and one per layer of a pattern.
 
-    The pattern with most time comes first. Raises MissingTableError if a run has no kernels, or no
-    path has a number.
+    A pattern is a layer's path with `*` for numbers. The pattern with most time comes first. Raises
+    MissingTableError if a run has no kernels, or if no path has a number.
     """
     for trace in (base, other):
         trace.require("compare_blocks", "kernels")

@@ -27,10 +27,10 @@ _RECORDED = Comparison(_KEY, recorded_time_values)
 def compare_time(base: Trace, other: Trace, *, rules: Rules = DEFAULT) -> pl.DataFrame:
     """Compare time: one row per rank, device and part of a step, the whole step first.
 
-    Raises MissingTableError as time_breakdown does. Times are without what the profiler is known to
-    add, as in the answer for one run. A part is judged by how much it changes the step: to halve a
-    copy that takes 0.2 % of a step has no effect. Causes of idle time are shown but not judged,
-    because a device that waits less for one thing may wait more for another.
+    The time that the profiler is known to add is subtracted, as in the answer for one run. A part
+    is judged by how much it changes the step: halving a copy that takes 0.2 % of a step has no
+    effect. Causes of idle time are shown but not judged, because a device that waits less for one
+    thing may wait more for another. Raises MissingTableError as time_breakdown does.
     """
     for trace in (base, other):
         require_time(trace, "compare_time")
@@ -63,11 +63,11 @@ def compare_time(base: Trace, other: Trace, *, rules: Rules = DEFAULT) -> pl.Dat
 
 
 def _no_surer_than(recorded: pl.DataFrame, rows: pl.DataFrame) -> pl.DataFrame:
-    """Make no interval narrower than that of the recorded times, and no outcome surer.
+    """Widen intervals that are narrower than those of the recorded times, and doubt outcomes.
 
     An outcome that differs from that of the recorded times becomes unclear. If a run timed steps
     without the profiler, one ratio shortens all of its recorded steps. The error of that ratio is
-    the same in each step, so the spread of the steps does not show it. With this, two equal runs
+    the same in each step, so the spread of the steps does not show it. With both rules, equal runs
     count as different no more often than by their recorded steps.
     """
     columns = [*_KEY, "low", "high", "outcome", "reason"]

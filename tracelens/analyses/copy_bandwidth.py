@@ -23,9 +23,10 @@ _KEY = ("rank", "direction")
 
 
 def copy_bandwidth(trace: Trace) -> pl.DataFrame:
-    """Return the bandwidth of copies over time: a copy counts with its size over its duration.
+    """Return the bandwidth of copies over time: the sum over the copies that run at a moment.
 
-    This is HTA's memory bandwidth. Raises MissingTableError without copies.
+    A copy's bandwidth is its size over its duration. This is HTA's memory bandwidth. Raises
+    MissingTableError without copies.
     """
     trace.require("copy_bandwidth", "memcpys")
     copies = trace.select("memcpys", *_KEY, "size_bytes", "start_ns", "duration_ns")

@@ -32,9 +32,9 @@ Pinned memory does not speed them up, and they do not show its bandwidth.
 def copy_cost(trace: Trace, base: Trace | None = None) -> pl.DataFrame:
     """Sum copies: one row per rank, direction, pair of memory kinds and step.
 
-    Step None is the whole trace. The bandwidth of pinned copies comes from `trace`, or from `base`
-    if `trace` has no pinned copy of that direction. Raises MissingTableError if the trace has no
-    copy.
+    Rows with step None are for the whole trace. The bandwidth of pinned copies comes from `trace`,
+    or from `base` if `trace` has no pinned copy of that direction. Raises MissingTableError if the
+    trace has no copy.
     """
     if not trace.has("memcpys"):
         raise MissingTableError(

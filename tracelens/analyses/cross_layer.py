@@ -62,11 +62,11 @@ def cross_layer(trace: Trace) -> pl.DataFrame:
     Rows sum to the kernel total exactly. The op is the outermost operator around the launch
     (aten::conv2d), else the outermost op. If provenance was recorded, a fused kernel of a compiled
     graph is split among the operators from which it was made, in proportion to the bytes that they
-    write. low_ns and high_ns are its times by other splits. Without provenance it stays `fused`.
-    The columns what_if_twice and what_if_limit say what the whole would gain if the row's primitive
-    were faster everywhere. A trace without kernels is answered from the ops' self time on the host;
-    the ops' names then tell the libraries. Raises MissingTableError if there are neither kernels
-    nor ops.
+    write. low_ns and high_ns are a row's time by other splits. Without provenance, the primitive of
+    such a kernel stays `fused`. what_if_twice and what_if_limit say what the whole would gain if
+    the row's primitive were faster everywhere. Without kernels, the ops' self time on the host is
+    summed instead, and the library is read from the op's name. Raises MissingTableError if there
+    are neither kernels nor ops.
     """
     parts = _of_kernels(trace) if trace.has("kernels") else _of_host(trace)
     total, of_primitive = (

@@ -19,10 +19,10 @@ _STARTS_WORK = ("kernel_launch", "graph_launch", "memcpy", "memset")
 def dispatch_depth(trace: Trace) -> pl.DataFrame:
     """Count calls by launch site, and stack frames by role.
 
-    Of spans, there is one row per rank, outermost op, layer and phase that started GPU work. Of
-    native stacks, there is one row per symbol and implementation for all frames, and one per role.
-    Spans and stacks are counted separately (`source`) and never joined, because a stack's frames
-    have no span. Raises MissingTableError if the trace has neither API calls nor stacks.
+    Spans give one row per rank, outermost op, layer and phase that started GPU work. Native stacks
+    give one row for all frames of a symbol and implementation, and one for each role of the frames.
+    `source` distinguishes the two; they are never joined, because a stack's frames have no span.
+    Raises MissingTableError if the trace has neither API calls nor stacks.
     """
     launches = _launches(trace)
     if not launches.height and not trace.has("stacks"):

@@ -26,11 +26,11 @@ _CALLS = {
 
 
 def idle_gaps(trace: Trace) -> pl.DataFrame:
-    """Return the program's idle time by rank, device, cause and place, most first.
+    """Sum the program's idle time: one row per rank, device, cause and place, most time first.
 
-    `share_frac` is the share of the program's time, without the time that the profiler is known to
-    add. The rows' idle_ns sum to the idle time of the phase program in time_breakdown. Raises
-    MissingTableError without kernels and ops.
+    `share_frac` is the row's share of the program's time, both without the time that the profiler
+    is known to add. The idle_ns of all rows sum to the idle time of the phase program in
+    time_breakdown. Raises MissingTableError without kernels and ops.
     """
     require_time(trace, "idle_gaps")
     model = time_model(trace)
@@ -47,7 +47,8 @@ def idle_gaps(trace: Trace) -> pl.DataFrame:
 def _program_times(model: TimeModel) -> pl.DataFrame:
     """Return each device's time without what the profiler is known to add.
 
-    Columns: rank, device_id, judged_ns, and kept, the share of slowed parts that is the program's.
+    Columns: rank, device_id, judged_ns and kept. kept is the share of the parts slowed by the
+    profiler that is the program's own.
     """
     kept = pl.DataFrame(
         [*model.kept_shares().items()],

@@ -64,10 +64,11 @@ _ALL_OTHERS = "another rank each step"
 def job(trace: Trace) -> pl.DataFrame:
     """Return one row per culprit, the most costly first; one row if nobody is to blame.
 
-    A culprit is a rank, or several ranks with one name, that meets two conditions. Its own time in
-    a step (the step without waiting for others) exceeds the median rank's by 5 % of a step. And the
-    job loses at least half of this delay. The cost is the job's gain when its collectives are
-    replayed without the delay. Raises MissingTableError with one rank, and without kernels and ops.
+    A culprit is a rank, or a set of ranks such as a node, that meets two conditions. First, its own
+    time in a step (the step without waiting for others) exceeds the median rank's by 5 % of a step.
+    Second, the job loses at least half of this delay. The cost is what the job gains when its
+    collectives are replayed without the delay. Raises MissingTableError with one rank, or without
+    kernels and ops.
     """
     return trace.derived(_judge)
 

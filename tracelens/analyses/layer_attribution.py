@@ -26,9 +26,9 @@ def layer_attribution(
     `(pre-window)`, work launched before the trace began, always have a row. A kernel belongs to the
     innermost module around its launch; in the backward pass, to the module of the forward op that
     made the autograd node. If compile provenance was recorded, a kernel of a compiled graph belongs
-    to the modules from which it was made. Its time is split by the bytes that they write
-    (estimate_ns). The range low_ns to high_ns covers an equal split, and all time for the module
-    with most bytes. Work directly in a model's root counts as unattributed.
+    to the modules from which it was made. Its time is split by the bytes that these modules write
+    (estimate_ns). low_ns and high_ns also allow for an equal split, and for one that gives all time
+    to the module with most bytes. Work directly in a model's root counts as unattributed.
 
     A kernel of a replayed CUDA graph is placed by the first of three rules that applies. If the
     source recorded the graph's nodes, the kernel belongs to the module around the call that made
@@ -37,8 +37,8 @@ def layer_attribution(
     grids or shapes do not fit. If `base` is a run of the same program without graphs, both
     sequences of kernels are aligned by name, and a kernel gets the layer of its partner (evidence:
     base capture). Kernels that are not aligned stay unattributed; if fewer than half are aligned,
-    all do. With `by_step`, a row is of a layer, phase and step (column `step`, None outside of
-    steps). Raises MissingTableError without kernels.
+    all of them stay so. With `by_step`, there is one row per rank, layer, phase and step; step is
+    None outside of steps. Raises MissingTableError without kernels.
     """
     if not trace.has("kernels") and process_ranks(trace):
         raise MissingTableError(

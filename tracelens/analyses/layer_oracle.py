@@ -45,9 +45,9 @@ def layer_oracle(
     choices are called base and other. `method` selects the times as compare_layers names them. By
     default they are the kernels' times, else those of the first method that measured both runs.
     `switch_cost_ns` is the cost of each change between eager and compiled; the model's caller is
-    eager. By default it is half of the measured cost of calling a compiled region (in timings). If
-    that was not measured, it is 0, as in the thesis. A layer that only one run timed keeps that
-    run's choice and counts in no speedup. Rows of compare_layers in brackets are left out. With
+    eager. By default it is half of the measured cost of calling a compiled region (in timings), or
+    0 if that was not measured. A layer that only one run timed keeps that run's choice and counts
+    in no speedup. Rows of compare_layers whose name is in brackets are left out. With
     `beyond_spread`, a layer whose ranges in the two runs overlap counts with its time in base on
     both sides, so it changes neither choice nor speedup. Raises MissingTableError if no layer is
     matched, UsageError for an unknown method or an invalid cost.

@@ -14,9 +14,9 @@ from tracelens.schemas.results.roofline import ROOFLINE
 from tracelens.trace import Trace
 
 _LEAST_HINTED = 0.02
-"""Products in float32 get a hint from this share of kernel time on.
+"""Notes give a hint on float32 matrix products that take at least this share of kernel time.
 
-Elementwise ops and copies need five times as much.
+For elementwise ops and copies, the share is five times as large.
 """
 _FUSED_FAMILIES = ("elementwise", "copy", "dropout")
 """Families of ops that a compiler fuses with their neighbours."""

@@ -83,8 +83,9 @@ SERVING = Table(
 def serving(trace: Trace, *, peaks: Peaks | None = None, base: Trace | None = None) -> pl.DataFrame:
     """Sum an inference server's steps by phase: one row per rank and phase.
 
-    Bytes of replayed graphs are those of the graph's capture, in the trace or in `base`. Raises
-    MissingTableError if no step's mark gives its requests, as vLLM's and SGLang's marks do.
+    The bytes that a replayed graph moves come from the recorded capture of that graph, in the trace
+    or in `base`. Raises MissingTableError if no step's mark gives its requests, as the marks of
+    vLLM and SGLang do.
     """
     trace.require("serving", "steps")
     steps = steps_of(trace).drop_nulls("phase")

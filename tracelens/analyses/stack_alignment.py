@@ -152,11 +152,11 @@ def stack_alignment(  # noqa: PLR0913 - two traces, and four choices that have d
     its `::`. `occurrence` picks the outermost or innermost match. Without an entry, the outermost
     of the well-known ones is used (call_function, Conv2dImpl::forward, VariableType::_convolution,
     Conv2d…::forward, and the Python bindings THPVariable_…), else the outermost frame that is not
-    runtime. `via` is at::conv2d, in torch 2.x at::_ops::conv2d::call. The first stack of each
-    symbol is used. Symbols are paired by name; if no name is shared, the first stacks of both
-    traces are paired. Segments at `via` appear if a stack has it. Raises TracelensError if a given
-    entry is not in a stack. Calls are counted as in "Comparing the costs of abstraction for DL
-    frameworks": differences of levels.
+    runtime. By default, `via` is at::conv2d, or at::_ops::conv2d::call in torch 2.x. The first
+    stack of each symbol is used. Symbols are paired by name; if no name is shared, the first stacks
+    of both traces are paired. Segments that begin or end at `via` have rows if one of the stacks
+    contains it. Raises TracelensError if a given entry is not in a stack. The number of calls is
+    the difference of levels, as in "Comparing the costs of abstraction for DL frameworks".
     """
     if occurrence not in _OCCURRENCES:
         raise UsageError(f"occurrence is one of {', '.join(_OCCURRENCES)}, not {occurrence!r}")

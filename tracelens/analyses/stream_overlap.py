@@ -35,7 +35,7 @@ STREAM_OVERLAP = Table(
 _MOST_STREAMS = 32
 """Only this many streams of a device have rows, those with most work.
 
-Pairs grow with the square.
+The number of pairs grows with the square of the number of streams.
 """
 
 

@@ -27,8 +27,8 @@ _QUANTITIES = ("wall", "cuda_event", "arr_sum", "CPU_self", "CUDA_self", "CUDA_t
 def timing_methods(trace: Trace) -> pl.DataFrame:
     """List each configuration, way of timing and quantity: median, and ratio to the pure run.
 
-    The median is over executions.
-    Profiled rows follow unprofiled ones. Raises MissingTableError without timings.
+    The median is over executions. Profiled rows follow unprofiled ones. Raises MissingTableError
+    without timings.
     """
     trace.require("timing_methods", "timings")
     is_warmup = pl.col("is_warmup")

@@ -19,8 +19,8 @@ _KEY = ["rank", "name"]
 def top_kernels(trace: Trace, *, base: Trace | None = None) -> pl.DataFrame:
     """Sum kernel time: one row per kernel name and rank, most time first.
 
-    Launches of kernels in replayed graphs are those of the graphs' capture, in the trace or in
-    `base`. Raises MissingTableError without kernels.
+    A kernel of a replayed graph counts as launched where the graph's capture, in the trace or in
+    `base`, recorded its launch. Raises MissingTableError without kernels.
     """
     trace.require("top_kernels", "kernels")
     columns = ("rank", "kernel_id", "name", "library", "primitive", "duration_ns")

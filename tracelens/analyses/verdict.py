@@ -23,10 +23,10 @@ from tracelens.trace import Trace
 _LITTLE = 0.1
 """A third part is mentioned if it takes at least this share of the time."""
 _HANDFUL, _SCARCE, _SEVERAL_STEPS = 5, 0.01, 2
-"""The bound of a program is not judged below these thresholds.
+"""Limits below which the bound of a program is not judged.
 
-The first two are a number of kernels, and the share of time in which the device works. With at
-least the third number of steps, the share alone is enough, and so is twice the number of kernels.
+A program needs this number of kernels, and this share of time in which its device works. If it has
+at least this number of steps, the share alone is enough, or twice the number of kernels.
 """
 _PARTS = {
     "communication": "the device only communicates",
@@ -59,12 +59,12 @@ _PARTS_OF_PROCESS = {
 def verdict(trace: Trace) -> pl.DataFrame:
     """Say what limits each rank: one row per rank.
 
-    The time that is judged is the rank's steps. A rank that marks none is judged over the time in
-    which its device works steadily, without start-up and tear-down: see time_breakdown. The bound
-    is the largest part of that time; the second is the next one. Parts are computing, exposed
-    communication or copies, waiting in collectives for other ranks, and causes of idle time. The
-    time that the profiler is known to add does not count. A trace whose launches were all captured
-    into a graph has too little to judge. Raises MissingTableError without kernels and ops.
+    A rank is judged over its steps. A rank without steps is judged over the time in which its
+    device works steadily, without start-up and tear-down: see time_breakdown. `bound` is the
+    largest part of that time, `second` the next one. Parts are computing, exposed communication,
+    exposed copies, waiting in collectives for other ranks, and causes of idle time. The time that
+    the profiler is known to add does not count. A trace whose launches were all captured into a
+    graph has too little to judge. Raises MissingTableError without kernels and ops.
     """
     return trace.derived(_judge)
 

@@ -15,7 +15,7 @@ from tracelens.trace import Trace
 
 
 def waiting(trace: Trace) -> pl.DataFrame:
-    """Return one row per rank with matched collectives, the one that lost most first.
+    """Return one row per rank with matched collectives; the rank that lost most time comes first.
 
     Exposed waiting is waiting that the rank's own computing does not hide. Raises MissingTableError
     with one rank, or if no collectives match.

@@ -73,8 +73,8 @@ def work_kinds(
 ) -> pl.DataFrame:
     """Sum kernel time by kind of work: one row per rank, phase and kind, most time first.
 
-    Kernels of replayed graphs get the kind of the launches recorded at the graph's capture, in the
-    trace or in `base`. Raises MissingTableError without kernels.
+    A kernel of a replayed graph gets the kind of its launch in the recorded capture of the graph,
+    in the trace or in `base`. Raises MissingTableError without kernels.
     """
     trace.require("work_kinds", "kernels")
     columns = ("rank", "kernel_id", "device_id", "name", "primitive", "is_communication")

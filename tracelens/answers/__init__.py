@@ -16,9 +16,9 @@ _NO_EVENTS = ("diagnostics", "devices", "layers", "ranks")
 
 
 def make_answer(trace: Trace, base: Trace | None = None, rules: Rules = DEFAULT) -> Answer:
-    """Answer a trace, or a trace compared with a base.
+    """Return the answer to a trace, or to a trace compared with a base.
 
-    A trace without time to judge gets one sentence.
+    For a trace without time to judge, the answer is one sentence.
     """
     trace, base = trace.with_listed_names(), base and base.with_listed_names()
     try:

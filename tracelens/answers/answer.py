@@ -20,9 +20,9 @@ class Part(Struct, frozen=True):
 
 
 class Bar(Struct, frozen=True):
-    """A step as a bar, or one of two that are compared.
+    """A step drawn as a bar; a comparison has two bars.
 
-    `length` is relative to the longest bar. `text` is the length of the whole bar in words, such as
+    `length` is relative to the longest bar. `text` is the time of the whole bar in words, such as
     "14.1 ms".
     """
 
@@ -35,9 +35,8 @@ class Bar(Struct, frozen=True):
     def percents(self) -> list[int]:
         """The shares of the parts as whole percents.
 
-        Each is rounded by itself, as cards and tables round it; small parts together get the rest
-        of 100. A bar without small parts may sum to 99 or 101, as no other number may differ from
-        that of its table.
+        Each share is rounded by itself, so that it equals the number in cards and tables. The part
+        for all small ones gets the rest of 100. Without that part, the sum may be 99 or 101.
         """
         percents = [round(part.share * 100) for part in self.parts]
         if self.parts and self.parts[-1].kind == REST:

@@ -45,8 +45,8 @@ def changes_of_job(
     """Return the best changes of a job: first the one that the late ranks need, then others.
 
     A replay of the job's collectives computes the step after the first change. `place` is where the
-    late ranks lose their time. Other changes for waiting are left out, because waiting goes away
-    with its cause.
+    late ranks lose their time. Further changes against waiting are left out, because the first one
+    removes the cause of the waiting.
     """
     if culprit.part == "communication" or step_ns is None:
         return changes_of(trace, step_ns, place)

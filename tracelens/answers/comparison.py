@@ -28,7 +28,7 @@ _MOST_PARTS = 4
 
 
 def answer_comparison(base: Trace, other: Trace, rules: Rules = DEFAULT) -> Answer:
-    """Answer for two runs of one program. Raises MissingTableError without kernels and ops."""
+    """Compare two runs of one program. Raises MissingTableError without kernels and ops."""
     refused = None if rules.any_program else unrelated(base, other)
     if refused is not None:
         return Answer("Two programs are not compared", refused=refused)

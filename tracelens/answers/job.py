@@ -38,7 +38,10 @@ _MORE_MICROBATCHES = "What would help: more microbatches a step, which makes the
 
 
 def answer_job(trace: Trace) -> Answer:
-    """Answer for all ranks. Raises MissingTableError without kernels and ops."""
+    """Return the answer for a job: the late ranks, or what limits all ranks.
+
+    Raises MissingTableError without kernels and ops.
+    """
     row = job(trace).row(0, named=True)
     model = time_model(trace)
     judged = rank_times(model)

@@ -63,7 +63,7 @@ _UNEVEN = 0.05
 """The answer gives both the mean and the median step if they differ by more than this share."""
 _MOSTLY = 0.8
 _LONGER = 1.5
-"""Waiting for this many times a step without the profiler cannot be the program's own."""
+"""Waits of a recorded step that take this many times a step without the profiler are doubtful."""
 _MANY = 0.2
 """Casts are named if they are this share of all kernels, or of the time of computing."""
 _MOST_KINDS = 4
@@ -78,7 +78,7 @@ _MORE_BLOCKS = (
 
 
 def answer_program(trace: Trace) -> Answer:
-    """Answer for the rank that is judged first.
+    """Return the answer for the lowest rank that has a verdict.
 
     Raises MissingTableError without kernels and ops.
     """
@@ -288,8 +288,8 @@ def _waits_beyond_the_step(model: TimeModel, rank: RankTime) -> tuple[str, ...]:
     """Warn if recorded steps wait for longer than whole steps take without the profiler.
 
     No profiler makes waiting for a time, a queue or a loader's workers longer. But the steps
-    without the profiler ran right after a trace was written, so they found ready what steps
-    otherwise wait for.
+    without the profiler ran right after a pause in which the trace was written. In that pause,
+    queues filled, so these steps waited less than usual.
     """
     if rank.unprofiled_ns is None:
         return ()

@@ -39,7 +39,7 @@ def about(trace: Trace) -> str:
 def uneven_steps(model: TimeModel, rank: int) -> tuple[str, ...]:
     """Say which steps of a rank take longer than its others; empty if all take about as long.
 
-    If the others differ by more than they are apart from the long ones, there are no two kinds.
+    Long steps are named only if the gap to all other steps exceeds the spread of these others.
     """
     steps = model.program_steps.filter(rank=rank).sort("step")
     numbers, times = steps["step"].to_list(), steps["duration_ns"].to_list()

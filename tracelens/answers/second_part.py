@@ -6,7 +6,7 @@ from tracelens.answers.words import DEVICE_SENTENCES, place_text
 
 _SUBJECT = "The GPU "
 _COMPUTES_NOTHING = ", and computes nothing"
-"""The end of a sentence on receiving, left out beside computing."""
+"""The end of a sentence on a device that receives; it is dropped if the device also computes."""
 _PHRASES = {
     "communication": "only communicates",
     "copy": "only copies",
@@ -16,9 +16,9 @@ _PHRASES = {
 
 
 def words_with_second(second: str, special: str | None) -> str:
-    """Say that the device computes, and what else takes a comparable time.
+    """Say that the device computes, and what else takes a comparable time: the part `second`.
 
-    `special` is a more specific sentence on the second part, if there is one.
+    `special` is a more specific sentence on that part, if there is one.
     """
     phrase = special or DEVICE_SENTENCES[second]
     if special is None:

@@ -34,11 +34,11 @@ _GET_RAY = "--engine ray needs Ray, which is not installed: pip install ray obst
 def engine_of(
     name: str | None, address: str | None = None, limit_bytes: int | None = None
 ) -> Engine:
-    """Return the engine with this name, by default processes.
+    """Return the engine with this name; by default, processes of this machine.
 
-    `address` is that of a running Ray cluster. `limit_bytes` is the memory that all processes of
-    this machine may take. Raises UsageError, and ToolError if Ray is not installed or nothing
-    listens at the address.
+    `address` is that of a running Ray cluster. `limit_bytes` is the memory that all processes may
+    take together. Raises UsageError for another name, and ToolError if Ray is not installed or
+    nothing listens at the address.
     """
     if name not in (None, *ENGINES):
         raise UsageError(f"--engine {name}: the engines are {', '.join(ENGINES)}")

@@ -24,9 +24,9 @@ _AT_ONCE, _LONGEST_MARK = 1 << 20, 64
 
 
 def captures_of(path: str | os.PathLike[str], trace: Trace) -> list[Path]:
-    """Return a folder's files with the captures of a trace's graphs, else the path itself.
+    """Return a folder's files with the captures of a trace's graphs; for a file, the file itself.
 
-    If there are several batch sizes, return those of the trace's rank and sizes. If the trace's
+    Of captures with several batch sizes, return those of the trace's rank and sizes. If the trace's
     steps have no size, return the first capture whose launches fit a replay.
     """
     folder = Path(path)

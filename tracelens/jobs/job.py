@@ -36,16 +36,16 @@ Work: TypeAlias = Callable[[Task], Any]
 Engine: TypeAlias = Callable[[Sequence[Task], Work], Iterator[tuple[Task, Any]]]
 """A function that runs the work for each task, and yields results in the order of completion.
 
-The work can be pickled. A SourceError is yielded for a task whose sources cannot be read, or that
-was lost for good; a TargetError is raised.
+The work can be pickled. If a task's sources cannot be read, or the task was lost for good, its
+result is a SourceError. A TargetError is raised.
 """
 
 
 class Job(Struct, frozen=True):
     """A job: its sources, its target, and how many ranks are enough.
 
-    Kind and ranks are given if the sources do not contain them. Several files may be read at a
-    time, in processes that together take no more than `limit_bytes` of memory.
+    `kind` and `ranks` are those that the user gave, if any. Several files may be read at a time, in
+    processes that together take no more than `limit_bytes` of memory.
     """
 
     paths: Paths
@@ -66,7 +66,7 @@ def in_turn(tasks: Sequence[Task], work: Work) -> Iterator[tuple[Task, Any]]:
 
 
 def attempted(task: Task, work: Work) -> Any:
-    """Return the result of a task, or the error that loses the task's ranks.
+    """Return the result of a task, or the error for which the task's ranks are missing.
 
     Raises TargetError, which ends the job.
     """
@@ -81,9 +81,9 @@ def attempted(task: Task, work: Work) -> Any:
 def collect_job(job: Job, engine: Engine | None, tell: Tell) -> tuple[Trace, dict[str, str]]:
     """Collect the sources into the target: read, combine and check them, and write once.
 
-    Return the trace, and messages by the name of each source or task that could not be read.
-    Without an engine, all is done in this process, and nothing is kept until the trace is whole.
-    Raises SourceError if nothing, or fewer ranks than asked for, could be collected, or if the
+    Return the trace, and a message for each source or task that could not be read, by its name.
+    Without an engine, all is done in this process, and nothing is written until the trace is whole.
+    Raises SourceError if no rank, or fewer ranks than asked for, could be collected, or if the
     target cannot be written.
     """
     return _at_once(job, tell) if engine is None else _by_rank(job, engine, tell)

@@ -33,9 +33,9 @@ from tracelens.trace.sources import note_skipped, sources_of
 
 
 class TargetError(SourceError):
-    """The target cannot take the rank.
+    """An error for a target that cannot take the rank.
 
-    This error ends the whole job, while others lose only a rank.
+    It ends the whole job; after other errors, only a rank is missing.
     """
 
 
@@ -54,12 +54,13 @@ class Options(Struct, frozen=True):
 class RankRecord(msgspec.Struct, frozen=True):
     """The content of `ranks/R.json`: the files of a collected rank, and from what they were made.
 
-    `beside` are all ranks in the same sources. `sources` has name, size and ETag of each. `made_by`
-    has the version, the schema's version and the options. `sizes` are the bytes of each table's
-    file. `manifest` is that of a trace of this rank alone; it counts the files' rows. `first_ns`
-    and `last_ns` say when the rank's events began and ended, by its clock. `host` is a digest that
-    is valid only within this target, and equal for ranks of one host. `node` is the number that a
-    launcher gave the host. `groups` are the ranks of its process groups.
+    `beside` are all ranks in the same sources. `sources` has name, size and ETag of each source.
+    `made_by` has the version of tracelens, the schema's version and the options. `sizes` are the
+    bytes of each table's file. `manifest` is that of a trace of this rank alone; it counts the
+    files' rows. `first_ns` and `last_ns` say when the rank's events began and ended, by the rank's
+    clock. `host` is a digest that is equal for ranks of one host, and valid only within this
+    target. `node` is the number that a launcher gave the host. `groups` has the ranks of each of
+    the rank's process groups.
     """
 
     rank: int
@@ -77,7 +78,7 @@ class RankRecord(msgspec.Struct, frozen=True):
 
     @property
     def keys(self) -> list[str]:
-        """The keys of its files."""
+        """The keys of the rank's files."""
         return [key_of(table, self.rank, self.attempt) for table in self.sizes]
 
 
@@ -103,10 +104,11 @@ def collect_rank(
 ) -> list[RankRecord]:
     """Collect the ranks in the sources of a task, usually one, into the target.
 
-    Return their records. Files have the attempt in their names, by default a random word, so a task
-    may run twice, even at the same time: the first record stays, and the other run returns it.
-    Raises SourceError if the sources cannot be read, so that the job loses their ranks. Raises
-    TargetError if nothing can be written, or if the rank was collected from other sources.
+    Return the records of these ranks. A task may run twice, even at the same time: the first record
+    stays, and the other run returns it. To keep their files apart, file names contain `attempt`, by
+    default a random word. Raises SourceError if the sources cannot be read; their ranks are then
+    missing. Raises TargetError if nothing can be written, or if the rank was collected from other
+    sources.
     """
     attempt = attempt or secrets.token_hex(8)
     with OwnFolder(PREFIX) as scratch:

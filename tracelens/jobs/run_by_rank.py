@@ -25,11 +25,11 @@ _BYTES_A_ROW = 500
 
 
 def ask_ranks(trace: Trace, names: Sequence[str], engine: Engine) -> Mapping[str, pl.DataFrame]:
-    """Run the named analyses rank by rank, if they allow it; return their frames by name.
+    """Run those of the named analyses that can run rank by rank; return their frames by name.
 
-    They allow it if a rank's rows depend only on that rank. The trace also gets its time model,
-    merged from the ranks' breakdowns, for the other analyses. Raises UsageError for a trace that is
-    not in files, and SourceError if a rank's tables cannot be read.
+    They are analyses of which a rank's rows depend only on that rank. For the other analyses, the
+    trace gets its time model, merged from the ranks' breakdowns. Raises UsageError for a trace that
+    is not in files, and SourceError if a rank's tables cannot be read.
     """
     if trace.path is None or not trace.manifest.n_rows:
         raise UsageError(

@@ -26,9 +26,9 @@ _OURS = re.compile(r"\w+/rank=\d+/part-\w+\.parquet|trial-[0-9a-f]{16}")
 def prepare(target: str, *, force: bool) -> None:
     """Check that a job can write to the target.
 
-    With `force`, ranks that an earlier job finished are forgotten, and a trace that lies there is
-    replaced when the job ends. Raises SourceError if a trace lies there and `force` is not given,
-    or if the target is a folder with other contents.
+    With `force`, ranks that an earlier job finished are forgotten, and an existing trace is
+    replaced when the job ends. Raises SourceError if the target has a trace and `force` is not
+    given, or if the target is a folder with other contents.
     """
     if url_of(target) is None and os.path.lexists(target) and not Path(target, RANKS).is_dir():
         check_target(Path(target), force=force)
@@ -78,10 +78,11 @@ def commit_trace(  # noqa: PLR0913 - the ranks, and what is asked of them
 ) -> Manifest:
     """Write the manifest of the ranks, which makes them a trace.
 
-    `failed` has messages by the name of their task; if there are any, the manifest's `complete` is
-    False. With `force`, the manifest replaces an existing trace. With `force_mix`, ranks of
-    different programs may be combined. Raises SourceError if there are no ranks or fewer than
-    `min_ranks`, if they cannot be of one program, or if another job wrote a manifest meanwhile.
+    `failed` has a message for each failed task, by its name; if there are any, the manifest's
+    `complete` is False. With `force`, the manifest replaces an existing trace. With `force_mix`,
+    ranks of different programs may be combined. Raises SourceError if there are no ranks or fewer
+    than `min_ranks`, if they cannot be of one program, or if another job wrote a manifest
+    meanwhile.
     """
     if len(records) < max(1, min_ranks):
         wanted = f", fewer than the {min_ranks:,} of --min-ranks" if min_ranks > 1 else ""
@@ -134,8 +135,8 @@ def merged(records: Sequence[RankRecord], failed: Mapping[str, str]) -> Manifest
 def clean(target: str, hours: float = 1) -> int:
     """Remove the files of a target to which neither its manifest nor a rank's record refers.
 
-    Return how many there were. Files of the last `hours` stay, because a running job records its
-    files only when a rank is complete.
+    Return the number of removed files. Files of the last `hours` stay, because a running job
+    records its files only when a rank is complete.
     """
     if url_of(target) is None and not Path(target).is_dir():
         raise SourceError(f"{target}: no such directory")

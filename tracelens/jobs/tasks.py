@@ -27,8 +27,8 @@ class Task(Struct, frozen=True):
     """Sources that are read together, and the files that are read along with them.
 
     A task can be pickled. If the sources are the files of a folder, as in some exports, `folder` is
-    its name. `ranks` are the requested ranks. `position` is the rank if nothing else says one; it
-    is None if one task has all sources.
+    its name. `ranks` are the requested ranks. `position` is the rank if neither the user nor the
+    sources give one; it is None if one task has all sources.
     """
 
     sources: tuple[Listed, ...]
@@ -62,9 +62,9 @@ def tasks_of(
     """Return the tasks for the sources that the paths denote.
 
     Each profiler's file is one task, with a rank of its own. If there are also call stacks or other
-    sources, sources with the same rank in their names are one task; if not all names have a rank,
-    everything is one task. Names of files that are not traces are appended to `skipped`. Raises
-    SourceError and UsageError.
+    sources, sources with the same rank in their names are one task. If some names have no rank,
+    all sources are one task. Names of files that are not traces are appended to `skipped`. Raises
+    SourceError for sources that cannot be read, UsageError without paths.
     """
     skipped = [] if skipped is None else skipped
     tasks_by_profile: list[tuple[bool, Task]] = []

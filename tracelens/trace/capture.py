@@ -24,11 +24,11 @@ from tracelens.schemas import SCHEMA_VERSION, TABLES
 from tracelens.storage.table import Stored
 
 SOURCE_UNREAD = "source_unread"
-"""Code of the loss, in the manifest, that one of several sources could not be read."""
+"""Code in the manifest for a source that could not be read although others could."""
 
 
 class SourceFile(Struct, frozen=True):
-    """A file that was read: its name without folders, size and SHA-256.
+    """A file that was read: its size, its SHA-256, and its name without folders.
 
     Folders are left out because a path may reveal a user's name.
     """
@@ -134,10 +134,10 @@ class Manifest(Struct):
 
     It never contains environment variables, host or user names. `n_rows` counts the rows written,
     by table and rank, so that a missing file is noticed. `n_names` counts the distinct names of a
-    table that has names. `attempts` has the WORD in the file names `part-WORD.parquet`, by
-    TABLE/RANK, else by rank; it is 0 if neither is listed. `clocks` says how the ranks' clocks
-    differ: `basis` as in `derive.ranks.clocks`, and if the differences were estimated, `origin_ns`,
-    and offset, drift and bounds by rank.
+    table that has names. A rank's file of a table is named `part-WORD.parquet`. `attempts` has that
+    word under the key TABLE/RANK, else under RANK; without either key, the word is 0. `clocks` says
+    how the ranks' clocks differ: `basis` as in `derive.ranks.clocks`; if the differences were
+    estimated, also `origin_ns`, and offset, drift and bounds by rank.
     """
 
     schema_version: int = SCHEMA_VERSION
@@ -157,14 +157,14 @@ class Manifest(Struct):
     def unprofiled_step_ns(self, rank: int) -> int | None:
         """Return the time that the rank takes per step without the profiler.
 
-        A live capture measures it around the profiled steps. A step lasts from the end of the
-        previous step to its own end. If the device works longer than the host, the end of its work
-        counts, at both ends. The result is the mean of consecutive steps. If they ran after the
-        profiler, the time that CUPTI leaves in each API call is subtracted. A few steps that are
-        much longer than the others do not count: see `long_steps`. Captures of earlier versions
-        also timed steps at the program's start, and give the median; they have no `turn`. Return
-        None if the time is unknown, or if it is no less than the mean of the profiled steps: then
-        the profiler cost too little to be seen, or those steps did something else.
+        A live capture times consecutive steps around the profiled ones, and the result is their
+        mean. A step lasts from the end of the previous step to its own end; if the device works
+        longer than the host, both are ends of device work. If the steps ran after the profiler, the
+        time that CUPTI leaves in each API call is subtracted. A few steps that are much longer than
+        the others do not count: see `long_steps`. Captures of earlier versions also timed steps at
+        the program's start, and give the median; they have no `turn`. Return None if the time is
+        unknown, or if it is no less than the mean of the profiled steps. In the latter case, the
+        profiler cost too little to be seen, or the profiled steps did something else.
         """
         for source in self.sources:
             settings = source.get("settings")
@@ -181,9 +181,10 @@ class Manifest(Struct):
         return None
 
     def long_steps(self, rank: int) -> tuple[int, int, int] | None:
-        """Return how many steps without the profiler are long, of how many, and their mean in ns.
+        """Describe the long steps among those without the profiler: their number, and mean in ns.
 
-        A step with a checkpoint or an evaluation is long. Return None if there were none.
+        A step with a checkpoint or an evaluation is long. The second number is that of all timed
+        steps. Return None without long steps.
         """
         for source in self.sources:
             settings = source.get("settings")
@@ -196,13 +197,13 @@ class Manifest(Struct):
         return None
 
     def key_of(self, table: str, rank: int | str) -> str:
-        """Return the path of a rank's file of a table, below the trace's path."""
+        """Return the path of the file with a rank's rows of a table, relative to the trace."""
         return key_of(
             table, rank, self.attempts.get(f"{table}/{rank}", self.attempts.get(str(rank), "0"))
         )
 
     def of_rank(self, rank: int) -> Manifest:
-        """Return the manifest of one rank only; it names the same files."""
+        """Return a manifest with only this rank and its sources; the rank's files are the same."""
         key = str(rank)
         return replace(
             self,
@@ -252,9 +253,9 @@ def _of_key(by_table: dict[str, dict[str, int]], key: str) -> dict[str, dict[str
 
 
 def key_of(table: str, rank: int | str, attempt: str) -> str:
-    """Return the path of a rank's file of a table, below the trace's path.
+    """Return the path of the file with a rank's rows of a table, relative to the trace.
 
-    `attempt` is the word in its name, one per attempt to write the rank.
+    `attempt` is the word in the file's name; each attempt to write the rank has another one.
     """
     return f"{table}/rank={rank}/part-{attempt}.parquet"
 

@@ -14,9 +14,9 @@ from tracelens.trace.writing import RankPart
 
 
 class Collected(Trace):
-    """A trace that keeps tables as collectors made them until they are read.
+    """A trace that keeps each table as collectors made it until the table is read.
 
-    In that form they may take half the memory.
+    Until then, a table may take half the memory.
     """
 
     def __init__(self, manifest: Manifest, parts: Mapping[str, Sequence[RankPart]]) -> None:

@@ -32,11 +32,12 @@ def combine(
     """Return one trace of all captures.
 
     Events come from one profiler per rank, stacks and counters from all. `ranks` are the ranks of
-    the profiler captures, in order; a single one holds for all stack captures, too. `events` names
-    the profiler whose events are kept if several captured a rank. Raises SourceError if two
-    captures of one profiler claim the same rank, or if captures cannot be ranks of one program. The
-    latter is not checked if `ranks` is given or `is_one_run` says that one program wrote them; with
-    `force_mix` it is a warning. Raises UsageError if `ranks` does not fit.
+    the profiler captures, in order; if only one is given, stack captures get it, too. `events`
+    names the profiler whose events are kept if several captured a rank. Raises SourceError if two
+    captures of one profiler claim the same rank, or if captures cannot be ranks of one program.
+    With `force_mix`, the second case is only a warning. It is not checked at all if `ranks` is
+    given, or with `is_one_run`, which says that one program wrote all captures. Raises UsageError
+    if `ranks` does not fit.
     """
     for capture in captures:
         clean(capture)
@@ -283,9 +284,9 @@ def _why_empty(name: str, captures: Sequence[Capture]) -> str:
 
 
 def add_timings(trace: Trace, measured: Trace) -> Trace:
-    """Return the trace with the timings that another trace of the same program has.
+    """Return the trace with the timings of another trace of the same program.
 
-    Layers that only the other trace has are added, too. Events and stacks are the first trace's.
+    Layers that only the other trace has are added, too. Events and stacks come from the first one.
     """
     tables = {name: trace.frame(name) for name in TABLES}
     for name in ("timings", "diagnostics", "layers"):

@@ -49,9 +49,9 @@ _MANY = 1 << 20
 def build_folder(target: Path) -> Iterator[Path]:
     """Yield a temporary folder beside the target in which a trace is built.
 
-    It is removed afterwards with whatever is left in it. Folders that killed processes left are
-    removed when the same trace is written again. For a target in an object store, it lies in this
-    machine's folder for temporary files. Raises SourceError.
+    The folder is removed afterwards with whatever is left in it. If a process was killed, its
+    folder is removed when the same trace is written again. For a target in an object store, the
+    folder lies among this machine's temporary files. Raises SourceError if it cannot be made.
     """
     if url_of(target) is not None:
         with OwnFolder("tracelens-write-") as own:
@@ -76,9 +76,9 @@ def build_folder(target: Path) -> Iterator[Path]:
 
 
 def check_target(target: Path, *, force: bool) -> None:
-    """Raise SourceError if the trace cannot be written there.
+    """Raise SourceError if a trace cannot be written to the target.
 
-    This is checked first, so that no hours of capture are lost.
+    Call it before a capture, so that hours of capture are not lost.
     """
     url = url_of(target)
     if url is not None:
@@ -191,7 +191,7 @@ def read_parts(
 ) -> pl.DataFrame:
     """Return these columns of the parts, strings as Categorical.
 
-    With `change`, each batch is changed first.
+    If `change` is given, each batch of rows is replaced by its result.
     """
     if change is not None:
         groups = (_changed_groups(part, columns, change) for part in parts)
@@ -335,10 +335,10 @@ def refuse_expansion(folder: Path, parts: Sequence[Part]) -> None:
 
 
 def _clear_abandoned(target: Path) -> None:
-    """Remove what a killed process left when it wrote the same trace.
+    """Remove folders that killed processes left when they wrote the same trace.
 
-    Its process must be gone, and nothing written for an hour. The hour protects other machines that
-    share the folder, because their processes always look gone from here.
+    The process must be gone, and the folder unchanged for an hour. The hour protects other machines
+    that share the folder, because their processes always look gone from here.
     """
     for folder in target.parent.glob(f".{glob.escape(target.name)}.*.part"):
         writer = re.fullmatch(r"([0-9]+)\..*", folder.name.removeprefix(f".{target.name}."))

@@ -16,7 +16,7 @@ from msgspec import Struct
 from tracelens.storage.limits import NAMES
 
 _NAMED = {"kernels": ("kernels", "name"), "spans": ("spans", "name"), "sites": ("spans", "op")}
-"""For each table with many names: the table that has their time, and its own column of names."""
+"""Tables with many names; for each, the table with the time of its names, and its name column."""
 _KERNELS, _OPS, _FUNCTIONS, _RANGES, _MODULES = "kernels", "ops", "Python functions", "ranges", ""
 _WHAT = pl.Enum([_KERNELS, _OPS, _RANGES, _FUNCTIONS, _MODULES])
 """Groups of names, each with its own limit. Modules have none, as each layer must be listed."""
@@ -35,7 +35,7 @@ class Source(Protocol):
     def n_names(self, name: str) -> int | None:
         """Return an upper bound of a table's number of names.
 
-        It is None if only reading the names would tell.
+        Return None if the names would have to be read for that.
         """
 
     def batches(self, name: str, *columns: str) -> Iterator[tuple[int, list[pa.RecordBatch]]]:
@@ -45,7 +45,7 @@ class Source(Protocol):
 class ListedNames(Struct, frozen=True):
     """The listed names of a column, by their hashes, and the one name for all others.
 
-    If an unlisted name has the hash of a listed one, it is listed, too; of millions, a handful do.
+    A name with the hash of a listed one counts as listed; that is a handful among millions.
     """
 
     column: str

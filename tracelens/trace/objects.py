@@ -89,9 +89,9 @@ def _scanned(url: str, table: Table, manifest: Manifest) -> pl.LazyFrame:
 
 
 def check_url(url: str, *, force: bool) -> None:
-    """Raise SourceError if a trace cannot be written there.
+    """Raise SourceError if a trace cannot be written to the URL.
 
-    This is checked first, so that no hours of capture are lost.
+    Call it before a capture, so that hours of capture are not lost.
     """
     objects = Objects(url)
     if objects.about(MANIFEST) is not None and not force:
@@ -104,8 +104,8 @@ def check_url(url: str, *, force: bool) -> None:
 def write_objects(url: str, folder: Path, *, force: bool) -> None:
     """Write the trace of a local directory into an object store.
 
-    The tables come first, the manifest last. Raises SourceError when a trace is there (with
-    `force`, it is replaced).
+    The tables are written first, the manifest last. Raises SourceError if there is a trace at the
+    URL; with `force`, that trace is replaced.
     """
     objects, attempt = Objects(url), secrets.token_hex(8)
     upload(objects, folder, attempt)

@@ -41,7 +41,7 @@ class RankPlace(Struct, frozen=True):
 
 
 def rank_rows(known: Sequence[RankPlace]) -> list[tuple[int, pl.DataFrame]]:
-    """Return one row of the table `ranks` per rank, in their order.
+    """Return one row of the table `ranks` per rank, in order of ranks.
 
     If several captures describe a rank, the first one counts. Clocks are added later, by
     `validate_ranks`.

@@ -29,9 +29,9 @@ _TIMED = ("kernels", "api_calls", "spans")
 class RankFacts(Struct, frozen=True):
     """Facts of a rank's source that show which ranks are of one program.
 
-    `extent` is the start of its first event and the end of its last, None without a common clock.
-    `collectives` are its calls of collectives. `processes` are those of its spans if it states no
-    rank. Reasons to doubt that ranks belong together are counted in `diagnostics`.
+    `extent` is the start of its first event and the end of its last; None without a common clock.
+    `collectives` are its calls of collectives. `processes` are the processes of its spans if the
+    source states no rank. `diagnostics` counts reasons to doubt that ranks belong together.
     """
 
     source: SourceFile
@@ -69,8 +69,8 @@ def refuse_unrelated(ranks: Sequence[RankFacts], *, force_mix: bool = False) -> 
     - They lie an hour apart or more, state no number of ranks, and issue different collectives.
     - They state no rank, and one process ran both, one after the other.
 
-    If they did not run at the same time, a warning is added. Device models may differ. Several
-    traces in one file count as ranks of one program.
+    Ranks that did not run at the same time get a warning. Device models may differ. Several traces
+    in one file count as ranks of one program.
     """
     for one, other, why in (
         *_sizes(ranks),

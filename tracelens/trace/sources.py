@@ -56,7 +56,7 @@ def read_in_turn(
 def note_skipped(captures: Sequence[Capture], skipped: Sequence[Path]) -> list[Path]:
     """Add the files of a folder that were left out to the first capture's diagnostics.
 
-    Returns those that are damaged.
+    Return the damaged files among them.
     """
     damaged = [path for path in skipped if is_damaged(path)]
     others = [path for path in skipped if path not in damaged]
@@ -76,8 +76,8 @@ def sources_of(
 ) -> list[tuple[Collector, Path]]:
     """Return the files that the paths stand for, each with its collector.
 
-    Files in a folder that are not traces, or are damaged gzip, are appended to `skipped`. A file
-    that is named itself raises SourceError instead.
+    Files in a folder that are not traces, or are damaged gzip, are appended to `skipped`. If the
+    path of such a file is given itself, SourceError is raised.
     """
     given = given_paths(paths)
     if kind is not None and kind not in COLLECTORS:
@@ -128,7 +128,7 @@ def is_damaged(file: Path) -> bool:
 
 
 def given_paths(paths: Paths) -> list[Path]:
-    """Return the paths as a list. Raises UsageError for none."""
+    """Return the paths as a list. Raises UsageError if there are none."""
     given = (
         [Path(paths)] if isinstance(paths, (str, os.PathLike)) else [Path(path) for path in paths]
     )

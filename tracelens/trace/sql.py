@@ -50,7 +50,7 @@ _BEFORE_ALIAS = ("AS", "WITH", "RECURSIVE", ")")
 The name is not a function.
 """
 _LOOK_S = 0.02
-"""Time between two checks of the memory that a query takes."""
+"""Seconds between two checks of the memory that a query takes."""
 _SCAN = " SCAN ["
 """Marks a line of a plan that reads files. Polars prints one line per file, or one for several."""
 

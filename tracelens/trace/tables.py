@@ -41,7 +41,7 @@ _UNREADABLE = (
 
 
 class Tables:
-    """The tables of a trace, in memory or in files of Parquet, which are read when asked for."""
+    """The tables of a trace, in memory or in Parquet files; files are read when asked for."""
 
     def __init__(
         self, manifest: Manifest, tables: Mapping[str, pl.LazyFrame], path: Path | None = None

@@ -66,9 +66,9 @@ class Trace(Tables):
     def open(cls, path: str | os.PathLike[str], rank: int | None = None) -> Trace:
         """Open a trace directory, or a trace in an object store by its URL.
 
-        Its tables stay in their files until they are read. With `rank`, the trace has only that
-        rank, and nothing of the others is read. Raises SourceError if it is not a trace
-        or has no such rank. Raises SchemaError if a newer version wrote it.
+        Tables stay in their files until they are read. With `rank`, the trace has only that rank,
+        and nothing of the others is read. Raises SourceError if the path is no trace, or has no
+        such rank. Raises SchemaError if a newer version wrote the trace.
         """
         if url_of(path) is None:
             return _opened_whole(Path(path), lambda: cls._open(path, rank))
@@ -175,8 +175,8 @@ class Trace(Tables):
     def sql(self, query: str) -> pl.DataFrame:
         """Return the rows that a query in Polars' SQL selects.
 
-        Write `trace.sql("SELECT name FROM kernels LIMIT 5")`. Only the columns and rows that it
-        needs are read. Raises UsageError.
+        An example is `trace.sql("SELECT name FROM kernels LIMIT 5")`. Only columns and rows that
+        the query needs are read. Raises UsageError for a query that cannot be answered.
         """
         rows = ask(self._tables, query)
         self._refuse_another()
@@ -185,9 +185,9 @@ class Trace(Tables):
     def report(self, *sections: str, against: Trace | None = None) -> Any:
         """Build the report, which a notebook or a terminal displays.
 
-        It has `to_html(path)`, and its frames by section. It holds all sections that apply, or the
-        named ones. `against` is the base with which this run is compared. Raises UsageError for
-        unknown names.
+        The report has the named sections, or all that apply. `report["job"]` is the frame of a
+        section, `report.to_html(path)` writes a page. `against` is the base with which this run is
+        compared. Raises UsageError for unknown names.
         """
         return HOOKS.report_view(self, sections, against)
 

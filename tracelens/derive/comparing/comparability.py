@@ -58,9 +58,9 @@ def same_steps(base: Trace, other: Trace) -> bool:
 def shares(base: Trace, other: Trace) -> dict[str, float]:
     """Return the shares that both runs have in common: of kernel time, and of layers, else of ops.
 
-    A kind that one run did not record is left out. For kernels and ops, the smaller of the two
-    runs' shares counts, because all programs have some kernels in common. For layers the larger one
-    counts, because a compiled run may name only its outermost layers.
+    A share is left out if one run did not record its kind. For kernels and ops, the share is that
+    of the run with less in common, because all programs have some kernels in common. For layers, it
+    is that of the run with more in common, because a compiled run may name only outermost layers.
     """
     shares_by_kind = {}
     for kind, table, key, weight in (
@@ -116,9 +116,9 @@ def with_one_spelling(
 
 
 def unrelated(base: Trace, other: Trace) -> str | None:
-    """Return why two runs are not compared, or None if they are of one program.
+    """Return why two runs are not compared; None if they are of one program.
 
-    The reason names the share that both have in common.
+    The reason names the share that both runs have in common.
     """
     shares_by_kind = shares(base, other)
     layers = shares_by_kind.get("layers")
@@ -157,9 +157,9 @@ def _unlike_captures(base: Trace, other: Trace) -> str | None:
 
 
 def facts(base: Trace, other: Trace) -> list[tuple[str, str | None, str | None]]:
-    """Return the properties in INVALIDATES of both runs, as text.
+    """Return each property in INVALIDATES, with its value in base and in other as text.
 
-    A property is None if a capture does not record it. Versions are listed if both captures record
+    A value is None if the capture does not record it. Versions are listed if both captures record
     them.
     """
     alike = shares(base, other)

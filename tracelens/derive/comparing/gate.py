@@ -33,11 +33,11 @@ _UNITS = {TIME: "ns", COUNT: "calls"}
 
 
 class Verdict(Struct, frozen=True):
-    """The outcome of a gate: `value` is compared with `limit`, and `interval` is its 95 % range.
+    """The outcome of a gate: `value` is compared with `limit`; `interval` is its 95 % range.
 
-    `value`, `limit` and `interval` are shares of base, or have the unit. `base` and `new` are the
-    values of a step of either run, in the row that is nearest to failing. `verdict` is failed,
-    passed, or unclear if nothing could be judged. `outcome` is that of `judge`.
+    All three are shares of base, or have the gate's unit. `base` and `new` are the two runs' values
+    for a step, in the row that decides. `verdict` is failed, passed, or unclear if nothing could be
+    judged. `outcome` is that of `judge`.
     """
 
     expr: str
@@ -63,10 +63,9 @@ def evaluate(
 ) -> list[Verdict]:
     """Judge each expression: it fails if a row that it names exceeds the limit.
 
-    The rows of all expressions are judged together. Runs that did different work are unclear,
-    unless `rules.any_work`. Raises SourceError if the two cannot be compared. Raises
-    ExpressionError for what a run lacks: a pattern that matches nothing, or ops that launch
-    nothing.
+    The rows of all expressions are judged together. If the runs did different work, each verdict is
+    unclear, unless `rules.any_work` is set. Raises SourceError if the runs cannot be compared.
+    Raises ExpressionError for a pattern that matches nothing, and for ops that launch nothing.
     """
     runs = (base, *rules.base_runs), (other, *rules.other_runs)
     traces = [*runs[0], *runs[1]]

@@ -73,8 +73,8 @@ def asked_values(trace: Trace, asked: Expression, names: Sequence[str]) -> pl.Da
     """Return the values that an expression is about, one row per rank, step and `what`.
 
     Columns: rank, what, value. `what` is the layer with its phase, the device, or a name that is
-    judged by itself. It is None if there is one row per rank and step. `names` are those of all
-    runs.
+    judged by itself. It is None if there is one row per rank and step. `names` are the names that
+    the expression's pattern matches in any run.
     """
     return _values(trace, asked, names).select(list(_VALUES)).cast(_VALUES)
 

@@ -22,9 +22,9 @@ _NO_WORK = (
     r"|zeros|ones|full|resize_|set_|arange|item|_local_scalar_dense|lift_fresh|contiguous"
     r"|result_type|is_\w+|numpy_T|movedim|view_as|new_\w+|_has_\w+|record_stream)$"
 )
-"""Ops that create tensors or views or only ask for properties.
+"""Ops that create tensors or views, or only ask for properties.
 
-Their number and shapes depend on the library.
+How often they are called, and with which shapes, depends on the library.
 """
 _NOT_RECORDED = "not recorded (record_shapes=True does)"
 _MOST = 0.5
@@ -51,9 +51,9 @@ def inputs_of_ops(base: Trace, other: Trace, column: str) -> tuple[str | None, s
     """Say whether the ops of both runs had the same inputs, with an example of a difference.
 
     If the runs call different ops, as a compiled run does, only a difference in most calls counts.
-    Shapes are compared for ops with weights or with inputs of the model. Dtypes are compared for
-    all ops that do any work, and so are shapes in runs without such ops. A compiled run and an
-    eager one are compared by the sizes of their products.
+    Shapes are compared for ops that take weights or inputs of the model; in runs without such ops,
+    for all ops that do any work. Dtypes are compared for all ops that do any work. A compiled run
+    and an eager one are compared by the sizes of their matrix products.
     """
     sides = [_calls_of_ops(trace, column) for trace in (base, other)]
     if not all(side[column].count() for side in sides):

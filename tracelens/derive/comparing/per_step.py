@@ -50,11 +50,11 @@ def in_steps(trace: Trace) -> pl.DataFrame:
 
 
 def each_step(measured: pl.DataFrame, steps: pl.DataFrame, key: Sequence[str]) -> pl.DataFrame:
-    """Return the sums of `value` and `n` in each of the rank's steps, by key.
+    """Sum `value` and `n` by key and step: one row per key and each of its rank's steps.
 
-    The key includes the rank. `measured` has rank, the key, step, value and n. A step without rows
-    has 0. Work outside of steps is left out. For a rank that marks no steps, each row of `measured`
-    stays as it is, so that calls are compared.
+    The key includes the rank. `measured` has the key, step, value and n. A step without rows has 0.
+    Work outside of steps is left out. Rows of a rank without steps stay as they are, so that calls
+    are compared.
     """
     marked = steps["rank"].unique().implode()
     rank = pl.col("rank")
@@ -74,7 +74,7 @@ def each_step(measured: pl.DataFrame, steps: pl.DataFrame, key: Sequence[str]) -
 def layer_values(trace: Trace) -> pl.DataFrame:
     """Sum each layer's and phase's kernel time per step: rank, layer, phase, value.
 
-    Without marked steps it is their time in the whole trace.
+    Without marked steps, the time is that in the whole trace.
     """
     return each_step(layer_work(trace), in_steps(trace), ("rank", "layer", "phase")).drop("n")
 

@@ -28,9 +28,9 @@ CALLS_SHOWN = (
 
 
 class Comparison(Struct, frozen=True):
-    """Two runs compared row by row: `key` names a row, `measure` lists its values in one run.
+    """A way to compare two runs row by row: `key` names a row, `measure` lists values of a run.
 
-    The measure has the key, value and, for `calls`, step and n. Values that differ by at most two
+    `measure` returns the key, value and, for `calls`, step and n. Values that differ by at most two
     of the clock's ticks (`tick`) count as equal.
     """
 
@@ -41,7 +41,7 @@ class Comparison(Struct, frozen=True):
     def values(
         self, base: Trace, other: Trace, rules: Rules, whole: pl.Expr | None = None
     ) -> pl.DataFrame:
-        """Judge the measured values, one row per key that either run has, see `judge`."""
+        """Judge the measured values: one row per key that either run has. See `judge`."""
         base_values, other_values = (
             of_runs(side, self.measure) for side in _runs(base, other, rules)
         )
@@ -51,12 +51,12 @@ class Comparison(Struct, frozen=True):
         )
 
     def calls(self, base: Trace, other: Trace, rules: Rules) -> pl.DataFrame:
-        """Judge calls and their times, one row per key that either run has, see `judge`.
+        """Judge calls and their times: one row per key that either run has. See `judge`.
 
         Columns are key, change, calls and times of both, and speedups. If all runs mark steps,
         calls and times are those of a step, and steps are judged. Otherwise calls and times are
-        those of the whole capture, and calls are judged. A speedup of totals then needs both to
-        make equally many calls.
+        those of the whole capture, and calls are judged. A speedup of totals is then given only if
+        both runs make equally many calls.
         """
         key = list(self.key)
         base_runs, other_runs = _runs(base, other, rules)

@@ -10,7 +10,7 @@ from msgspec import Struct
 from tracelens.trace import Trace
 
 LEVEL = 0.05
-"""The probability that any row is judged different although both runs are equal."""
+"""The probability that some row is judged different although both runs are equal."""
 MIN_SAMPLES = 3
 """With fewer values than this, the spread is unknown, and nothing is judged.
 
@@ -69,11 +69,12 @@ def judge(  # noqa: PLR0913 - both sides, what tells rows apart, and the rules
     """Return one row per key of either side, with the outcome.
 
     Columns: the key, base_value, other_value, n_base_values, n_other_values, low, high, outcome,
-    reason. Both sides have the key, `run` and `value`, one row per step. A value is the median over
-    the steps. If base has three runs, it is the median over the runs' medians. A new run is then
-    judged by how much runs of base differ, because the steps of one run say nothing about that.
-    `low` and `high` bound other minus base, for all rows together at 95 %. The outcome is faster
-    (less), slower, or unclear, with a `reason`. It is None if one side lacks the row.
+    reason. Both sides have the key, `run` and `value`, one row per step. base_value and other_value
+    are medians over the steps. If base has at least three runs, they are medians over the runs'
+    medians. A new run is then judged by how much runs of base differ, because the steps of one run
+    do not show that. `low` and `high` bound other minus base, for all rows together at 95 %. The
+    outcome is faster (less), slower, or unclear, with a `reason`. It is None if one side lacks the
+    row.
 
     The spread of a median is that of its bootstrap distribution, which for a median needs no
     resampling (Maritz and Jarrett, JASA 73, 1978). Few steps give a poor estimate of the spread, so

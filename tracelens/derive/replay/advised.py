@@ -72,8 +72,8 @@ def _list_changes(trace: Trace) -> list[Change]:
 def advised_changes(trace: Trace) -> list[Advised]:
     """List the changes that save at least 2 % of a step, the largest clear saving first.
 
-    If the trace can be replayed, the saving is that of a replay, because a removed wait may only
-    move elsewhere. A change of unknown saving stands where it would if it saved all of its time.
+    If the trace can be replayed, a replay computes the saving, because a removed wait may only move
+    elsewhere. A change of unknown saving is sorted as if it saved all time of its places.
     """
     return trace.derived(_advised_changes)
 

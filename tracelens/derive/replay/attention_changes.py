@@ -23,10 +23,10 @@ _NONE_IS_WRITTEN_OUT = "sdpa: no product, softmax and product follow each other 
 
 
 class Attention(Struct, frozen=True):
-    """Attention as two products around a softmax. A fused kernel does not need the rows `gone`.
+    """Attention as two matrix products around a softmax; a fused kernel replaces the rows `gone`.
 
-    `first` and `last` are the products' rows. A backward kernel computes the scores again, which
-    takes as long as its last product.
+    `first` and `last` are the rows of the products. A fused backward kernel computes the scores
+    again, which takes as long as the last product.
     """
 
     first: int
@@ -36,9 +36,10 @@ class Attention(Struct, frozen=True):
 
 
 def sdpa(subject: Subject, _: str | None) -> Change:
-    """Remove the kernels between the products of attention, and the copies of their tensors.
+    """Remove the kernels between the matrix products of attention, and the copies of their tensors.
 
-    A fused kernel does the same products; the scores stay on the chip. The host calls one op.
+    A fused kernel computes the same products, and the scores stay on the chip. The host calls one
+    op.
     """
     replay = subject.replay
     table = subject.replay.table
@@ -66,7 +67,7 @@ def sdpa(subject: Subject, _: str | None) -> Change:
 
 
 def list_attention(replay: Replay) -> list[Attention]:
-    """Find softmaxes with a product before and one after, and only small work between them."""
+    """Find softmaxes between two matrix products; any other work between these must be small."""
     work = replay.work
     names = replay.excerpt.work["name"].fill_null("")
     is_moved = (pl.col("kind") == "fill") | pl.col("name").str.starts_with("d2d")

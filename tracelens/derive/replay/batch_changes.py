@@ -19,16 +19,16 @@ _USAGE = "say both batch sizes and the wanted one, as batch=16,32:64 --with OTHE
 _UNMATCHED = 0.05
 """At most this share of the device's time may be in ops that only one of the two traces has.
 
-Those of the replayed trace keep their time.
+Such ops of the replayed trace keep their time.
 """
 _LEAST = 0.1
 """The least factor by which an op's work is multiplied."""
 
 
 def batch(subject: Subject, value: str | None) -> Change:
-    """Change each op's device work linearly between two batch sizes; the host's time stays.
+    """Extrapolate each op's device work linearly from two batch sizes; the host's time stays.
 
-    `16,32:64`: the trace was taken with batches of 16, the other one with 32, and 64 are wanted.
+    `16,32:64`: the trace has batches of 16, the other trace batches of 32, and 64 are wanted.
     """
     first, second, wanted = _batch_sizes(value)
     if subject.other is None:

@@ -37,7 +37,7 @@ _LEAST_FACTOR = 0.001
 _SMALL_BYTES = 64
 """A copy of at most this many bytes reads back a number.
 
-Without the wait for the number, the copy is gone, too.
+A change that removes the wait for the number also removes the copy.
 """
 
 
@@ -71,7 +71,8 @@ def doubt_of(text: str) -> Doubt:
 def spread_of(subject: Subject, text: str) -> Spread:
     """Return the change that an expression describes, with its least and its greatest effect.
 
-    They are the change itself if it has none. Raises UsageError as `parse_change` does.
+    For a change without limits, all three are the change itself. Raises UsageError as
+    `parse_change` does.
     """
     change = parse_change(subject, text)
     return change if isinstance(change, Spread) else Spread(change, change, change)

@@ -19,7 +19,7 @@ _TRAINS = "^autograd::engine|^Optimizer.step#"
 
 
 class _Shares(Struct, frozen=True):
-    """Shares of time that remain: of the host's issuing, of kept kernels, and of other kernels."""
+    """Shares of time that remain: of the host's ops and launches, of kept and of other kernels."""
 
     host: float
     kept: float
@@ -27,23 +27,22 @@ class _Shares(Struct, frozen=True):
 
 
 _INFERRING = (_Shares(0.73, 1.0, 0.35), _Shares(0.47, 0.74, 0.25), _Shares(1.04, 1.18, 1.07))
-"""Median, least and most share of six networks, each measured with and without compiling.
+"""Median, least and largest shares in six networks, each measured with and without compiling.
 
-They are in samples/whatif and measured without gradients. The networks are those on which constants
-are fitted (alexnet, googlenet, resnet50, vit_b_16, gpt_decode, vit_infer_large); docs/accuracy.md
-judges others.
+The networks are in samples/whatif and ran without gradients: alexnet, googlenet, resnet50,
+vit_b_16, gpt_decode and vit_infer_large, on which constants are fitted. docs/accuracy.md judges
+others.
 """
 _TRAINING = (_Shares(1.03, 1.0, 0.55), _Shares(0.82, 0.99, 0.36), _Shares(1.16, 1.0, 0.68))
-"""The same for steps that train, with their optimizer, which was not compiled.
+"""The same shares for steps that train, together with an optimizer that was not compiled.
 
-They are measured on every other program of samples/blind that was compiled (groups_train,
-next_train, points_train, window_train), whose host takes longer than their device; docs/accuracy.md
-judges the others.
+They are measured on every other compiled program of samples/blind whose host takes longer than its
+device (groups_train, next_train, points_train, window_train). docs/accuracy.md judges the others.
 """
 
 
 def compile_program(subject: Subject, _: str | None) -> Spread:
-    """Shorten the host's time of issuing, and the kernels, by measured shares; input stays.
+    """Shorten the host's ops and launches, and the kernels, by measured shares; input stays.
 
     Raises UsageError if the steps are compiled already, if no op launches a kernel in them, or if
     they train and wait for the host, because such a step may become shorter or longer.

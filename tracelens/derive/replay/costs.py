@@ -46,21 +46,21 @@ class Costs(Struct, frozen=True):
 
 
 class CostsOfHost(Costs, frozen=True):
-    """Costs on a host of which the trace alone tells how fast it was.
+    """Costs on a host whose speed is known only from the trace.
 
-    `slowness` is the time of its recorded launches over that of the hosts of `TORCH_COSTS`.
+    `slowness` is the time of its recorded launches over the time on the hosts of `TORCH_COSTS`.
     """
 
     slowness: float = 1
 
     @property
     def usual_factor(self) -> float:
-        """The host's time without the profiler as a share of that while it recorded."""
+        """The host's usual time as a share of its time while it recorded."""
         return min(1, SLOWEST_HOST / self.slowness)
 
     @property
     def fastest_factor(self) -> float:
-        """The usual time's share that is left if the host is as fast as those of the costs."""
+        """The share of the usual time that a host as fast as those of `TORCH_COSTS` takes."""
         return 1 / min(max(self.slowness, 1), SLOWEST_HOST)
 
 
@@ -146,9 +146,7 @@ _LAUNCH_NS = 4_350
 _BARE_LAUNCH_NS = _LAUNCH_NS - 2_500
 """The median time of such a launch without the profiler."""
 _LONG_LAUNCH_NS, _FEW_LAUNCHES = 50_000, 10
-"""Longest launch that does not wait for room in a queue, and a number of launches.
-
-Fewer launches do not show the speed of the host.
+"""Longest launch that does not wait for room in a queue; launches needed to judge a host's speed.
 """
 _LEAST_SLOWNESS, _MOST_SLOWNESS = 0.25, 4.0
 _GRAPH_KERNEL_NS = 156
@@ -157,14 +155,14 @@ _GRAPH_KERNEL_NS = 156
 It is fitted on one program of samples/whatif, gpt_decode, and judged on two others.
 """
 _MOST_NS = 1e9
-"""A larger cost, one second per event, is invalid."""
+"""A cost above one second per event is invalid."""
 _SLOWER_HOST = 1.1
 SLOWEST_HOST = 1.8
-"""A host that launches slower than this, beside those of TORCH_COSTS, does so while it records.
+"""A host with a larger slowness counts as slow only while it records.
 
-Hosts that were measured have two speeds, 1.8 times apart, and change between them within a second;
-with torch.profiler just set up they were up to five times as slow. Of captures of 37 programs on
-hosts of H200s, launches of 1.8 times give the least errors; it was judged on 24 others.
+Hosts that were measured have two speeds, 1.8 times apart, and change between them within a second.
+Just after torch.profiler was set up, they were up to five times as slow. For captures of 37
+programs on hosts of H200s, the limit 1.8 gave the least errors; it was judged on 24 others.
 """
 _COPY_VARIES = 3
 """Times of copies from and to pageable memory vary this many times as much as other host work.
@@ -265,7 +263,7 @@ def slowness(replay: Replay) -> float:
 def slowness_under_nsys(replay: Replay) -> float:
     """Return the factor by which nsys is slower here than where its costs were fitted.
 
-    A launch is slower by the same factor, because most of nsys' cost is outside of it.
+    It is the factor by which launches are slower: most of nsys' cost is outside of a launch.
     """
     launch_ns = _launch_ns(replay)
     return 1.0 if launch_ns is None else _within_reason(launch_ns / _NSYS_LAUNCH_NS)
@@ -356,11 +354,10 @@ def _added_by_calls(replay: Replay, costs: CostsBeside) -> Floats:
 
 
 def weights_of_scenarios(replay: Replay, costs: Costs) -> tuple[Ints, Ints, Ints, Ints]:
-    """Return the weights without the profiler, on a slower host, with the profiler, on a fast host.
+    """Return the weights of four scenarios: usual host, slower host, as recorded, and fast host.
 
-    Those of the slower and the fast host are without the profiler, too. The fast host is as fast as
-    the one on which the costs were measured, because the recorded one may have been slow only while
-    it recorded.
+    All but the recorded ones are without the profiler. The fast host is as fast as the one on which
+    the costs were measured, because the recorded host may have been slow only while it recorded.
     """
     return (
         weights_without(replay, costs),

@@ -36,7 +36,7 @@ This is a share of the time from the excerpt's beginning to the launch. After a 
 host, a launch that is a little late did not wait for earlier work that happened to end just then.
 """
 _NEAR_NS = 5_000
-"""Work may have waited for other work that ended at most this long before it began."""
+"""Work may have waited for other work that ended at most this long before the work's begin."""
 _LEAST_INTERVAL_NS = 1
 WORK_KINDS = {"kernel": KERNEL, "copy": COPY, "fill": FILL, "collective": COLLECTIVE}
 

@@ -11,14 +11,14 @@ from tracelens.derive.time.step_kinds import are_of_several_kinds
 from tracelens.trace import Trace
 
 MOST_STEPS = 8
-"""At most this many steps are replayed, if the steps are alike.
+"""At most this many steps are replayed if all steps are of one kind.
 
-If there are several kinds of steps, such a small number would hold too many or too few of one kind.
+Of several kinds, so few steps would hold too many or too few of one kind.
 """
 MOST_EVENTS = 60_000
 """The replayed steps around the median one have at most this many calls and kernels.
 
-A trace without steps is replayed as a whole, unless it has more.
+A trace without steps is replayed as a whole if it has no more than that.
 """
 _LONGEST_LEAD_NS = 10_000_000_000
 """The host is assumed to run ahead of the device by at most this time."""
@@ -32,7 +32,7 @@ class Excerpt(Struct, frozen=True):
     All times are ns since the first step's mark, `origin_ns`. `steps` has step, start, duration.
     `marks` are the times at which the host began each step, and the time at which it ended the
     last. `calls` holds outermost API calls by start: start, end, thread, api, kind, waits.
-    `call_rows` is the row there of every call's id. `work` holds device work by start: start, end,
+    `call_rows` has the row in `calls` by call id. `work` holds device work by start: start, end,
     queue, call (row of calls, None if it came before), kind, name and other columns. `ops` holds
     outermost ops. `spans` has every recorded span: begin, end, thread, whether it is Python's, and
     whether it launches a kernel that torch.compile generated. `profiler` has the times in which the

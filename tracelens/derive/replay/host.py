@@ -10,9 +10,9 @@ from tracelens.derive.replay.excerpt import Excerpt
 from tracelens.derive.replay.moment_graph import Ints
 
 _TAKE_TURNS = 0.1
-"""Threads take turns, as forward and autograd threads do, if they overlap by less than this share.
+"""Threads that overlap by less than this share take turns, as forward and autograd threads do.
 
-It is a share of the time of the thread that works less. Other threads work side by side.
+The share is of the time of the thread that works less. Other threads work side by side.
 """
 
 
@@ -46,7 +46,7 @@ class Chain(Struct, frozen=True):
 def host_chains(excerpt: Excerpt) -> list[Chain]:
     """Return the chains of an excerpt's host threads; the first one holds the marks of steps.
 
-    There are no chains if more than _MOST_TEAMS of them work side by side, because no program that
+    The list is empty if more than _MOST_TEAMS groups of threads work side by side: no program that
     trains or serves a model does that.
     """
     teams = _teams(excerpt)

@@ -85,8 +85,8 @@ def _warmed(weights: Ints, is_cold: Flags) -> Ints:
 def workers(subject: Subject, value: str | None) -> Spread:
     """Divide a loader's time among more workers, and hide it behind the rest of the step.
 
-    In the main process torch's ops may use all cores, while in a worker they use one. So one limit
-    of the range assumes that workers are no faster at these ops.
+    torch's ops may use all cores in the main process, but only one core in a worker. So one limit
+    of the range assumes that more workers do not make these ops faster.
     """
     numbers = re.fullmatch(r"(?:([0-9]{1,9}):)?([0-9]{1,9})", value or "")
     if not numbers or int(numbers[2]) < 1:
@@ -127,7 +127,7 @@ def workers(subject: Subject, value: str | None) -> Spread:
 
 
 def pinned(subject: Subject, _: str | None) -> Change:
-    """Make copies from pageable memory as fast as pinned ones; the host does not wait for them.
+    """Make copies from pageable memory as fast as pinned ones, without a wait of the host.
 
     The op that copies then waits neither in the copy's call nor in a synchronisation after it.
     """

@@ -1,4 +1,4 @@
-"""Change a job of several ranks: its collectives are replayed together, on the job's clock."""
+"""Predict changes to a job of several ranks: the collectives of all ranks are replayed together."""
 
 from __future__ import annotations
 
@@ -35,7 +35,11 @@ _ALONE = "one rank was captured; collect the ranks of a job together: tracelens 
 
 
 class JobStep(Struct, frozen=True):
-    """A job's mean step before and after changes, with a range, its bound, and the next culprit."""
+    """A job's mean step before and after changes, with a range, and what then limits it.
+
+    Times are ns. `bound` takes most of the ranks' time after the changes. `next` is the next
+    culprit, None without one.
+    """
 
     before_ns: float
     after_ns: float
@@ -51,9 +55,9 @@ def is_of_job(change: str) -> bool:
 
 
 def predict_job(trace: Trace, changes: Sequence[str]) -> JobStep:
-    """Replay a job's collectives with all changes made.
+    """Predict a job's mean step with all changes made, by a replay of its collectives.
 
-    Raises UsageError for an unknown change, and if the trace cannot answer.
+    Raises UsageError for an unknown change, and for one for which the trace lacks data.
     """
     factors = [_factor_of(change) for change in changes]
     model = time_model(trace)

@@ -18,14 +18,14 @@ _FUSED_HOST, _FUSED_DEVICE = 0.05, 0.3
 They were measured on four programs of samples/whatif, whose errors are in docs/accuracy.md.
 """
 _FOREACH_HOST = (0.05, 0.2, 0.4)
-"""The least, usual and most host time that a fused optimizer keeps of one that joins parameters.
+"""The least, usual and largest share of host time that a fused optimizer keeps of a foreach one.
 
-It was 0.04 and 0.30 in two programs of samples/blind; the limits are chosen around these.
+The share was 0.04 and 0.30 in two programs of samples/blind; the limits are chosen around these.
 """
 _FUSED_LISTS, _SHORT_PASS = 7, 4
-"""Lists of tensors that a fused Adam reads and writes, and how much shorter other kernels are.
+"""Lists of tensors that a fused Adam reads and writes; how many times shorter other kernels are.
 
-It reads parameters, gradients and both moments, and writes all but the gradients.
+A fused Adam reads parameters, gradients and both moments, and writes all but the gradients.
 """
 _LEAST_CONVOLUTION, _LEAST_NORMALIZATION, _MOST_NORMALIZATION_NS = 0.49, 0.58, 10_200
 """Least shares of time that kernels keep with channels last, and the longest normalisation.
@@ -55,9 +55,9 @@ they are assumed to take as long as this quantile of the trace's own kernels.
 def channels_last(subject: Subject, _: str | None) -> Spread:
     """Remove the kernels that transpose tensors for convolutions.
 
-    Convolutions take the share of their time that they usually took in that layout. The limits of
-    the range come from the least and the most time that they and normalisations were measured to
-    take. Raises UsageError if another op would turn images back.
+    Convolutions keep the share of their time that they kept when they were measured in this layout.
+    The limits of the range come from the least and the most time that convolutions and
+    normalisations took. Raises UsageError if another op would turn images back.
     """
     table = subject.replay.table
     work = subject.replay.excerpt.work
@@ -165,7 +165,7 @@ def capturable_ns(subject: Subject, gap_ns: int) -> Ints:
 
     The step count is then on the device. Bias corrections, which the host computes by default, take
     a few small kernels per parameter, or per group of parameters. Their time is added to the edge
-    of the last kernel of each: `addcdiv`. It is 0 if the trace shows such kernels already.
+    of the last kernel of each group: `addcdiv`. All values are 0 if the trace has such kernels.
     """
     replay = subject.replay
     table = subject.replay.table

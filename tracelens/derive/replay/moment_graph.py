@@ -1,8 +1,8 @@
-"""Compute a graph of moments: each waits for other moments, plus the time of the edge from each.
+"""Compute the times of a graph of moments: a moment waits for others, each time along an edge.
 
-This is Daydream's dependency graph (Zhu et al., ATC 2020), with two moments for each activity, its
-begin and its end, so that every rule is an edge. The earliest times are the longest paths from the
-first moment (the critical path method).
+This is Daydream's dependency graph (Zhu et al., ATC 2020). Each activity has two moments, its begin
+and its end, so that every rule is an edge. The earliest times are the longest paths from the first
+moment (the critical path method).
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ Flags = npt.NDArray[np.bool_]
 
 
 class MomentGraph(Struct, frozen=True):
-    """A graph of moments: edges, sorted by target, from `offsets[m]` to `offsets[m + 1]` lead to m.
+    """A graph of moments. Edges `offsets[m]` up to `offsets[m + 1]` lead to moment m.
 
     `sources` are the moments from which edges come; each is earlier than the moment to which its
-    edge leads. `weights` are ns. A moment without edges is at time 0.
+    edge leads. `weights` are ns. A moment to which no edge leads is at time 0.
     """
 
     offsets: Ints
@@ -43,7 +43,7 @@ def earliest_times(graph: MomentGraph) -> tuple[Ints, Ints]:
     """Return the time of each moment, and the edge that decides it: the critical path method.
 
     Times are longest paths in an acyclic graph, found in topological order (Kelley and Walker,
-    1959). If several edges decide, it is the first one; if there is none, -1.
+    1959). If several edges decide, the first one is returned; -1 for a moment without edges.
     """
     if LIBRARY is not None:
         times = np.empty(graph.n_moments, np.int64)

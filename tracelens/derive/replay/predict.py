@@ -71,22 +71,21 @@ Kernels ran up to 4 % faster after a change of only the host: a CUDA graph of co
 samples/whatif.
 """
 _LONGER = 1.1
-"""Steps without the profiler take this many times as long as recorded ones that lack waits.
+"""Recorded steps lack waits if steps without the profiler take this many times as long.
 
-As with `LARGEST_ERROR`, a replay of such steps is not that of the program.
+A replay of such steps does not predict the program, as beyond `LARGEST_ERROR`.
 """
 _WITHOUT_PROFILER = (0, 1, 3)
-"""Places of the scenarios that are without the profiler: a usual, a slower and a fast host."""
+"""Indices of the scenarios without the profiler: a usual, a slower and a fast host."""
 
 
 class Prediction(Struct, frozen=True):
     """A rank's step before and after changes, with a range, its bound, and the next limit.
 
-    `has_gain` is False if the changes may save nothing on a host of one speed: the range of a step
-    is mostly that of the host's speed, which is the same before and after. Without a rank, it is a
-    job's mean step as recorded, without a second replay. If waits for a loader remain, the saving
-    is known better than the step: other batches would change the step alike before and after the
-    changes.
+    Without a rank, the step is a job's mean step as recorded. `has_gain` is False if the changes
+    may save nothing. It is judged at equal speeds of the host before and after, although an unknown
+    speed makes most of the step's range. If waits for a loader remain, the saving is known better
+    than the step: other batches would change the step alike before and after the changes.
     """
 
     rank: int | None
@@ -119,8 +118,8 @@ def whatif(trace: Trace, *changes: str, other: Trace | None = None) -> pl.DataFr
     """Predict each rank's step after the changes, with a range: one row per rank.
 
     An example is `tl.whatif(trace, "cuda_graph", "no_sync")`; all changes are made at once. Times
-    are without the profiler's. Changes to a job, such as `straggler_fixed`, give one row for the
-    job, as recorded; its rank is None. `other` is a trace of the program with another batch size,
+    are without the profiler. Changes to a job, such as `straggler_fixed`, give one row with rank
+    None, whose times are as recorded. `other` is a trace of the program with another batch size,
     for `batch=16,32:64`. Raises as `predict` does.
     """
     rows = [asdict(prediction) for prediction in predict(trace, changes, other=other)]
@@ -265,7 +264,7 @@ def _changes_device(replay: Replay, before: Ints, after: Ints) -> bool:
 
 
 def _device_step_ns(replay: Replay, weights: Ints) -> float:
-    """Return the steady step if the host took no time, which is the time that the device needs."""
+    """Return the time that the device needs for a step: the steady step with a host of no time."""
     is_host = np.isin(replay.table.kinds, (OP, PYTHON, CALL, LAUNCH, QUEUE))
     return steady_step_ns(replay, np.where(is_host, np.minimum(weights, 0), weights))
 

@@ -262,7 +262,7 @@ def _joints(replay: Replay) -> list[tuple[int, int, int]]:
 
 
 def step_ends(replay: Replay, times: Ints) -> Ints:
-    """Return when each step ends: the host has begun the next, and the device has finished it."""
+    """Return when each step ends: the host began the next one, and the device finished the step."""
     ends = times[replay.marks[1:]].copy()
     is_own = (replay.work_steps >= 0) & (replay.work_steps < len(ends))
     np.maximum.at(ends, replay.work_steps[is_own], times[replay.work_ends[is_own]])
@@ -300,8 +300,8 @@ def replay_error_frac(replay: Replay) -> float:
 def steady_step_ns(replay: Replay, weights: Ints | None = None) -> float:
     """Return the mean time of a step in the steady state.
 
-    In this state, each step begins with the queues and caches that the step before left. `weights`
-    replace the recorded ones.
+    In this state, each step begins with the queues that the step before left. `weights` are in
+    place of the recorded ones.
     """
     graph = replay.twice.graph(replay.table.graph.weights if weights is None else weights)
     times, _ = earliest_times(graph)

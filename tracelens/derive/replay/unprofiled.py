@@ -141,7 +141,7 @@ def _sampling_ns(trace: Trace, rank: int, steps: pl.DataFrame) -> tuple[float, f
 
 
 def bounds_of_range(rank: RankTime, step: UnprofiledStep) -> tuple[str, str] | None:
-    """Return the bounds of a rank at both ends of the range of its step without the profiler.
+    """Return a rank's bounds at the low and the high end of its step without the profiler.
 
     Return None if both are equal, or if the step is measured or not known.
     """
@@ -155,12 +155,12 @@ def bounds_of_range(rank: RankTime, step: UnprofiledStep) -> tuple[str, str] | N
 def measured_range(trace: Trace, rank: int) -> tuple[int, int, int] | None:
     """Return the step that a live capture measured without the profiler, with its range.
 
-    The range holds the shortest and the longest measured step, and as much more or less as two
-    processes of one program usually differ by. Return None if none was measured.
+    The range holds the shortest and the longest measured step. It is wider to both sides by the
+    usual difference between two processes of one program. Return None if no step was measured.
 
-    Of a step whose batches come from a loader's workers the
-    measured time counts even if it is longer than the recorded one: it is the mean of whole turns
-    of the workers, of whose waits the few recorded steps have more or fewer by chance.
+    A measured step may be longer than the recorded one if its batches come from a loader's workers:
+    it is a mean over whole turns of the workers, while the few recorded steps contain more or fewer
+    of their waits by chance.
     """
     step_ns = trace.manifest.unprofiled_step_ns(rank)
     for source in trace.manifest.sources:

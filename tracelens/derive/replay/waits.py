@@ -26,7 +26,7 @@ _NEAR_NS = 50_000
 
 
 class HostWait(Struct, frozen=True):
-    """A call's wait for device work; both are given by row.
+    """A call's wait for device work; call and work are row numbers.
 
     `own_ns` is the call's own time, `return_ns` the time from the end of the work to the end of the
     call.

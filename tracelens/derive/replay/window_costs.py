@@ -15,7 +15,10 @@ from tracelens.trace import Trace
 
 
 def keep_window_costs(trace: Trace) -> None:
-    """Store in each source's settings the profiler's costs that its two windows show, if any."""
+    """Store in each source's settings the profiler's costs that its two windows show.
+
+    Sources without two windows stay as they are.
+    """
     for source in trace.manifest.sources:
         settings = source.get("settings")
         rank = source.get("rank")

@@ -27,7 +27,7 @@ _DATA = (
     r"|(?i)^\W*(?:load|fetch|get|next|read|prepare|wait[ _-]for)[ _-]?(?:the[ _-])?(?:next[ _-])?"
     r"(?:data|batch|input|sample)(?:es|s)?\W*$|(?i)^\W*(?:load|fetch)(?:ing)?\W*$"
 )
-"""Names of annotations for loading data. Those that surround the work of steps do not count."""
+"""Names of annotations for loading data; `_input` leaves out those around the work of steps."""
 _LOADING = (
     # Regions of torch's dynamo_timed, and Python code of compilers and of imports.
     r"\(dynamo_timed\)|(?:^|/)torch/_dynamo/(?:convert_frame|output_graph)\.py"

@@ -111,7 +111,7 @@ def _overlapping(spans: pl.DataFrame, segments: pl.DataFrame) -> pl.Series:
 def _cut(
     stretches: pl.DataFrame, axis: ThreadAxis, spans: pl.DataFrame, paths: CallPaths
 ) -> pl.DataFrame:
-    """Cut the intervals where the path changes; add `what`, the path, and `span_id`, its place.
+    """Cut the intervals where the path changes; add the path (`what`) and its place (`span_id`).
 
     Both are None outside of any place.
     """

@@ -37,13 +37,13 @@ class Rule(Struct, frozen=True):
 class Change(Struct, frozen=True):
     """A change that would help, and what it saves by itself.
 
-    Times are for a mean step, without what the profiler is known to add; without steps, for all
-    judged time. `saving_ns` is the largest saving; `share` is the same as a share of `step_ns`. If
-    the profiler slowed this time by a roughly known amount, `low_ns` and `high_ns` hold a range; if
-    the amount is unknown, all four are None. `cause` is the part of the time that shrinks. `places`
-    says where it lies, with the time of each place, the largest first. `section` names the analyses
-    that show it. `expression` is the change as `whatif` takes it; None if a replay cannot make the
-    change.
+    Times are for a mean step, or for all judged time without steps. The time that the profiler is
+    known to add is left out. `saving_ns` is the largest saving; `share` is the same as a share of
+    `step_ns`. If the profiler slowed this time by a roughly known amount, `low_ns` and `high_ns`
+    hold a range; if the amount is unknown, all four are None. `cause` is the part of the time that
+    shrinks. `places` says where that time lies, with the time of each place, the largest first.
+    `section` names the analyses that show it. `expression` is the change as `whatif` takes it; None
+    if a replay cannot make the change.
     """
 
     text: str
@@ -110,9 +110,9 @@ class Change(Struct, frozen=True):
 
 
 def largest_changes(program: JudgedProgram, rules: Iterable[Rule]) -> list[Change]:
-    """Return the changes that save at least 2 % of the judged time, at most five of them.
+    """Return at most five changes that save at least 2 % of the judged time, the largest first.
 
-    Recorded times decide, because a saving may be unknown; the largest comes first.
+    They are chosen by recorded time, because a saving without the profiler may be unknown.
     """
     worth = [
         rule

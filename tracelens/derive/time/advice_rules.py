@@ -1,4 +1,4 @@
-"""The rules of advice: each has a sign to look for, what to change, and the time it can save."""
+"""Rules of advice: each has a sign to look for, a change, and the time that the change can save."""
 
 from collections.abc import Iterator
 
@@ -26,7 +26,7 @@ _UNFUSED_LAUNCHES = 20
 At most half of them may be of ops that update many tensors at once (foreach, fused).
 """
 _MANY_CASTS = 0.1
-"""The least share of computing that casts must take to be advised against; chosen, not fitted."""
+"""Casts are advised against if they take at least this share of computing; chosen by hand."""
 CONTIGUOUS_NORMS = r"^aten::(native_)?(group|instance)_norm$"
 """Ops that, on a GPU, convert channels_last images to the default layout.
 

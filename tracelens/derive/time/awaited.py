@@ -12,8 +12,8 @@ from tracelens.trace import Trace
 def awaited_from(trace: Trace) -> dict[int, int]:
     """Return, by rank, the first moment at which another rank waits long for it.
 
-    Moments are on the rank's own clock. A task that reads one rank cannot compute this, so
-    `give_awaited` hands it over.
+    Moments are on the rank's own clock. They need the tables of all ranks. A task that reads only
+    one rank gets them by `give_awaited`.
     """
     return trace.derived(_awaited_from)
 

@@ -35,9 +35,9 @@ def bound_words(
     *,
     is_process: bool = False,
 ) -> str:
-    """Write both parts with their shares: "compute 66 %, then launches 19 %".
+    """Write the bound and the second part with their shares: "compute 66 %, then launches 19 %".
 
-    The share is left out if it is not known, or if the bound is not one of the parts.
+    Only the bound is written if its share is not known, or if it is not one of the parts.
     """
     nouns = PROCESS_WORDS if is_process else PART_WORDS
     words = nouns.get(bound)

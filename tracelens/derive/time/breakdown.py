@@ -47,11 +47,11 @@ _INTERVALS = {
 
 
 class Breakdown(Struct, frozen=True):
-    """The time of some ranks, each seen by itself; the time model is made from these.
+    """The time of some ranks, each computed by itself; the time model is merged from these.
 
     `windows` has the columns of TIME_BREAKDOWN except the shares and collective_wait_ns. `idle` has
     the program's idle time by rank, device_id, cause and place (what): idle_ns, n_gaps, longest_ns
-    and example_ns. Both frames can be pickled.
+    and example_ns, as in a TimeModel.
     """
 
     windows: pl.DataFrame

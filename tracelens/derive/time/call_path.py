@@ -15,9 +15,9 @@ _LOOKS = (
     r"^<built-in (?:function|method) (?:isinstance|issubclass|callable|len|[gs]etattr|hasattr|iter"
     r"|next|exec|eval|__enter__|__exit__|__build_class__)\b"
 )
-"""Builtins that take no time but in what they call.
+"""Builtins that take time only in the functions that they call.
 
-torch's profiler misses the end of some that raise, and then they seem to last.
+torch's profiler misses the end of a builtin that raises, which then seems to last.
 """
 UNINFORMATIVE = (
     "|".join(f"(?:{words})" for words in FAMILIES.values())

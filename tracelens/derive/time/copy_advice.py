@@ -33,9 +33,9 @@ def process_copy_rules(program: JudgedProgram) -> Iterator[Rule]:
 
 
 def upload_rules(program: JudgedProgram) -> Iterator[Rule]:
-    """Advise on copies to the device: pageable ones, others that run alone, needlessly wide ones.
+    """Advise on copies to the device: from pageable memory, without a kernel beside, or too wide.
 
-    Only the time when no kernel runs beside them counts.
+    Only the time in which no kernel runs beside a copy counts.
     """
     columns = ("memcpy_id", "api_call_id", "stream_id", "direction", "source_memory")
     is_upload = (pl.col("direction") == "h2d") & (pl.col("duration_ns") > 0)
@@ -98,7 +98,7 @@ def download_rules(program: JudgedProgram) -> Iterator[Rule]:
 def other_copy_rules(program: JudgedProgram) -> Iterator[Rule]:
     """Advise on large copies within the device, and to host memory that is not pageable.
 
-    Only the time when no kernel runs beside them counts.
+    Only the time in which no kernel runs beside a copy counts.
     """
     columns = ("stream_id", "direction", "destination_memory", "size_bytes")
     copies = program.trace.select("memcpys", *_PLACE, *_TIMES, *columns)

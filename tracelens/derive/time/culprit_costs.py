@@ -25,7 +25,7 @@ from tracelens.derive.time.time_parts import TimeModel
 from tracelens.schemas.results.time import IDLE_PARTS
 
 _FELT = 0.5
-"""A delay that costs the job less than this share of BLAMED is nobody's fault."""
+"""A delay that costs the job less than this share of BLAMED has no culprit."""
 _MOSTLY = 0.5
 """Idle time explains a delay if all its causes together make at least this share of it."""
 LINK, NETWORK = "link", "network"
@@ -33,10 +33,10 @@ LINK, NETWORK = "link", "network"
 
 
 class Culprit(Struct, frozen=True):
-    """Ranks with a delay that others wait for, and its cost.
+    """Ranks with a delay that others wait for, and the cost of the delay.
 
-    `steps` are those in which they are late, None for all; `when` describes these steps. Times are
-    means over these steps: excess_ns is the ranks' delay, part_ns their time for `measure`,
+    `steps` are the steps in which they are late, None for all; `when` describes these steps. Times
+    are means over these steps: excess_ns is the ranks' delay, part_ns their time for `measure`,
     usual_ns the median rank's time for it, step_ns the whole step. `connected` are the late ranks
     and all ranks that wait for them; it is empty if the network is late. `cost_ns` is the time that
     the job would gain in such a step without this delay.

@@ -40,9 +40,9 @@ Some rank must be late in at least the first share of all steps. No rank may be 
 the second share of these late steps.
 """
 _MANY = 4
-"""Ranks that are late in one or two steps each are late in turn if there are this many.
+"""Ranks that are late in one or two steps each are late in turn if there are this many of them.
 
-There must be as many steps with a late rank, too.
+There must also be at least this many steps with a late rank.
 """
 _MOST = 8
 """At most this many culprits are examined, those with the greatest delays."""
@@ -50,9 +50,9 @@ _HOST_CAUSES = ("input", "host", "launch", "loading", "sync", "allocation")
 
 
 def find_culprits(model: TimeModel) -> Culprits:
-    """Return who makes the others wait.
+    """Return the ranks, or sets of ranks, that make others wait.
 
-    The result is empty if every delay is below BLAMED of a step.
+    The result is empty if every delay is below the share BLAMED of a step.
     """
     trace = model.trace
     delays = own_delays(model)

@@ -30,7 +30,7 @@ TOUCH = "pages of managed memory that the host touches"
 """Place of idle time before the host touches a page that lies on the device."""
 _WORK = ("rank", "device_id", "start_ns", "duration_ns", "api_call_id")
 _KERNEL_KIND = pl.col("is_communication").fill_null(value=False).cast(pl.UInt8)
-"""Find a kernel's kind of work in its column is_communication."""
+"""Expression for a kernel's kind of work, from its column is_communication."""
 _COLUMNS: dict[str, type[pl.DataType]] = {
     "start_ns": pl.Int64,
     "duration_ns": pl.Int64,
@@ -64,7 +64,7 @@ class DeviceWork(Struct, frozen=True):
 
     @property
     def last_thread(self) -> int:
-        """The thread to blame for time after all work; -1 if none is known.
+        """The thread to blame for idle time after all work; -1 if none is known.
 
         It is the main thread of the process that launched the last work. If that process is
         unknown, it is the main thread with most known time.

@@ -40,7 +40,7 @@ def merge_short(bars: pl.DataFrame, length: int, most: int) -> tuple[pl.DataFram
     """Merge short bars that begin in the same interval of a lane and level.
 
     Long bars stay. Nothing is merged unless there are more bars than `most`. Also return the length
-    below which bars were merged; None if none were.
+    in ns below which bars were merged; None if none were merged.
     """
     width = max(round(length * _FIRST_WIDTH), 1)
     kept = bars

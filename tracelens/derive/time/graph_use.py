@@ -39,10 +39,10 @@ def is_capture_alone(trace: Trace) -> bool:
 
 
 def is_capture(trace: Trace) -> bool:
-    """Return whether the trace records nothing but the capture of graphs and its warm-up.
+    """Return whether the trace records only the capture of graphs and the warm-up before it.
 
-    It then has no replay and no marked step. A server's warm-up before each capture runs about as
-    many kernels as the capture records.
+    Such a trace has no replay and no marked step. A server's warm-up before each capture runs about
+    as many kernels as the capture records.
     """
     if is_capture_alone(trace):
         return True

@@ -24,8 +24,8 @@ def host_paces(model: TimeModel) -> pl.DataFrame:
     """Return how long each rank's host works in a step: rank, step, pace_ns, launching_ns.
 
     pace_ns is the time from the step's mark to the next one, without the time in which a thread
-    waits for the device or for other ranks. launching_ns is the part of pace_ns in which it calls
-    ops and launches work. Ranks without steps, or without a device, have no rows.
+    waits for the device or for other ranks. launching_ns is the part of pace_ns in which the host
+    calls ops and launches work. Ranks without steps, or without a device, have no rows.
     """
     key = ["rank", "step"]
     steps = _host_steps(model)

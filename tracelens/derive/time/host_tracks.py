@@ -1,10 +1,10 @@
 """Lay what host threads did on tracks: one per thread, and one per process with many threads.
 
 A track is disjoint segments of time, sorted by start. A thread may be delayed by another thread of
-its process, not only by its own work. So four tracks explain each moment of a thread, and the first
-one that has anything there counts: the thread's own work, the work of all threads of the process,
-the thread's own Python, and the Python of the process's main thread. All threads of a process share
-the second track, so there are at most twice as many segments as activities.
+its process, not only by its own work. So each moment of a thread is explained by the first of four
+tracks that has a segment at that moment: the thread's own work, the work of all threads of the
+process, the thread's own Python, and the Python of the process's main thread. All threads of a
+process share the second track, so there are at most twice as many segments as activities.
 """
 
 from collections.abc import Iterable, Mapping

@@ -14,7 +14,7 @@ from tracelens.derive.time.host_tracks import IS_WORK, UNKNOWN, Axis, Tracks
 from tracelens.schemas.host import CAUSES
 
 LATENCY_NS = 10_000
-"""Longest time from a launch's return to its work's start, unless that waits for other work."""
+"""Longest time from a launch's return to the start of its work, if that work need not wait."""
 
 PLACES = ("cause", "place", "idle_ns", "n_gaps", "longest_ns", "example_ns")
 _SYNC, LAUNCH, _DEPENDENCY = (CAUSES.index(name) for name in ("sync", "launch", "dependency"))

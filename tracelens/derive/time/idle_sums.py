@@ -48,11 +48,10 @@ class DeviceTimes(Struct, frozen=True):
     Windows, causes and places are indices; the index after the last one means none. `busy` has the
     lengths of UNIONS: one row for each device and window, and a last one for all work. `idle` is
     idle_ns by device, window, cause, and `within`, which says whether it lies between the first and
-    the last work. `places` has one row per device, cause and place, with the columns PLACES: of the
-    gap in which the cause and place take longest, longest_ns is that time and example_ns the start.
-    `launching` is how long the host was launching in
-    the gap before each work, one device after another, kernels first. `ends` is the end of each
-    device's last work.
+    the last work. `places` has one row per device, cause and place, with the columns PLACES:
+    longest_ns is the longest time that this cause and place take in one gap, example_ns the start
+    of that gap. `launching` is how long the host was launching in the gap before each work, one
+    device after another, kernels first. `ends` is the end of each device's last work.
     """
 
     busy: pl.DataFrame

@@ -22,7 +22,7 @@ from tracelens.derive.time.time_parts import TimeModel
 from tracelens.trace import Trace
 
 _MOST_ROWS = 1_000_000
-"""The most rows that are replayed, one per rank and call. Of a longer trace, the first ones are."""
+"""At most this many rows (one per rank and call) are replayed: the first ones of the trace."""
 _CALL = ["group_key", "call"]
 
 
@@ -42,12 +42,13 @@ class Replay(Struct, frozen=True):
     """The calls of a job in the order in which they completed, one row per rank's call.
 
     Columns of `rows`: rank, step, since_step, role (stage), own_ns, transfer_ns and hidden_ns.
-    own_ns is the rank's own time since the call before, which was in since_step. transfer_ns is the
-    part of own_ns in which that call transferred and the rank did not compute. hidden_ns is waiting
-    that the rank's computing hides. `bounds` are the first rows of calls, and the number of rows.
-    `begins` has each rank's start on the job's clock, `tails` its own time after the last call, and
-    `last_transfers` the part of that in which the last call transferred. `paces` says how long each
-    rank's host works in each step; the steps cannot take less than their sum.
+    own_ns is the rank's own time since its previous call, which was in the step since_step.
+    transfer_ns is the part of own_ns in which the previous call transferred and the rank did not
+    compute. hidden_ns is waiting that the rank's computing hides. `bounds` are the first rows of
+    calls, and the number of rows. `begins` has each rank's start on the job's clock, `tails` its
+    own time after the last call, and `last_transfers` the part of that time in which the last call
+    transferred. `paces` says how long each rank's host works in each step; all steps together
+    cannot take less.
     """
 
     rows: pl.DataFrame
@@ -80,7 +81,7 @@ class Replay(Struct, frozen=True):
     ) -> float:
         """Return the job's duration without the removed delays: the median of its ranks.
 
-        Times of transfers are divided by `network`. With `of`, it is the median of these ranks.
+        Times of transfers are divided by `network`. With `of`, the median is over these ranks only.
         While a rank waits, its host runs ahead, so the host's own work does not show. With removals
         the job therefore takes at least as long as the hosts work, unless `hosts_limit` is False.
         """

@@ -38,8 +38,8 @@ class JudgedProgram(Struct, frozen=True):
     add. `n_steps` is the number of steps of all ranks, and `step_ns` their mean time on one device;
     without steps, the mean judged time of a device. `is_judged` is a condition for device work, see
     `in_program`. `is_measured`: the time of a step without the profiler is known for each rank.
-    `hideable_ns` is how much of communication and of copies could at most run beside computing. It
-    is no more than the computing beside which none of them runs yet.
+    `hideable_ns` is how much communication, and how much copying, could at most run beside
+    computing. It is limited by the computing beside which neither runs yet.
     """
 
     trace: Trace
@@ -68,8 +68,8 @@ class JudgedProgram(Struct, frozen=True):
     def slowdown(self, cause: str) -> tuple[float, float] | None:
         """Return the least and the largest share of a cause's time that is the program's own.
 
-        Return None if all of it is the program's own. It also is if the step was measured without
-        the profiler, because the profiler's time has then been subtracted already.
+        Return None if all of that time is the program's own. This includes steps that were timed
+        without the profiler, because the profiler's time has then been subtracted already.
         """
         slowed = slowed_parts(self.trace)
         if self.is_measured or slowed.is_empty():

@@ -29,7 +29,7 @@ EXPLAINS = 0.25
 DEVICE_PARTS = ("compute", "copy")
 """Parts of a step that only device work makes longer."""
 BY_SPEED = ("launch", None)
-"""Causes of delays whose reason may just be a slow host."""
+"""Causes of delays that a slow host alone can explain."""
 _HOSTS_DIFFER = 0.25
 """A host that takes up to this share longer to launch the same work is slow, not late.
 
@@ -57,8 +57,8 @@ The cause is idle time of all causes if that explains it, else the rank's own ti
 class LateRank(Struct, frozen=True):
     """A rank with its mean delay in the steps in which it is late, and the main cause of the delay.
 
-    `steps` is None if it is late in every step, or if no steps are marked. `cause` is None if no
-    part of its time explains the delay.
+    `steps` is None if the rank is late in every step, or if no steps are marked. `cause` is None if
+    no part of the rank's time explains the delay.
     """
 
     rank: int

@@ -23,10 +23,11 @@ def causes_of_launching(
 ) -> pl.Series:
     """Return the code of the cause of the launching before each work of all devices.
 
-    The cause is loading before a kernel's first use if that launch is by far its longest: libraries
-    and kernels are loaded on first use, inside an op or a launch, and no profiler records that. The
-    cause is the host's other work if most of the time is in an op that works for long without
-    launching. Otherwise it is launching. `launching` is the time of launching before each work.
+    The cause is loading if the work is a kernel's first use and that launch is by far its longest.
+    Libraries and kernels are loaded on first use, inside an op or a launch, and no profiler records
+    it. The cause is the host's other work if most of the time is in an op that works for long
+    without launching. Otherwise it is launching. `launching` is the time of launching before each
+    work.
     """
     gaps = _launching_gaps(devices, launching)
     ns = pl.col("ns")

@@ -37,8 +37,8 @@ def matched(events: pl.DataFrame) -> pl.DataFrame:
 
     `at` is an event's position in time. `previous` and `following` are the positions of the events
     before and after it at the same address of the same device. An allocation and its following
-    event are a pair if the latter frees as many bytes. Then `other`, in each of the two rows, is
-    the position of the other row. `other` is None if nothing frees the memory, or if a free has no
+    event are a pair if that event frees as many bytes. `other` is then, in each of the two rows,
+    the position of the other one. `other` is None if nothing frees the memory, or if a free has no
     recorded allocation.
     """
     at = pl.col("at")

@@ -78,7 +78,7 @@ def phases(trace: Trace) -> pl.DataFrame:
 def program(trace: Trace) -> pl.DataFrame:
     """Return the program's windows, with the columns of WINDOWS.
 
-    They are its steps; a rank that marks none has one window.
+    They are the program's steps; a rank without steps has one window.
     """
     return phases(trace).filter(pl.col("phase") == PROGRAM)
 

@@ -26,10 +26,9 @@ _EDGES = ["start_ns", "end_ns"]
 def python_of_another_thread(model: TimeModel, rank: int, cause: str, place: str) -> str | None:
     """Name the Python function that another thread ran for most of the host's time at a place.
 
-    Launching has no places: of it, all time of the thread that launches most counts.
-
-    Only one thread of a process runs Python at a time, so the two took turns. Ops and functions
-    that wait release the lock and do not count. Return None if no other thread ran Python for long.
+    Only one thread of a process runs Python at a time, so the two took turns. Ops, and functions
+    that wait, release the lock and do not count. For launching, which has no places, all launching
+    of the thread that launches most is taken. Return None if no other thread ran Python for long.
     """
     is_there = pl.col("cause") == cause
     if cause != "launch":

@@ -109,7 +109,7 @@ def read_work(trace: Trace) -> list[pl.DataFrame]:
 def by_start(first: pl.DataFrame, *others: pl.DataFrame) -> pl.DataFrame:
     """Join frames, sorted by start.
 
-    The first may have millions of rows, most of which are already in order.
+    It is fast if the first frame has millions of rows that are mostly in order.
     """
     in_order = (
         first if first["start_ns"].is_sorted() else first.sort("start_ns", maintain_order=True)

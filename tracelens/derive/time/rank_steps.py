@@ -70,9 +70,9 @@ class HeatMap(Struct, frozen=True):
     """Times of ranks (rows) and steps (columns): their labels, and one row of `cells` per cell.
 
     `cells` has row, column, step_ns, waiting_ns, compute_ns, idle_ns and cause. The cause is the
-    one with most idle time, None without any. If there are too many cells to draw, one stands for
-    several: it has the largest of each time, and the cause with most time. The rank for which the
-    others wait keeps a row of its own: it waits least, so a shared row would hide it.
+    one with most idle time, None without idle time. If there are too many cells to draw, one cell
+    stands for several: it has the largest of each time, and the cause with most time. The rank for
+    which the others wait keeps a row of its own: it waits least, so a shared row would hide it.
     """
 
     ranks: list[str]

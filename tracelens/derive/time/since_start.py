@@ -1,4 +1,4 @@
-"""Give moments in results relative to the trace's first event, not on the raw clock."""
+"""Give moments in results relative to the trace's first event."""
 
 import polars as pl
 

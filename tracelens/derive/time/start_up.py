@@ -36,8 +36,8 @@ _WAITING = ("sync", "memcpy", "memset")
 class HostPieces(Struct, frozen=True):
     """A rank's host, as disjoint intervals (start_ns, end_ns) sorted by start.
 
-    `calls` are its start-up calls, `loads` loading and compiling code, `launches` that with
-    launching and allocating, `inputs` loading data, `profiler` the profiler's own work.
+    `calls` are start-up calls. `loads` is loading and compiling code; `launches` adds launching and
+    allocating to it. `inputs` is loading data, `profiler` the profiler's own work.
     """
 
     calls: pl.DataFrame
@@ -111,10 +111,10 @@ class Gaps(Struct, frozen=True):
 def start_up_calls(calls: pl.DataFrame) -> pl.DataFrame:
     """Return the times of calls that create a context or load a library: disjoint start_ns, end_ns.
 
-    Such a call is known by its time, not by its name: it takes at least a millisecond. It is the
-    only call of its function, or one of the long first calls after which all later ones take far
-    less. Calls that wait for the device or copy do not count. `calls` (api, kind, start_ns,
-    duration_ns) are sorted by start.
+    Such a call is recognised by its time: it takes at least a millisecond, and is the only call of
+    its function, or one of the long first calls after which all later ones take far less. Calls
+    that wait for the device or copy do not count. `calls` (api, kind, start_ns, duration_ns) are
+    sorted by start.
     """
     ns = pl.col("duration_ns")
     waits = pl.col("kind").cast(pl.String).is_in(_WAITING)

@@ -29,9 +29,9 @@ def long_steps(lengths: Sequence[int]) -> list[int]:
 def are_of_several_kinds(lengths: Sequence[int]) -> bool:
     """Return whether the mean describes steps of these lengths better than the median.
 
-    It does if the two are far apart, as with a loader that delivers some batches at once and makes
-    others late. It also does if long steps come at equal distances, because then the program makes
-    them. A step that is long by accident says nothing about other runs.
+    This is so if the two are far apart, as with a loader that delivers some batches at once and
+    others late. It is also so if long steps come at equal distances, because the program then makes
+    them long. A step that is long by accident says nothing about other runs.
     """
     if abs(median(lengths) - mean(lengths)) > _MUCH * mean(lengths):
         return True

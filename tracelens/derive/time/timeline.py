@@ -21,9 +21,9 @@ _MOST_STEPS = 6
 
 
 class DrawnStep(Struct, frozen=True):
-    """A step of a rank that is drawn; for step None, the program of a rank without steps.
+    """A step of a rank that is drawn; step None is the whole program of a rank without steps.
 
-    `length_word` is "median" or "longest" if the step is that among the rank's steps.
+    `length_word` is "median" or "longest" if the step is the median or longest of the rank's steps.
     """
 
     rank: int
@@ -36,8 +36,8 @@ class DrawnStep(Struct, frozen=True):
 class Timeline(Struct, frozen=True):
     """The bars of a drawn step of one or several ranks, with times since its start.
 
-    They have the columns BARS and DETAILS. Bars shorter than `merged_ns` are merged, level by
-    level; it is None if each bar is drawn.
+    The bars have the columns BARS and DETAILS. Bars shorter than `merged_ns` are merged, level by
+    level; merged_ns is None if each bar is drawn.
     """
 
     drawn_step: DrawnStep
@@ -51,9 +51,9 @@ class Timeline(Struct, frozen=True):
 
 
 def ranks_alone(model: TimeModel, together: list[int]) -> list[int]:
-    """Return the ranks whose steps are drawn each by itself: all if they are few.
+    """Return the ranks whose steps are drawn each by itself: all ranks if they are few.
 
-    Otherwise they are the first rank and those in `together`.
+    Of many ranks, return the first rank and those in `together`.
     """
     ranks = model.trace.manifest.ranks
     if len(ranks) <= MANY:
