@@ -26,7 +26,7 @@ _LEAST = 0.1
 
 
 def batch(subject: Subject, value: str | None) -> Change:
-    """Extrapolate each op's device work linearly from two batch sizes; the host's time stays.
+    """Predict each op's device work linearly from two batch sizes; the host's time stays.
 
     `16,32:64`: the trace has batches of 16, the other trace batches of 32, and 64 are wanted.
     """
