@@ -1,7 +1,7 @@
 """The columns that a collector gives to `tracelens.derive.assemble.assemble`, by table.
 
-They are a trace's columns without those that `assemble` derives, and a few that only `assemble`
-reads. A column that may be None may also be missing.
+They are a trace's columns without those that `assemble` derives, and with a few more that only
+`assemble` reads. A column that may be None may also be missing.
 """
 
 from __future__ import annotations

@@ -37,7 +37,7 @@ _WORK_COLUMNS = (
 def api_calls(session: Session) -> pl.DataFrame:
     """Return calls of the CUDA runtime and driver, which share one table.
 
-    Older exports have one for the driver.
+    Older exports have another table for the driver.
     """
     return together(
         _calls(session, table, raw)
@@ -134,7 +134,7 @@ def _kernels(session: Session, table: str, raw: pl.DataFrame) -> pl.DataFrame:
 def graph_nodes(session: Session) -> pl.DataFrame:
     """Return when, and by which thread, each node of a CUDA graph was made.
 
-    A column has the node from which it was copied.
+    A column has the node from which a node was copied.
     """
     integers = ["globalTid", "graphNodeId", "originalGraphNodeId"]
     return together(
@@ -247,7 +247,7 @@ def _work(
 
 
 def with_process(session: Session, frame: pl.DataFrame, calls: pl.DataFrame) -> pl.DataFrame:
-    """Fill in the process of each row; exports before the column globalPid lack it.
+    """Fill in the process of each row, which exports without the column globalPid lack.
 
     The process is that of the call with the same correlation id, if no other process has that id.
     """

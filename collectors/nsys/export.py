@@ -65,9 +65,9 @@ class Export(ABC):
     def frame(self, table: str, columns: Mapping[str, DataType]) -> pl.DataFrame:
         """Return the named columns of a table, in this order.
 
-        An absent column is None, an absent table has no rows. Integers come as Int64
-        whatever their width in the export, unsigned ones above its range wrapped, as SQLite
-        stores them. Raises SourceError when the table cannot be read to its end.
+        An absent column is None, an absent table has no rows. Integers of any width become Int64;
+        unsigned ones above its range wrap around, as in SQLite. Raises SourceError if the table
+        cannot be read to its end.
         """
         return pl.concat([pl.DataFrame(schema=dict(columns)), *self.chunks(table, columns)])
 
@@ -259,10 +259,7 @@ def _spread(file: Path, table: pa.Table) -> pa.Table:
 
 
 def _check_types(schema: pa.Schema, columns: list[str] | None) -> None:
-    """Raise ValueError for a column type whose rows have no bounded size.
-
-    Types whose rows share memory are such types.
-    """
+    """Raise ValueError for a column type whose rows may share memory: its size has no bound."""
     for field in schema:
         if (columns is None or field.name in columns) and not any(
             is_one(field.type) for is_one in _FLAT

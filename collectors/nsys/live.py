@@ -63,9 +63,9 @@ def run(
 ) -> Run:
     """Run the command under nsys and read what was recorded.
 
-    The report is copied to `keep`, if that is given. A report that cannot be read is kept beside
-    `raw`. A raw capture that cannot be turned into a report is kept as `raw`. The program uses this
-    process's standard streams. Raises ToolError when nsys is absent, unsuitable or fails, and when
+    The report is copied to `keep`, if that is given. A raw capture that cannot be turned into a
+    report is kept as `raw`; a report that cannot be read is kept beside it. The program uses this
+    process's standard streams. Raises ToolError if nsys is absent, unsuitable or fails, or if
     nothing was recorded.
     """
     options = options or Options()

@@ -111,9 +111,9 @@ def _address(path: Path) -> tuple[str, OwnFolder | None]:
     """Return the URI by which SQLite opens the file, and a temporary folder or None.
 
     Even to read a file in WAL mode, SQLite writes two files beside it, and a second reader may find
-    it locked. So the file is opened as immutable. If its log still has pages, a copy of both is
-    opened, which lies in the folder. Raises ValueError when the file is shorter than its header
-    says; SQLite itself would accept half a last page.
+    it locked. So the file is opened as immutable. If its log still has pages, copies of file and
+    log in the temporary folder are opened instead. Raises ValueError if the file is shorter than
+    its header says; SQLite itself would accept half a last page.
     """
     with path.open("rb") as stream:
         head = stream.read(100)

@@ -59,8 +59,8 @@ class Nsys(Struct, frozen=True):
 def find_nsys(given: str | None = None) -> Nsys:
     """Return the nsys of the given path or name, else the first one found.
 
-    PATH and the usual places are searched, complete ones first. Raises ToolError when there is
-    none, or when it does not answer like nsys or is too old.
+    PATH and the usual places are searched; an nsys with its importer is preferred. Raises ToolError
+    if there is none, or if it does not answer like nsys or is too old.
     """
     if given is None:
         path = _best()

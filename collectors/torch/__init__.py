@@ -102,10 +102,9 @@ def read(path: Path, folder: Path | None = None) -> list[Capture]:
 
     A file with several traces one after another gives one capture for each, as separate files
     would. Raises SourceError if a file cannot be read, is not a Chrome trace, or has no event. A
-    trace that ends early gives its complete events, with `complete` false and the loss in
-    `diagnostics`.
-    `folder`, which need not exist yet, receives large tables as they are finished; `stored` of the
-    captures then says where they are.
+    trace that ends early gives its complete events; then `complete` is False, and `diagnostics`
+    counts the loss. If a `folder` is given, large tables are written to it as they are finished,
+    and `stored` of the captures says where they are. The folder need not exist yet.
     """
     parts = count()
     return [capture for file in trace_files(path) for capture in _read_file(file, folder, parts)]

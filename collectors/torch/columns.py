@@ -68,7 +68,7 @@ class RawEvents:
     def refuse_other_objects(self, name: str) -> None:
         """Raise NoTraceError if the first objects of the list called `name` have no phase.
 
-        Every event has one. Even a small gzip file may hold millions of objects without it.
+        Every event has a phase. Even a small gzip file may hold millions of objects without one.
         """
         is_other = self._n_without_phase >= _MOST_WITHOUT_PHASE
         n_unplaced = self._unplaced.total()
@@ -109,7 +109,7 @@ class RawEvents:
     def add_frames(
         self, frames: dict[str, list[pl.DataFrame]], refused: Sequence[_Refused]
     ) -> None:
-        """Add the rows that the C parser made of a block, and the events in it that it refused.
+        """Add the rows that the C parser made of a block, and the block's events that it refused.
 
         Each refused event comes with the number of rows before it in each table.
         """

@@ -1,8 +1,8 @@
 """Continue reading after text that is not JSON.
 
-Text up to the start of the next event is an event, which may need repair, or it is lost. This
-depends only on the text that follows, never on where a buffer ends. So every reader of a trace
-finds the same events, however it divides the text.
+The text up to the start of the next event is repaired into an event, or it is lost. The outcome
+depends only on the text, never on where a buffer ends. So every reader of a trace finds the same
+events, however it divides the text.
 """
 
 import json

@@ -1,4 +1,4 @@
-"""Read from a trace what it says about the distributed job to which its rank belongs."""
+"""Read facts about the distributed job from the trace of one of its ranks."""
 
 import json
 import re
@@ -176,7 +176,7 @@ def _numbers(written: Any) -> list[int] | None:
 def with_group_ranks(collectives: pl.DataFrame, facts: dict[str, Any]) -> pl.DataFrame:
     """Return the collectives with the ranks of groups that distributedInfo lists.
 
-    These replace a collective's own list if that is cut or absent.
+    Those ranks replace a collective's own list of ranks if it is cut or absent.
     """
     listed = {name: _json(ranks) for name, _, ranks in _groups(facts)}
     if not listed or "group_id" not in collectives.columns:
@@ -254,9 +254,9 @@ def describe_rank(
 ) -> pl.DataFrame:
     """Return the row of the table `ranks` for a trace with this rank and file name.
 
-    It has world size, node, and the rank's position in the job's parallelism. The position is read
-    from the file's name, else from the groups of distributedInfo; the node from the launcher, else
-    from the file's name.
+    The row has world size, node, and the rank's position in the job's parallelism. The position is
+    read from the file's name, else from the groups of distributedInfo. The node is that of the
+    launcher, else it is read from the file's name.
     """
     places: dict[str, int | None] = dict.fromkeys(PARALLEL)
     for _, description, ranks in _groups(facts):

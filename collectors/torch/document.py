@@ -87,7 +87,7 @@ class Document:
         self.finish()
 
     def events_to(self, end: int | None) -> Iterator[list[Event]]:
-        """Yield the list's events, to its end or to the first event after a place in the text."""
+        """Yield the list's events: all, or those up to the first one after `end` in the text."""
         text, self._end = self.text, end
         while not self.is_closed and (end is None or text.offset < end):
             while not self._recovery.has_lost and (batch := self._sound()):

@@ -70,10 +70,10 @@ class CounterEvent(Event):
     def series(self) -> list[Event]:
         """Return one event per series of a counter; without series, the event itself.
 
-        The name is the counter's followed by the series'. A series called `value` has the
-        counter's name only. A range of CUPTI's profiler is a counter, too: each of its numbers
-        is one series, named like the number. The range is named after the kernel, and has the
-        device in place of a process id.
+        A series is named `COUNTER SERIES`; a series called `value` has only the counter's name. A
+        range of CUPTI's profiler is a counter, too: each number in its args is one series with the
+        number's key as its name. The range is named after the kernel, and has the device in place
+        of a process id.
         """
         is_range = self.cat == PROFILER_RANGE and self.ph == "X"
         about = {"kernel": self.name, "device": self.pid} if is_range else {}

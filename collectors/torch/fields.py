@@ -124,7 +124,7 @@ CATEGORIES = {
 class Column(Struct, frozen=True):
     """A column: its name, how it is filled, and the key of its value.
 
-    `second` is the key for events without the first key. `axis` selects a value of a triple.
+    `second` is the key to use in events without the first one. `axis` selects one of three values.
     """
 
     name: str

@@ -75,8 +75,8 @@ def waits_in_steps(calls: pl.DataFrame | None, marks: pl.DataFrame) -> pl.DataFr
 def work_of_steps(tables: Mapping[str, pl.DataFrame], marks: pl.DataFrame) -> list[Work]:
     """Return, for each step, the names of its kernels and of its ops, in order of launch.
 
-    Ops in which a data loader takes batches from its workers are left out: on a busy machine one
-    step takes several batches, and later steps take none.
+    Ops in which a data loader takes batches from its workers are left out: on a busy machine, one
+    step takes several batches, and later steps take no batch.
     """
     spans = tables["spans"]
     kernels, ops = (

@@ -49,7 +49,7 @@ def raw_tables(
 ) -> dict[str, pl.DataFrame]:
     """Return the frames with times on the trace's base, and Kineto's words in those of the schema.
 
-    Takes each frame out of `frames` as it converts it, so that no table is in memory twice.
+    Each frame is removed from `frames` as it is converted, so that no table is in memory twice.
     """
     if abs(base_ns) >= TIME_LIMIT_NS:
         diagnostics.add(

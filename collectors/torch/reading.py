@@ -78,7 +78,7 @@ def read_either(text: Text, diagnostics: Diagnostics) -> ReadEvents:
 def read_documents(
     source: ByteSource, diagnostics: Diagnostics, reader: Reader = read_either
 ) -> Iterator[tuple[ReadEvents, Diagnostics]]:
-    """Yield each trace of a file with its diagnostics; the first one's are `diagnostics`.
+    """Yield each trace of a file with its diagnostics; `diagnostics` is used for the first trace.
 
     Other text after a trace is counted in that trace's diagnostics, and ends the reading. Raises
     SourceError if the file does not begin with a trace.

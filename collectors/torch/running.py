@@ -39,11 +39,11 @@ P = ParamSpec("P")
 R = TypeVar("R")
 _SITE = Path(__file__).parent / "live" / "on-start"
 _FEW_STEPS = 3
-"""If fewer steps were timed and the profiler seems to cost nothing, that proves nothing."""
+"""With fewer timed steps, a profiler that seems to cost nothing may still cost time."""
 _SLOWED = 1.05
 """A smaller ratio of two step times may be chance."""
 _SHORTER = 0.8
-"""If recorded steps take at most this share of the others, they lack some work of the others."""
+"""Recorded steps that take at most this share of the other steps lack some of their work."""
 COMPILE_PROVENANCE, GRAPH = "compile_provenance", "graph"
 """Modules of `live` that record in addition to the profiler, if requested."""
 _OPENING = (
@@ -296,7 +296,7 @@ def _of_cost(report: Mapping[str, Any], *, is_light: bool) -> str:
 
 
 class CaptureOptions(TypedDict, total=False):
-    """Options of `tl.capture` besides its path, named as those of `tracelens collect torch`."""
+    """Options of `tl.capture` besides its path, named like those of `tracelens collect torch`."""
 
     wait: int
     warmup: int
@@ -340,18 +340,19 @@ class capture:  # noqa: N801 - `with tl.capture(...)` and `@tl.capture(...)` rea
     """Record a block or a function with torch.profiler into a trace.
 
     Write `with tl.capture("run.tracelens") as cap: …`. Everything from the beginning of the block
-    to its end is recorded, or by steps: `wait` steps are left out, `warmup` steps run under the
-    profiler without being kept, and `active` steps are kept (None: all). `cap.step()` ends a step;
-    if it is never called, steps are found as `tracelens collect torch` finds them. `shapes`,
-    `stacks`, `modules`, `memory` and `cuda_sync` mean the same as there. `compile_provenance`
-    records what torch.compile generates, so the first run of the compiled code must be inside the
-    block. `graph` records the graph of the model that is called in it. After the block the trace is
-    written, and `cap.trace` is that Trace; `cap.notes` says what was recorded and what it cost. As
-    a decorator it records the function's first call.
+    to its end is recorded, unless steps are chosen: `wait` steps are left out, `warmup` steps run
+    under the profiler but are not kept, and `active` steps are kept (None: all). `cap.step()` ends
+    a step; if it is never called, steps are found as `tracelens collect torch` finds them.
+    `shapes`, `stacks`, `modules`, `memory` and `cuda_sync` are that command's options.
+    `compile_provenance` records what torch.compile generates, so the first run of the compiled code
+    must be inside the block. `graph` records the graph of the model that the block calls. After the
+    block the trace is written. `cap.trace` is then the Trace, and `cap.notes` says what was
+    recorded and what recording cost. As a decorator, it records the function's first call.
 
-    Raises UsageError for invalid options, and for a capture within another; SourceError before the
-    block if the target exists (unless `force`) or cannot be written; ToolError after it if nothing
-    was recorded. An exception in the block is passed on after the recording is written.
+    Raises UsageError for invalid options, and for a capture within another. Raises SourceError
+    before the block if the target exists (unless `force`) or cannot be written. Raises ToolError
+    after the block if nothing was recorded. An exception in the block is passed on after the
+    recording is written.
     """
 
     def __init__(

@@ -25,9 +25,9 @@ Call: TypeAlias = tuple[int, int, tuple[str, str, int, bool]]
 
 
 class CallLines(Struct, frozen=True):
-    """Intervals in which a call that a function makes is running, with the calling line.
+    """Intervals in which a call is running, each with the line that makes the call.
 
-    They do not overlap and are in order.
+    The intervals do not overlap and are in order.
     """
 
     starts: list[int] = field(default_factory=list)
@@ -123,9 +123,9 @@ class RecordedLines(Struct, frozen=True):
     def lines_of(self, function: Function, start_ns: int, end_ns: int) -> Counter[Line]:
         """Return the time that a function spent in each of its lines during an interval.
 
-        While a call that it makes is running, the line is known exactly. Samples represent the
-        rest. Without samples, nothing is returned if calls take less than half of the interval,
-        because they do not tell where the rest went.
+        While a call that the function makes is running, the line is known exactly. Samples
+        represent the rest. Without samples, the result is empty if calls take less than half of the
+        interval, because the rest is then unknown.
         """
         calls = self.calls.get(function, CallLines())
         times = calls.within(start_ns, end_ns)

@@ -51,7 +51,7 @@ def _beside(trace: Path, suffix: str) -> Path:
 def read_sidecar(trace: Path, diagnostics: Diagnostics) -> dict[str, Any]:
     """Return the facts in the sidecar beside a trace.
 
-    They are empty without a sidecar, and if it is damaged, which gives a warning.
+    The facts are empty without a sidecar, or if it is damaged, which gives a warning.
     """
     path = sidecar_of(trace)
     if str(trace) == "-" or not path.is_file():
@@ -139,7 +139,7 @@ def _as_json(layer: dict[str, Any]) -> str | None:
 def step_times(facts: dict[str, Any]) -> dict[str, Any]:
     """Return the manifest's settings on step times with and without the profiler.
 
-    They are empty unless both were measured.
+    The settings are empty unless both times were measured.
     """
     recorded = {name: facts.get(name) for name in ("unprofiled_step_ns", "profiled_step_ns")}
     return recorded if all(_are_times(times) for times in recorded.values()) else {}
@@ -183,11 +183,11 @@ _STREAM = ("device_id", "stream_id")
 def without_cupti(facts: Mapping[str, Any], raw: Mapping[str, pl.DataFrame]) -> dict[str, Any]:
     """Return a sidecar's facts with `unprofiled_step_ns` as in a process that never profiled.
 
-    Once CUPTI has recorded a GPU, it stays in the process, unless TEARDOWN_CUPTI=1 is set, and
-    slows each API call (torch 2.11, CUDA 13.0). Other host work takes as long as before. A step is
-    at least as long as the work of any stream in it. The range holds all possible values: its lower
-    end subtracts all time of the calls, its upper end is the measured time. Nothing changes if the
-    steps ran before the recording, or if calls of CUDA's API were not recorded.
+    Once CUPTI has recorded a GPU, it stays in the process and slows each API call, unless
+    TEARDOWN_CUPTI=1 is set (torch 2.11, CUDA 13.0). Other host work takes as long as before. A step
+    is at least as long as the work of any stream in it. The lower end of the range subtracts all
+    time that CUPTI adds to calls, the upper end is the measured time. Nothing changes if the steps
+    ran before the recording, or if calls of CUDA's API were not recorded.
     """
     times = facts.get("unprofiled_step_ns")
     if not (isinstance(times, dict) and _are_times(times) and facts.get("is_run_slower") is True):

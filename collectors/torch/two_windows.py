@@ -46,8 +46,8 @@ class Stretch(Struct, frozen=True):
     def moved(self, thread: Thread | None, moments: pl.Series) -> pl.Series:
         """Return moments of the deep window on the light one's clock.
 
-        Between two anchors they are interpolated. Before the first and after the last, the clocks
-        run at the same rate.
+        Between two anchors, moments are interpolated. Before the first anchor and after the last
+        one, the clocks run at the same rate.
         """
         deep, light = self.anchors.get(thread, self.anchors[None])
         last = deep.len() - 1

@@ -30,11 +30,11 @@ def is_main_thread() -> bool:
 
 
 def at_end(finish: Callable[[], None], in_child: Callable[[], None]) -> Callable[[], None]:
-    """Call `finish` when this process exits, raises or is terminated; return a function to undo it.
+    """Call `finish` when this process exits, raises or is terminated.
 
     Interrupts and exceptions lead to an exit by themselves. SIGTERM does not: unless the program
     handles it, `finish` is called, and then the signal ends the program as usual. `in_child` is
-    called in each process that this one forks.
+    called in each process that this one forks. Return a function that removes both calls.
     """
     process_id = os.getpid()
     active = [True]
@@ -82,7 +82,7 @@ def _terminate(number: int, finish: Callable[[], None]) -> None:
 
 
 def before_fork(call: Callable[[], None]) -> Callable[[], None]:
-    """Call the function before each fork of this process; return a function that cancels this."""
+    """Call the function before each fork of this process; return a function that ends the calls."""
     active = [True]
     os.register_at_fork(before=lambda: call() if active else None)
     return active.clear
@@ -93,8 +93,8 @@ def later(
 ) -> Callable[[], None]:
     """Call the function in the main thread after some time, once that thread is idle.
 
-    No signal is used. Returns a function that cancels the call. While the time passes, the waiting
-    thread runs no Python code, because the profiler would record that as the program's.
+    No signal is used. Return a function that cancels the call. The thread that waits runs no Python
+    code meanwhile, because the profiler would record it as the program's.
     """
     cancels: list[Callable[[], None]] = []
 
@@ -149,7 +149,7 @@ def in_main_thread(call: Callable[[], None]) -> None:
 
 @contextlib.contextmanager
 def held_interrupts() -> Iterator[None]:
-    """Delay a Ctrl-C until the body has ended, so that the file which it writes is whole."""
+    """Delay a Ctrl-C until the body has ended, so that a file written in the body is whole."""
     held: list[tuple[int, FrameType | None]] = []
     if not is_main_thread():
         yield

@@ -23,21 +23,21 @@ from .window import Window, export_trace
 BETWEEN = 3
 """Number of steps without the profiler between the two windows, besides the settling step."""
 _MOST = 32
-"""At most this many steps are recorded, or `active` if that is more, however long a turn is.
+"""At most this many steps are recorded, or `active` if that is more, even if a turn is longer.
 
-Each step takes memory of the program.
+Each recorded step takes memory of the program.
 """
 
 
 class LightWindow:
     """The second window, which begins `BETWEEN` plain steps after the first one.
 
-    It has `settings.active` steps, and more if a loader has more workers, so that each delivers a
-    batch. Call `plan` when the first window has ended, and `begin_step` when a step begins. A
-    window that is not complete when the program ends is dropped. All calls are made by the main
-    thread: only the thread that starts a profiler can stop it. Without `settings.light` nothing is
-    recorded, nor in a window of time, which has no steps to count, nor in a block, all of whose
-    steps are recorded in the first window.
+    It has `settings.active` steps, and more if a loader has more workers, so that each worker
+    delivers a batch. Call `plan` when the first window has ended, and `begin_step` when a step
+    begins. A window that is not complete when the program ends is dropped. All calls are made by
+    the main thread: only the thread that starts a profiler can stop it. Nothing is recorded without
+    `settings.light`, after a window of time, which has no steps to count, or in a block, whose
+    steps are all recorded in the first window.
     """
 
     def __init__(

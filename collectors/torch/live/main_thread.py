@@ -27,7 +27,7 @@ def can_wake_main_thread() -> None:
 def wait_for_main_thread(call: Callable[[], None], seconds: float) -> bool:
     """Make the main thread run the function `call`, and wait until it has.
 
-    Returns False if the main thread has not run it within `seconds`; it is then not run at all.
+    Return False if the main thread has not run it within `seconds`; it is then not run at all.
     """
     is_over = threading.Event()
     is_given_up = threading.Event()

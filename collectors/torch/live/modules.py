@@ -61,7 +61,7 @@ def numbered_modules(profiler: Any, trace: Path) -> Iterator[tuple[str, int]]:
 
 
 def name_of(event: Any) -> str:
-    """Return the event's name; empty if it is not UTF-8, as a module's name always is."""
+    """Return the event's name; empty if it is not UTF-8. Names of modules are always UTF-8."""
     try:
         return str(event.name)
     except UnicodeDecodeError:

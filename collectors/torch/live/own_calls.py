@@ -22,8 +22,8 @@ class OwnCalls:
     def marked(self) -> Iterator[None]:
         """Mark the profiler's calls in the body as the recorder's.
 
-        A Ctrl-C is delayed until they end, because a profiler that is interrupted half-started can
-        neither go on nor be stopped.
+        A Ctrl-C is delayed until the body ends, because a profiler that is interrupted half-started
+        can neither go on nor be stopped.
         """
         self._is_inside = True
         try:
@@ -42,7 +42,7 @@ class OwnCalls:
     def guard(self, on_foreign: Callable[[], None]) -> Callable[[], None]:
         """Call `on_foreign` before the program starts a profiler itself.
 
-        Return a function that undoes this.
+        Return a function that ends the watch.
         """
         original = profile.start
 

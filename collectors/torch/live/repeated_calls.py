@@ -18,7 +18,7 @@ _COMPILED_GRAPHS = "torch._inductor.output_code"
 def watch_repeated_calls(note: Callable[[str, object], None]) -> Callable[[], None]:
     """Call `note` before a CUDA graph or a compiled function runs, and after each backward pass.
 
-    `note` gets the kind of call and the called object. Returns a function that undoes this.
+    `note` gets the kind of call and the called object. Return a function that ends the watch.
     """
     undo: list[Callable[[], None]] = []
 

@@ -14,15 +14,12 @@ from multiprocessing import active_children
 from .at_exit import OWN_THREADS
 
 LONG_PAUSE_NS = 10_000_000
-"""Shorter pauses between steps do not count.
-
-They are the recorder's usual work, in which no queue fills.
-"""
+"""Pauses shorter than this do not count: they are the recorder's usual work, and no queue fills."""
 
 _JOB_TURNS = 3
-"""The wait of a job's rank, in turns of the loader.
+"""Turns of the loader that a job's rank waits.
 
-By default a loader has two batches per worker ready; its workers go on while these are taken.
+By default a loader keeps two batches per worker ready; its workers go on while these are taken.
 """
 
 
@@ -56,7 +53,7 @@ class Settling:
         self._n_left = max(self._n_left - 1, 0)
 
     def is_over(self) -> bool:
-        """Return whether steps take as long again as before the pause."""
+        """Return whether the wait is over, so that steps are typical again."""
         return not self._n_left and time.perf_counter_ns() >= self._until_ns
 
 
@@ -65,8 +62,8 @@ def steps_in_a_turn(n_workers: int) -> int:
 
     The workers begin together, so their batches may come in one burst, and the program waits once
     per turn. Only whole turns contain as many waits as the program has on average. A program
-    without processes of its own has a turn of one step. In a job only `n_workers` counts, the
-    workers of the loader that was last asked.
+    without processes of its own has a turn of one step. In a job, only `n_workers` counts: the
+    number of workers of the loader that was last asked.
     """
     return max(n_workers if _is_in_job() else len(active_children()), 1)
 

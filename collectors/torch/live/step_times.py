@@ -51,10 +51,10 @@ class _Timed:
 class StepTimes:
     """Times of the steps of one process, from pairs of `begin` and `end`.
 
-    `step_ns` lists every step: (step, state, nanoseconds by the host's clock). Plain steps, without
-    a profiler, are also timed by the device, if there is one, because the host runs ahead of it:
-    see `Moment`. Two kinds of steps never count as plain: the program's first step, which warms up
-    and compiles, and the first step after the window, because clocks and caches have cooled off.
+    `step_ns` lists every step: (step, state, nanoseconds by the host's clock). Plain steps are
+    those without a profiler. They are also timed by the device, if there is one, because the host
+    runs ahead of it: see `Moment`. Two steps never count as plain: the program's first step, which
+    warms up and compiles, and the first step after a window, because clocks and caches are cold.
     `turn` is the number that `steps_in_a_turn` returns. `n_in_a_row` counts the plain steps since
     the last window.
     """
@@ -152,10 +152,10 @@ class StepTimes:
     def _run(self) -> list[_Timed]:
         """Return the longest run of successive plain steps, in whole turns.
 
-        Less than a turn says nothing about the mean: it may hold the one wait of a turn, or not. If
-        several runs are as long, it is the last one, which is farthest from the program's start. If
+        Less than a turn says nothing about the mean: it may hold the one wait of a turn, or not. Of
+        several longest runs, return the last one, which is farthest from the program's start. If
         CUPTI makes later steps longer, a run of `TIMED` steps before the recording is preferred,
-        because it is as in a process that never profiled.
+        because its steps are as in a process that never profiled.
         """
         before = _longest_run(self._before)
         if self.is_slower_after and len(before) >= whole_turns(TIMED, self.turn):

@@ -34,24 +34,25 @@ _CALLS_OF_ONE_BATCH = 2
 class StepFinder:
     """Calls `first()` when the program's work begins, and `boundary()` between two steps.
 
-    With an optimizer, a step ends when the optimizer that steps first steps. Otherwise, with a data
-    loader, a step begins when a batch is requested. Otherwise a step begins when the same outermost
-    module with parameters is called again. If another module is called twice in a row, its calls
-    count from then on, because the first module was only tried. If that module comes several times
-    in each turn of the loop, steps begin at one that comes once: see `Turns`. Calls by
-    torch.jit.trace are not steps.
+    With an optimizer, a step ends with each step of the first optimizer that steps. Without one, a
+    step begins when a data loader is asked for a batch. Without both, a step begins when the same
+    outermost module with parameters is called again. If another module is called twice in a row,
+    its calls count from then on, because the first module was only tried. If that module is called
+    several times in each turn of the loop, steps begin at a module that is called once: see
+    `Turns`. Calls by torch.jit.trace are not steps.
 
-    A program that has made an optimizer gets some calls to step it, and many if they train. Only
-    one thread counts: the one seen first, or one that trains before the first has begun or after it
-    has ended. `other_trainers` are threads that stepped an optimizer beside it. `n_workers` is the
-    number of workers of the data loader that was last asked for a batch.
+    If a program has made an optimizer, other signs count only if the optimizer does not step within
+    a number of calls, which is larger for calls in training mode. Only one thread counts: the first
+    that is seen, or one that trains before that one has begun or after it has ended.
+    `other_trainers` are further threads that stepped an optimizer. `n_workers` is the number of
+    workers of the data loader that was last asked for a batch.
 
     Evaluation before training has steps of its own. In a child process only an optimizer counts,
     because data loaders' workers call modules, too. A program that calls no module may replay the
     same CUDA graph again, call the same compiled function, or run backward. Then a step begins at
-    the call, and ends with backward. Sometimes a graph is replayed over and over, and the sign
-    known so far, such as the optimizer of a warm-up, no longer comes. Then replays count from then
-    on, unless `begin_anew()` is False.
+    the call, or ends with backward. If a graph is replayed over and over, and the sign known so
+    far no longer comes (such as the optimizer of a warm-up), replays count from then on, unless
+    `begin_anew()` is False.
     """
 
     def __init__(
@@ -91,8 +92,8 @@ class StepFinder:
     def install(self, *, is_child: bool = False) -> None:
         """Install the hooks in torch.
 
-        They cost under a microsecond per step; a module's hook is removed once it is known which
-        module counts.
+        They cost under a microsecond per step. Calls of all modules are watched only until it is
+        known what marks steps.
         """
         handle = register_optimizer_step_post_hook(self._stepped)
         self._undo.append(handle.remove)
@@ -226,7 +227,7 @@ class StepFinder:
     def _may_decide(self, most_calls: int = _UNDECIDED_CALLS) -> bool:
         """Return whether steps may be found without an optimizer.
 
-        They may if there is no optimizer, or if it did not step within the calls that it was given.
+        They may if there is no optimizer, or if it has not stepped within this number of calls.
         """
         self._n_undecided += 1
         return not self._has_optimizer or self._n_undecided > most_calls
@@ -291,9 +292,9 @@ class StepFinder:
     def untouched_calls(self) -> Iterator[None]:
         """Keep torch's own nn.Module.__call__ while the recording begins.
 
-        Torch identifies module calls by its code. Afterwards calls of the main module are watched
-        from outside. With a hook on the module, a step would begin inside the call, and the time of
-        marking it would count for the module.
+        torch identifies module calls by the code of that method. Afterwards, calls of the main
+        module are watched from outside: with a hook on the module, a step would begin inside the
+        call, and the time of marking the step would count for the module.
         """
         self._put_back()
         self._is_recording = True

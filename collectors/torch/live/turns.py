@@ -10,11 +10,11 @@ _MOST_CALLS = 64
 
 
 class Turns:
-    """The latest calls of modules, and what they tell about the turns of the program's loop.
+    """The latest calls of modules, from which turns of the program's loop are recognised.
 
-    A turn is the shortest sequence of calls that repeats. Its beginning is best told by a module
-    that it calls once: two views of a picture may be encoded by the same module, and compared by
-    another one. Where the sequence does not repeat, as in a loop that writes texts of different
+    A turn is the shortest sequence of calls that repeats. A module that is called once in each turn
+    shows best where a turn begins: two views of a picture may be encoded by the same module, and
+    compared by another one. If no sequence repeats, as in a loop that writes texts of different
     lengths, there is no turn.
     """
 
@@ -30,7 +30,7 @@ class Turns:
     def is_once(self, module: Any, main: Any) -> bool:
         """Return whether the last call, of `module`, begins a turn that calls `main` several times.
 
-        The turn before it, which the last call ends, must repeat the one before that.
+        The turn that has just ended must repeat the one before.
         """
         *before, _ = self._calls
         places = [n for n, called in enumerate(before) if called is module]
