@@ -372,7 +372,7 @@ def test_a_mark_of_another_length_than_its_step_is_shown() -> None:
     marks = [mark(n, n * 2_000, (n + 1) * 2_000) for n in range(3)]
     launches = [launch(n * 2_000 + 1, n * 2_000 + 2) for n in range(3)]
     kernels = [one for n in range(3) for one in busy(n * 10_000 + 5, (n + 1) * 10_000, n)]
-    text = "the host's part of it, its mark, took 2.00 ms"
+    text = "the range that marks it on the host took 2.00 ms"
     assert text in str(make_answer(program(marks, launches, kernels)).unprofiled)
     assert make_answer(faster(5_000, 4_000)).unprofiled is None
 

@@ -433,7 +433,7 @@ def test_a_mark_shorter_than_its_step_is_named_beside_it() -> None:
     assert steps_of(late)["mark_ns"].to_list() == [20_000 * US]
     (sentence,) = step_sentences(time_model(late))
     assert sentence.startswith("A step takes 30.00 ms, until the device has done the step's work;")
-    assert "the host's part of it, its mark, is 20.00 ms long" in sentence
+    assert "the range that marks it on the host is 20.00 ms long" in sentence
     close = program([mark(0, 0, 20_000)], [launch(0, 10)], kernels(20, 20_300, 0))
     assert "mark" not in step_sentences(time_model(close))[0]
 

@@ -130,8 +130,8 @@ def test_float32_and_memory_are_said_with_their_times() -> None:
     assert "in float32 without tensor cores take 1.000 ms (80.0% of kernel time)" in said
     assert f"autocast up to {1 - least:.3f} ms less" in said
     moved = 24e6 / 4.8e12 * 1e3
-    assert "which memory bounds, take 0.250 ms (20.0% of kernel time) in 1 calls" in said
-    assert f"of it {0.25 - moved:.3f} ms above their own roof" in said
+    assert "which are bound by memory, take 0.250 ms (20.0% of kernel time) in 1 calls" in said
+    assert f"{0.25 - moved:.3f} ms more than at their roof" in said
 
 
 def test_long_lists_are_as_large_as_their_blocks_take() -> None:

@@ -280,7 +280,7 @@ def test_the_command_says_before_after_and_range(
     assert "replay misses the recorded step by 0.0%" in result.out
     assert result.err.endswith(f"report CHANGED --against {path}\n")
     # What the profiler of these traces costs is not known.
-    assert "as recorded, the profiler's cost with it" in result.out
+    assert "as recorded, the profiler's cost included" in result.out
     absent = command_line(capsys, "whatif", path, "no_sync", "--rank", 5)
     assert (absent.code, "the trace has no rank 5" in absent.err) == (2, True)
 

@@ -64,7 +64,7 @@ class Limits(Struct, frozen=True):
             or self.frames < 1
             or (self.timeout_s is not None and self.timeout_s <= 0)
         ):
-            raise UsageError("hits, frames and the timeout are above 0, and skip is not below it")
+            raise UsageError("hits, frames and the timeout must be above 0, skip 0 or more")
         if self.where_frame is not None:
             find_function([""], self.where_frame)  # raises if the pattern is invalid
 

@@ -224,13 +224,12 @@ def _caveats(base: Trace, other: Trace, frame: pl.DataFrame) -> list[str]:
         return caveats
     region = _measured_region(base, other, None)
     caveats.append(
-        "Nothing says what changing between eager and compiled costs, so by default it is 0 in"
-        " dynamic, as in the thesis; give switch_cost_ns, or measure it with tracelens collect"
-        " timings."
+        "What a change between eager and compiled costs was not measured, so the oracle dynamic"
+        " counts 0 for it; give switch_cost_ns, or measure it with tracelens collect timings."
         if region is None
         else (
             f"Calling a compiled region was measured to cost {region / 1e3:.1f} µs; each change"
-            " counts half of it in dynamic unless switch_cost_ns is given."
+            " counts half of that in the oracle dynamic, unless switch_cost_ns is given."
         )
     )
     return caveats

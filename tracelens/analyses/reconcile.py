@@ -136,7 +136,7 @@ def notes(base: Trace, other: Trace, frame: pl.DataFrame) -> list[str]:
     )
     return [
         summary,
-        f"Of {share:.1%} of that time only one capture knows layer or op; it counts for both.",
+        f"For {share:.1%} of that time only one capture knows layer or op; they count for both.",
     ]
 
 

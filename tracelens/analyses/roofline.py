@@ -238,9 +238,9 @@ def notes(
     ]
     if known.filter(pl.col("peak_frac") > 1).height:
         sentences.append(
-            "Shares above 100 % are not errors: of memory, inputs lay in the cache, or a"
-            " convolution's strides skip part of them; of computing, a short run is faster than"
-            " the long one in which the peak was measured."
+            "Shares above 100 % are not errors. Ops bound by memory exceed its peak if inputs lay"
+            " in the cache or a convolution's strides skip part of them; ops bound by computing"
+            " do in runs shorter than the long one in which the peak was measured."
         )
     return sentences
 
@@ -251,8 +251,9 @@ def _nearness(calls: pl.DataFrame, total: int) -> list[str]:
     rates = calls.filter(pl.col("gain_ns").is_null() & pl.col("peak_frac").is_not_null())
     unknown = int(rates["duration_total_ns"].sum())
     sentences = [
-        f"{unknown / total:.1%} of kernel time is attention to contexts of unknown length, or with a"
-        " mask that is not recorded: it moves and computes at least what is shown, and what it would gain is not known."
+        f"{unknown / total:.1%} of kernel time is attention to contexts of unknown length, or with"
+        " a mask that is not recorded: its bytes and operations are the least possible, and its"
+        " gain is not known."
         for _ in range(unknown > 0)
     ]
     if not rated.height or not total:
@@ -320,10 +321,10 @@ def _moving(rows: pl.DataFrame, total: int) -> list[str]:
         return []
     gain = float(moving["gain_ns"].sum())
     sentence = (
-        f"Elementwise ops and copies, which memory bounds, take {milliseconds(taken, 3)}"
-        f" ({taken / total:.1%} of kernel time) in {int(moving['n_calls'].sum()):,} calls, of it"
-        f" {milliseconds(gain, 3)} above their own roof: fused (torch.compile), a chain reads and"
-        " writes memory once."
+        f"Elementwise ops and copies, which are bound by memory, take {milliseconds(taken, 3)}"
+        f" ({taken / total:.1%} of kernel time) in {int(moving['n_calls'].sum()):,} calls,"
+        f" {milliseconds(gain, 3)} more than at their roof: fused (torch.compile), a chain of them"
+        " reads and writes memory once."
     )
     return [sentence]
 

@@ -180,7 +180,7 @@ def notes(
             words.append(f"{row['tokens_per_s']:,.0f} tokens a second{drafts}")
         if row["limit_frac"] is not None:
             words.append(
-                f"what has to be read takes {row['limit_frac']:.1%} of it at the device's bandwidth"
+                f"moving its bytes at full bandwidth would take {row['limit_frac']:.1%} of its time"
             )
         sentences.append(", ".join(words) + ".")
     return sentences + _replay_gaps(trace).sentences

@@ -304,8 +304,8 @@ def _waits_beyond_the_step(model: TimeModel, rank: RankTime) -> tuple[str, ...]:
         return ()
     sentence = (
         f"a recorded step waits {duration(waits_ns)}, but a whole step without the profiler took"
-        f" {duration(rank.unprofiled_ns)}: it was timed after a pause, in which a queue fills, so"
-        " that nothing was waited for"
+        f" {duration(rank.unprofiled_ns)}: such steps were timed after a pause, in which queues"
+        " fill, so they hardly wait"
     )
     return (sentence,)
 
@@ -443,12 +443,13 @@ def whole_of(rank: RankTime) -> str:
     if step_ns is None:
         return f"the program's {duration(sum(rank.parts.values()) / rank.n_devices)}"
     step = f"a step of {duration(step_ns)}"
-    if rank.unprofiled_ns is not None:
-        return f"{step} on average" if is_another_time(step_ns, rank.unprofiled_ns) else step
     mean_ns, median_ns = rank.recorded_step_ns, rank.step_ns
     if mean_ns is None or median_ns is None or not is_another_time(mean_ns, median_ns):
         return step
-    return f"{step} on average ({duration(median_ns)} in the median)"
+    if not is_another_time(step_ns, rank.unprofiled_ns or median_ns):
+        return step
+    median = "" if rank.unprofiled_ns else f" ({duration(median_ns)} in the median)"
+    return f"{step} on average{median}"
 
 
 def is_another_time(mean_ns: float, median_ns: float) -> bool:
@@ -459,16 +460,21 @@ def is_another_time(mean_ns: float, median_ns: float) -> bool:
 def _profiler_cost(trace: Trace, rank: RankTime) -> str | None:
     """Compare the step under the profiler with one without it, if the latter was timed.
 
-    The time without it has the range of the steps that were timed.
+    The time without it has the range of the steps that were timed. If the shares are of neither
+    time, a third one says so: under the profiler, without what it is known to add.
     """
-    measured = measured_range(trace, rank.rank)
-    if measured is None or rank.recorded_step_ns is None:
+    measured, judged_ns = measured_range(trace, rank.rank), rank.judged_step_ns
+    if measured is None or rank.recorded_step_ns is None or judged_ns is None:
         return None
     step_ns, low_ns, high_ns = measured
     plain, recorded = duration(step_ns), duration(rank.recorded_step_ns)
     is_range = duration(low_ns) != duration(high_ns)
     spread = f" ({span_text(low_ns, high_ns)})" if is_range else ""
-    return f"without the profiler a step takes {plain}{spread}, under it {recorded}"
+    words = f"without the profiler a step takes {plain}{spread}, under it {recorded}"
+    judged = duration(judged_ns)
+    if judged in (plain, recorded):
+        return words
+    return f"{words}; percentages are of {judged}, without what it is known to add"
 
 
 def _profiler_work(rank: RankTime) -> str | None:
@@ -476,7 +482,7 @@ def _profiler_work(rank: RankTime) -> str | None:
     recorded_ns, judged_ns = rank.recorded_step_ns, rank.judged_step_ns
     if recorded_ns is None or judged_ns is None or not is_another_time(recorded_ns, judged_ns):
         return None
-    return f"a recorded step took {duration(recorded_ns)}, with what the profiler did itself"
+    return f"a recorded step took {duration(recorded_ns)}, the profiler's own work included"
 
 
 def _replayed_step(trace: Trace, rank: RankTime) -> str | None:
@@ -519,7 +525,7 @@ def _beside_mark(model: TimeModel, rank: RankTime) -> str | None:
         return None
     end = "its last op" if rank.is_process else "its last work on the GPU"
     shown = duration(marks[rank.rank])
-    return f"a step lasts until {end} is done; the host's part of it, its mark, took {shown}"
+    return f"a step lasts until {end} is done; the range that marks it on the host took {shown}"
 
 
 def next_sections(rank: RankTime, bound: str) -> tuple[str, ...]:

@@ -89,8 +89,8 @@ def _mixture(trace: Trace) -> tuple[Change, ...]:
     best = min(total["base_ns"], total["other_ns"])
     text = (
         f"compile {n_compiled} of {counted(layers.height, 'layer')}:"
-        f" their sum is {three_digits(total['speedup_over_best'])} times as fast as the better of"
-        " both; tracelens plan writes it down"
+        f" together {three_digits(total['speedup_over_best'])} times as fast as all of them eager"
+        " or all compiled, whichever is faster; tracelens plan writes this plan"
     )
     return (Change(text, 1 - total["cumulative_ns"] / best, round(total["cumulative_ns"])),)
 

@@ -56,8 +56,8 @@ def advise(
         bool,
         typer.Option(
             "--greedy",
-            help="Instead of the searched calls take the largest match first, in channels_last,"
-            " and say what that costs beside the search.",
+            help="Choose calls greedily (the largest match first, in channels_last), not by the"
+            " search, and compare both.",
         ),
     ] = False,
 ) -> None:

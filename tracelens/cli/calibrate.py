@@ -130,9 +130,7 @@ def _measured(python: str) -> dict[str, list[float]]:
             )
             costs = next(filter(None, map(costs_of_capture, captured)), None)
         if costs is None:
-            tell(
-                f"{kind}: not told, for steps differed too much, or cost no more under the profiler"
-            )
+            tell(f"{kind}: not measured: steps differed too much, or took no longer when recorded")
         else:
             by_kind[kind] = [round(ns, 1) for ns in astuple(costs)]
     if not by_kind:

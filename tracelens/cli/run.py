@@ -75,9 +75,7 @@ def run(  # noqa: PLR0913 - one parameter an option
     local = trace_path if url_of(trace_path) is None else Path(trace_path.name)
     page_path = local.with_suffix(".html")
     if page_path == trace_path or (os.path.lexists(page_path) and not force):
-        raise UsageError(
-            f"{page_path}: the page's place is taken; give another --out, or --force to replace it"
-        )
+        raise UsageError(f"{page_path}: the page would replace it; give another --out, or --force")
     settings = Settings("", wait, warmup, active, stacks=not no_stacks, light=True)
     trace, done = capture_program(_KIND, words, trace_path, force=force, settings=settings)
     with progress("answering"):

@@ -33,7 +33,7 @@ def whatif(
         ),
     ] = None,
     rank: Annotated[
-        int | None, typer.Option(metavar="N", help="This rank alone; by default each.")
+        int | None, typer.Option(metavar="N", help="Only this rank; by default each one.")
     ] = None,
 ) -> None:
     """Say how long a step would take after a change, by replaying the trace.
@@ -90,7 +90,7 @@ def _sentences(
     )
     change = printable(" and ".join(changes))
     before = f"{prediction.before_ns / 1e6:.2f} ms"
-    of_what = "as recorded, the profiler's cost with it"
+    of_what = "as recorded, the profiler's cost included"
     if step is not None and step.low_ns is not None and step.high_ns is not None:
         before += f" {_range(step.low_ns, step.high_ns)}"
         of_what = "without the profiler"
@@ -101,7 +101,7 @@ def _sentences(
     if prediction.bound == "compute":
         thing = short_kernel(thing)
     place = f": {printable(thing)}" if thing else ""
-    then = f"{first}  {of_what}; then most of it is {prediction.bound}{place}\n"
+    then = f"{first}  times {of_what}; most of the changed step is {prediction.bound}{place}\n"
     if prediction.replay_error_frac is None:
         return then
     return f"{then}  the replay misses the recorded step by {prediction.replay_error_frac:.1%}\n"

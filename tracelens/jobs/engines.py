@@ -83,7 +83,8 @@ def _in_processes(
                 result = pool.submit(attempted, task, work).result()
         except BrokenProcessPool:
             result = SourceError(
-                f"{task.name}: the process that read it was killed, perhaps for want of memory"
+                f"{task.name}: the process that read it was killed, perhaps for want of memory;"
+                " read it on a machine with more"
             )
         yield task, result
 

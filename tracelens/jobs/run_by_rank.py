@@ -34,7 +34,7 @@ def ask_ranks(trace: Trace, names: Sequence[str], engine: Engine) -> Mapping[str
     if trace.path is None or not trace.manifest.n_rows:
         raise UsageError(
             "--engine is for a trace that tracelens collect wrote: its tasks read the rank's own"
-            " files"
+            " files; collect it first, or leave --engine out"
         )
     by_rank = [name for name in names if ANALYSES[name].parallel is Parallel.BY_RANK]
     of_time = any(ANALYSES[name].parallel is Parallel.OF_TIME for name in names)

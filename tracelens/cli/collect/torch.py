@@ -68,8 +68,8 @@ def collect_torch(  # noqa: PLR0913 - one parameter an option
         typer.Option(
             metavar="START:SECONDS",
             rich_help_panel=RUNNING,
-            help="Record this time instead of "
-            "steps, in seconds since torch was imported; 5: is from the fifth second to the end.",
+            help="Record a time instead of steps: 5:2 records two seconds, from 5 s after torch"
+            " was imported on; 5: records from then to the end.",
         ),
     ] = None,
     no_shapes: Annotated[
@@ -109,7 +109,7 @@ def collect_torch(  # noqa: PLR0913 - one parameter an option
         typer.Option(
             "--cuda-sync",
             rich_help_panel=RUNNING,
-            help="Record for what streams wait (table synchronizations).",
+            help="Record what streams wait for (table synchronizations).",
         ),
     ] = False,
     compile_provenance: Annotated[

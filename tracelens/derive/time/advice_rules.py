@@ -55,8 +55,8 @@ def _optimizer(program: JudgedProgram) -> Iterator[Rule]:
     n_all_kernels = int(same_ops["n"].sum())
     share = n_kernels / max(n_all_kernels, 1)
     words = (
-        f"Use a fused optimizer (foreach=True or fused=True): it launches {n_launches:,.0f} kernels"
-        " a step one by one"
+        f"Use a fused optimizer (foreach=True or fused=True): this one launches {n_launches:,.0f}"
+        " kernels a step one by one"
     )
     saved = int(int(idle["idle_ns"].sum()) * share)
     yield Rule(

@@ -86,7 +86,7 @@ _EVENTS = (
 """Places in which an event loop or a server waits for what others send."""
 _FOR_EVENTS = (
     "The program waits for requests or messages: nothing to shorten; more of them at a time fill"
-    " this"
+    " this wait"
 )
 _NOT_RECORDED = rf"^(?:{'|'.join(UNRECORDED)})"
 _UNSEEN = "Shorten this work of the host (stacks would show it), or do it while the device works"
@@ -103,7 +103,7 @@ _OF_CHANGING_SIZES = (
     "Launch fewer kernels: larger batches, or a CUDA graph once sizes stay the same (those of {}"
     " change from step to step)"
 )
-_WAITS_FOR_COPY = "Copy without waiting: pinned memory and non_blocking=True, and read it later"
+_WAITS_FOR_COPY = "Copy without waiting: pinned memory, non_blocking=True, and use the copy later"
 _OF_SMALL_COPIES = (
     "Copy many values at once: the program waits for each of {:,.0f} small copies a step to the"
     " device; put them into one tensor on the host first"

@@ -12,8 +12,8 @@ from tracelens.schemas.results.time import PROGRAM
 from tracelens.trace import Trace
 
 _UNLIKE = (
-    "start-up (the creation of a context, the loading of libraries) makes it unlike the others; no"
-    " share and no median counts it"
+    "start-up (creation of a context, loading of libraries) is part of it; left out of all shares"
+    " and medians"
 )
 _SHORTEST_NS = 5_000
 """Shorter start-up or tear-down is not reported: it would be printed as 0.00 ms."""
@@ -104,9 +104,9 @@ def _on_steps(steps: pl.DataFrame, trace: Trace) -> Iterator[str]:
         ),
         (
             steps.filter(phase=TEAR_DOWN),
-            "only a tail of the work before ran in it; no share and no median counts it",
+            "only the end of earlier work ran here; left out of all shares and medians",
         ),
-        (steps.filter(is_cut), "the trace ends within it; no median counts it"),
+        (steps.filter(is_cut), "the trace ends within it; left out of all medians"),
     ):
         if left_out.is_empty():
             continue

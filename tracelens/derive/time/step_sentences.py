@@ -52,7 +52,7 @@ def _beside_mark(median: float, mark: float | None, *, is_process: bool = False)
     if mark is None or not differs(median, mark):
         return ""
     until = "its last op is over" if is_process else "the device has done the step's work"
-    return f", until {until}; the host's part of it, its mark, is {milliseconds(mark)} long"
+    return f", until {until}; the range that marks it on the host is {milliseconds(mark)} long"
 
 
 def _sentence(subject: str, row: dict[str, Any], rank: RankTime | None) -> str:

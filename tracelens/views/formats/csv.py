@@ -34,7 +34,7 @@ def to_csv(report: Report) -> str:
         return section.frame.with_columns(cleaned).write_csv()
     except pl.exceptions.ComputeError as error:
         raise UsageError(
-            "csv holds no lists, as a column of these rows is: say --format json"
+            "csv cannot hold lists, and a column of these rows has them: say --format json"
         ) from error
 
 
