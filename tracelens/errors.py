@@ -30,7 +30,7 @@ class ReplacedError(SourceError):
 class NoTraceError(SourceError):
     """A file is not a trace.
 
-    In a folder, such a file is left out; if it is named itself, that is an error.
+    In a folder, such a file is left out. If the user names the file itself, the error is raised.
     """
 
 
@@ -59,7 +59,7 @@ def first_line(error: BaseException) -> str:
 
 
 def near(word: str, known: Iterable[str]) -> str:
-    """Suggest known words that are similar to a word; if none are, the first three."""
+    """Suggest known words that are similar to a word; without similar ones, the first three."""
     names = list(dict.fromkeys(known))
     if matches := get_close_matches(word, names, n=3, cutoff=0.45):
         return f"near: {', '.join(matches)}"

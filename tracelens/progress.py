@@ -7,8 +7,8 @@ from typing import NamedTuple
 class Share(NamedTuple):
     """Work done, and all work, in bytes or in pieces of any kind.
 
-    With `is_part`, it is the work on one piece of the whole; what is done of the piece is added to
-    what was done of the whole, which was logged before.
+    With `is_part`, it is the work on one piece of a whole whose share was logged before; the work
+    done on the piece is added to that share.
     """
 
     done: int

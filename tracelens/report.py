@@ -35,11 +35,11 @@ _LOG = logging.getLogger(__name__)
 
 
 class Section(Struct, frozen=True):
-    """One analysis's result.
+    """The result of one analysis.
 
-    If there is none, `missing` says why, and the frame is typed and empty. `is_query`: the columns
-    were requested one by one, so all are drawn. `charts` are drawn from the result; moments in them
-    count from the trace's first event.
+    If there is none, `missing` says why, and the frame is typed and empty. `is_query`: the frame is
+    the result of a query, so all columns are drawn. `charts` are drawn from the result; moments in
+    them count from the trace's first event.
     """
 
     analysis: Analysis
@@ -185,7 +185,7 @@ def check_sections(names: Sequence[str], *, has_base: bool) -> None:
 
 
 def chosen_analyses(trace: Trace, base: Trace | None, names: Sequence[str]) -> list[Analysis]:
-    """Return the named analyses; without names, all that apply."""
+    """Return the named analyses, or all that apply if no names are given."""
     if names:
         return [ANALYSES[name] for name in ANALYSES if name in names]
     return [analysis for analysis in ANALYSES.values() if _applies(analysis, trace, base)]

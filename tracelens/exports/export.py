@@ -126,7 +126,7 @@ class Selection(Struct, frozen=True, dict=True):
     def in_time(self, frame: pl.DataFrame, rank: int, at: str = "start_ns") -> pl.DataFrame:
         """Return the rank's rows whose moment `at` lies in a chosen step.
 
-        It is for frames without a column of steps.
+        Use it for frames without a column of steps.
         """
         of_rank = frame.filter(pl.col("rank") == rank)
         if self.steps is None:
@@ -143,8 +143,8 @@ class Selection(Struct, frozen=True, dict=True):
 class Export(Struct, frozen=True):
     """A format of another program.
 
-    `name` is the word after `--to`, `ending` that of its files. `write` puts the selection into a
-    binary stream as it reads it, and returns a text on what was written; it raises TracelensError.
+    `name` is the word after `--to`, `ending` that of its files. `write` reads the selection piece
+    by piece into a binary stream, and returns a text on what was written. It raises TracelensError.
     """
 
     name: str

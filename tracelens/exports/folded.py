@@ -17,11 +17,11 @@ _VIEWERS = "flamegraph.pl, inferno or https://www.speedscope.app"
 
 
 def write(selection: Selection, stream: BinaryIO) -> str:
-    """Write the kernels' time by stack, rank by rank; return how many stacks.
+    """Write the kernels' time by stack, rank by rank; return a text with the number of stacks.
 
-    Without kernels, the host's own time is written; for a debugger's log, how often each stack
-    occurred. Raises MissingTableError if there is none of these. Weights sum to the kernels' total
-    time. A semicolon in a name becomes a colon.
+    Weights sum to the kernels' total time. Without kernels, the host's own time is written; for a
+    debugger's log, how often each stack occurred. A semicolon in a name becomes a colon. Raises
+    MissingTableError without kernels, spans and stacks.
     """
     trace = selection.trace
     if trace.has("kernels"):

@@ -24,7 +24,7 @@ class Identities(Struct):
         return self._number((rank, process), 0, process)
 
     def thread(self, rank: int, thread: tuple[int, int]) -> int:
-        """Return the number of a thread (its process and number), which no other thread has."""
+        """Return the number of a thread, given by process and thread id; no other thread has it."""
         process, number = thread
         process_number = self.process(rank, process)
         return self._number((rank, process, number), process_number, number)

@@ -15,9 +15,10 @@ _Events = tuple[int, pl.Series, pl.Series]
 class Lanes(Struct):
     """The slices of a track that are still open, lane by lane, as (end, row).
 
-    A slice goes to the first lane in which it overlaps no other. With `is_nested`, it may also lie
-    wholly within the open slices of a lane. In the order of a lane's events, slices open and close
-    like brackets, even those without a duration. Rows are counted from the first slice added.
+    A slice goes to the first lane in which it overlaps no other slice. With `is_nested`, it may
+    also lie wholly within the open slices of a lane. In the order of a lane's events, slices open
+    and close like brackets, even those without a duration. Rows are counted from the first slice
+    added.
     """
 
     is_nested: bool

@@ -25,8 +25,8 @@ _EVENTS_AT_ONCE = 1 << 16
 def write(selection: Selection, stream: BinaryIO) -> str:
     """Write profiles of each rank's kernels, host self time and stops, and of each thread.
 
-    Kernels are in order of time. Return how many profiles. Raises MissingTableError if there are no
-    kernels, spans or stacks.
+    Kernels are in order of time. Return a text with the number of profiles. Raises
+    MissingTableError without kernels, spans and stacks.
     """
     if not any(selection.trace.has(table) for table in ("spans", "frames")):
         selection.trace.require("export --to speedscope", "kernels")

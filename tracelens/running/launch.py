@@ -1,12 +1,12 @@
 """Become a program that a capture runs.
 
 This file is started as a script and uses only the standard library. `launch.py child SIGNAL REPORT
-PARENT PROGRAM ARGUMENTS…` becomes the file PROGRAM. The kernel sends it SIGNAL when PARENT dies. If
-it cannot start, the reason is written to the descriptor REPORT, as errno. The first of ARGUMENTS is
-the program's own name. `launch.py under_gdb IN OUT ERR UNSET PARENT PROGRAM ARGUMENTS…`, run by
-gdb, becomes the program that gdb debugs. It has the user's own standard streams instead of gdb's,
-and lacks the environment variables UNSET (joined by commas). Popen's preexec_fn could do the same,
-but not safely in a process with threads.
+PARENT PROGRAM ARGUMENTS…` becomes the file PROGRAM. The kernel sends the program SIGNAL when PARENT
+dies. If the program cannot start, the reason is written to the descriptor REPORT, as errno. The
+first of ARGUMENTS is the program's own name. `launch.py under_gdb IN OUT ERR UNSET PARENT PROGRAM
+ARGUMENTS…`, run by gdb, becomes the program that gdb debugs. That program has the user's own
+standard streams instead of gdb's, and lacks the environment variables UNSET (joined by commas).
+Popen's preexec_fn could do the same, but not safely in a process with threads.
 """
 
 import ctypes

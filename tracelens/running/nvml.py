@@ -26,7 +26,7 @@ _NOT = "GPU utilisation was not sampled"
 class Sampler(Struct):
     """Sample every device that a program with this environment can see.
 
-    A thread does so from `start` to `capture`. `gpu_utilization` is the percentage of the last
+    A thread samples from `start` to `capture`. `gpu_utilization` is the percentage of the last
     period (the driver's own, 1/6 to 1 s) in which any kernel of any process ran. `gpu_memory_used`
     is the bytes allocated on the device by all processes. `device_id` is the ordinal that CUDA
     gives the device in the program: its position in CUDA_VISIBLE_DEVICES if that is set, else

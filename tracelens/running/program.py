@@ -87,9 +87,9 @@ def find_program(name: str, environment: Mapping[str, str] | None = None) -> str
 
 
 def script_name(command: Sequence[str]) -> str:
-    """Return a name for a run of the command.
+    """Return a name for a run of the command: the script's or module's, else the program's.
 
-    It is `train` for `python train.py` or `python -m pkg.train`, else the program's name.
+    For `python train.py` and `python -m pkg.train`, it is `train`.
     """
     script = next((word for word in command[1:] if word.endswith(".py")), None)
     if script is None and "-m" in command[:-1]:
@@ -205,7 +205,7 @@ def program(name: str) -> Found:
 def program_at(path: str | None) -> Found:
     """Return the program in the file, with the version that it prints.
 
-    Nothing is here if the path is None.
+    If the path is None, the result says that there is no program.
     """
     if path is None:
         return Found(False)

@@ -15,9 +15,9 @@ from tracelens.storage.addresses import shown, url_of
 def replacing(target: Path) -> Iterator[Path]:
     """Yield a temporary path beside the target to write to.
 
-    It is renamed to the target when the body succeeds, and removed otherwise. A symbolic link is
-    followed; a pipe or a device is written to directly. Raises SourceError when it cannot be
-    written.
+    The file is renamed to the target when the body succeeds, and removed otherwise. A symbolic link
+    is followed; a pipe or a device is written to directly. Raises SourceError if the target cannot
+    be written.
     """
     if url_of(target) is not None:
         raise SourceError(
@@ -47,6 +47,6 @@ def replacing(target: Path) -> Iterator[Path]:
 
 
 def write_text(text: str, target: Path) -> None:
-    """Write UTF-8 text, whole or not at all. Raises SourceError when it cannot be written."""
+    """Write UTF-8 text, whole or not at all. Raises SourceError if the target cannot be written."""
     with replacing(target) as part:
         part.write_text(text, encoding="utf-8")

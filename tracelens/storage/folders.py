@@ -40,7 +40,7 @@ def locked(folder: Path) -> Iterator[None]:
 class OwnFolder(tempfile.TemporaryDirectory[str]):
     """A private temporary folder.
 
-    Making one also removes those that this user's killed processes left.
+    Making one also removes folders that this user's killed processes left.
     """
 
     def __init__(self, prefix: str) -> None:

@@ -116,8 +116,8 @@ class Objects:
     def members(self, folder: str | None = None) -> Sequence[Listed]:
         """List the objects of one folder, sorted by name.
 
-        Without `folder`, it is the folder of this address itself. Objects in deeper folders are
-        left out.
+        Without `folder`, list the folder of this address itself. Objects in deeper folders are left
+        out.
         """
         with self._plain("listed"):
             objects = self._obstore.list_with_delimiter(self._store, folder)["objects"]
@@ -133,7 +133,7 @@ class Objects:
         )
 
     def create(self, key: str, content: bytes) -> bool:
-        """Write an object unless the key exists; return False if it does, and leave that object."""
+        """Write an object unless the key exists; return whether the object was written."""
         with self._plain("written"):
             try:
                 self._obstore.put(self._store, key, content, mode="create")
@@ -149,8 +149,8 @@ class Objects:
     def download(self, key: str, file: Path, etag: str | None = None) -> None:
         """Write an object's content into a file, piece by piece.
 
-        Raises SourceError if its ETag has changed, because the object was then written again after
-        it was listed.
+        Raises SourceError if the object's ETag has changed: it was written again after it was
+        listed.
         """
         with self._plain("read", key):
             options = {"if_match": etag} if etag else {}
@@ -159,7 +159,7 @@ class Objects:
                     stream.write(chunk)
 
     def remove(self, keys: Iterable[str]) -> None:
-        """Remove objects. It is not an error if one is gone already."""
+        """Remove objects; those that are gone already are ignored."""
         with self._plain("removed"):
             for key in keys:
                 try:

@@ -34,9 +34,9 @@ class Bars(Struct, frozen=True):
 
 
 class View(Struct, frozen=True):
-    """One picture of a drawing, with the words by which it is chosen.
+    """One picture of a drawing, with the words by which the user chooses it.
 
-    page.js draws it from its data.
+    page.js draws the picture from its data.
     """
 
     rank: str

@@ -70,7 +70,7 @@ def _informative(section: Section) -> list[str]:
 
 
 def informative(frame: pl.DataFrame) -> list[str]:
-    """Return the columns that inform.
+    """Return the columns worth showing.
 
     Columns without values, a single rank or device, and libraries or causes without time are left
     out.

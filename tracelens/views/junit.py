@@ -30,7 +30,7 @@ def to_junit(verdicts: Sequence[Verdict]) -> str:
 
 
 def annotations(verdicts: Sequence[Verdict]) -> list[str]:
-    """Write a GitHub Actions workflow command for each gate that failed or could not be judged.
+    """Write a GitHub Actions workflow command for each gate that failed or is unclear.
 
     See https://docs.github.com/en/actions/reference/workflow-commands-for-github-actions
     """

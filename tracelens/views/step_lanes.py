@@ -37,11 +37,11 @@ class Lane(Struct, frozen=True):
 
 
 def step_lanes(report: Report, answer: Answer, program_steps: pl.DataFrame) -> list[Lane]:
-    """Draw a step of a program that is not compared; nothing if fewer than two bars are known.
+    """Draw a program's step as up to three bars; nothing if fewer than two bars are known.
 
-    The profiler slows the host, not the device: without it, the device works as long as recorded.
+    The profiler slows only the host: without it, the device works as long as recorded.
     `program_steps` are those of the time model; they tell whether the recorded step is the median
-    one or an average.
+    step or the mean one.
     """
     row = _unprofiled(report)
     if row is None or len(answer.bars) != 1:

@@ -1,6 +1,6 @@
 """Summarise a comparison in a few lines of Markdown, as for a pull request.
 
-They are gates, differences, and judged rows.
+The lines are the answer, gates, differences between the runs, and judged rows.
 """
 
 import textwrap

@@ -47,16 +47,13 @@ _LABELS = {
 """Labels that differ from the column's name."""
 
 _IDS = ("rank", "step", "line")
-"""Columns of numbers that identify things: they have no thousands separators.
+"""Columns of numbers that identify things: their numbers have no thousands separators.
 
-Neither do columns that end in _id.
+The same holds for columns that end in _id.
 """
 
 _SINCE_EPOCH_NS = 1e15
-"""A larger moment counts from the clock's beginning, not from the trace's.
-
-It is shown in whole nanoseconds.
-"""
+"""A larger moment counts from the clock's origin, and is shown in whole nanoseconds."""
 
 SHARES = ("library_", "primitive_")
 """Prefixes of time columns, one column per library or per primitive."""
@@ -197,7 +194,7 @@ def quantity(value: float | None, unit: str | None) -> str:
 def decimals_for(scale: Scale, largest: float) -> int:
     """Return the number of decimals for a column, by its largest magnitude.
 
-    All rows have as many, so that their decimal points align.
+    All rows have the same number, so that their decimal points align.
     """
     if scale.symbol == "%":
         return 1

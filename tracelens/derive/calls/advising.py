@@ -55,7 +55,7 @@ class Advice(Struct, frozen=True):
     def host_now(self) -> float:
         """Least host time of a step's calls as recorded.
 
-        It is 0 unless launches limit the trace.
+        The time is 0 unless launches limit the trace.
         """
         nodes = (node for part in self.parts for node in part.part.nodes)
         return self.launch_ns * sum(bool(node.device_ns) for node in nodes)
@@ -84,8 +84,8 @@ def advise_rank(
 ) -> Advice:
     """Return the cheapest legal calls for the graph that a rank ran.
 
-    `others` are further traces with times of the same calls. With `z3` true, Z3 solves for layouts;
-    false, each is tried; None uses Z3 if it is installed.
+    `others` are further traces with times of the same calls. `z3` says how layouts are chosen: True
+    solves for them with Z3, False tries each, None uses Z3 if it is installed.
     """
     calls, costs = _calls_and_costs(trace, rank, others)
     uses_z3 = has_z3() if z3 is None else z3
@@ -107,9 +107,9 @@ def advise_rank(
 
 
 def advise_greedily(trace: Trace, rank: int, others: Sequence[Trace] = ()) -> Advice:
-    """Return the sequence that one would write by hand: the largest match first, in channels-last.
+    """Return a sequence as written by hand: the largest match first, in channels-last.
 
-    It is not advised; it shows what the search gains over it.
+    It shows what the search gains over such a sequence.
     """
     calls, costs = _calls_and_costs(trace, rank, others)
     greedy = Greedy(costs)
@@ -132,9 +132,9 @@ def _calls_and_costs(trace: Trace, rank: int, others: Sequence[Trace]) -> tuple[
 def launch_ns(trace: Trace, rank: int) -> float:
     """Return the median time from the start of a launch to the start of its kernel.
 
-    It is 0 unless launches limit the rank. It is the least time that a call takes on a host that
-    launches one kernel after another; the framework's own time is not included. Only calls made
-    while the rank's devices were idle count: otherwise the kernel waits for other kernels.
+    The result is 0 unless launches limit the rank. It is the least time that a call takes on a host
+    that launches one kernel after another, without the framework's own time. Only calls made while
+    the rank's devices were idle count: otherwise the kernel waits for other kernels.
     """
     if not any(
         judged.rank == rank and judged.bound == "launch" for judged in rank_times(time_model(trace))

@@ -63,9 +63,9 @@ _DTYPES = {
 class Node(Struct, frozen=True):
     """A call of a graph: its function, and the nodes whose results it reads.
 
-    A measured call has its kernel time in one step; otherwise `device_ns` is None. `call` holds
+    `device_ns` is the call's kernel time in one step, None if it was not measured. `call` holds
     operator, shapes and arguments, which are equal for all calls of one kind. `transform_ns` is the
-    part of `device_ns` that went to transposes and copies.
+    part of `device_ns` for transposes and copies.
     """
 
     name: str
@@ -86,9 +86,9 @@ class Node(Struct, frozen=True):
 class Calls(Struct, frozen=True):
     """The calls of a graph in order, the tensors given to it, and the source of the graph.
 
-    Times and numbers are of one step. `total_ns` is the time of its kernels, `unjudged_ns` the part
-    that belongs to no node. `transform_ns` and `n_transforming` are the time and number of the
-    kernels that move data.
+    Times and numbers are of one step. `total_ns` is the time of the step's kernels, `unjudged_ns`
+    the part that belongs to no node. `transform_ns` and `n_transforming` are the time and number of
+    the kernels that move data.
     """
 
     nodes: tuple[Node, ...]

@@ -72,8 +72,9 @@ class Costs:
     def transform(self, node: Node, layout: str) -> Cost:
         """Return the cost of converting a tensor to another layout.
 
-        It is a time measured alone. Otherwise it is twice the time in which the tensor is read and
-        written at the observed bandwidth; bounds are that time and four times as much.
+        It is the time measured for this conversion alone. Without one, it is twice the time in
+        which the tensor is read and written at the observed bandwidth; bounds are that time and
+        four times as much.
         """
         call = json.dumps(["contiguous", [list(node.shape)], []])
         known = self._known.get((f"to_{layout.lower()}", call, node.dtype, layout))

@@ -59,7 +59,7 @@ class Function(Struct, frozen=True):
 
     @property
     def key(self) -> str:
-        """The name under which its times are stored."""
+        """The name under which the function's times are stored."""
         return self.cost_key or self.name
 
 

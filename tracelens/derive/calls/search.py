@@ -134,8 +134,8 @@ class Search(Struct):
     def best(self, part: Part, given: Have, wanted: str) -> _Found:
         """Return the cheapest calls that compute the part from tensors in the given layouts.
 
-        Tensors that other parts read get the layout `wanted`. Returns None if no calls do this,
-        and also after MOST_STATES states (`statistics.is_bound`).
+        Tensors that other parts read get the layout `wanted`. Return None if no calls do this, or
+        if MOST_STATES states were expanded (then `statistics.is_bound` is True).
         """
         names = [node.name for node in (*part.given, *part.nodes)]
         shape = _without_names(part, given, wanted)

@@ -28,11 +28,11 @@ class Advised(Struct, frozen=True):
 def advise_calls(calls: Calls, search: Search) -> list[Advised]:
     """Return the cheapest sequence for the whole graph, part by part.
 
-    It is empty if there is no graph. Each part is searched for each pair of layouts of its input
-    and its result, and dynamic programming joins the pairs; cutting at these places loses nothing.
-    The result is an upper bound (`search.statistics.is_bound`) in two cases: a part of more than 24
-    nodes is also cut elsewhere, and a part without a sequence within MOST_STATES states stays as
-    recorded.
+    The list is empty if there is no graph. Each part is searched for each pair of layouts of its
+    input and its result, and dynamic programming joins the pairs. Cuts between parts lose no
+    sequence. The result is an upper bound (`search.statistics.is_bound`) in two cases: a part of
+    more than 24 nodes is cut further, and a part without a sequence within MOST_STATES states stays
+    as recorded.
     """
     parts = split(calls, search)
     best: dict[str, tuple[float, list[Advised]]] = {NCHW: (0.0, [])}

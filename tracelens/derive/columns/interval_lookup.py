@@ -17,7 +17,7 @@ def during(
 ) -> pl.DataFrame:
     """Label each row with its process's interval that is open at start_ns.
 
-    If several are open, the one that started last counts.
+    If several intervals are open, the one that started last counts.
     """
     if not intervals.height or not frame.height:
         no_label = pl.lit(None, dtype).alias(label)

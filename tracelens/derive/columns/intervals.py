@@ -39,7 +39,7 @@ def union(intervals: pl.DataFrame, pause: int = 0, by: str | None = None) -> pl.
 def covered_by(pieces: pl.DataFrame, times: pl.DataFrame) -> pl.Series:
     """Return how much of each of the times lies in the pieces.
 
-    Times have start_ns and end_ns; `union` returned the pieces.
+    Times have start_ns and end_ns. Pieces are a result of `union`.
     """
     starts = pieces["start_ns"]
     ends = pieces["end_ns"]

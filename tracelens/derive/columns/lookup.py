@@ -105,9 +105,9 @@ def are_rows(ids: pl.Series) -> bool:
 
 
 def last_before(starts: pl.Series, moments: pl.Series) -> pl.Series:
-    """Return, for each moment, the row of the last of the sorted starts that is not later.
+    """Return, for each moment, the row of the last start that is not later.
 
-    Return None before the first.
+    Starts are sorted. Return None for a moment before all of them.
     """
     n_begun = starts.search_sorted(moments, side="right")
     rows = n_begun.cast(pl.Int64) - 1

@@ -26,7 +26,7 @@ def percent(part: float, whole: float) -> str:
 def which_side(
     base: str, other: str, words: tuple[str, str, str] = ("only_base", "only_other", "both")
 ) -> pl.Expr:
-    """Return the word for which of two runs have a row.
+    """Return the word that says which of two runs have a row: both, only base, or only other.
 
     A row with None in `other` exists only in base, and one with None in `base` only in other.
     """

@@ -8,8 +8,8 @@ of the forward thread."""
 PYTHON_NODE = r"^(?:autograd::engine::evaluate_function: )?\w+Backward$"
 """Names of the backward ops of functions written in Python, torch.autograd.Function.
 
-Those of torch itself end with a number, as MulBackward0. In such an op, time outside of other ops
-is Python.
+Backward ops of torch itself end with a number, as MulBackward0. In an op of a Python function, time
+outside of other ops is Python's.
 """
 
 
@@ -34,11 +34,11 @@ def makers_of_nodes(numbered: pl.DataFrame, about: str) -> pl.DataFrame:
     """Return the forward op that made each node, if it was recorded.
 
     `numbered` has the spans with a sequence number: NODE, thread_id, start_ns, is_backward and the
-    column `about`. The maker is the last op with the node's number to start; the last backward op
-    with it ran the node. Numbers are per thread, and a backward op names its forward thread by a
-    number of torch's own. That number is taken to mean the thread whose ops match most of its
-    sequence numbers. If two threads match equally many, the node has a row for each and is
-    ambiguous. Columns: NODE, run_ns (when it ran), thread_id and `about` of the maker,
+    column `about`. The maker is the last forward op with the node's number to start; the last
+    backward op with that number ran the node. Numbers are per thread, and a backward op names its
+    forward thread by a number of torch's own. That number is taken to mean the thread whose ops
+    match most of its sequence numbers. If two threads match equally many, the node has a row for
+    each and is ambiguous. Columns: NODE, run_ns (when it ran), thread_id and `about` of the maker,
     is_ambiguous.
     """
     start_ns = pl.col("start_ns")

@@ -16,7 +16,7 @@ LATE_NS = 100_000
 Otherwise work starts within some 10 µs.
 """
 _LEADS = 0.5
-"""Work explains a delay if it fills at least this share of it."""
+"""Work explains a delay if it fills at least this share of the delay."""
 _STARTS_KERNELS = ("kernel_launch", "graph_launch")
 _CAPTURES_GRAPH = r"Stream(Begin|End)Capture"
 CALLS = ("api_call_id", "api", "kind", "start_ns", "duration_ns")
@@ -27,10 +27,10 @@ _START = pl.col("start_ns").cast(pl.Int64)
 class CaptureEdges(Struct):
     """Find, from a rank's device work, whether its capture begins or ends while the device works.
 
-    At the beginning, work may have been launched before the capture (link pre_window). If such work
-    is not recorded, a stream's first work starts long after its launch, or the host waits for a
-    device that was given nothing yet. At the end, there are launches whose work is missing. `calls`
-    are the rank's API calls by start, with the columns CALLS.
+    At the beginning, work may have been launched before the capture (link pre_window). Such work
+    may be unrecorded. Then a stream's first work starts long after its launch, or the host waits
+    for a device that was given nothing yet. At the end, there may be launches whose work is
+    missing. `calls` are the rank's API calls by start, with the columns CALLS.
     """
 
     calls: pl.DataFrame

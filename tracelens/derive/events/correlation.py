@@ -26,9 +26,9 @@ class Callers:
     """API calls by process and correlation id, to which several tables of device work are linked.
 
     A runtime call and the driver call below it may have one correlation id. Then the call that
-    starts work is taken; if both do, the outer one. Work without a recorded call is pre_window if
-    it started before the first recorded call, or if its correlation id is below every recorded one,
-    because ids count up. Otherwise it is unlinked.
+    starts work is taken; if both start work, the outer one. Work without a recorded call is
+    pre_window if it started before the first recorded call, or if its correlation id is below all
+    recorded ones, because ids count up. Otherwise it is unlinked.
     """
 
     def __init__(self, calls: pl.DataFrame) -> None:
@@ -159,7 +159,7 @@ class _Processes:
 
 
 def fill_process(work: pl.DataFrame, calls: pl.DataFrame, fallback: int) -> pl.DataFrame:
-    """Add process_id to device work: the source's, else its call's, else `fallback`.
+    """Add process_id to device work: as the source states, else that of its call, else `fallback`.
 
     Correlation ids are unique within a process only. Work whose id several processes used gets
     process -1, so that it stays unlinked rather than linked to the wrong process.

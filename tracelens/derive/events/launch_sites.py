@@ -86,9 +86,9 @@ def depths(tree: pl.DataFrame, rows: pl.Series) -> pl.DataFrame:
 def accumulation_and_roots(tree: pl.DataFrame) -> tuple[pl.Series, pl.Series]:
     """Return whether each span is an AccumulateGrad node or inside one, and the paths of roots.
 
-    A root is a module with layers below it that no module call encloses. Layers are known by their
-    calls. A compiled model's layers make no calls. There, a wrapper around the model, or a compiled
-    graph that it runs, shows that it has layers.
+    A root is a module that has layers below it, and that no module call encloses. Layers are known
+    by their calls. A compiled model's layers are not called: a wrapper around the model, or a
+    compiled graph that it runs, then shows that it has layers.
     """
     has_path = tree["module_path"].is_not_null()
     is_module = (tree["kind"] == "module") & has_path

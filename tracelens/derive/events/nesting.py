@@ -46,10 +46,10 @@ def nest(spans: pl.DataFrame, calls: pl.DataFrame) -> Nesting:
     Spans have process_id, thread_id, start_ns, duration_ns and parent_hint. Within a thread, spans
     nest by containment. Sorted by start, longest first, each is the child of the innermost open
     span in which it ends, within TOLERANCE_NS. `parent_hint` is the row of the caller that the
-    profiler recorded, or None. Any open span between that caller and this one has ended, whatever
-    its recorded end. A span without length encloses nothing. `self_ns` is the duration minus the
-    union of the children's time within it; for a span that ended early, it counts until then. A
-    call belongs to the innermost open span that contains it.
+    profiler recorded, or None. Any open span between that caller and this span counts as ended at
+    this moment, whatever its recorded end. A span without length encloses nothing. `self_ns` is the
+    duration, up to such an early end, minus the union of the children's time within it. A call
+    belongs to the innermost open span that contains it.
     """
     is_fast = LIBRARY is not None and spans.height + calls.height >= _MANY
     return nest_fast(spans, calls) if is_fast else nest_in_python(spans, calls)

@@ -30,11 +30,11 @@ _OTHER = r"(?i)^\W*(?:h2d|data|dataloader|loss)\W*$|^enumerate\(DataLoader\)"
 def mark_phases(spans: pl.DataFrame, parent: pl.Series) -> pl.Series:
     """Return the phase of each span: that of its own marker, else of its nearest marked ancestor.
 
-    Without such a marker, it is the phase of the annotation that is open at its start. Markers of
-    the backward pass are autograd's evaluate_function, compiled backward graphs, and ops that name
-    a forward thread. Those of the optimizer are Optimizer.step and zero_grad. Those of the forward
-    pass are module calls and compiled regions. Annotations and NVTX ranges mark the phase that
-    they name.
+    Without such a marker, it is the phase of the annotation that is open at the span's start.
+    Markers of the backward pass are autograd's evaluate_function, compiled backward graphs, and ops
+    that name a forward thread. Markers of the optimizer are Optimizer.step and zero_grad. Markers
+    of the forward pass are module calls and compiled regions. Annotations and NVTX ranges mark the
+    phase that they name.
     """
     kind = pl.col("kind")
     is_annotation = kind.is_in(["annotation", "nvtx"])

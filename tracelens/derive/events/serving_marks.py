@@ -48,7 +48,7 @@ _SUMS = ("sq", "sk", "sqsq", "sqsk")
 _DETAILS = ("c", "g", *_SUMS, *(f"{of}_{sum_of}" for of in "cg" for sum_of in _SUMS))
 """Names of the numbers that detailed marks give of prompts (c) and further tokens (g).
 
-ATOM's have no prefix.
+In ATOM's marks, the names have no prefix.
 """
 _OF_PROMPTS = ("EXTEND", "SPLIT_PREFILL", "DLLM_EXTEND")
 _OF_TOKENS = ("DECODE", "TARGET_VERIFY", "DRAFT_EXTEND", "DRAFT_EXTEND_V2", "DRAFT_LOOP")

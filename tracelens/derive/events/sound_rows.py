@@ -1,4 +1,4 @@
-"""Keep the rows of raw tables that can be assembled. Some sources also hold others."""
+"""Keep the rows of raw tables that can be assembled; some sources also hold broken rows."""
 
 import polars as pl
 

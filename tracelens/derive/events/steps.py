@@ -61,8 +61,8 @@ def find_marks(spans: pl.DataFrame, pattern: str | None = None) -> pl.DataFrame:
 def mark_steps(frame: pl.DataFrame, marks: pl.DataFrame) -> pl.DataFrame:
     """Return the frame with `step`: the step of the process's last mark to begin before start_ns.
 
-    It is None before the first mark, and after the end of a window's last mark. If marks of
-    several threads overlap, the later one counts.
+    The step is None before the first mark, and after the end of a window's last mark. If marks of
+    several threads overlap, the one that begins later counts.
     """
     until_next_mark = marks.with_columns(end_ns="until_ns")
     return during(frame, until_next_mark, "step", pl.Int64)

@@ -45,7 +45,7 @@ ROLES = {
     "-": "a tensor of which the call touches a part only, or that is too small to count",
     ".": "any other argument",
 }
-"""Meaning of the letters in a signature. An argument of another kind has its name in torch."""
+"""Meaning of the letters in a signature. Any other kind of argument has its name in torch."""
 _TENSORS, _LISTS = "two-KeS", "lmnL"
 _WIDTHS = {0: 1, 1: 1, 2: 2, 3: 4, 4: 8, 5: 2, 6: 4, 7: 8, 9: 8, 10: 16, 11: 1, 15: 2}
 """Bytes per element by torch's number of the type (c10/core/ScalarType.h)."""

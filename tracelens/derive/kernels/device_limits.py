@@ -66,7 +66,7 @@ def cuda_capability() -> pl.Expr:
     """Return the compute capability of a row of `devices`; None on an AMD device.
 
     PyTorch for ROCm reports the gfx number as a compute capability (gfx90a as 9.0, gfx1100 as
-    11.0). Such a device shows by its name and its warps of 64.
+    11.0). An AMD device is recognised by its name and its warps of 64 threads.
     """
     amd = pl.col("name").str.contains(
         r"(?i)\b(AMD|Instinct|Radeon|gfx[0-9a-f]+|MI[0-9]{2,3}[AX]?)\b"

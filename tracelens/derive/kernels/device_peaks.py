@@ -61,7 +61,8 @@ def device_peaks(trace: Trace, given: Peaks | None) -> pl.DataFrame:
 def roof_ns() -> pl.Expr:
     """Return the least time of calls by their work and their device's peaks; None if unknown.
 
-    It is unknown if the bytes or the bandwidth are, or for a product whose type has no known peak.
+    The time is unknown if bytes or bandwidth are unknown, and for a product whose element type has
+    no known peak.
     """
     flops, moved = (
         1e9 * pl.col("needed_flops") / pl.col("peak_flops_per_s"),

@@ -354,7 +354,7 @@ def signatures() -> Mapping[str, tuple[str, Sequence[str]]]:
 
 
 def backward_factor(op: str) -> float | None:
-    """Return to how many forward passes the backward pass of an autograd function amounts.
+    """Return the work of an autograd function's backward pass, as a multiple of the forward pass.
 
     Return None for an op with a namespace, and for a function that is not in the catalogue.
     """

@@ -27,7 +27,7 @@ torch's own ops are in the catalogue, or have no known work.
 _GETTER = "::get_"
 """Part of the names of ops that only compute sizes and positions."""
 _EXPERTS = re.compile(r"(?:fused|scale)_moe")
-"""Words of ops that run experts, whose products are more than their words tell."""
+"""Words of ops that run experts. The names of such ops do not show all of their products."""
 _PACKED, _OF_FOUR_BITS = ("uint8", "float4"), re.compile(r"a4w4|fp4|mxf4")
 """Element types of bytes that may hold two numbers, and words of ops that multiply such bytes."""
 _TRITON = "triton_"

@@ -29,12 +29,12 @@ class Tensor(Struct, frozen=True):
 
     @property
     def n_elements(self) -> int:
-        """Return the number of its elements."""
+        """Return the number of the tensor's elements."""
         return prod(self.shape)
 
     @property
     def n_bytes(self) -> int:
-        """Return the bytes that its elements take in memory."""
+        """Return the bytes that the tensor's elements take in memory."""
         return self.n_stored * self.width
 
 

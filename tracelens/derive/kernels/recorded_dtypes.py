@@ -94,7 +94,7 @@ def listed(text: str | None) -> list[Any]:
 
 
 def element_type(word: str) -> tuple[str, int] | None:
-    """Return name and bytes of an element type as the profiler or torch writes it.
+    """Parse an element type as the profiler or torch writes it: return its name and its bytes.
 
     Return None for any other word.
     """

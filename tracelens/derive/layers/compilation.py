@@ -26,7 +26,7 @@ EVIDENCE = (
 def shows_compilation(trace: Trace) -> bool:
     """Return whether the trace shows that the program was compiled.
 
-    It does if it has kernels from Inductor, annotations of torch.compile, or compile provenance.
+    Kernels from Inductor, annotations of torch.compile, and compile provenance show this.
     """
     if trace.has("provenance"):
         return True
@@ -41,7 +41,7 @@ def shows_compilation(trace: Trace) -> bool:
 def compiled_sides(base: Trace, other: Trace, way: dict[str, Any]) -> tuple[bool, bool]:
     """Return whether each of two runs was compiled.
 
-    The configurations that they timed show it, else their traces.
+    The configurations in which they were timed show this, else their traces.
     """
     if way["method"] == "kernels":
         return shows_compilation(base), shows_compilation(other)

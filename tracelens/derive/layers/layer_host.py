@@ -23,8 +23,8 @@ def layer_host_times(trace: Trace, by: Sequence[str] = ()) -> pl.DataFrame:
 
     There is one row per rank, layer, class_name, phase and evidence, and per value of `by`, which
     names columns of spans such as the step. Columns are n_ops and op_self_ns. If the modules of a
-    compiled graph's calls were recorded, an op of the graph belongs to the modules of its call; it
-    is counted once in each. Without any op the frame has no columns.
+    compiled graph's calls were recorded, an op of the graph counts once in each module of its call.
+    Without any op, the frame has no columns.
     """
     spans = trace.select("spans", *_COLUMNS, *by)
     compiled = _ops_of_graphs(trace)

@@ -83,8 +83,8 @@ def measured_times(trace: Trace) -> pl.DataFrame:
 def region_cost(trace: Trace, configuration: str | None) -> float | None:
     """Return the median cost of calling a compiled region; None if it was never measured.
 
-    Only times of the configuration count; None counts all. A median below 0, which is noise, counts
-    as 0.
+    Only times of this configuration count; with None, all count. A median below 0, which is noise,
+    counts as 0.
     """
     is_measured = ~pl.col("is_warmup")
     is_region = pl.col("module_path") == REGION

@@ -84,10 +84,10 @@ class Modelled(Struct, frozen=True):
     """The modelled calls that ran kernels, and all kernels, each with its call.
 
     `calls` has rank, device_id, step, op, shapes, dtypes, precision (None for a precision without a
-    peak), flops, needed_flops, least_bytes (of which cache_bytes), duration_ns and n_kernels of its
-    kernels, and `assumed`, the assumptions about its work. `rest` has rank, device_id, step and
-    duration_ns of the kernels outside of these calls, with the reason, `why`. `kernels` has the
-    kernel_id of each kernel in a call, with CALL.
+    peak), flops, needed_flops, least_bytes, cache_bytes (a part of least_bytes), duration_ns and
+    n_kernels of the call's kernels, and `assumed`, the assumptions about the call's work. `rest`
+    has rank, device_id, step and duration_ns of the kernels outside of these calls, with the reason
+    (`why`). `kernels` has the kernel_id of each kernel in a call, with the columns CALL.
     """
 
     calls: pl.DataFrame
@@ -170,9 +170,9 @@ def _modelled(trace: Trace, base: Trace | None = None, only: pl.Expr | None = No
 def _with_contexts(calls: pl.DataFrame, trace: Trace) -> pl.DataFrame:
     """Return the calls; attention to a cache gets the work that the step's mark shows.
 
-    The marks of a server's steps give the number of keys to which all queries together attend. If
-    they do not, the work is the least possible, and `assumed` says so: each token attends at least
-    to itself. Prompts of a known number of tokens take the least if all are of one length.
+    The marks of a server's steps give the number of keys to which all queries together attend.
+    Without this number, the work is the least possible, and `assumed` says so: each token attends
+    at least to itself. Prompts of a known number of tokens take least if all have one length.
     """
     calls = calls.with_columns(cache_bytes=pl.lit(0.0))
     pair_flops = pl.col("pair_flops")

@@ -43,10 +43,10 @@ def split_kernels(
     """Return one row per kernel and module from which it was made; see PARTS.
 
     Columns: rule, is_backward, estimate_ns, low_ns and high_ns. A fused kernel's time is split by
-    the bytes that each module's nodes write. The range covers an equal split, and the whole for the
-    module with most bytes. The estimates of a kernel sum to its duration. Kernels that no recorded
-    call explains are left out. `kernels` needs rank, kernel_id, name, span_id, primitive, link,
-    start_ns and duration_ns, in the order of their launches.
+    the bytes that each module's nodes write. low_ns and high_ns also allow for an equal split, and
+    for one that gives all time to the module with most bytes. The estimates of a kernel sum to its
+    duration. Kernels that no recorded call explains are left out. `kernels` needs rank, kernel_id,
+    name, span_id, primitive, link, start_ns and duration_ns, in the order of their launches.
     """
     placed = recorded_calls(kernels, spans, provenance)
     return _parts(placed, kernel_shares(provenance)) if placed.height else PARTS.to_frame()
@@ -270,9 +270,9 @@ def kernel_shares(provenance: pl.DataFrame) -> pl.DataFrame:
 def shares_of(nodes: pl.DataFrame, by: list[str], **more: pl.Expr) -> pl.DataFrame:
     """Return one row per recorded call and value of `by`.
 
-    estimate_frac is its share by the bytes that its nodes write. The range low_frac to high_frac
-    covers that split, an equal one, and one that gives all to the value with most bytes. `more` are
-    aggregates of the nodes to keep.
+    estimate_frac is the row's share of the call by the bytes that its nodes write. low_frac and
+    high_frac are the least and largest share by that split, by an equal one, and by one that gives
+    all to the value with most bytes. `more` are aggregates of the nodes to keep.
     """
     call = ["graph_key", "call_order"]
     written_bytes = pl.col("output_bytes").clip(lower_bound=0)
@@ -319,9 +319,10 @@ def _parts(placed: pl.DataFrame, shares: pl.DataFrame) -> pl.DataFrame:
 
 
 def cumulated(shares: pl.DataFrame, key: list[str]) -> pl.DataFrame:
-    """Return the shares with until_frac and is_last.
+    """Add until_frac and is_last to the shares.
 
-    until_frac is the cumulative sum of estimate_frac within each group.
+    until_frac is the cumulative sum of estimate_frac within each group of equal `key`. is_last
+    marks the group's last row.
     """
     last_number = pl.len().over(key) - 1
     is_last = pl.int_range(pl.len()).over(key) == last_number

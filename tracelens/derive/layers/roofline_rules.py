@@ -26,8 +26,8 @@ _STREAM = (*DEVICE_KEY, "stream_id")
 def roofline_rules(program: JudgedProgram) -> Iterator[Rule]:
     """List advice on the precision of kernels, and on the bytes that they read and write.
 
-    There is none if the device computes for less than half of the time, because shorter kernels
-    would only leave it idle longer.
+    The list is empty if the device computes for less than half of the time, because shorter kernels
+    would only leave the device idle longer.
     """
     if 2 * program.parts["compute"] < program.total_ns:
         return

@@ -6,10 +6,10 @@ _MOST_EDITS = 300
 
 
 def align(mine: tuple[int, ...], theirs: tuple[int, ...]) -> list[int | None]:
-    """Return, for each of `mine`, the index of its match in `theirs`, in increasing order.
+    """Return, for each element of `mine`, the index of its match in `theirs`; None without a match.
 
-    It is None if there is no match. The common beginning and end are paired first, so that only the
-    rest is searched.
+    Indices increase. The common beginning and end are paired first, so that only the rest is
+    searched.
     """
     shorter = min(len(mine), len(theirs))
     head = next((i for i in range(shorter) if mine[i] != theirs[i]), shorter)

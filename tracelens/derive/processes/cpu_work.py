@@ -29,14 +29,14 @@ _NO_WORK = rf"^(?:aten::)?(?:{WORKLESS_OPS})$"
 _SMALL_BYTES = 16 << 10
 """An op on fewer bytes does not count as work.
 
-It takes about a microsecond, no longer than calling it.
+Such an op computes for about a microsecond, no longer than its call takes.
 """
 _USUAL_WIDTH = 4
 """Bytes assumed for an element whose type was not recorded."""
 _LEAST_NS = 10_000
 """An operator of unknown shapes works if the median self time of its calls is at least this.
 
-Just calling one takes less.
+A call that computes nothing takes less.
 """
 _LONG_NS = 50_000
 """Any other op works if its self time is at least this, however small its inputs are."""

@@ -12,16 +12,16 @@ STEEPEST = 200_000.0
 """The greatest drift between two clocks, in ns per second; a crystal keeps within 100 ppm."""
 _ROUNDS = 60
 _SEEN = 3
-"""A drift counts only if it moves the offset by this many times the points' own scatter."""
+"""A drift counts only if it moves the offset by this many times the scatter of the points."""
 
 
 class ClockFit(Struct, frozen=True):
     """A clock's offset at time 0 and its drift, in ns and ns per second, with bounds of both.
 
-    At time 0, every line that fits between the points lies within `low` and `high`. Anywhere
-    between the first and the last time, it lies within `uncertainty` of this line. If no line fits
-    between all points, `residual` is the least distance by which points have to be moved to make
-    room.
+    At time 0, every line that fits between the points lies within `low` and `high`. Between the
+    first and the last time, each of these lines stays within `uncertainty` of this one. If no line
+    fits between all points, `residual` is the least distance by which points have to be moved to
+    make room.
     """
 
     offset: float
@@ -60,8 +60,8 @@ def fit_clock(lows: Points, highs: Points, near: Points, until: float) -> ClockF
 
     Return None without bounds from both sides. This is a linear programme with two unknowns. For a
     given drift, the offsets of lines that keep all bounds lie between a floor and a ceiling. Both
-    are piecewise linear in the drift, with breaks where another corner of the points' hulls takes
-    over. So their extremes are at the drifts of these breaks.
+    are piecewise linear in the drift, with breaks where another corner of the points' hulls begins
+    to bound the line. So the extremes of floor and ceiling are at the drifts of these breaks.
     """
     if not lows or not highs:
         return None

@@ -1,8 +1,8 @@
 """Estimate the clocks of a job's ranks from its collectives: offset and drift, with bounds.
 
-Ranks of one host share a clock. Between hosts, a collective in which every rank needs every other's
-data cannot end anywhere before its last start. Nor can a receive end before its send starts. Every
-such pair bounds the difference of two clocks from one side. The offset is assumed to be a straight
+Ranks of one host share a clock. Between hosts, a collective in which every rank needs the data of
+all others cannot end on any rank before its last start. Nor can a receive end before its send
+starts. Every such pair bounds the difference of two clocks. The offset is assumed to be a straight
 line over time. Of the lines that keep all bounds, the estimate is the one nearest to the ends of
 collectives, because ranks leave a collective within microseconds of each other.
 """
@@ -123,7 +123,7 @@ def on_job_clock(
 
 
 def with_uncertainty(calls: pl.DataFrame, clocks: pl.DataFrame) -> pl.DataFrame:
-    """Add uncertainty_ns: how precisely the clocks of rank and awaited_rank are known to agree.
+    """Add uncertainty_ns: the possible error in comparing the clocks of rank and awaited_rank.
 
     It is 0 for one shared clock, and None if nothing is known.
     """
@@ -140,10 +140,11 @@ def with_uncertainty(calls: pl.DataFrame, clocks: pl.DataFrame) -> pl.DataFrame:
 
 
 def doubt_of(calls: pl.DataFrame, awaited: Collection[int] | None = None) -> str | None:
-    """Say why the clocks do not show which rank was waited for; None if they do.
+    """Say why the clocks do not show which rank was waited for; None if they show it.
 
-    They do if most of the time from each start to the last one is longer than their uncertainty.
-    With `awaited`, only calls in which one of these ranks is waited for count.
+    They show it if, for most of the waiting, the time from a start to the last start is longer than
+    the clocks' uncertainty. With `awaited`, only calls in which one of these ranks is waited for
+    count.
     """
     wait = pl.col("last_start_ns") - pl.col("start_ns")
     is_asked = True if awaited is None else pl.col("awaited_rank").is_in([*awaited])

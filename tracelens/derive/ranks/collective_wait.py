@@ -24,10 +24,10 @@ class Waits(Struct, frozen=True):
     """The waiting of all ranks in `pieces`, and their `computing`, which hides part of it.
 
     A row of `pieces` has rank, group_key, call, awaited_rank, start_ns and end_ns on the rank's own
-    clock, and hidden_ns, the part of it in which the rank computed. Pieces of a rank do not
+    clock, and hidden_ns, the part of the wait in which the rank computed. Pieces of a rank do not
     overlap: if two collectives wait at once, the time belongs to the one that began first.
     `computing` has the times in which each rank runs a kernel that does not communicate, as
-    disjoint intervals. Its before_ns is the length of the rank's earlier intervals. Both frames are
+    disjoint intervals; before_ns is the length of the rank's earlier intervals. Both frames are
     sorted by rank and start.
     """
 

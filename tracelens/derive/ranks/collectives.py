@@ -65,11 +65,11 @@ class Matched(Struct, frozen=True):
     `group` describes it; `call` counts the group's calls from 0. Times are on the job's clock; only
     own_start_ns is on the rank's own. first_start_ns and last_start_ns are the first and last start
     of any rank, awaited_rank is the one that began last, least_ns is the least duration. n_ranks
-    counts the captured ranks of the group, group_size all of them if known. uncertainty_ns is how
-    well the starts of rank and awaited_rank can be compared, None if not known. `stops` has one row
-    per group with a call that does not pair: the call's index, and a sentence. No later call of the
-    group is in `calls`. `clocks` is from `clocks_of`. `remarks` are sentences on how calls were
-    matched, and which were left out.
+    counts the captured ranks of the group, group_size all its ranks, if known. uncertainty_ns is
+    the possible error in comparing the starts of rank and awaited_rank, None if not known. `stops`
+    has one row per group with a call that does not pair: the call's index, and a sentence. No later
+    call of the group is in `calls`. `clocks` is from `clocks_of`. `remarks` are sentences on how
+    calls were matched, and which were left out.
     """
 
     calls: pl.DataFrame
@@ -79,11 +79,11 @@ class Matched(Struct, frozen=True):
 
 
 def match_collectives(trace: Trace) -> Matched:
-    """Return the calls of each process group that all its captured ranks have; empty with one rank.
+    """Return the calls that all captured ranks of a process group have; none with one rank.
 
     Calls are matched by sequence number if all calls of a group have one, else by order within the
-    group. Sends and receives are matched by order within each pair of ranks, and kernels that no
-    library described by order among themselves. The result is cached.
+    group. Sends and receives are matched by order within each pair of ranks. Kernels that no
+    library described are matched by order among themselves. The result is cached.
     """
     return trace.derived(_match)
 
@@ -390,7 +390,7 @@ def require_ranks(trace: Trace, analysis: str) -> None:
 def require_matched(trace: Trace, analysis: str) -> Matched:
     """Return the matched collectives.
 
-    Raises MissingTableError if there is one rank, or none match.
+    Raises MissingTableError with one rank, or if no collectives match.
     """
     require_ranks(trace, analysis)
     matched = match_collectives(trace)

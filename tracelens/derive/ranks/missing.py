@@ -12,7 +12,7 @@ from tracelens.derive.ranks.transfers import SAME_CALL, SLOW, each_transfer
 from tracelens.trace import Trace
 
 MOST_RANKS = 1 << 20
-"""A larger number of ranks in a record is taken for a mistake."""
+"""A source that states more ranks than this is taken to be wrong."""
 _FASTEST = 0.1
 """This quantile of a group's transfer times counts as the time without waiting."""
 
@@ -44,7 +44,7 @@ def missing_ranks(trace: Trace) -> list[int]:
 
 
 def describe_missing(trace: Trace) -> str | None:
-    """Say which ranks were not given and what that leaves open; None if all were given."""
+    """Say which ranks were not given, and what is unknown without them; None if all were given."""
     missing = missing_ranks(trace)
     if not missing:
         return None

@@ -40,8 +40,8 @@ class Pipeline(Struct, frozen=True):
 def find_pipeline(trace: Trace) -> Pipeline | None:
     """Return the pipeline of a job; None if it has fewer than two stages.
 
-    Stages are those of the table `ranks`; without them, they follow from which rank first sent to
-    which.
+    Stages come from the table `ranks`. If the table has none, they are derived from the order in
+    which ranks first send to each other.
     """
     sends = _sends(trace)
     stages = dict(trace.ranks.select("rank", "pp").drop_nulls().iter_rows())

@@ -16,7 +16,7 @@ _LEAST_NS = 5_000
 _NETWORK = 20.0
 """A network is slow if it is this many times slower than links within hosts.
 
-A tenth of their speed is common.
+A network with a tenth of their speed is common.
 """
 _LARGE_BYTES = 1 << 20
 """The time of smaller transfers depends on latency, not bandwidth."""

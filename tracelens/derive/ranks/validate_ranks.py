@@ -29,9 +29,8 @@ _Row = dict[str, Any]
 def validate_ranks(trace: Trace, *, force_mix: bool = False) -> None:
     """Add the ranks' clocks to a trace of several ranks, and warnings of missing ranks.
 
-    The clocks go into `ranks` and the manifest.
-    Raises SourceError if collectives show that ranks are not of one program, unless `force_mix`
-    makes a warning of it.
+    The clocks go into `ranks` and the manifest. Raises SourceError if collectives show that ranks
+    are not of one program; with `force_mix`, this is only a warning.
     """
     if len(trace.manifest.ranks) < 2:
         return

@@ -12,9 +12,9 @@ from tracelens.trace import Trace
 
 
 def first_hits(trace: Trace) -> dict[str, dict[str, Any]]:
-    """Return each symbol's first stack, in the order taken.
+    """Return each symbol's first stack, in the order in which they were taken.
 
-    Columns are those of `stacks`, and `frames` from the innermost.
+    A stack has the columns of the table `stacks`, and `frames` from the innermost.
     """
     first = trace.stacks.sort("rank", "hit", "stack_id").unique(
         "symbol", keep="first", maintain_order=True

@@ -49,8 +49,8 @@ class Stop(Struct):
     """One stop of the program.
 
     It has frames, the innermost first, and the thread by the debugger's and the system's id. A
-    field that a log does not contain is None. Then hits are counted from 1 in the order of the
-    stops, and the function, and whether Python's frames are missing, are derived from the frames.
+    field that a log does not contain is None. Missing hits are counted from 1 in the order of the
+    stops. A missing function, and whether Python's frames are missing, are derived from the frames.
     """
 
     frames: list[StackFrame] = field(default_factory=list)

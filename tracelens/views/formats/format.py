@@ -21,12 +21,12 @@ class Screen(Struct, frozen=True):
 
 
 class Format(Struct, frozen=True):
-    """One way to write a report, for `--format`, the endings of `--out`, their help and errors.
+    """A way to write a report, chosen by `--format` or by the ending of `--out`.
 
-    `name` is the word after `--format`; `endings` are those of its files. `write` returns text, or
-    bytes if `is_text` is false, for a report that passes `check`. `rows` is the default number of
-    rows per table, None for all. `rows_of_all` is that of a report in which no section is named, if
-    it differs.
+    `name` is the word after `--format`; `endings` are the endings of its files. `write` returns
+    text, or bytes if `is_text` is False, for a report that passes `check`. `rows` is the default
+    number of rows per table, None for all. `rows_of_all` is the default if the user names no
+    section, if it differs.
     """
 
     name: str
