@@ -16,7 +16,7 @@ PHASE = Column(
 )
 
 DURATIONS = (
-    Column("n_calls", pl.Int64, "Number of them."),
+    Column("n_calls", pl.Int64, "Number of executions."),
     Column("duration_total_ns", pl.Int64, "Sum of the durations."),
     Column("duration_mean_ns", pl.Float64, "Mean duration."),
     Column("duration_median_ns", pl.Float64, "Median duration."),
@@ -33,6 +33,6 @@ OUTCOME = Column(
     nullable=True,
     values=("faster", "slower", "unclear"),
 )
-REASON = Column("reason", pl.String, "Why it is unclear.", nullable=True)
+REASON = Column("reason", pl.String, "Why the outcome is unclear.", nullable=True)
 
 __all__ = ["DURATIONS", "OUTCOME", "PHASE", "RANK", "REASON", "STEP"]

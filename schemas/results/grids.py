@@ -120,7 +120,7 @@ def _side(side: str) -> tuple[Column, ...]:
             f"Kernels, each counted once per grid and block with which it was launched{of}.",
         ),
         Column(f"{side}_n_calls", I64, f"Executions{of}."),
-        Column(f"{side}_duration_total_ns", I64, f"Sum of their durations{of}."),
+        Column(f"{side}_duration_total_ns", I64, f"Sum of the durations{of}."),
         Column(f"{side}_duration_mean_ns", F64, f"Mean duration{of}.", nullable=True),
         Column(
             f"{side}_n_blocks",
@@ -216,8 +216,8 @@ RECONCILE = Table(
         *_shape(),
         Column("registers_per_thread", I32, "Registers a thread uses.", nullable=True),
         Column("n_kernels", I64, "Kernels."),
-        Column("base_duration_total_ns", I64, "Sum of their durations in base."),
-        Column("other_duration_total_ns", I64, "Sum of their durations in other."),
+        Column("base_duration_total_ns", I64, "Sum of the kernels' durations in base."),
+        Column("other_duration_total_ns", I64, "Sum of the kernels' durations in other."),
         Column(
             "other_over_base",
             F64,

@@ -46,7 +46,7 @@ COLLECTIVES_ACROSS = Table(
         Column("transfer_median_ns", F64, "Median transfer time."),
         Column("transfer_total_ns", I64, "Sum of the transfer times."),
         Column("skew_mean_ns", F64, "Mean time from the first rank's start to the last's."),
-        Column("skew_max_ns", I64, "Longest such time."),
+        Column("skew_max_ns", I64, "Longest time from the first rank's start to the last's."),
         Column(
             "algbw_bytes_per_s",
             F64,

@@ -7,21 +7,21 @@ from tracelens.schemas.results.common import RANK, STEP
 from tracelens.storage.table import Column, Table
 
 IDLE = {
-    "input": "the thread that launches the next work loads data, or waits for a loader's workers.",
-    "allocation": "it allocates or releases memory through the driver.",
-    "sync": "it waits for the device, or launches again after such a wait.",
-    "loading": "it loads modules, libraries or kernels, or compiles.",
+    "input": "the launching thread loads data, or waits for a loader's workers.",
+    "allocation": "the launching thread allocates or releases memory through the driver.",
+    "sync": "the launching thread waits for the device, or launches again after such a wait.",
+    "loading": "the launching thread loads modules, libraries or kernels, or compiles.",
     "launch": (
-        "it is inside launch calls and the framework's ops. Without a device: it is in small"
-        " ops, whose call takes longer than their work, or in pauses of under 0.1 ms between"
-        " ops (0.4 ms if Python calls were recorded)."
+        "the launching thread is in launch calls or the framework's ops. Without a device: the main"
+        " thread is in small ops, whose call takes longer than their work, or in pauses of under"
+        " 0.1 ms between ops (0.4 ms if Python calls were recorded)."
     ),
-    "host": "it does something else: Python, writing files, sleeping.",
+    "host": "the launching thread does something else: Python, writing files, sleeping.",
     "dependency": (
         "the next work was launched already, but waits for another stream, copy or device."
     ),
     "unknown": "the thread that launched the next work is not known.",
-    "communication": "it communicates with other processes on the host, as by gloo or mpi.",
+    "communication": "the host communicates with other processes, as by gloo or mpi.",
 }
 """Meanings of the causes of idle time."""
 
@@ -90,9 +90,9 @@ TIME_BREAKDOWN = Table(
         Column(
             "profiler_ns",
             pl.Int64,
-            "Idle time that the profiler is known to add: its own recorded work, part of"
-            " idle_host_ns; and where a step without it was timed, the rest of the difference, part"
-            " of idle_launch_ns and idle_host_ns. It counts in no share.",
+            "Idle time that the profiler is known to add. It is the profiler's recorded work (in"
+            " idle_host_ns) and, if a step without the profiler was timed, the rest of the"
+            " difference (in idle_launch_ns and idle_host_ns). It counts in no share.",
         ),
         Column(
             "compute_frac",
@@ -146,7 +146,7 @@ IDLE_GAPS = Table(
         Column(
             "cause",
             pl.String,
-            "Activity of the thread that launches the next work: "
+            "Activity of the launching thread, which launches the next work: "
             + "; ".join(f"{cause}: {words[:-1]}" for cause, words in IDLE.items())
             + ".",
             values=CAUSES,
@@ -168,14 +168,14 @@ IDLE_GAPS = Table(
             " the profiler's own work, which counts in no share.",
             nullable=True,
         ),
-        Column("n_gaps", pl.Int64, "Gaps with such time."),
+        Column("n_gaps", pl.Int64, "Gaps that contain time of this cause and place."),
         Column(
             "longest_ns",
             pl.Int64,
-            "Longest such time within one gap. On the row of a process: within one activity,"
-            " with the pauses between its ops.",
+            "Longest time of this cause and place in one gap. On the row of a process: in one"
+            " activity, with the pauses between its ops.",
         ),
-        Column("example_ns", pl.Int64, "Start of the gap with the longest such time."),
+        Column("example_ns", pl.Int64, "Start of the gap to which longest_ns belongs."),
     ),
 )
 
@@ -197,8 +197,8 @@ VERDICT = Table(
         Column(
             "bound_frac",
             pl.Float64,
-            "Its share of step time, without what the profiler adds. If there is too little"
-            " to judge, the share of time in which the device works.",
+            "Share of step time that the bound takes, without what the profiler adds. If there is"
+            " too little to judge, the share of time in which the device works.",
             nullable=True,
         ),
         Column(

@@ -73,11 +73,11 @@ ADVISE = Table(
         Column(
             "saving_ns",
             I64,
-            "Time that they are expected to save; null if only bounds of a call's cost are known.",
+            "Time that the calls are expected to save; null if only bounds of a cost are known.",
             "ns",
             nullable=True,
         ),
-        Column("saving_high_ns", I64, "Most that they save.", "ns"),
+        Column("saving_high_ns", I64, "Most time that the advised calls save.", "ns"),
         Column(
             "evidence",
             STR,

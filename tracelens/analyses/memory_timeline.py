@@ -25,7 +25,7 @@ MEMORY_TIMELINE = Table(
     (
         RANK,
         Column("device_id", pl.Int32, "Device; null for host memory.", nullable=True),
-        Column("what", STR, "Which of these the row is.", values=("peak", "alive", "time")),
+        Column("what", STR, "Kind of row.", values=("peak", "alive", "time")),
         Column("step", I64, "Current step; null outside of steps, and for blocks.", nullable=True),
         Column(
             "offset_ns",
@@ -53,7 +53,7 @@ MEMORY_TIMELINE = Table(
             "Innermost op around the allocation that does more than allocate.",
             nullable=True,
         ),
-        Column("layer", STR, "Innermost module around it.", nullable=True),
+        Column("layer", STR, "Innermost module around that allocation.", nullable=True),
         Column(
             "allocated_by",
             STR,
@@ -66,7 +66,7 @@ MEMORY_TIMELINE = Table(
         Column(
             "freed_by",
             STR,
-            f"Phase that frees them, likewise; `{KEPT}` where the capture ends first.",
+            f"Phase of the step that frees the blocks; `{KEPT}` if the capture ends first.",
             nullable=True,
             values=(*PHASES, KEPT),
         ),

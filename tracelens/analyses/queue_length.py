@@ -17,7 +17,7 @@ QUEUE_LENGTH = Table(
         Column("device_id", pl.Int32, "Device."),
         Column("stream_id", pl.Int64, "Stream."),
         Column("start_ns", pl.Int64, "Begin of this part of the time."),
-        Column("duration_ns", pl.Int64, "Its length."),
+        Column("duration_ns", pl.Int64, "Length of this part."),
         Column("length_mean", pl.Float64, "Kernels, copies and memsets waiting, on average."),
         Column("length_max", pl.Int64, "The most that waited at once."),
     ),

@@ -46,20 +46,20 @@ SERVING = Table(
         Column("share_frac", F64, "duration_total_ns over that of all phases of the rank."),
         Column("duration_median_ns", F64, "Median step: in decode, the time between tokens."),
         Column("requests_mean", F64, "Mean number of requests of a batch."),
-        Column("n_tokens", I64, "Tokens that went in, all steps together.", nullable=True),
-        Column("tokens_per_s", F64, "Tokens that went in a second of the steps.", nullable=True),
+        Column("n_tokens", I64, "Input tokens of all steps.", nullable=True),
+        Column("tokens_per_s", F64, "n_tokens over duration_total_ns.", nullable=True),
         Column(
             "least_bytes",
             F64,
-            "Bytes that the steps had to move, weights and cache among them; null if, in a step,"
-            " kernels that are not modelled take over a tenth of the time of those that are.",
+            "Bytes that the steps had to move, with weights and cache. Null if, in a step,"
+            " unmodelled kernels take over a tenth of the time of modelled ones.",
             nullable=True,
         ),
         Column(
             "cache_bytes",
             F64,
-            "Of these the keys and values that attention read of the cache: the context's tokens"
-            " times what each takes in all layers.",
+            "The part of least_bytes for keys and values that attention reads from the cache: the"
+            " context's tokens times the bytes of a token in all layers.",
             nullable=True,
         ),
         Column(
@@ -71,9 +71,9 @@ SERVING = Table(
         Column(
             "between_ns",
             I64,
-            "Host time between replays of CUDA graphs: from the end of one's work to the next"
-            " launch, counted in the step of that launch; not where a step without replays ran"
-            " between.",
+            "Host time between replays of CUDA graphs: from the end of a replay's work to the next"
+            " replay's launch. It counts in the step of that launch. Times in which a step without"
+            " replays ran are left out.",
             nullable=True,
         ),
     ),

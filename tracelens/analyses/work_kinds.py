@@ -49,13 +49,13 @@ WORK_KINDS = Table(
         ),
         Column("kind", pl.String, "Kind of work, by layers, ops and kernels.", values=KINDS),
         Column("n_kernels", pl.Int64, "Kernels."),
-        Column("duration_total_ns", pl.Int64, "Sum of their durations."),
+        Column("duration_total_ns", pl.Int64, "Sum of the kernels' durations."),
         Column("share_frac", pl.Float64, "duration_total_ns over the rank's sum."),
         Column(
             "roof_frac",
             pl.Float64,
-            "The least time that the calls among them need on the device, by operations or bytes,"
-            " over their time; of calls whose work and peaks are known.",
+            "The least time that calls need on the device, by operations or bytes, over the time"
+            " that they took. Only calls whose work and peaks are known count.",
             nullable=True,
         ),
         Column(
