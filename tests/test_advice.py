@@ -449,13 +449,22 @@ def test_an_optimizer_that_takes_tensors_one_by_one(op: str, n: int, is_said: bo
         assert f"launches {n / 2:,.0f} kernels a step" in found[0]
 
 
-@pytest.mark.parametrize("op", ["aten::_foreach_add_", "aten::_fused_adam_", "aten::add_"])
-def test_an_optimizer_that_makes_several_passes(op: str) -> None:
+@pytest.mark.parametrize(
+    ("op", "optimizer", "is_said"),
+    [
+        ("aten::_foreach_add_", "AdamW", True),
+        ("aten::_foreach_add_", "RMSprop", False),  # which has no fused form
+        ("aten::_fused_adam_", "AdamW", False),
+        ("aten::add_", "AdamW", False),
+    ],
+)
+def test_an_optimizer_that_makes_several_passes(op: str, optimizer: str, is_said: bool) -> None:
     """Its kernel takes 1 ms of two steps."""
     kernels = (work(5_000, 6_000, 0, site_id=0, step=1),)
-    found = advise(busy(kernels=kernels, sites=[site(op, "optimizer")]))
+    marked = (span("annotation", f"Optimizer.step#{optimizer}.step", 4_000, 4_100),)
+    found = advise(busy(marked, kernels=kernels, sites=[site(op, "optimizer")]))
     said = [text for text in found if text.startswith("Use a fused optimizer (fused=True)")]
-    assert len(said) == ("foreach" in op)
+    assert len(said) == is_said
     assert not said or "up to 0.50 ms a step" in said[0]
 
 

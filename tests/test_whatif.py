@@ -467,6 +467,15 @@ def test_several_passes_over_parameters_are_sure_to_shrink(n_names: int, is_sure
     assert (row["high_ns"] < row["before_ns"]) == is_sure
 
 
+def test_an_optimizer_without_a_fused_form_gives_no_number() -> None:
+    made = StepTrace()
+    made.step(0, 1000)
+    made.span("Optimizer.step#RMSprop.step", 200, 800, kind="annotation")
+    made.launch("multi_tensor_apply_kernel", 400, 410, 420)
+    with pytest.raises(UsageError, match="a fused form of Adam, AdamW and SGD only"):
+        tl.whatif(made.trace("trace_log"), "fused_optimizer")
+
+
 def test_an_optimizer_that_is_fused_already_gives_no_number() -> None:
     made = StepTrace()
     made.step(0, 1000)

@@ -22,6 +22,11 @@ _FOREACH_HOST = (0.05, 0.2, 0.4)
 
 The share was 0.04 and 0.30 in two programs of samples/blind; the limits are chosen around these.
 """
+_NOT_FUSED = (
+    r"^Optimizer\.step#(?:ASGD|Adadelta|Adafactor|Adagrad|Adamax|LBFGS|Muon|NAdam|RAdam|RMSprop|Rprop"
+    r"|SparseAdam)\.step$"
+)
+"""Marks of torch's optimizers that have no fused form on a GPU (torch 2.13)."""
 _FUSED_LISTS, _SHORT_PASS = 7, 4
 """Lists of tensors that a fused Adam reads and writes; how many times shorter other kernels are.
 
@@ -105,12 +110,19 @@ def fused_optimizer(subject: Subject, _: str | None) -> Spread:
     """Shorten the optimizer's steps to the share that fused optimizers were measured to take.
 
     The trace must mark each of these steps. An optimizer that does several parameters at once
-    already, as torch's default does (`foreach`), gains less, and its prediction has a range.
+    already, as torch's default does (`foreach`), gains less, and its prediction has a range. Raises
+    UsageError if torch has no fused form of it.
     """
     replay = subject.replay
     table = subject.replay.table
-    begins, ends = _optimizer_steps(subject, "Optimizer.step#")
+    begins, ends = _optimizer_steps(subject, r"^Optimizer\.step#")
     require(begins >= 0, "fused_optimizer: the trace marks no step of an optimizer")
+    not_fused = _optimizer_steps(subject, _NOT_FUSED)[0]
+    if len(not_fused) == len(begins):
+        raise UsageError(
+            "fused_optimizer: torch has a fused form of Adam, AdamW and SGD only; this is another"
+            " of its optimizers"
+        )
     rows = _lies_in(replay.work.launched, begins, ends)
     names = replay.excerpt.work["name"].fill_null("")
     if (names.str.contains("(?i)fused").to_numpy() & rows).any():
@@ -150,11 +162,11 @@ def _most_of_passes(kernels: pl.DataFrame) -> float:
     return min(_FUSED_LISTS / (2 * n_passes), 1.0)
 
 
-def _optimizer_steps(subject: Subject, prefix: str) -> tuple[Ints, Ints]:
-    """Return begins and ends of the optimizer steps whose marks begin with the prefix, in order."""
+def _optimizer_steps(subject: Subject, pattern: str) -> tuple[Ints, Ints]:
+    """Return begins and ends of the optimizer steps whose marks match the pattern, in order."""
     excerpt = subject.replay.excerpt
     spans = subject.trace.select("spans", "name", "start_ns", "duration_ns", rank=excerpt.rank)
-    is_step = pl.col("name").cast(pl.String).str.starts_with(prefix)
+    is_step = pl.col("name").cast(pl.String).str.contains(pattern)
     steps = spans.filter(is_step).sort("start_ns")
     begins = steps["start_ns"].to_numpy() - excerpt.origin_ns
     return begins, begins + steps["duration_ns"].to_numpy()
@@ -170,7 +182,7 @@ def capturable_ns(subject: Subject, gap_ns: int) -> Ints:
     replay = subject.replay
     table = subject.replay.table
     names = replay.excerpt.work["name"].fill_null("")
-    in_steps = _lies_in(replay.work.launched, *_optimizer_steps(subject, "Optimizer.step#Adam"))
+    in_steps = _lies_in(replay.work.launched, *_optimizer_steps(subject, r"^Optimizer\.step#Adam"))
     if (names.str.contains("pow_tensor").to_numpy() & in_steps).any():
         return np.zeros(len(table.kinds), np.int64)
     last = (names.str.contains("(?i)addcdiv") & ~names.str.contains("(?i)fused")).to_numpy()

@@ -27,6 +27,8 @@ At most half of them may be of ops that update many tensors at once (foreach, fu
 """
 _MANY_CASTS = 0.1
 """Casts are advised against if they take at least this share of computing; chosen by hand."""
+_HAS_FUSED = r"^Optimizer\.step#(?:Adam|AdamW|SGD)\.step$"
+"""Marks of torch's optimizers that have a fused form on a GPU (torch 2.13)."""
 CONTIGUOUS_NORMS = r"^aten::(native_)?(group|instance)_norm$"
 """Ops that, on a GPU, convert channels_last images to the default layout.
 
@@ -75,6 +77,9 @@ def _joined_optimizer(program: JudgedProgram) -> Iterator[Rule]:
     `foreach` optimizers run one kernel for each arithmetic operation. Each of these kernels reads
     and writes all parameters or states. A fused kernel reads and writes each of them once.
     """
+    names = program.trace.select("spans", "name")["name"].unique().cast(pl.String)
+    if not names.str.contains(_HAS_FUSED).any():
+        return
     of_optimizer = program.kernels.filter(pl.col("phase") == "optimizer")
     is_joined = of_optimizer["op"].str.contains("_foreach_").fill_null(value=False)
     yield Rule(
