@@ -221,10 +221,7 @@ def _members(group: dict[str, Any], size: int | None) -> list[int] | None:
 
 
 def host_facts_of(path: Path, facts: dict[str, Any]) -> HostFacts:
-    """Return the host's name and the ranks of groups.
-
-    They show which captures are of one host and of one job.
-    """
+    """Return the host's name and the ranks of groups, which show what captures have in common."""
     handlers = _HANDLERS_NAME.match(path.name)
     host = text(facts.get("host_name")) or (handlers[1] if handlers else None)
     return HostFacts.on(host, {name: tuple(ranks) for name, _, ranks in _groups(facts)})

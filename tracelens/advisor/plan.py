@@ -233,11 +233,10 @@ def _check_paths(plan: Plan, modules: Mapping[str, Any]) -> None:
 def compile_module(module: Any, **options: Any) -> None:
     """Compile one module's forward as a separate region, in place.
 
-    `module.compile()` differs in two ways. Dynamo skips the frames of torch's own layers and
-    containers when they are outermost, so these would stay eager. And it counts recompilations by
-    code object, and falls back to eager without a warning after eight. Convolutions share one code
-    object, so the ninth would stay eager (observed with torch 2.13). Here every region has a code
-    object of its own.
+    `module.compile()` would leave some modules eager. Dynamo skips the frames of torch's own layers
+    and containers when they are outermost. It also counts recompilations by code object, and falls
+    back to eager without a warning after eight. Convolutions share one code object, so the ninth
+    one stays eager (observed with torch 2.13). Here every region has a code object of its own.
     """
     torch = load_torch("compile_module")
     config = torch._dynamo.config  # noqa: SLF001 - the documented place of these settings

@@ -283,10 +283,10 @@ def with_report(words: Sequence[str]) -> list[str]:
 
 
 def repeat_against(words: Sequence[str]) -> list[str]:
-    """Repeat `--against` before each base that follows it, as a shell's pattern gives several.
+    """Repeat `--against` before each further base, because a shell's pattern gives several.
 
-    This is done only after the traces: the word after the base of `report --against BASE TRACE` is
-    the trace.
+    Words count as bases only if the traces come first: in `report --against BASE TRACE`, the last
+    word is the trace.
     """
     repeated: list[str] = []
     for word in words:

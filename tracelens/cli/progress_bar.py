@@ -58,7 +58,7 @@ class ProgressBar:
         self.start, self.stop = self._bar.start, self._bar.stop
 
     def show(self, record: logging.LogRecord) -> None:
-        """Draw what was logged, with its share if there is one; of a part, the share alone."""
+        """Draw the logged task and its share, if any; for a part, only the share changes."""
         share = share_of(record)
         if share is None or not share.is_part:
             description = printable(f"{self._text}: {record.getMessage()}")

@@ -17,9 +17,9 @@ class Arrows(Struct):
     """The numbers of a rank's arrows.
 
     An arrow leads from an API call to a piece of work that it launched. `calls` has the API call of
-    each piece of work, sorted; the arrow's number is its row in `calls`. `n_drawn` counts the
-    arrows of a call whose end was written, in the row of the call's first arrow. `pairs` has the
-    arrows from forward to backward ops, one row per end: span_id, first_flow, n_flows, and
+    each piece of work, sorted; the arrow's number is its row in `calls`. `n_drawn` has, in the row
+    of a call's first arrow, how many of the call's arrows have been drawn to their head. `pairs`
+    has the arrows from forward to backward ops, one row per end: span_id, first_flow, n_flows, and
     ends_flow, which is True at the arrow's head.
     """
 

@@ -41,10 +41,10 @@ class Track(Struct, frozen=True):
 
 
 def tracks_of(selection: Selection, rank: int) -> Iterator[Track]:
-    """Yield the tracks of a rank with any slices; a track may come several times, with more slices.
+    """Yield a rank's tracks with their slices, some slices at a time.
 
     First come steps, and each device's idle time and waits. Then come host threads and streams,
-    window by window.
+    window by window, so that a track may come several times. Tracks without slices are left out.
     """
     # First, because pairing ops takes most memory.
     arrows = Arrows.of(selection, rank)

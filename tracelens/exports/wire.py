@@ -51,9 +51,9 @@ def track(number: int) -> bytes:
 
 
 def packet_head(event: bytes, n_more: int) -> bytes:
-    """Return a packet's bytes before its event's last `n_more` bytes.
+    """Return the first bytes of a packet, up to the given part of its event.
 
-    The timestamp's bytes follow after these.
+    The event's remaining `n_more` bytes follow, and then the timestamp.
     """
     head = b"\x50\x01\x68\x02\x5a" + varint(len(event) + n_more) + event
     size = varint(len(head) + n_more + MOMENT_BYTES)

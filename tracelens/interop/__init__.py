@@ -14,8 +14,8 @@ def hta(trace: Trace, *, include_last_profiler_step: bool = False) -> Any:
     default. Starts and ends are rounded inward to microseconds, unless HTA's own option
     (HTA_DISABLE_NS_ROUNDING) forbids it. Events are numbered in the order of the trace's tables.
     The time of an annotation on the device is computed from the work launched in it. Arguments that
-    no analysis of HTA reads (shapes, message sizes) are left out, also from files that a method
-    writes. Raises ToolError if HTA is not installed, MissingTableError for a trace without kernels.
+    no analysis of HTA reads (shapes, message sizes) are left out, also from files that HTA writes.
+    Raises ToolError if HTA is not installed, MissingTableError for a trace without kernels.
     """
     try:
         import_module("hta.trace_analysis")

@@ -1,6 +1,6 @@
-"""Join the ranks of a job: find contradictions, hosts and clocks.
+"""Join the ranks of a job: find contradictions between ranks, their hosts and their clocks.
 
-A task that reads only one rank cannot know these.
+A task reads only one rank, so the job does this after all tasks.
 """
 
 import copy

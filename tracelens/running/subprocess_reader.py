@@ -78,7 +78,7 @@ def needs_bytes(file: Path) -> int:
 def chosen_files(files: Sequence[Path]) -> list[Path]:
     """Return the files to read in processes: all if they are many, else the large ones.
 
-    If only one file would be read so, the list is empty, because a process then gains nothing.
+    The list never has one file only, because a single process would save no time.
     """
     least = 0 if len(files) >= MANY else WORTH_A_PROCESS
     chosen = [file for file in files if str(file) != "-" and file.stat().st_size >= least]

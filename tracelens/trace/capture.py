@@ -181,10 +181,10 @@ class Manifest(Struct):
         return None
 
     def long_steps(self, rank: int) -> tuple[int, int, int] | None:
-        """Describe the long steps among those without the profiler: their number, and mean in ns.
+        """Return numbers on the steps timed without the profiler: n_long, n_all, long_ns.
 
-        A step with a checkpoint or an evaluation is long. The second number is that of all timed
-        steps. Return None without long steps.
+        `n_long` counts the long ones, such as a step with a checkpoint or an evaluation; `n_all`
+        counts all. `long_ns` is the mean time of the long ones. Return None without long steps.
         """
         for source in self.sources:
             settings = source.get("settings")

@@ -53,9 +53,9 @@ _MODULES = {
 
 
 class Recorder:
-    """Watches the outermost module that runs between `start` and `stop`, and its inputs' shapes.
+    """Records the outermost module that runs between `start` and `stop`, and its inputs' shapes.
 
-    If there are several, the one with most parameters is watched.
+    Of several outermost modules, the one with most parameters is recorded.
     """
 
     def __init__(self) -> None:

@@ -35,9 +35,9 @@ class LightWindow:
     It has `settings.active` steps, and more if a loader has more workers, so that each worker
     delivers a batch. Call `plan` when the first window has ended, and `begin_step` when a step
     begins. A window that is not complete when the program ends is dropped. All calls are made by
-    the main thread: only the thread that starts a profiler can stop it. Nothing is recorded without
-    `settings.light`, after a window of time, which has no steps to count, or in a block, whose
-    steps are all recorded in the first window.
+    the main thread: only the thread that starts a profiler can stop it. There is no second window
+    without `settings.light`. Nor is there one after a window of time, which has no steps to count,
+    or in a block, whose steps are all in the first window.
     """
 
     def __init__(

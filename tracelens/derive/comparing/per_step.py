@@ -197,7 +197,7 @@ def time_values(trace: Trace) -> pl.DataFrame:
 
 
 def recorded_time_values(trace: Trace) -> pl.DataFrame:
-    """Return `time_values` as recorded, with all that the profiler adds."""
+    """Return `time_values` with the recorded times, to which the profiler adds."""
     return _by_part(time_model(trace).device)
 
 

@@ -1,4 +1,4 @@
-"""Define formulas for products and attention in libraries other than torch."""
+"""Define formulas for matrix products and attention in libraries other than torch."""
 
 from collections.abc import Mapping, Sequence
 from math import prod

@@ -47,8 +47,8 @@ def recorded_inputs(trace: Trace, spans: pl.DataFrame) -> pl.DataFrame:
     """Return the element types that the ops at these spans recorded: rank, span_id and `inputs`.
 
     `inputs` is a list of {dtype, width (bytes per element), elements (None if no shape is known)}.
-    There is one entry for each combination of an element type and a size among the op's tensors,
-    because a copy converts: the type of one tensor may belong to the size of another.
+    There is one entry for each combination of an element type and a size among the op's tensors. A
+    copy may convert, so the type of one tensor may belong to the size of another.
     """
     columns = ["rank", "span_id", "input_shapes", "input_dtypes"]
     if not spans.height:

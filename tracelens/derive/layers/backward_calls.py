@@ -18,12 +18,12 @@ _INPUTS = ("input_shapes", "input_dtypes", "input_strides")
 
 
 def with_backward(works: pl.DataFrame, trace: Trace) -> pl.DataFrame:
-    """Add the works of backward nodes to the works (rank, span_id, op and the columns of work).
+    """Add rows for backward nodes to the works (rank, span_id, op and the columns of work).
 
-    A node takes the operations of the forward call times its family's factor. It moves twice the
-    bytes of the forward call, minus the result: it reads the inputs and the result's gradient, and
-    writes a gradient for each input. A factor of 1 is for functions that only pass the gradient
-    through.
+    A node's operations are those of the forward call, times the factor of the op's family. A factor
+    of 1 is for functions that only pass the gradient through. The node moves twice the bytes of the
+    forward call, minus the result: it reads the inputs and the result's gradient, and writes a
+    gradient for each input.
     """
     all_factors = {op: backward_factor(op) for op in works["op"].unique()}
     factors = {op: float(factor) for op, factor in all_factors.items() if factor}

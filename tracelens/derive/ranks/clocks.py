@@ -142,9 +142,8 @@ def with_uncertainty(calls: pl.DataFrame, clocks: pl.DataFrame) -> pl.DataFrame:
 def doubt_of(calls: pl.DataFrame, awaited: Collection[int] | None = None) -> str | None:
     """Say why the clocks do not show which rank was waited for; None if they show it.
 
-    They show it if, for most of the waiting, the time from a start to the last start is longer than
-    the clocks' uncertainty. With `awaited`, only calls in which one of these ranks is waited for
-    count.
+    Clocks show this if most waiting time is in waits that are longer than the clocks' uncertainty.
+    With `awaited`, only calls in which one of these ranks is waited for count.
     """
     wait = pl.col("last_start_ns") - pl.col("start_ns")
     is_asked = True if awaited is None else pl.col("awaited_rank").is_in([*awaited])

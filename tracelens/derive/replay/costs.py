@@ -55,12 +55,12 @@ class CostsOfHost(Costs, frozen=True):
 
     @property
     def usual_factor(self) -> float:
-        """The host's usual time as a share of its time while it recorded."""
+        """The factor from the host's time during the recording to its usual time; at most 1."""
         return min(1, SLOWEST_HOST / self.slowness)
 
     @property
     def fastest_factor(self) -> float:
-        """The share of the usual time that a host as fast as those of `TORCH_COSTS` takes."""
+        """The factor from the usual time to that of a host as fast as those of `TORCH_COSTS`."""
         return 1 / min(max(self.slowness, 1), SLOWEST_HOST)
 
 

@@ -29,8 +29,8 @@ class StackFrame(Struct, frozen=True):
     """One frame of a stop.
 
     The address distinguishes inlined frames and doubled stops, and is not stored. `has_debug_info`:
-    whether the debugger has debug information of the frame's library. It is None if the debugger
-    did not say; then a frame with a source line counts as having some.
+    whether the debugger has debug information for the frame's library; None if the debugger did not
+    say. In that case, a source line counts as debug information.
     """
 
     level: int

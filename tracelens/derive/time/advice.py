@@ -64,7 +64,7 @@ class Change(Struct, frozen=True):
         return f"{self.text}{self._where_all}: {self._saving}{self._where}."
 
     def predicted_sentence(self, step: str) -> str:
-        """Write the change, `step` (how long a step takes with it, in words), and its places."""
+        """Write the change and its places as a sentence; `step` is the step's time in words."""
         return f"{self.text}{self._where_all}: {step}{self._where_without_times}."
 
     @property

@@ -82,7 +82,7 @@ _NOBODY = Culprits((), 0.0, 0.0)
 def removals_of(culprit: Culprit, excess_frac: float = 0.0) -> list[Removal]:
     """Return the delays that a replay removes to find the culprit's cost.
 
-    If ranks are late in turn, each has a delay of its own, in its own steps.
+    If ranks are late in turn, there is one delay for each rank, in the steps in which it is late.
     """
     of_device = culprit.cause in DEVICE_PARTS
     if culprit.rotates:

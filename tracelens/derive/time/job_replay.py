@@ -1,8 +1,8 @@
 """Compute what a job would gain without some ranks' delays, by a replay of its collectives.
 
 Between two collectives, each rank takes some time of its own, known from the trace. No rank leaves
-a collective before the last one has entered it. The replay gives a rank the times of its peers
-instead of its own. The result is the job's time without that rank's delay, even if delays of
+a collective before the last one has entered it. To remove a rank's delay, the replay gives this
+rank the times of its peers. The result is the job's time without the delay, even if delays of
 several ranks overlap.
 """
 

@@ -115,9 +115,9 @@ def _usual(column: str) -> pl.Expr:
 
 
 def find_late_ranks(model: TimeModel, delays: pl.DataFrame) -> list[LateRank]:
-    """Return ranks whose own time exceeds the others' by BLAMED of a step, beyond noise.
+    """Return ranks whose own time exceeds the others' by noise and by the share BLAMED of a step.
 
-    Time that a slower host explains is not a delay; longer device work is.
+    Longer device work counts as a delay. Longer host work that a slower host explains does not.
     """
     late_steps = _late_steps(delays, OWN)
     if late_steps.is_empty():
