@@ -91,8 +91,8 @@ class Breakpoint(Struct):
 class Breakpoints(Struct):
     """All breakpoints of a run, by gdb's number.
 
-    If only breakpoints on cuDNN's older interface are requested, a disabled breakpoint on the newer
-    interface shows whether a loaded library defines that one.
+    If only breakpoints on cuDNN's older interface are requested, a disabled breakpoint shows
+    whether a loaded library defines the newer interface.
     """
 
     symbols: tuple[str, ...]

@@ -123,7 +123,7 @@ def settings(export: Export) -> dict[str, Any]:
 def devices(export: Export) -> pl.DataFrame:
     """Return devices by their ordinal in the process that used them.
 
-    Columns `process_id` and `gpu_id`, the export's own number, are added.
+    Added columns are `process_id`, and `gpu_id`, the number of the device in the export.
     """
     integers = [
         "id",

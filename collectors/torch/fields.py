@@ -265,7 +265,7 @@ The parser in C has room for 62 fields, and leaves events with both keys to Pyth
 
 
 def fields() -> dict[str, int]:
-    """Return the index of each key's value among an event's fields; a triple takes three."""
+    """Return the index of each key's value among an event's fields; three values take three."""
     places: dict[str, int] = {}
     place = 0
     for key, kind in KEYS.items():

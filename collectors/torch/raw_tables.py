@@ -1,6 +1,6 @@
 """Turn raw frames of a Chrome trace into the raw tables that `assemble` takes.
 
-These have the same form for every profiler.
+Raw tables have the same form for every profiler.
 """
 
 import re

@@ -33,10 +33,10 @@ def time_calls(
 ) -> Trace:
     """Time library calls alone: return a trace whose table call_costs has one row per candidate.
 
-    Columns are function, call, dtype and layout, as a plan names them. On a GPU, CUDA events time a
-    call, and the time that two events take by themselves is subtracted; on a CPU the clock times
-    it. The GPU's cache is flushed before each call; without `flush` it holds the data that the
-    previous call left. A call that fails has the problem in place of times.
+    Columns are function, call, dtype and layout, as a plan names them. On a GPU, calls are timed by
+    CUDA events, and the time that two events take by themselves is subtracted. On a CPU, calls are
+    timed by the clock. With `flush`, the GPU's cache is flushed before each call. A call that fails
+    has the problem in place of times.
     """
     torch = load_torch("timing calls")
     device = torch.device("cuda" if torch.cuda.is_available() else "cpu")

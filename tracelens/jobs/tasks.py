@@ -45,10 +45,7 @@ class Task(Struct, frozen=True):
 
     @property
     def name(self) -> str:
-        """The task's name in messages.
-
-        It is its folder, else its first source and the number of further ones.
-        """
+        """The task's name in messages: its folder, else its first source and how many follow."""
         more = len(self.sources) - 1
         return self.folder or self.sources[0].name + (f" and {more} more" if more else "")
 

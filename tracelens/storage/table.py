@@ -163,7 +163,7 @@ class Table(Struct, frozen=True):
     def check_values(self, frame: pl.DataFrame) -> None:
         """Check that None values and enum words are as declared.
 
-        Raises SchemaError, which names the first column in which they are not.
+        Raises SchemaError, which names the first column with a wrong value.
         """
         for column in self.columns:
             self.check_column(column, frame[column.name])

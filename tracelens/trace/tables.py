@@ -189,7 +189,7 @@ class Tables:
     def n_names(self, name: str) -> int | None:
         """Return an upper bound of a table's number of names: the sum over its ranks' files.
 
-        Nothing is read. The result is None if the manifest does not have it.
+        No table is read. The result is None if the manifest does not have these numbers.
         """
         counts = self.manifest.n_names.get(name, {})
         is_known = counts.keys() == self.manifest.n_rows.get(name, {}).keys()

@@ -128,7 +128,7 @@ class Trace(Tables):
     def uncached(self, listed: dict[str, ListedNames] | None = None) -> Trace:
         """Return the same trace without its cache, so that the caller can release that memory.
 
-        `listed` are the names that the new trace keeps, if they differ.
+        `listed` are the listed names of the new trace; by default they are those of this one.
         """
         fresh = Trace(self.manifest, self._tables, self.path)
         fresh._files, fresh._counts = self._files, self._counts

@@ -130,7 +130,7 @@ class Subject(Struct, frozen=True):
 def is_timed(module: Any) -> bool:
     """Return whether the module is timed as one layer.
 
-    It is if it has no children, or computes without calling them.
+    Such a module has no children, or computes without calling them.
     """
     return next(module.children(), None) is None or type(module).__name__ == "MultiheadAttention"
 

@@ -183,7 +183,7 @@ def _timed(subject: Subject, synchronized: bool, n: int) -> Iterator[Found]:
 class EventTimers:
     """Measures nanoseconds between two CUDA events around each layer.
 
-    The device records them as it reaches them.
+    The device records an event when the work before it is done.
     """
 
     def __init__(self, torch: Any) -> None:

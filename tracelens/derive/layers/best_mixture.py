@@ -85,9 +85,8 @@ def best_of_two(layers: Sequence[Row]) -> list[Row]:
 def dynamic(layers: Sequence[Row], change_cost: float, region_ns: float) -> list[Row]:
     """Return the cheapest path with `change_cost` for every change between eager and compiled.
 
-    `region_ns` is the cost of calling one layer as a separate compiled region. Each layer's
-    compiled time (`other_ns`) contains it. It is subtracted from that time, because `change_cost`
-    covers it.
+    Each layer's compiled time (`other_ns`) contains the cost of calling the layer as a separate
+    compiled region. This cost, `region_ns`, is subtracted, because `change_cost` covers it.
     """
     bare = [
         layer

@@ -2,8 +2,8 @@
 
 While a graph is captured, its launches run nothing: such a trace has only ops, modules and calls of
 the host. Taken in order, the launches correspond to the nodes that a replay runs. ROCm writes
-kernel, grid and block into a launch's arguments. CUDA writes nothing there. Then a capture counts
-as a graph's if it has as many launches, and if the ops' inputs agree with the kernels that ran.
+kernel, grid and block into a launch's arguments. CUDA does not; there, a capture counts as that of
+a graph if it has as many launches, and if the ops' inputs agree with the kernels that ran.
 """
 
 import math

@@ -23,10 +23,11 @@ _MOST_TEAMS = 64
 class Chain(Struct, frozen=True):
     """Moments of threads that take turns, in order of time, with the pieces of time between them.
 
-    Piece i lies between moments i and i + 1. `calls` and `ops` are the rows of the API call and of
-    the op that it is part of (-1 for none); `n_op_edges`, `n_python_edges` and `n_generated_edges`
-    count begins and ends of recorded spans in it; `profiler_ns` is its time in the profiler itself.
-    `call_begins`, `call_ends` and `marks` are indices into `times`.
+    Piece i lies between moments i and i + 1. `calls` and `ops` have, for each piece, the row of the
+    API call and of the op that contains it (-1 for none). `n_op_edges`, `n_python_edges` and
+    `n_generated_edges` count the begins and ends of recorded spans in a piece. `profiler_ns` is a
+    piece's time in the profiler itself. `call_begins`, `call_ends` and `marks` are indices into
+    `times`.
     """
 
     times: Ints

@@ -12,8 +12,8 @@ from tracelens.trace import Trace
 def awaited_from(trace: Trace) -> dict[int, int]:
     """Return, by rank, the first moment at which another rank waits long for it.
 
-    Moments are on the rank's own clock. They need the tables of all ranks. A task that reads only
-    one rank gets them by `give_awaited`.
+    Moments are on the clock of the awaited rank. They are computed from the tables of all ranks. A
+    task that reads only one rank gets them by `give_awaited`.
     """
     return trace.derived(_awaited_from)
 

@@ -68,9 +68,9 @@ def cut_gaps(work: pl.DataFrame, device: DeviceWork) -> Iterator[pl.DataFrame]:
 
 
 def with_true_causes(pieces: pl.DataFrame, causes: pl.Series | None) -> pl.DataFrame:
-    """Replace the cause of each piece of launching by the cause in `causes` of the work after it.
+    """Give each piece of launching the cause that `causes` has for the work after the piece.
 
-    `causes` comes from `causes_of_launching`; None means that all of it is launching.
+    `causes` comes from `causes_of_launching`; None means that all pieces stay launching.
     """
     if causes is None:
         return pieces

@@ -1,4 +1,4 @@
-"""Attention: two products with a softmax between them, which one call computes.
+"""Attention: two matrix products with a softmax between them, which one call computes.
 
 The scores may be scaled by a number, and a mask may be added to them.
 """
