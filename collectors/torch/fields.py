@@ -265,7 +265,10 @@ The parser in C has room for 62 fields, and leaves events with both keys to Pyth
 
 
 def fields() -> dict[str, int]:
-    """Return the index of each key's value among an event's fields; three values take three."""
+    """Return, for each key, the index of its value among an event's fields.
+
+    For a triple, it is the first of three indices.
+    """
     places: dict[str, int] = {}
     place = 0
     for key, kind in KEYS.items():

@@ -47,7 +47,7 @@ _SYNC = {
 def raw_tables(
     frames: dict[str, pl.DataFrame], base_ns: int, diagnostics: Diagnostics
 ) -> dict[str, pl.DataFrame]:
-    """Return the frames with times on the trace's base, and Kineto's words in those of the schema.
+    """Return the frames with times on the trace's base, and the schema's words for Kineto's.
 
     Each frame is removed from `frames` as it is converted, so that no table is in memory twice.
     """

@@ -1,4 +1,4 @@
-"""Run a job's tasks by an engine: processes of this machine, or a Ray cluster."""
+"""Run a job's tasks on an engine: processes of this machine, or a Ray cluster."""
 
 import logging
 import os

@@ -35,8 +35,8 @@ def settled(
     """Return the manifest of a job's ranks, with their clocks.
 
     `records` are in the order of ranks. Tables whose rows depend on other ranks are first written
-    again. Raises SourceError if the ranks cannot be of one program; with `force_mix`, the tables
-    say so instead.
+    again. Raises SourceError if the ranks cannot be of one program; with `force_mix`, this becomes
+    a diagnostic.
     """
     if len(records) < 2:
         return manifest

@@ -197,7 +197,7 @@ def time_values(trace: Trace) -> pl.DataFrame:
 
 
 def recorded_time_values(trace: Trace) -> pl.DataFrame:
-    """Return `time_values` with the recorded times, to which the profiler adds."""
+    """Return the same columns as `time_values`, with times as recorded under the profiler."""
     return _by_part(time_model(trace).device)
 
 

@@ -55,7 +55,7 @@ def pairs_ranks(
 def says_ranks(
     notes: Callable[Concatenate[Trace, Trace, _P], list[str]],
 ) -> Callable[Concatenate[Trace, Trace, _P], list[str]]:
-    """Wrap the notes of such a comparison: the first sentence then says which ranks were paired."""
+    """Wrap the notes of a comparison: if two ranks are compared, the first sentence names them."""
 
     @wraps(notes)
     def with_ranks(base: Trace, other: Trace, /, *args: _P.args, **more: _P.kwargs) -> list[str]:

@@ -287,7 +287,7 @@ def assign_sequence(grouped: pl.DataFrame) -> tuple[pl.DataFrame, str | None]:
 def drop_partial_prefix(numbered: pl.DataFrame) -> tuple[pl.DataFrame, str | None]:
     """Leave out a group's calls before every captured rank has one; the remark counts them.
 
-    If a rank's profiler began later, it lacks the first calls. The program is not at fault then.
+    A rank lacks the first calls if its profiler began later, which is no mistake of the program.
     """
     call = pl.col("call")
     firsts = numbered.group_by("group_key", "rank").agg(call.min())

@@ -83,9 +83,10 @@ class Prediction(Struct, frozen=True):
     """A rank's step before and after changes, with a range, its bound, and the next limit.
 
     Without a rank, the step is a job's mean step as recorded. `has_gain` is False if the changes
-    may save nothing. It is judged at equal speeds of the host before and after, although an unknown
-    speed makes most of the step's range. If waits for a loader remain, the saving is known better
-    than the step: other batches would change the step alike before and after the changes.
+    may save nothing. Most of the step's range comes from the unknown speed of the host, which is
+    the same before and after; so `has_gain` compares at equal speeds. If waits for a loader remain,
+    the saving is known better than the step: other batches would change the step alike before and
+    after the changes.
     """
 
     rank: int | None

@@ -89,7 +89,7 @@ def host_times(
 
 
 def host_of_calls(trace: Trace, activities: pl.DataFrame, rank: int, ids: pl.Series) -> HostTime:
-    """Return what a rank's host did, with no calls but those of `ids`, as for a single step."""
+    """Return what a rank's host did, with only the calls of `ids`, such as those of one step."""
     sites = trace.select("sites", "rank", "site_id", "op", rank=rank)
     reading = _Reading([rank], sites, launch_places(trace))
     api_call_id = pl.col("api_call_id")

@@ -73,8 +73,8 @@ def open_at_end(ranges: pl.DataFrame) -> pl.DataFrame:
 
     The profiler stops at the end of a thread's last step. It writes an end for open annotations
     only after it has processed its events, up to seconds later. Annotations of a thread are nested,
-    so one that begins in that step and ends after it was open. This happens to an optimizer's
-    annotation if a hook of the optimizer ends the step.
+    so an annotation that begins in the last step and ends after this step was still open. This
+    happens to an optimizer's annotation if a hook of the optimizer ends the step.
     """
     annotations = ranges.with_row_index("row").filter(pl.col("kind") == "annotation")
     is_step = pl.col("name").cast(pl.String).str.contains(FAMILIES["profiler"])
@@ -109,7 +109,7 @@ def read_work(trace: Trace) -> list[pl.DataFrame]:
 def by_start(first: pl.DataFrame, *others: pl.DataFrame) -> pl.DataFrame:
     """Join frames, sorted by start.
 
-    It is fast if the first frame has millions of rows that are mostly in order.
+    The first frame may have millions of rows. If they are in order already, they are not sorted.
     """
     in_order = (
         first if first["start_ns"].is_sorted() else first.sort("start_ns", maintain_order=True)
