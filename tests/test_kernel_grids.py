@@ -146,7 +146,7 @@ def test_notes_tell_small_grids_from_long_tails() -> None:
     )
     found = notes(trace, kernel_grids(trace))
     assert found[0] == "3 kernels ran with 3 distinct grids."
-    assert found[1].startswith("1 of them, 10.0% of kernel time, have fewer")
+    assert found[1].startswith("1 kernels, 10.0% of kernel time, have fewer")
     assert found[2].startswith("30.0% of kernel time is in larger grids whose last wave")
     assert "clusters" in found[3]
 
@@ -230,6 +230,6 @@ def test_streams_that_share_the_device_are_no_badly_filled_grids() -> None:
 def test_kernels_of_one_block() -> None:
     trace = trace_of({"grid_x": 1, "duration_ns": 250}, {"duration_ns": 750})
     assert notes(trace, kernel_grids(trace))[1] == (
-        "1 kernels of one block take 0.000 ms, 25.0% of kernel time, in which one SM works: most"
+        "1 kernels of one block take 0.000 ms, 25.0% of kernel time, in which one SM works: mostly"
         " add."
     )

@@ -70,9 +70,11 @@ def test_the_launch_queue() -> None:
     """Two launches wait 90 and 180 ns in the 200 ns from the first's return to the last start."""
     calls = [call(0, 10), call(20, 30)]
     trace = make_trace(api_calls=calls, kernels=[work(100, 110, 0), work(210, 220, 1)])
-    assert "held 1.4 launches on average: the host is ahead" in notes(trace, launch_delay(trace))[1]
+    assert "return of the call: the host is ahead" in notes(trace, launch_delay(trace))[1]
+    assert "1.4 launches wait on average" in notes(trace, launch_delay(trace))[1]
     trace = make_trace(api_calls=calls, kernels=[work(12, 15, 0), work(210, 220, 1)])
-    assert "held 0.9 launches on average: the device waits" in notes(trace, launch_delay(trace))[1]
+    assert "0.9 launches wait on average" in notes(trace, launch_delay(trace))[1]
+    assert "return of the call: the device waits" in notes(trace, launch_delay(trace))[1]
 
 
 def test_work_without_a_call_is_left_out_and_said() -> None:

@@ -141,7 +141,9 @@ def test_long_lists_are_as_large_as_their_blocks_take() -> None:
     kernels = [{"name": name, "span_id": 0, "duration_ns": 9, "grid_x": 3, "grid_y": 1}]
     found = row(make_trace(spans=spans, kernels=kernels), "aten::_foreach_neg_")
     assert found["least_bytes"] == 2 * 4 * 3 * 65_536
-    assert found["evidence"].endswith("at most this: sizes are estimated from the kernels' blocks")
+    assert found["evidence"].endswith(
+        "an upper bound: sizes are estimated from the kernels' blocks"
+    )
 
 
 def test_requests_of_unknown_lengths_follow_from_the_mark() -> None:
@@ -170,7 +172,7 @@ def test_indexing_takes_what_its_blocks_take(kernel: str, n_elements: int, said:
     assert found["least_bytes"] == 2 * 2 * n_elements
     assert found["shapes"] == "512x64"  # those of the indices are not recorded
     assert (
-        "at most this: sizes are estimated from the kernels' blocks" in found["evidence"]
+        "an upper bound: sizes are estimated from the kernels' blocks" in found["evidence"]
     ) == said
 
 

@@ -72,7 +72,7 @@ def test_of_equally_long_queues_the_first_streams_is_named() -> None:
     ]
     trace = make_trace(api_calls=calls, kernels=kernels)
     (sentence,) = queue_notes(trace, queue_length(trace))
-    assert sentence.startswith("Rank 0, stream 0: 1.0 launches wait on average, at most 1;")
+    assert sentence.startswith("Rank 0, stream 0: 1.0 launches wait on average, at most 1,")
 
 
 def test_bandwidth_of_two_copies_at_once_adds_up() -> None:

@@ -99,7 +99,7 @@ def test_every_way_of_timing_beside_the_pure_run() -> None:
 
 def test_the_finding_in_words() -> None:
     said = notes(MEASURED, timing_methods(MEASURED))
-    assert said[0].startswith("interpreted: measured in these ways")
+    assert said[0].startswith("interpreted: time of a run, as a multiple of the pure one")
     assert (
         "around each layer 1.20, timers 1.20, both 1.50, the profiler alone 2.00, all three 3.00."
         in said[0]
@@ -176,7 +176,7 @@ def test_a_run_that_measuring_hastens_is_no_finding() -> None:
     ]
     trace = make_trace(timings=rows)
     said = notes(trace, timing_methods(trace))
-    assert said[0].endswith("the pure one: timers 0.99.")
+    assert said[0].endswith("what measured it: timers 0.99.")
     assert said[1].startswith(
         "interpreted: with the profiler alone a run took 0.12 of the pure one's time, less"
     )

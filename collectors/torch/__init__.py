@@ -58,8 +58,8 @@ _VERSIONS = (
 _SETTINGS = ("record_shapes", "with_stack", "with_modules", "with_flops", "profile_memory")
 _EPOCH_NS = 10**18
 _TWO_WINDOWS = (
-    "two windows of the program were recorded: times are those of the light window; stacks, shapes"
-    " and modules are those of the deep window, moved to the ops around them"
+    "steps were recorded twice: times are of the second time, without stacks, shapes and modules;"
+    " these are of the first, placed at the same ops"
 )
 _WINDOWS_DIFFER = (
     "a second window was recorded, but the work of its steps differs from the first one's, or its"

@@ -103,7 +103,7 @@ def notes(base: Trace, other: Trace, frame: pl.DataFrame) -> list[str]:  # noqa:
         spread = "" if low is None else f" ({low / 1e6:+.3f} to {high / 1e6:+.3f} ms)"
         why = f": {row['reason']}" if row["reason"] else ""
         sentences.append(
-            f"Rank {row['rank']}: a median step takes {row['base_ns'] / 1e6:.3f} ms in base and"
+            f"Rank {row['rank']}: the median step takes {row['base_ns'] / 1e6:.3f} ms in base and"
             f" {row['other_ns'] / 1e6:.3f} ms in other, {row['more_ns'] / 1e6:+.3f} ms{spread};"
             f" {row['outcome']}{why}."
         )

@@ -42,7 +42,10 @@ def notes(_trace: Trace, frame: pl.DataFrame) -> list[str]:
     """Name, for each rank, the kinds of time that take most of its step."""
     if not frame.height:
         return [
-            "No step is replayed: the trace records no host, or marks no steps and is too long."
+            (
+                "No step is replayed: the trace records no host, or is too long without"
+                " marked steps (mark them with profiler.step(), or name their spans with --step)."
+            )
         ]
     sentences = []
     for (rank,), rows in frame.group_by("rank", maintain_order=True):

@@ -180,8 +180,8 @@ def _kernel_checks(
         rest = steps["duration_ns"][1:].median()
         ratio = steps["duration_ns"][0] / rest if isinstance(rest, float) and rest else 1.0
         text = (
-            "kernel time of the first step over the median of the others; far from 1 it is still"
-            " warming up"
+            "kernel time of the first step over the median of the others; far from 100 %, it is"
+            " still warming up"
         )
         yield "first_step", "warning" if abs(ratio - 1) > _MUCH else "ok", ratio, "1", text
 

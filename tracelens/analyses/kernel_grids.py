@@ -8,6 +8,7 @@ from tracelens.derive.columns.ratios import percent
 from tracelens.derive.columns.time_text import milliseconds
 from tracelens.derive.kernels.device_limits import LIMITS, complete_devices, cuda_capability
 from tracelens.derive.kernels.grids import by_grid
+from tracelens.derive.time.bound_places import short_kernel
 from tracelens.schemas.results.grids import KERNEL_GRIDS
 from tracelens.trace import Trace
 
@@ -111,8 +112,8 @@ def _on_single_blocks(frame: pl.DataFrame, total_ns: int) -> list[str]:
         return []
     sentence = (
         f"{single['n_calls'].sum():,} kernels of one block take {milliseconds(single_ns, 3)},"
-        f" {_share(single, total_ns)} of kernel time, in which one SM works: most"
-        f" {single['name'][0]}."
+        f" {_share(single, total_ns)} of kernel time, in which one SM works: mostly"
+        f" {short_kernel(single['name'][0])}."
     )
     return [sentence]
 
@@ -123,14 +124,13 @@ def _on_waves(known: pl.DataFrame, total_ns: int) -> list[str]:
     below_one = known.filter(is_below_one)
     long_tails = known.filter(~is_below_one, pl.col("tail_frac") > _LONG_TAIL)
     without_full_wave = (
-        f"{below_one['n_calls'].sum():,} of them, {_share(below_one, total_ns)} of kernel time,"
-        " have fewer blocks than the device runs at once (less than one wave): part of it has"
-        " nothing to do."
+        f"{below_one['n_calls'].sum():,} kernels, {_share(below_one, total_ns)} of kernel time,"
+        " have fewer blocks than the device runs at once, so they do not fill it (less than one"
+        " wave)."
     )
     with_long_tail = (
-        f"{_share(long_tails, total_ns)} of kernel time is in larger grids whose last wave is"
-        f" filled badly: it leaves over {_LONG_TAIL:.0%} of all their block slots empty"
-        " (tail_frac)."
+        f"{_share(long_tails, total_ns)} of kernel time is in larger grids whose last wave"
+        f" leaves over {_LONG_TAIL:.0%} of all their block slots empty (tail_frac)."
     )
     return [without_full_wave, with_long_tail]
 

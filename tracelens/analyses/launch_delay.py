@@ -128,7 +128,7 @@ def _queues(trace: Trace) -> list[str]:
     window = pl.col("start_ns").max() - pl.col("returned_ns").min()
     held = waits.group_by("rank").agg(held=over(wait.sum(), window)).drop_nulls().sort("rank")
     return [
-        f"Rank {rank}: the launch queue held {n:,.1f} launches on average: "
+        f"Rank {rank}: {n:,.1f} launches wait on average, counted from the return of the call: "
         + ("the host is ahead of the device." if n >= _AHEAD else "the device waits for launches.")
         for rank, n in held.head(_MOST_RANKS).iter_rows()
     ]

@@ -4,6 +4,7 @@ import polars as pl
 
 from tracelens.analyses.analysis import Analysis, Chart, Lines
 from tracelens.derive.columns.levels import levels
+from tracelens.derive.layers.graph_replay import has_replays
 from tracelens.schemas import DEVICE_WORK
 from tracelens.storage.table import Column, Table
 from tracelens.trace import Trace
@@ -56,7 +57,7 @@ def queue_length(trace: Trace) -> pl.DataFrame:
     )
 
 
-def notes(trace: Trace, frame: pl.DataFrame) -> list[str]:  # noqa: ARG001 - as all notes
+def notes(trace: Trace, frame: pl.DataFrame) -> list[str]:
     """Say how far the host is ahead on the rank where it is least ahead."""
     sentences = []
     weighted = pl.col("length_mean") * pl.col("duration_ns")
@@ -67,9 +68,11 @@ def notes(trace: Trace, frame: pl.DataFrame) -> list[str]:  # noqa: ARG001 - as 
     longest = by_mean.unique("rank", keep="first", maintain_order=True).sort("mean", "rank").head(1)
     for rank, _, stream, mean, most in longest.iter_rows():
         ahead = "the device often finds nothing to do" if mean < _SHORT else "the host is ahead"
+        if mean >= _SHORT and has_replays(trace):
+            ahead = "kernels of a CUDA graph all wait from its launch on"
         sentences.append(
-            f"Rank {rank}, stream {stream}: {mean:.1f} launches wait on average, at most {most:,};"
-            f" {ahead}."
+            f"Rank {rank}, stream {stream}: {mean:.1f} launches wait on average, at most {most:,},"
+            f" counted from the start of the call; {ahead}."
         )
     return sentences
 

@@ -203,7 +203,7 @@ def notes(
     calls = ops.filter(~is_rest)
     share = rest / total if total else 0
     reasons = ops.filter(is_rest).sort("duration_total_ns", descending=True)["evidence"]
-    why = f" ({reasons[0]})" if rest and reasons[0] else ""
+    why = f", of it {reasons[0]}" if rest and reasons[0] else ""
     what = (
         f"Modelled: {calls['n_calls'].sum():,} calls, {float(calls['flops'].sum()) / 1e9:,.3f}"
         " GFLOP"

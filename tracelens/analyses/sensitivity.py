@@ -12,6 +12,7 @@ from tracelens.derive.replay.predict import savings
 from tracelens.derive.replay.replay import Replay, replay_error_frac, replays
 from tracelens.derive.replay.subject import Subject
 from tracelens.derive.replay.unprofiled import LARGEST_ERROR, UnprofiledStep, unprofiled_steps
+from tracelens.derive.time.bounds import PART_WORDS
 from tracelens.derive.time.step_table import require_time
 from tracelens.schemas.results.replay import SENSITIVITY
 from tracelens.trace import Trace
@@ -50,7 +51,9 @@ def notes(_trace: Trace, frame: pl.DataFrame) -> list[str]:
     if not best["saved_ns"]:
         return ["No step gets shorter by 10 % less time for any one of these."]
     saved = f"{milliseconds(best['saved_ns'])}"
-    return [f"What helps most: 10 % less time in {best['what']} shortens a step by {saved}."]
+    what = best["what"]
+    words = PART_WORDS.get(what, what) if best["kind"] == "cause" else what
+    return [f"What helps most: 10 % less time in {words} shortens a step by {saved}."]
 
 
 def _charts(frame: pl.DataFrame) -> list[Chart]:

@@ -110,8 +110,8 @@ def notes(trace: Trace, frame: pl.DataFrame) -> list[str]:
         ]
         if ratios:
             outcome.append(
-                f"{name}: measured in these ways, a run takes so many times as long as the pure"
-                f" one: {', '.join(ratios)}."
+                f"{name}: time of a run, as a multiple of the pure one, by what measured it:"
+                f" {', '.join(ratios)}."
             )
         outcome += [
             f"{name}: with {words} a run took {known[words]['cost_ratio']:.2f} of the pure one's"

@@ -42,7 +42,10 @@ def notes(trace: Trace, frame: pl.DataFrame) -> list[str]:
     """Describe the step of each of the first ranks, or say why it is unknown."""
     if not frame.height:
         return [
-            "The trace marks no steps, so it is not known how long one takes without the profiler."
+            (
+                "The trace marks no steps, so it is not known how long one takes without the"
+                " profiler (mark them with profiler.step(), or name their spans with --step)."
+            )
         ]
     several = len(trace.manifest.ranks) > 1
     steps = list(unprofiled_steps(trace).values())[:_FIRST_RANKS]

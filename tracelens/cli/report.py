@@ -62,10 +62,10 @@ def report(  # noqa: PLR0913 - one parameter an option
         typer.Option(
             metavar="BASE",
             rich_help_panel=COMPARING,
-            help="Trace or source to compare with; speedups are BASE / TRACE. From a folder with"
-            " captures of CUDA graphs, those with TRACE's batch sizes are used. Several"
-            " TRACEs are then runs of one program, and several BASEs of the other;"
-            " baseline:NAME are the runs that tracelens baseline keeps.",
+            help="Trace or source to compare with, or baseline:NAME, the runs that tracelens baseline"
+            " keeps; speedups are BASE / TRACE. Several TRACEs are runs of one program, several"
+            " BASEs of the other. From a folder with captures of CUDA graphs, those with TRACE's"
+            " batch sizes are used.",
         ),
     ] = None,
     section: Annotated[

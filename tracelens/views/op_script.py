@@ -110,6 +110,10 @@ def op_script(trace: Trace, op: str) -> str:
     if calls.is_empty() or _OP.fullmatch(op) is None:
         names = spans["name"].unique().to_list()
         names = [name for name in names if _OP.fullmatch(name)]
+        if not names:
+            raise MissingTableError(
+                "repro needs op spans, and this trace has none; tracelens collect torch gives them"
+            )
         raise UsageError(f"no op of a library is called {op}; {near(op, names)}")
     recorded = ["input_shapes", "input_dtypes", "input_strides", "concrete_inputs"]
     calls = calls.drop_nulls(recorded[:2])

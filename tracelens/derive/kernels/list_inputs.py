@@ -41,7 +41,7 @@ _BY_ROW = "vectorized_gather_kernel"
 
 It is from torch's IndexKernel.cu.
 """
-_AT_MOST = "at most this: sizes are estimated from the kernels' blocks"
+_AT_MOST = "an upper bound: sizes are estimated from the kernels' blocks"
 
 
 def with_lists(trace: Trace, calls: pl.DataFrame, kernels: pl.DataFrame) -> pl.DataFrame:
