@@ -78,7 +78,7 @@ def _of_rank(
     kept, small = (
         nodes.filter((pl.col("host_total_ns") >= least) == is_kept) for is_kept in (True, False)
     )
-    # A small chain below another small one is in that one's total already.
+    # The total of a small chain contains the small chains below it, so only outermost ones count.
     outer = small.join(small, left_on="parent_node_id", right_on="node_id", how="anti")
     others = outer.group_by("parent_node_id", maintain_order=True).agg(
         pl.col("depth").first(),

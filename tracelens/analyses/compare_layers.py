@@ -116,8 +116,7 @@ def _judged(base: Trace, other: Trace, rules: Rules) -> list[pl.DataFrame]:
             frame.with_columns(method=pl.lit("kernels"), **dict.fromkeys(_WAY[1:], _NONE))
         )
     for ways in measured_ways(measured_times(base), measured_times(other)):
-        # With several traces per side, each trace is one sample; with a single trace, each round
-        # is.
+        # A sample is a trace if there are several per side; with a single trace, it is a round.
         base_values, other_values = (
             (
                 executions(side[0], way)

@@ -82,8 +82,7 @@ def _span_rows(trace: Trace, launches: pl.DataFrame) -> pl.DataFrame:
         pl.col("host_ns").median().alias("host_median_ns"),
     ]
     frame = sites.lazy().group_by(_KEY).agg(measures)
-    # An op that starts several pieces of work counts once on the host, until it has started the
-    # last.
+    # If an op makes several launches, its host time counts once: that of its last launch.
     calls = sites.lazy().drop_nulls("op_id").group_by(*_KEY, "op_id").agg(pl.col("host_ns").max())
     host = calls.group_by(_KEY).agg(host_total_ns=pl.col("host_ns").sum())
     return frame.join(host, on=_KEY, how="left", nulls_equal=True).collect()

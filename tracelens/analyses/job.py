@@ -276,8 +276,7 @@ def _evenly(model: TimeModel, judged: list[RankTime]) -> dict[str, object]:
     bubble = bubble_sentence(model.trace, judged)
     bounds = Counter(time.bound for time in judged)
     if bubble is None and len(bounds) > 1:
-        # A rank that waits for another, which is not late itself, is bound by what bounds that
-        # rank.
+        # Ranks that wait for ranks that are not late are limited by what limits those.
         del bounds["waiting"]
     bound = max(bounds, key=lambda name: (bounds[name], name))
     ranks = [time for time in judged if time.bound == bound]

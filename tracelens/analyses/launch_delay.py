@@ -78,8 +78,7 @@ def _per_call(matched: pl.DataFrame) -> pl.DataFrame:
 
     `is_short` means that the work took less time than the call.
     """
-    # A graph launch starts many pieces of work. Its own time counts once, compared with all of
-    # theirs.
+    # A graph launch starts many pieces of work. The call's time is compared with their sum.
     is_short = pl.col("duration_ns").sum() < pl.col("api_ns").first()
     single = (
         pl.lit(1, pl.UInt32).alias("n"),

@@ -106,8 +106,8 @@ def _of_rank(trace: Trace, replay: Replay, steps: pl.DataFrame, recorded_ns: int
     width = STEP_WIDTH if is_of(trace, rank, "torch") else NSYS_STEP_WIDTH
     margin = width * uncertainty_ns(*times[:3]) * scale
     waited, may_miss = _sampling_ns(trace, rank, steps)
-    below = math.hypot(margin, usual - times[3] * scale)  # errors of their own
-    least = max(usual - waited, 0) * (1 - below / max(usual, 1))  # a step that waits for no batch
+    below = math.hypot(margin, usual - times[3] * scale)  # the two errors are independent
+    least = max(usual - waited, 0) * (1 - below / max(usual, 1))  # if no step waits for a batch
     low = max(round(usual - below - may_miss), round(least), 0)
     high = round(usual + margin + may_miss)
     slowness = costs.slowness if isinstance(costs, CostsOfHost) else 1.0

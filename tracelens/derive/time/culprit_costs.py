@@ -163,7 +163,7 @@ def _with_cost(
     connected = replay.connected_ranks(culprit.members.ranks)
     gain_alone_ns = _gain(replay, [], removal, connected)
     gain_ns = gain_alone_ns
-    # A slow host that costs nothing is only one of several that are as slow.
+    # If removing a slow host alone gains nothing, others are as slow, so none of them is a culprit.
     if others and culprit.cause not in BY_SPEED:
         gain_ns = max(gain_ns, _gain(replay, others, removal, connected))
     # A delay after a step's last collective makes the next step of the other ranks long.

@@ -93,7 +93,7 @@ def _op_of_changing_sizes(trace: Trace) -> str | None:
     rows = rows_of(spans["rank"], spans["span_id"], calls.select("rank", "span_id"))
     of_span = spans.select(pl.col("name", "input_shapes").gather(rows))
     launches = calls.lazy().select("rank", "step").with_columns(of_span).drop_nulls("input_shapes")
-    # Comparing the codes of strings is enough to see which sizes are equal.
+    # The codes of equal strings are equal, so sizes are compared by code.
     code = pl.col("input_shapes").to_physical()
     by_op = launches.group_by("rank", "step", "name")
     sizes = by_op.agg(n=pl.len(), sizes=code.sort().cast(pl.String).str.join(";")).collect()

@@ -102,7 +102,7 @@ def _in_steps(times: pl.DataFrame, steps: pl.DataFrame) -> pl.DataFrame:
         first=_step_positions(times, "start_ns", numbered),
         last=_step_positions(times, "end_ns", numbered),
     ).drop_nulls("last")
-    # What begins before the first step counts from that step on.
+    # Time that begins before the first step counts from the begin of this step.
     placed = placed.join(first_positions, on="rank")
     first = pl.coalesce("first", "earliest")
     positions = pl.int_ranges(first, pl.col("last") + 1)

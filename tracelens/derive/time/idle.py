@@ -235,7 +235,7 @@ def _refilled(pieces: pl.DataFrame) -> pl.DataFrame:
     is_new = (gap != gap.shift(1)).fill_null(value=True)
     is_launch = cause == LAUNCH
     is_wait = cause == _SYNC
-    # For each piece, the place of the wait that it follows; None after no wait.
+    # For each piece, whether it follows a wait, and the place of that wait.
     run = (is_new | ~is_launch).cum_sum()
     first_is_wait = is_wait.first().over(run)
     pieces = pieces.with_columns(waits=first_is_wait, waited=pl.col("place").first().over(run))

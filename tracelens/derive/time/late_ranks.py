@@ -87,7 +87,7 @@ def own_delays(model: TimeModel) -> pl.DataFrame:
     delays = times.with_columns(
         (pl.col(column) - _usual(column)).alias(excess) for excess, column in compared.items()
     )
-    # A profiler slows hosts, so the hosts' times would hide a longer time of device work.
+    # A profiler slows hosts, so own_ns may be host time and hide longer device work.
     device_work = pl.sum_horizontal(f"{part}_excess_ns" for part in DEVICE_PARTS)
     device_excess = pl.col("device_own_ns") - _usual("device_own_ns")
     on_device = pl.min_horizontal(device_excess, device_work)

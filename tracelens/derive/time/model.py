@@ -77,7 +77,7 @@ def _model_of(trace: Trace, breakdown: Breakdown | None = None) -> TimeModel:
             devices = works_of_devices(trace, host_times(trace, host), windows)
             times = times_of_devices(trace, devices)
             parts.append(break_down_devices(trace, devices, times, steps, windows))
-            # They hold data of all events, which the matching of collectives does not need.
+            # Free the data of all events; matching collectives does not need them.
             del devices, times
         if processes:
             parts.append(Breakdown(*break_down_processes(trace)))
