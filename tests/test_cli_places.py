@@ -108,7 +108,7 @@ def test_a_run_does_not_replace_a_page(
         (tmp_path / "page.html").write_text("mine")
     done = command_line(capsys, "run", "--out", tmp_path / name, sys.executable, "-c", "1/0")
     assert (done.code, done.err.count("\n")) == (2, 1), done.err
-    assert "page.html: the page's place is taken" in done.err
+    assert "page.html: the page would replace it" in done.err
 
 
 def test_equal_warnings_are_one_with_a_count() -> None:
