@@ -12,6 +12,7 @@ from tracelens.answers import make_answer
         ("save.py(20): write", 0, True),
         ("save.py(20): write", 8_000, False),  # only for a fifth of the host's time
         ("queue.py(154): get", 0, False),  # waits, and gives the lock away
+        ("<built-in function sleep>", 0, False),
     ],
 )
 def test_python_of_another_thread_is_named(name: str, begins: int, said: bool) -> None:

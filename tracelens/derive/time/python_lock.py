@@ -12,8 +12,8 @@ from tracelens.derive.time.host_waits import WAITS
 from tracelens.derive.time.time_parts import TimeModel
 
 _RELEASES = (
-    rf"{WAITS}|^<(?:built-in )?method '?(?:poll|select|wait\w*|acquire|recv\w*|accept|read\w*|write"
-    r"|sleep|join|fsync|run_backward)\b"
+    rf"{WAITS}|^<(?:built-in )?(?:method|function) '?(?:poll|select|wait\w*|acquire|recv\w*|accept"
+    r"|read\w*|write|sleep|join|fsync|run_backward)\b"
 )
 """Functions that release the lock while they wait for a thread, a process, a file or a time."""
 _MOST = 0.5
