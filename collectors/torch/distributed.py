@@ -93,10 +93,10 @@ def collectives(kernels: pl.DataFrame) -> pl.DataFrame:
 def describe_pairs(kernels: pl.DataFrame, raw: Mapping[str, pl.DataFrame]) -> pl.DataFrame:
     """Return the kernels; a kernel for one send or receive gets the columns of that call.
 
-    `batch_isend_irecv`, which pipelines use, has one kernel for a batch of sends and receives. The
-    kernel does not describe them. torch records each as a span `record_param_comms`, followed by an
-    annotation for the batch, in which the kernel is launched. A kernel that serves several calls
-    stays as it is. `raw` has spans and api_calls.
+    `batch_isend_irecv`, which pipelines use, runs one kernel for a batch of sends and receives, and
+    the kernel's arguments do not describe these calls. torch records a span `record_param_comms`
+    for each call, then an annotation for the batch, in which the kernel is launched. A kernel that
+    serves several calls stays as it is. `raw` has spans and api_calls.
     """
     name = pl.col("name").cast(pl.String)
     is_of_pair = name.str.contains("(?i)send_?recv")

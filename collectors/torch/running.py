@@ -66,7 +66,8 @@ def run(
 ) -> Run:
     """Run the command with torch.profiler in its Python processes.
 
-    `settings.folder` is replaced. `keep` is a folder to which the profiler's own files are copied.
+    The processes write into a temporary folder, whatever `settings.folder` is. `keep` is a folder
+    to which the profiler's own files are copied.
     Raises ToolError if the command cannot be run, or if nothing was captured; the error has the
     reason and the program's exit code.
     """

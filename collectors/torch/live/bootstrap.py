@@ -44,7 +44,7 @@ _HELPERS = (
 
 
 def begin() -> None:
-    """Begin in this Python process, unless it is a helper.
+    """Prepare this Python process to record once it imports torch, unless it is a helper.
 
     Every Python process of the program calls this at its start.
     """

@@ -42,7 +42,11 @@ class Turns:
         return is_again
 
     def is_left(self, main: Any) -> bool:
-        """Return whether another module was called more often than in a turn since `main` was."""
+        """Return whether the loop seems to call `main` no more.
+
+        This is so if, since the last call of `main`, the latest module was called more often than
+        any module in one turn.
+        """
         since: list[Any] = []
         for called in reversed(self._calls):
             if called is main:

@@ -255,7 +255,11 @@ def _with_replays(called: pl.DataFrame, trace: Trace, base: Trace | None) -> pl.
 def replayed_launches(
     trace: Trace, base: Trace | None
 ) -> Iterator[tuple[Trace, pl.DataFrame, pl.DataFrame]]:
-    """Yield each trace that shows the ops of replays, with its launches, spans and pairs."""
+    """Yield each trace that shows the ops of replayed kernels, with two frames.
+
+    The first has the trace's launches with their spans. The second pairs them with the replayed
+    kernels of `trace`.
+    """
     for side in filter(None, (trace, base)):
         captured = captured_graphs(side)
         if captured is not None:

@@ -136,9 +136,9 @@ def process_idle(trace: Trace, rank: int) -> pl.DataFrame:
 
 
 def busiest_places(trace: Trace, work: int) -> dict[int, list[tuple[str, int]]]:
-    """Return, by rank, the ops of arithmetic, or the places of copies, with their time.
+    """Return, by rank, where the program does `work`, with times, the largest first.
 
-    The largest come first.
+    For arithmetic, these are names of ops; for copies, they are places.
     """
     places_by_rank = {}
     for rank, tiles in trace.derived(_tiles_by_rank).items():

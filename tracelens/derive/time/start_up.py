@@ -162,11 +162,11 @@ def trials_ns(kernels: pl.DataFrame, step: int, later: pl.Series) -> int:
 def start_up_end(gaps: Gaps, first: int, awaited_from: int | None = None) -> int:
     """Return when the device first works steadily, after its first work.
 
-    Start-up ends with the last gap that is mostly start-up, as long as such gaps take most of the
-    time until then and the device did not work steadily for long between them. It may also end with
-    a gap much longer than all later ones, if the device hardly worked before it. Waiting for input
-    is not start-up. `awaited_from` is when another rank begins to wait for this one. After it, this
-    rank counts as late, not as starting up, unless there is a sign of loading.
+    Start-up ends with the last gap that is mostly start-up and meets two conditions: up to its end,
+    such gaps take most of the time, and the device did not work steadily for long between them.
+    Start-up may also end with a gap much longer than all later ones, if the device hardly worked
+    before this gap. Waiting for input is not start-up. `awaited_from` is when another rank begins
+    to wait for this one. From then on, only gaps that are mostly start-up count.
     """
     start = first
     end_ns = pl.col("end_ns")

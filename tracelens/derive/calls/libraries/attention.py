@@ -19,8 +19,8 @@ _MASKS: tuple[tuple[str, ...], ...] = ((), (ADD,))
 def is_attention(nodes: Sequence[Any]) -> bool:
     """Return whether nodes of the pattern compute softmax(query · key + mask) · value.
 
-    Only scores may pass from the first product to the second. They may be scaled by one number. A
-    mask must not be larger than they are. The softmax must run along the keys.
+    Only the scores may pass from the first matrix product to the second. The scores may be scaled
+    by one number. A mask must not be larger than the scores. The softmax must run along the keys.
     """
     first, last = nodes[0], nodes[-1]
     scores = first.shape
