@@ -77,7 +77,7 @@ class Report(Struct, frozen=True):
 
     @property
     def answer(self) -> Answer:
-        """The answer to the whole report. For a report of chosen sections, it is computed here."""
+        """The answer to the trace, or to the comparison; computed if it is not in `whole`."""
         return self.whole or make_answer(self.trace, self.base, self.rules)
 
     @property

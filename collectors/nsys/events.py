@@ -247,7 +247,7 @@ def _work(
 
 
 def with_process(session: Session, frame: pl.DataFrame, calls: pl.DataFrame) -> pl.DataFrame:
-    """Fill in the process of each row, which exports without the column globalPid lack.
+    """Fill in the process of each row if the export has no column globalPid.
 
     The process is that of the call with the same correlation id, if no other process has that id.
     """

@@ -1,7 +1,4 @@
-"""Write a command's output, and keep what to do at its end.
-
-It does not import traces.
-"""
+"""Write a command's output, and keep what to do at its end, without importing traces."""
 
 import os
 import sys

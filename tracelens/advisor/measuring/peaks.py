@@ -27,10 +27,10 @@ def measure_peaks(
 ) -> dict[str, Any]:
     """Return the peaks of a device, in the form of `read_peaks`.
 
-    `missing` says why an element type has none. A rate is the median of 7 rounds of at least 20 ms
-    each. For products the best of several sizes counts. Matrices are square and hold normally
-    distributed numbers, because a GPU multiplies zeros faster. For copies within the device's
-    memory, read and written bytes count. Raises ToolError without torch or without a GPU.
+    `missing` says why an element type has no peak. A rate is the median of 7 rounds of at least 20
+    ms each. For matrix products, the best of several sizes counts. Matrices are square and hold
+    normally distributed numbers, because a GPU multiplies zeros faster. For copies within the
+    device's memory, read and written bytes count. Raises ToolError without torch or a GPU.
     """
     torch = load_torch("measure-peaks")
     if device == "cuda" and not torch.cuda.is_available():

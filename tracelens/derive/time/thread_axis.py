@@ -37,12 +37,12 @@ _LONGEST_NS = 1 << 62
 class ThreadAxis(Struct, frozen=True):
     """Spans and calls of some threads, laid one thread after another on a common time axis.
 
-    Each has `row` (its row in the whole table), start_ns and end_ns; both frames are sorted by
-    start. `threads` has one row per thread: process_id, thread_id, is_main, pause_ns (the longest
-    pause between two ops that belongs to issuing them), first_ns (where it begins on the axis) and
-    shift_ns (what was added to its times). `overhead` holds spans in which the profiler works for
-    itself, or the driver loads. `calls_are_known`: the source recorded API calls, so a thread
-    without calls made none.
+    `spans` and `calls` have `row` (the row in the whole table), start_ns and end_ns, and are sorted
+    by start. `threads` has one row per thread: process_id, thread_id, is_main, pause_ns (the
+    longest pause between two ops that belongs to issuing them), first_ns (the thread's begin on the
+    axis) and shift_ns (what was added to the thread's times). `overhead` holds spans in which the
+    profiler works for itself, or the driver loads code. `calls_are_known`: the source recorded API
+    calls, so a thread without calls made none.
     """
 
     threads: pl.DataFrame
