@@ -58,7 +58,11 @@ def looked_at(page: str, folder: Path, window: str) -> tuple[int, list[str]]:
 
 @needs_both
 @pytest.mark.slow
-@pytest.mark.parametrize("what", PAGES)
+@pytest.mark.parametrize(
+    "what",
+    # A page of ranks has what that of one program has, and more.
+    [pytest.param("one program", marks=pytest.mark.exhaustive), "ranks", "stacks"],
+)
 def test_axe_finds_nothing_and_nothing_is_wider_than_the_window(what: str, tmp_path: Path) -> None:
     source, base, window = PAGES[what]
     other = collect(SAMPLES / base) if base else None
