@@ -1,4 +1,4 @@
-"""What makes docs/accuracy.md and its rows, as modules of the tests."""
+"""Import the scripts that write docs/accuracy.md, and look for rows on the pages they wrote."""
 
 import importlib
 from pathlib import Path

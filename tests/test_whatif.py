@@ -467,21 +467,21 @@ def test_several_passes_over_parameters_are_sure_to_shrink(n_names: int, is_sure
     assert (row["high_ns"] < row["before_ns"]) == is_sure
 
 
-def test_an_optimizer_without_a_fused_form_gives_no_number() -> None:
+@pytest.mark.parametrize(
+    ("optimizer", "kernel", "why"),
+    [
+        ("RMSprop", "multi_tensor_apply_kernel", "a fused form of Adam, AdamW and SGD only"),
+        ("AdamW", "multi_tensor_apply_kernel<FusedAdamMathFunctor>", "is fused already"),
+    ],
+)
+def test_an_optimizer_that_cannot_be_fused_gives_no_number(
+    optimizer: str, kernel: str, why: str
+) -> None:
     made = StepTrace()
     made.step(0, 1000)
-    made.span("Optimizer.step#RMSprop.step", 200, 800, kind="annotation")
-    made.launch("multi_tensor_apply_kernel", 400, 410, 420)
-    with pytest.raises(UsageError, match="a fused form of Adam, AdamW and SGD only"):
-        tl.whatif(made.trace("trace_log"), "fused_optimizer")
-
-
-def test_an_optimizer_that_is_fused_already_gives_no_number() -> None:
-    made = StepTrace()
-    made.step(0, 1000)
-    made.span("Optimizer.step#AdamW.step", 200, 800, kind="annotation")
-    made.launch("multi_tensor_apply_kernel<FusedAdamMathFunctor>", 400, 410, 420)
-    with pytest.raises(UsageError, match="already"):
+    made.span(f"Optimizer.step#{optimizer}.step", 200, 800, kind="annotation")
+    made.launch(kernel, 400, 410, 420)
+    with pytest.raises(UsageError, match=why):
         tl.whatif(made.trace("trace_log"), "fused_optimizer")
 
 

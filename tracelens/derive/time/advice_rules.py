@@ -77,18 +77,21 @@ def _joined_optimizer(program: JudgedProgram) -> Iterator[Rule]:
     `foreach` optimizers run one kernel for each arithmetic operation. Each of these kernels reads
     and writes all parameters or states. A fused kernel reads and writes each of them once.
     """
-    names = program.trace.select("spans", "name")["name"].unique().cast(pl.String)
-    if not names.str.contains(_HAS_FUSED).any():
-        return
     of_optimizer = program.kernels.filter(pl.col("phase") == "optimizer")
     is_joined = of_optimizer["op"].str.contains("_foreach_").fill_null(value=False)
-    yield Rule(
-        int(of_optimizer.filter(is_joined)["ns"].sum()),
-        "Use a fused optimizer (fused=True): foreach reads and writes all parameters several times",
-        "compute",
-        "top_kernels",
-        expression="fused_optimizer",
-    )
+    joined_ns = int(of_optimizer.filter(is_joined)["ns"].sum())
+    if joined_ns < WORTH_IT * program.total_ns:
+        return
+    names = program.trace.select("spans", "name")["name"].unique().cast(pl.String)
+    if names.str.contains(_HAS_FUSED).any():
+        yield Rule(
+            joined_ns,
+            "Use a fused optimizer (fused=True): foreach reads and writes all parameters several"
+            " times",
+            "compute",
+            "top_kernels",
+            expression="fused_optimizer",
+        )
 
 
 def _layout(program: JudgedProgram) -> Iterator[Rule]:
