@@ -86,7 +86,7 @@ def _open_trace(path: Any) -> Any:
 def _open_base(path: Any, trace: Any) -> Any:
     """Open the base with which a trace is compared.
 
-    From a folder with captures of graphs, open the captures of the trace's batch sizes.
+    From a folder of graph captures, open those for the trace's batch sizes.
     """
     if not Path(path).is_dir() or import_module("tracelens.trace.objects").is_trace(Path(path)):
         return _open_trace(path)

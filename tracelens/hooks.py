@@ -21,7 +21,7 @@ class Hooks:
         self.open_base: Callable[[Any, Any], Any] = _missing
         """Opens, by its path, the base with which a trace is compared.
 
-        From a folder of graph captures, it opens those with the trace's batch sizes.
+        From a folder of graph captures, it opens those for the trace's batch sizes.
         """
         self.report_view: Callable[..., Any] = _missing
         """Builds the report of a trace, its sections and a base or None, as notebooks show it."""

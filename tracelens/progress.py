@@ -5,10 +5,10 @@ from typing import NamedTuple
 
 
 class Share(NamedTuple):
-    """Work done, and all work, in bytes or in pieces of any kind.
+    """The work that is done, and all work, in bytes or in pieces of any kind.
 
-    With `is_part`, it is the work on one piece of a whole whose share was logged before; the work
-    done on the piece is added to that share.
+    With `is_part`, both numbers are about one piece of a larger task. The larger task's share was
+    logged before, and the work done on the piece is added to it.
     """
 
     done: int

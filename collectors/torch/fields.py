@@ -16,9 +16,9 @@ from msgspec import Struct
 # JSON: the value's own text.
 SKIPPED, WHOLE, NUMERAL, TRACK, TIME, TEXT, JSON, REAL, TRIPLE, ARGS = range(10)
 
-# How a column is filled. TAKE: the first field that is there. WORD: the same of texts, where an
-# empty one gives way. NAME: as WORD, but empty if there is none. SHAPE: the JSON text.
-# UNLESS_ZERO: the first, unless the second is 0.
+# How a column is filled. TAKE: by the first field that is present. WORD: by the first text that is
+# not empty. NAME: as WORD, but empty if there is no text. SHAPE: by the JSON text. UNLESS_ZERO: by
+# the first field, unless the second is 0.
 TAKE, WORD, NAME, SHAPE, UNLESS_ZERO = range(5)
 STRINGS = {WORD, NAME, SHAPE}
 """Ways to fill a column whose values are strings."""

@@ -133,7 +133,10 @@ def _api_calls(calls: pl.DataFrame) -> pl.DataFrame:
 
 
 def _kernels(kernels: pl.DataFrame) -> pl.DataFrame:
-    """Return kernels. Negative occupancy, Kineto's of 2021 for unknown devices, becomes None."""
+    """Return kernels with None for a negative occupancy.
+
+    Kineto of 2021 wrote negative values for devices that it did not know.
+    """
     return _work(kernels).with_columns(
         *(
             pl.when(pl.col(c) >= 0).then(c).alias(c)

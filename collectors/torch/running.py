@@ -172,9 +172,9 @@ def _describe(capture: Capture, report: Mapping[str, Any], settings: Settings) -
 
 
 def _sidecars(folder: Path, stems: Iterable[str]) -> list[Path]:
-    """List the files beside the traces of these processes, as of compiled graphs.
+    """List the files that recorders wrote beside these processes' traces.
 
-    Those of processes that were left out would describe graphs that the trace does not hold.
+    Files of processes that were left out may describe graphs that the trace does not contain.
     """
     beginnings = tuple(f"{stem}." for stem in stems)
     endings = (SUFFIX, LIGHT_SUFFIX, ".part", ".part.json", ".pt.trace.json")
@@ -188,7 +188,7 @@ def _sidecars(folder: Path, stems: Iterable[str]) -> list[Path]:
 def _one_a_rank(
     read: Iterable[tuple[dict[str, Any], Capture]],
 ) -> list[tuple[dict[str, Any], Capture]]:
-    """Return one process per rank: the one with most steps, of several the largest trace."""
+    """Return one process per rank: the one with most steps, or among equals with most bytes."""
     chosen: dict[int, tuple[dict[str, Any], Capture]] = {}
     for report, capture in sorted(
         read, key=lambda pair: (pair[0].get("n_active", 0), pair[1].source.size_bytes)

@@ -174,7 +174,7 @@ _LEFT_SHARE = 0.8
 """The time that CUPTI leaves in an API call, as a share of the call's recorded time.
 
 A call longer than the median launch waits or works, so it counts as one launch. The share was
-fitted on 20 captures on the host of an H200, and judged on eleven on that of an H100:
+fitted to 20 captures on a host with an H200, and tested on eleven on a host with an H100: see
 docs/decisions.md.
 """
 _STREAM = ("device_id", "stream_id")
@@ -203,7 +203,7 @@ def without_cupti(facts: Mapping[str, Any], raw: Mapping[str, pl.DataFrame]) -> 
 
 
 def _of_a_step(raw: Mapping[str, pl.DataFrame]) -> tuple[float, float]:
-    """Return what CUPTI leaves in a step, and the work of its busiest stream, in nanoseconds."""
+    """Return the time that CUPTI adds to a step, and the work of its busiest stream, both in ns."""
     needed = {*_STREAM, "correlation_id"}
     tables = [raw[name] for name in ("kernels", "memcpys", "memsets") if name in raw]
     tables = [table for table in tables if needed <= {*table.columns}]

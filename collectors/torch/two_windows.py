@@ -74,7 +74,7 @@ class Windows(Struct, frozen=True):
     stretches: list[Stretch]
 
     def lines(self, facts: dict[str, Any]) -> dict[str, Any]:
-        """Return a sidecar's facts, with its lines moved to the light window's times."""
+        """Return a sidecar's facts, with the recorded source lines on the light window's clock."""
         recorded = facts.get("lines")
         if not isinstance(recorded, dict) or not isinstance(recorded.get("samples"), list):
             return facts

@@ -178,10 +178,10 @@ def _rows(rank: int, advice: Advice) -> list[dict[str, Any]]:
 
 
 def _launching(advice: Advice, whole: dict[str, Any]) -> dict[str, Any]:
-    """Return the columns of the whole model that differ if launches limit it.
+    """Return the whole model's columns that depend on the time of launches.
 
-    They are savings, and host times before and after the change. A sequence takes as long as its
-    launches or its kernels, whichever is longer.
+    These are the host times before and after the change, and the savings. A sequence takes as long
+    as its launches or its kernels, whichever is longer.
     """
     now, then = advice.host_now, advice.host_then
     judged = advice.now - advice.calls.unjudged_ns

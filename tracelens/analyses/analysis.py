@@ -81,7 +81,7 @@ Chart: TypeAlias = Bars | SplitBars | Points | Lines | Density
 
 
 def named(frame: pl.DataFrame, *names: str) -> list[str]:
-    """Return the columns of `names`, preceded by rank and device if there are several."""
+    """Return `names`, preceded by rank and device_id if the frame has several of them."""
     several = [c for c in ("rank", "device_id") if c in frame.columns and frame[c].n_unique() > 1]
     return [*several, *names]
 

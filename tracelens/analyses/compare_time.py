@@ -63,12 +63,12 @@ def compare_time(base: Trace, other: Trace, *, rules: Rules = DEFAULT) -> pl.Dat
 
 
 def _no_surer_than(recorded: pl.DataFrame, rows: pl.DataFrame) -> pl.DataFrame:
-    """Make intervals at least as wide as those of the recorded times, and doubt other outcomes.
+    """Widen intervals to at least those of the recorded times; doubt outcomes that differ.
 
-    An outcome that differs from that of the recorded times becomes unclear. If a run timed steps
-    without the profiler, one ratio shortens all of its recorded steps. The error of that ratio is
-    the same in each step, so the spread of the steps does not show it. With both rules, equal runs
-    count as different no more often than by their recorded steps.
+    An outcome that differs from that of the recorded times becomes unclear. The reason is that if a
+    run timed steps without the profiler, one ratio shortens all of its recorded steps. The error of
+    that ratio is the same in each step, so the spread of the steps does not show it. By these two
+    rules, two equal runs are found different no more often than by their recorded steps.
     """
     columns = [*_KEY, "low", "high", "outcome", "reason"]
     both = rows.join(

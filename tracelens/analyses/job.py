@@ -213,7 +213,7 @@ def _why(culprit: Culprit, peer: str) -> str:
 
 
 def _together(culprits: Culprits, costly: Sequence[Culprit]) -> str:
-    """Give the cost of all culprits together, and of each costly one alone, in the mean of steps.
+    """Give the cost of all culprits together, and of each costly one alone, as shares of all steps.
 
     A culprit that alone costs less than BLAMED is not named, but has a row.
     """
@@ -254,9 +254,10 @@ def _range(shares: Sequence[float]) -> str:
 
 
 def _shared_loss(culprit: Culprit, judged: list[RankTime]) -> tuple[str, list[float]]:
-    """Return the part that takes most of the time of culprit and others alike, and its two shares.
+    """Return the part that both the culprit's ranks and the others lose most time to.
 
-    The smaller share comes first. Computing and waiting do not count as parts here.
+    Also return its share of the time on both sides, the smaller one first. Computing and waiting do
+    not count as parts here. Parts are compared by their smaller share.
     """
     members = {*culprit.members.ranks}
     of_members = [time for time in judged if time.rank in members]
@@ -325,7 +326,10 @@ def _parts_sentence(
 
 
 def waiting_sentence(judged: Sequence[RankTime], bound: str, before: str = "") -> str:
-    """Say which ranks mostly wait for ranks of this bound that are not late; empty if none do."""
+    """Say which ranks mostly wait although no rank is late; `bound` is what limits most ranks.
+
+    The sentence begins with `before`. It is empty if no rank or every rank waits.
+    """
     waiting = [time for time in judged if time.bound == "waiting"]
     if bound == "waiting" or not waiting or len(waiting) == len(judged):
         return ""

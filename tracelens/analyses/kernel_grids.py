@@ -105,7 +105,7 @@ def _on_missing_occupancy(frame: pl.DataFrame, total_ns: int) -> list[str]:
 
 
 def _on_single_blocks(frame: pl.DataFrame, total_ns: int) -> list[str]:
-    """Say how long kernels of one block run, if that is a share to speak of."""
+    """Say how long kernels of one block run, if they take _LEAST of kernel time or more."""
     single = frame.filter(pl.col("n_blocks") == 1)
     single_ns = int(single["duration_total_ns"].sum())
     if single_ns < _LEAST * total_ns:
@@ -119,7 +119,7 @@ def _on_single_blocks(frame: pl.DataFrame, total_ns: int) -> list[str]:
 
 
 def _on_waves(known: pl.DataFrame, total_ns: int) -> list[str]:
-    """Say how much time is in grids that fill no wave, and in ones that fill the last one badly."""
+    """Say how much time is in grids of less than a wave, and in grids with a long tail."""
     is_below_one = pl.col("waves") < 1
     below_one = known.filter(is_below_one)
     long_tails = known.filter(~is_below_one, pl.col("tail_frac") > _LONG_TAIL)
@@ -214,7 +214,7 @@ def _charts(frame: pl.DataFrame) -> list[Chart]:
 
 
 def occupancy(launches: pl.DataFrame, devices: pl.DataFrame) -> pl.DataFrame:
-    """Return the launches, in order, with the blocks of each that fit on an SM, and the limit.
+    """Return the launches, in order, with how many of their blocks fit on an SM, and why no more.
 
     `launches` has rank, device_id, threads_per_block, registers_per_thread, shared_bytes (static
     plus dynamic, per block) and is_cluster_launch. Added columns are sm_count, blocks_per_sm,
@@ -284,7 +284,7 @@ def _rules(devices: pl.DataFrame) -> pl.DataFrame:
 
 
 def _by_warps() -> pl.Expr:
-    """Return the blocks that fit into the SM's warp slots."""
+    """Return how many blocks fit into the SM's warp slots."""
     return (
         pl.when(pl.col("threads_per_block") <= _MAX_THREADS)
         .then(pl.col("_max_warps") // pl.col("_warps"))
@@ -293,7 +293,7 @@ def _by_warps() -> pl.Expr:
 
 
 def _by_registers() -> pl.Expr:
-    """Return the blocks that fit into the register file.
+    """Return how many blocks fit into the SM's register file.
 
     Each partition of the SM allocates registers in units, warp by warp.
     """
@@ -313,7 +313,7 @@ def _by_registers() -> pl.Expr:
 
 
 def _by_shared_memory() -> pl.Expr:
-    """Return the blocks that fit into the shared memory."""
+    """Return how many blocks fit into the SM's shared memory."""
     taken = _round_up(pl.col("shared_bytes") + pl.col("_reserved"), pl.col("_shared_unit"))
     fits = pl.col("shared_bytes") <= pl.col("_block_shared")
     return (

@@ -8,7 +8,7 @@ from tracelens.storage.table import Column, Table
 from tracelens.trace import Trace
 
 SHORT_NS = 5_000
-"""Shorter kernels are short: launching one takes the host about as long as it runs."""
+"""A run that takes less counts as short: launching it takes the host about as long."""
 
 KERNEL_SIZES = Table(
     "kernel_sizes",

@@ -162,7 +162,7 @@ def _summed(which: str) -> pl.Expr:
 def _is_clearly_faster(faster: str, slower: str) -> pl.Expr:
     """Return whether the highest time of one run is below the lowest of the other.
 
-    It is None if a run has none.
+    It is None if a run has no such time.
     """
     most, least = pl.col(f"{faster}_high_ns"), pl.col(f"{slower}_low_ns")
     return pl.when((most.count() > 0) & (least.count() > 0)).then(most.sum() < least.sum())

@@ -39,8 +39,8 @@ def roofline(
     Kernels of replayed graphs belong to the ops that were recorded while the graphs were captured,
     in the trace or in `base`; without such a record, to the ops of a base without graphs. `peaks`,
     if given, are used for the device that they name; other devices use their datasheet. Raises
-    MissingTableError without kernels or without shapes, SourceError if the given peaks are of no
-    device of the trace.
+    MissingTableError without kernels or without shapes, SourceError if the given peaks are for a
+    device that the trace does not have.
     """
     work = modelled(trace, base)
     limits = device_peaks(trace, peaks)
@@ -246,7 +246,7 @@ def notes(
 
 
 def _nearness(calls: pl.DataFrame, total: int) -> list[str]:
-    """Return how much time runs near its roof, and the ops that would gain most there."""
+    """Say how much kernel time is near its roof, and which ops would gain most by reaching it."""
     rated = calls.drop_nulls("gain_ns")
     rates = calls.filter(pl.col("gain_ns").is_null() & pl.col("peak_frac").is_not_null())
     unknown = int(rates["duration_total_ns"].sum())

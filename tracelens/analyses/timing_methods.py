@@ -65,9 +65,9 @@ def timing_methods(trace: Trace) -> pl.DataFrame:
 
 
 def _of_whole_model(trace: Trace) -> pl.DataFrame:
-    """Return the timings of the whole model, with the variant of timing, and a quantity each.
+    """Return the timings of the whole model, each with its variant of timing and its quantity.
 
-    The quantity of a timing that names none is that of its clock.
+    If a timing names no quantity, its clock decides: "cuda_event" for CUDA events, else "wall".
     """
     method = pl.col("method")
     plain = method.replace_strict(_VARIANT_OF | _PLAIN, default="unknown")

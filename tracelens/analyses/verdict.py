@@ -142,7 +142,7 @@ def _is_too_little(rank: RankTime) -> bool:
 
 
 def longest_kernel(trace: Trace, rank: int) -> str | None:
-    """Describe the kernel name with most time by calls, blocks and time; None without kernels."""
+    """Give calls, blocks and total time of the kernel name with most time; None without kernels."""
     grid = ("grid_x", "grid_y", "grid_z")
     kernels = trace.select("kernels", "name", "duration_ns", *grid, rank=rank)
     if kernels.is_empty():
@@ -296,7 +296,7 @@ def _doubts(trace: Trace, frame: pl.DataFrame) -> list[str]:
 def _of_either_end(trace: Trace, ranks: list[RankTime]) -> list[str]:
     """Give both bounds if they differ between the ends of a rank's range without the profiler.
 
-    Of several ranks that wait for each other nothing is said, because each is replayed alone.
+    The list is empty for several ranks: they wait for each other, but each is replayed alone.
     """
     step = unprofiled_steps(trace).get(ranks[0].rank) if len(ranks) == 1 else None
     bounds = None if step is None else bounds_of_range(ranks[0], step)

@@ -29,7 +29,7 @@ _UNEVEN = 1.05
 """Unevenness is mentioned if a rank receives this many times the mean of the ranks."""
 
 _NEAR = 0.8
-"""A call counts as near its roof from this share of it on, as in the roofline."""
+"""A call counts as near its roof if it reaches this share of the roof, as in `roofline`."""
 _MOST_RANKS = 1
 """Notes name at most this many ranks. Usually all do the same, and the table has the others."""
 _LEAST = 0.005
@@ -103,7 +103,8 @@ def work_kinds(
 def _roofs(trace: Trace, peaks: Peaks | None, base: Trace | None) -> pl.DataFrame:
     """Return how near the call of each kernel comes to its roof, as a share of at most 1.
 
-    It is None if a call may compute much more than is known: contexts or masks of attention.
+    The share is None for a call that may compute much more than is known, as attention does if its
+    contexts or masks are not recorded.
     """
     try:
         work = modelled(trace, base)

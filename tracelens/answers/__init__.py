@@ -52,7 +52,7 @@ def _two(base: Trace, other: Trace, rules: Rules) -> Answer:
 
 
 def _by(module: str, function: str, *inputs: Trace | Rules) -> Answer:
-    """Answer with a function of a module of this package, which is imported only then."""
+    """Call a function that makes the answer; its module is imported only now."""
     answer: Answer = getattr(import_module(f"{__name__}.{module}"), function)(*inputs)
     return answer
 

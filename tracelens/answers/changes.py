@@ -104,7 +104,7 @@ def _change(saving: Saving, step_ns: int | None, place: str | None) -> Change:
     if saving.share is None or step_ns is None or not saving.step_ns:
         return change
     if saving.share > 1 - LEAST_SHARE:
-        return change  # a change cannot leave a step of length 0, so what it leaves is unknown
+        return change  # it would save nearly all of the step, so the step after it is unknown
 
     def after(saved_ns: int) -> int:
         return round(step_ns * (1 - saved_ns / saving.step_ns))

@@ -89,7 +89,7 @@ def _marks_steps(base: Trace, other: Trace) -> bool:
 
 
 def _rank_time(trace: Trace, rank: int) -> RankTime:
-    """Return the time of a rank; with a single rank, of that one, whatever its number."""
+    """Return the time of the rank, or of the first rank if the trace does not have it."""
     ranks = rank_times(time_model(trace))
     return next((judged for judged in ranks if judged.rank == rank), ranks[0])
 

@@ -63,7 +63,7 @@ _UNEVEN = 0.05
 """The answer gives both the mean and the median step if they differ by more than this share."""
 _MOSTLY = 0.8
 _LONGER = 1.5
-"""Waits of a recorded step that take this many times a step without the profiler are doubtful."""
+"""A recorded step's waits are doubtful if they take this many times a step without the profiler."""
 _MANY = 0.2
 """Casts are named if they are this share of all kernels, or of the time of computing."""
 _MOST_KINDS = 4
@@ -206,9 +206,10 @@ def _casts(model: TimeModel, rank: RankTime) -> tuple[str, ...]:
 
 
 def _loaded_once(rank: RankTime) -> tuple[str, ...]:
-    """Say that only recorded steps load code, if later ones are no longer than these without it.
+    """Say that only recorded steps load code, if later steps show that they load none.
 
-    Steps without the profiler are timed after the recorded ones, when all code is loaded.
+    Steps without the profiler are timed after the recorded ones. If they take no longer than a
+    recorded step without its loading, all code was loaded by then.
     """
     if rank.unprofiled_ns is None or rank.judged_step_ns is None or rank.bound == "loading":
         return ()
@@ -224,7 +225,7 @@ def _loaded_once(rank: RankTime) -> tuple[str, ...]:
 def _launching_functions(model: TimeModel, rank: RankTime, bound: str) -> str | None:
     """Name the functions that take most of the launching, unless one place takes half of it.
 
-    What autograd launches is the backward pass. Without stacks, no other caller is known.
+    Launches by autograd count for the backward pass. Without stacks, no other caller is known.
     """
     times = Counter(dict(_called_places(model, rank)))
     all_ns = times.total()
@@ -287,9 +288,9 @@ def _with_long_steps(trace: Trace, rank: RankTime, sentence: str) -> tuple[str, 
 def _waits_beyond_the_step(model: TimeModel, rank: RankTime) -> tuple[str, ...]:
     """Warn if recorded steps wait for longer than whole steps take without the profiler.
 
-    No profiler makes waiting for a time, a queue or a loader's workers longer. But the steps
-    without the profiler ran right after a pause in which the trace was written. In that pause,
-    queues filled, so these steps waited less than usual.
+    Waits for a time, for a queue or for a loader's workers take no longer under a profiler. But the
+    steps without the profiler ran right after a pause in which the trace was written. In that
+    pause, queues filled, so these steps waited less than usual.
     """
     if rank.unprofiled_ns is None:
         return ()
@@ -338,7 +339,7 @@ def _slowed_beyond_judging(
 def _where(model: TimeModel, row: Mapping[str, Any], part: str = "bound") -> str | None:
     """Return the place of the bound, or of the second part.
 
-    If that is the profiler's own work, it is the program's next place.
+    If the profiler's own work has most of that part, return the first place in the program instead.
     """
     what: str | None = row["what" if part == "bound" else f"{part}_what"]
     if what != PROFILER:
@@ -460,8 +461,9 @@ def is_another_time(mean_ns: float, median_ns: float) -> bool:
 def _profiler_cost(trace: Trace, rank: RankTime) -> str | None:
     """Compare the step under the profiler with one without it, if the latter was timed.
 
-    The time without it has the range of the steps that were timed. If the shares are of neither
-    time, a third one says so: under the profiler, without what it is known to add.
+    The time without it is followed by the range of the steps that were timed. If percentages refer
+    to neither time, the time that they refer to is added: that of a step under the profiler, less
+    what the profiler is known to add.
     """
     measured, judged_ns = measured_range(trace, rank.rank), rank.judged_step_ns
     if measured is None or rank.recorded_step_ns is None or judged_ns is None:
@@ -488,7 +490,7 @@ def _profiler_work(rank: RankTime) -> str | None:
 def _replayed_step(trace: Trace, rank: RankTime) -> str | None:
     """Give the length of a replayed step without the profiler, if it is surely shorter.
 
-    It is if its whole range is below the recorded step.
+    It is surely shorter if its whole range is below the recorded step.
     """
     step = unprofiled_steps(trace).get(rank.rank)
     if step is None or step.unprofiled_ns is None or step.low_ns is None or step.high_ns is None:

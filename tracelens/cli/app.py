@@ -71,7 +71,7 @@ def _module(name: str) -> Any:
     gc.freeze()
     gc.enable()
     # A verdict makes a million objects. With the usual threshold, garbage collection takes a
-    # twentieth of its time, and a tenth of a page's.
+    # twentieth of the time of a verdict, and a tenth of the time of a page.
     gc.set_threshold(50_000)
     return module
 
@@ -225,7 +225,10 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
 
 
 def _are_traces(words: Sequence[str]) -> bool:
-    """Return whether there are words, none is an option, and none a file that may not be read."""
+    """Return whether each word may name a trace: no option, and no file that cannot be read.
+
+    Without words, the result is False.
+    """
     are_files = all(word == "-" or word[:1] != "-" for word in words)
     are_readable = all(os.access(word, os.R_OK) for word in words if os.path.lexists(word))
     return bool(words) and are_files and are_readable
@@ -267,9 +270,9 @@ def split_command(arguments: Sequence[str]) -> tuple[list[str], list[str]]:
 
 
 def with_report(words: Sequence[str]) -> list[str]:
-    """Put `report` before a first word that is a file or an address, not a command.
+    """Put `report` before the first word if it is a file or an address, and no command.
 
-    So `tracelens FILE` works.
+    Options before that word stay first. This makes `tracelens FILE` work.
     """
     first = next(
         (position for position, word in enumerate(words) if word == "-" or word[:1] != "-"), None

@@ -100,7 +100,7 @@ def with_costs(trace: Trace, by_kind: dict[str, list[float]]) -> Trace:
 
 
 def _read(path: Path) -> dict[str, list[float]]:
-    """Read costs from a file, or from a trace of two windows. Raises SourceError without any."""
+    """Read costs from a file, or from a trace's settings. Raises SourceError if it has no costs."""
     try:
         stored: Any = (
             _kept(Trace.open(path)) if path.is_dir() else json.loads(path.read_text("utf-8"))

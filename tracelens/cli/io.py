@@ -80,7 +80,8 @@ OneFormat = Annotated[
 def open_any(paths: Sequence[Path], step: str | None = None, ranks: Sequence[int] = ()) -> Trace:
     """Open the trace in a directory, or collect the sources in memory, with these ranks.
 
-    `step` marks its steps anew. Raises SourceError or UsageError.
+    `step` is a pattern: the spans that it matches become the steps. Raises SourceError or
+    UsageError.
     """
     trace = _opened(paths, ranks)
     OPENED.append(trace)
@@ -93,8 +94,8 @@ def open_any(paths: Sequence[Path], step: str | None = None, ranks: Sequence[int
 def open_base(path: Path, trace: Trace, step: str | None = None) -> Trace:
     """Open the trace with which another one is compared.
 
-    From a folder with captures of graphs, open those with the trace's batch sizes. `step` marks its
-    steps anew. Raises SourceError or UsageError.
+    From a folder of graph captures, open those for the trace's batch sizes. `step` is a pattern:
+    the spans that it matches become the base's steps. Raises SourceError or UsageError.
     """
     from tracelens.jobs.graph_captures import captures_of  # noqa: PLC0415 - reads sources
 
@@ -208,9 +209,9 @@ def plain(frame: pl.DataFrame) -> str:
 
 
 def format_of(name: str | None, out: Path | None) -> Format:
-    """Return the named format, else the one that the file's ending tells, else text.
+    """Return the named format, else that of the file's ending, else text.
 
-    Raises UsageError for unknown ones.
+    Raises UsageError for an unknown name or ending.
     """
     if name is not None:
         if name not in FORMATS:

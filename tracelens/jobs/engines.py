@@ -197,7 +197,7 @@ def _connected(ray: Any, address: str | None) -> Iterator[None]:
             log_to_driver=False,
             logging_level=logging.ERROR,
         )
-    except Exception as error:  # if a node starts too late, Ray 2.60 raises no other
+    except Exception as error:  # Ray 2.60 raises a bare Exception if a node starts too late
         reason = " ".join(str(error).split())
         raise ToolError(f"--engine ray: no cluster could be joined: {reason}") from error
     try:

@@ -26,8 +26,9 @@ _AT_ONCE, _LONGEST_MARK = 1 << 20, 64
 def captures_of(path: str | os.PathLike[str], trace: Trace) -> list[Path]:
     """Return a folder's files with the captures of a trace's graphs; for a file, the file itself.
 
-    Of captures with several batch sizes, return those of the trace's rank and sizes. If the trace's
-    steps have no size, return the first capture whose launches fit a replay.
+    Only files of the trace's lowest rank count. If they have several batch sizes, return for each
+    size of the trace's steps the capture of the smallest size that is large enough. If the steps
+    have no size, return the first capture whose launches fit a replay.
     """
     folder = Path(path)
     files = _files_of_rank(folder, min(trace.manifest.ranks)) if folder.is_dir() else []

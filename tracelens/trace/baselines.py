@@ -1,4 +1,4 @@
-"""Keep named baselines: stored runs of a program by which a new run is judged."""
+"""Keep named baselines: stored runs of a program, with which a new run is compared."""
 
 import re
 import secrets

@@ -248,7 +248,7 @@ class Manifest(Struct):
 
 
 def _of_key(by_table: dict[str, dict[str, int]], key: str) -> dict[str, dict[str, int]]:
-    """Return the counts of one rank; tables that have none of this rank are left out."""
+    """Return the counts of one rank; tables without a count for this rank are left out."""
     return {table: {key: counts[key]} for table, counts in by_table.items() if key in counts}
 
 

@@ -23,7 +23,8 @@ REQUESTS = 16
 def listed(url: str) -> tuple[list[Listed], list[Listed]]:
     """Return the objects that a URL denotes, and the files that are read along with them.
 
-    These are the object itself, or those directly below it. Raises SourceError if there are none.
+    If the URL is that of an object, this is the only one; else it denotes all objects directly
+    below it. Raises SourceError if there are none.
     """
     above, _, name = url.rpartition("/")
     if above.count("/") > 1:

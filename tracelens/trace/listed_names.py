@@ -45,7 +45,8 @@ class Source(Protocol):
 class ListedNames(Struct, frozen=True):
     """The listed names of a column, by their hashes, and the one name for all others.
 
-    A name with the hash of a listed one counts as listed; that is a handful among millions.
+    If an unlisted name has the same hash as a listed one, it counts as listed, too. Among millions
+    of names, this happens to a handful.
     """
 
     column: str

@@ -30,7 +30,7 @@ class RankPlace(Struct, frozen=True):
 
     @classmethod
     def of(cls, rank: int, capture: Capture) -> RankPlace:
-        """Return where a capture's rank ran, or only the number of ranks."""
+        """Return what the capture records of the place where its rank ran."""
         rows, size = capture.table("ranks"), capture.settings.get(WORLD_SIZE)
         facts = {"world_size": size if isinstance(size, int) else None}
         if rows is not None:

@@ -66,7 +66,8 @@ def refuse_unrelated(ranks: Sequence[RankFacts], *, force_mix: bool = False) -> 
 
     - They state different numbers of ranks, fewer than there are files, or a rank beyond them.
     - They have groups of one name with only some ranks in common.
-    - They lie an hour apart or more, state no number of ranks, and issue different collectives.
+    - They lie an hour apart or more, do not issue the same collectives, and some source states no
+      number of ranks.
     - They state no rank, and one process ran both, one after the other.
 
     Ranks that did not run at the same time get a warning. Device models may differ. Several traces
@@ -172,10 +173,11 @@ def _windows(ranks: Sequence[RankFacts]) -> Iterator[tuple[RankFacts, RankFacts,
 
 
 def _far(ranks: Sequence[RankFacts]) -> Iterator[tuple[RankFacts, RankFacts, str]]:
-    """Yield the first two ranks that lie an hour apart or more, and why that counts.
+    """Yield the first two ranks that lie an hour apart or more, and how far apart they are.
 
-    It does not count if other facts show that they are of one program. A rank that began after all
-    others had ended gets a warning.
+    Nothing is yielded if other facts show that the ranks are of one program: each states the number
+    of ranks, or both are in one file or issue the same collectives. A rank that began after all
+    earlier ones had ended gets a warning.
     """
     extents = [(rank, rank.extent) for rank in ranks if rank.extent is not None]
     extents.sort(key=lambda pair: pair[1])

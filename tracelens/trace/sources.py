@@ -1,4 +1,4 @@
-"""Turn paths into captures: list folders, and find by its content which collector reads a file."""
+"""Turn paths into captures: list folders, and find the collector of a file by its content."""
 
 import errno
 import logging

@@ -128,7 +128,7 @@ class Trace(Tables):
     def uncached(self, listed: dict[str, ListedNames] | None = None) -> Trace:
         """Return the same trace without its cache, so that the caller can release that memory.
 
-        `listed` are the listed names of the new trace; by default they are those of this one.
+        `listed` are the listed names of the new trace; by default, it lists the same names.
         """
         fresh = Trace(self.manifest, self._tables, self.path)
         fresh._files, fresh._counts = self._files, self._counts
@@ -205,7 +205,7 @@ class Trace(Tables):
             return Trace.open(target)
 
     def amend(self, manifest: Manifest, **tables: pl.DataFrame) -> None:
-        """Give a new trace another manifest, and replace its tables that `tables` names."""
+        """Give a new trace another manifest, and replace the tables that are named."""
         self.manifest = manifest
         for name, frame in tables.items():
             self._tables[name], self._frames[name] = frame.lazy(), frame

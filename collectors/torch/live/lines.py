@@ -26,16 +26,20 @@ _ASKED_S = 0.0001
 """The sampler asks for the interpreter's lock after this time if no other thread waits for it."""
 _MOST_SAMPLES, _MOST_FRAMES = 4_000, 40
 _LATE = 10
-"""A delayed sample shows the moment earlier by the delay divided by this number."""
+"""A delayed sample is dated earlier than it was taken, by the delay divided by this number."""
 _OWN_THREADS = "tracelens-"
 """The names of the capture's own threads begin with this."""
 _GOLDEN = 0.618034
 """The golden ratio: its multiples, modulo 1, are spread evenly."""
 _SHORTEST = 20_000
-"""Calls shorter than the recording divided by this number are not recorded: they explain nothing.
+"""A call is short if it takes less than the recording divided by this number.
+
+Calls inside a short call are not recorded, because they explain nothing.
 """
 _APART = 4
-"""Of a frame's short calls, two that are noted are this many times the shortest call's time apart.
+"""How long after its frame's last recorded call a short call must begin to be recorded.
+
+The unit is the time below which a call is short.
 """
 _LIBRARIES = tuple(
     {

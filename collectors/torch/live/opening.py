@@ -93,7 +93,7 @@ class Opening:
         return QuietProfile(activities=[*activities], record_shapes=self._settings.shapes)
 
     def _begin_with_gpu(self) -> None:
-        """Record anew, now with the GPU.
+        """Start the recording again, now with the GPU; what was recorded so far is dropped.
 
         Called when the program begins to use the GPU.
         """

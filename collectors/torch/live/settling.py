@@ -17,9 +17,10 @@ LONG_PAUSE_NS = 10_000_000
 """Pauses shorter than this do not count: they are the recorder's usual work, and no queue fills."""
 
 _JOB_TURNS = 3
-"""Turns of the loader that a job's rank waits.
+"""The number of turns of the loader that a rank of a job waits.
 
-By default a loader keeps two batches per worker ready; its workers go on while these are taken.
+By default a loader keeps two batches per worker ready, which takes two turns to use up. Its workers
+fetch more meanwhile.
 """
 
 

@@ -246,8 +246,8 @@ class StepFinder:
         # Not named self: in frames of module calls, the profiler looks for a module under that
         # name.
         def call(called: Any, *args: Any, **kwargs: Any) -> Any:
-            # torch.compile may have compiled this function; to it, the function must be just the
-            # call
+            # torch.compile may compile this function; the compiled code must contain only the
+            # module's own call
             if is_compiling():
                 return original(called, *args, **kwargs)
             module.__call__ = original
@@ -331,7 +331,7 @@ class StepFinder:
             self._go_by(module)
 
     def _maybe_another(self, module: Any) -> None:
-        """Take another module as the main one if it tells the turns of the loop better."""
+        """Note a module's call; take that module as the main one if it marks the turns better."""
         if module is not self.main and (self._is_in_main() or not _may_mark(module)):
             return
         self._turns.note(module)

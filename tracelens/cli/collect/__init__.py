@@ -38,7 +38,7 @@ def _load(name: str) -> Any:
 class _Commands(LoadedGroup):
     """The commands.
 
-    Each is imported when it is used: reading a file needs none of measuring's modules.
+    Each is imported when it is used, so that reading a file does not load the modules that measure.
     """
 
     names = _NAMES

@@ -186,10 +186,11 @@ def capture_program(
     step: str | None = None,
     **options: Any,
 ) -> tuple[Trace, Run]:
-    """Run the command under a collector and write the trace; `step` marks its steps anew.
+    """Run the command under a collector and write the trace.
 
-    Raises SourceError before the program is started if the trace cannot be written, ToolError if
-    nothing was captured; then nothing is written.
+    `step` is a pattern: the spans that it matches become the steps. If none matches, the trace
+    keeps its own steps, with a warning. Raises SourceError before the program is started if the
+    trace cannot be written. Raises ToolError, and writes nothing, if nothing was captured.
     """
     check_target(target, force=force)
     with progress(f"reading what {kind} recorded", late=True):
