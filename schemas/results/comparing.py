@@ -1,4 +1,4 @@
-"""Results about two runs: if they are comparable, and how time, kernels and memory differ."""
+"""Results about two runs: whether they are comparable; how time, kernels and memory differ."""
 
 import polars as pl
 

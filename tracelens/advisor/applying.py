@@ -149,7 +149,7 @@ class _Rewriting:
         return module.eval()
 
     def _any(self, name: str, layout: str = "NCHW") -> Any:
-        """Return the tensor in this layout, or without one in the layout in which it was computed.
+        """Return the tensor in this layout if there is one, else in the layout that was computed.
 
         A parameter is registered with the new module first.
         """

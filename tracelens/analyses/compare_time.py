@@ -63,7 +63,7 @@ def compare_time(base: Trace, other: Trace, *, rules: Rules = DEFAULT) -> pl.Dat
 
 
 def _no_surer_than(recorded: pl.DataFrame, rows: pl.DataFrame) -> pl.DataFrame:
-    """Widen intervals to at least those of the recorded times; doubt outcomes that differ.
+    """Make intervals at least as wide as those of the recorded times; doubt outcomes that differ.
 
     An outcome that differs from that of the recorded times becomes unclear. The reason is that if a
     run timed steps without the profiler, one ratio shortens all of its recorded steps. The error of

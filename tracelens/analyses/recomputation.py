@@ -33,8 +33,8 @@ def recomputation(trace: Trace) -> pl.DataFrame:
 
     Autograd numbers the ops that it records. Within the backward pass it records none, unless
     torch.utils.checkpoint runs a forward pass there again. With create_graph=True it also records
-    the backward pass itself; then only ops count that ran outside of it as well. The result is
-    empty if nothing ran again. Raises MissingTableError without spans.
+    the backward pass itself. Then an op counts only if it ran outside of the backward pass, too.
+    The result is empty if nothing ran again. Raises MissingTableError without spans.
     """
     trace.require("recomputation", "spans")
     spans = trace.select("spans", *_COLUMNS, "duration_ns")

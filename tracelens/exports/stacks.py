@@ -22,10 +22,10 @@ PRE_WINDOW, UNLINKED = "(launched before the trace began)", "(its call is unknow
 class Stacks(Struct, frozen=True):
     """Rows of time with their stacks, for one rank.
 
-    `parts` reads the rows anew, some at a time, by start: start_ns, duration_ns, the innermost
-    name, `path` of the frames around it, and `place`, which keeps stacks of different places apart.
-    A path is an index into `names`, which has its last name, and into `parents`, which has the path
-    without that name, or -1.
+    Each call of `parts` reads the rows, some at a time, by start: start_ns, duration_ns, the
+    innermost name, `path` of the frames around it, and `place`, which keeps stacks of different
+    places apart. A path is an index into `names`, which has its last name, and into `parents`,
+    which has the path without that name, or -1.
     """
 
     parts: Callable[[], Iterator[pl.DataFrame]]

@@ -63,7 +63,7 @@ def replace_folder(new: Path, target: Path) -> None:
 
 
 def restore(target: Path) -> bool:
-    """Move back a folder that a killed `replace_folder` had moved aside; return if there was one.
+    """Move back a folder that a killed `replace_folder` had moved aside; return whether one was.
 
     Nothing is done if the target exists, or if another process is replacing it.
     """

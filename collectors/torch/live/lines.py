@@ -37,9 +37,9 @@ _SHORTEST = 20_000
 Calls inside a short call are not recorded, because they explain nothing.
 """
 _APART = 4
-"""How long after its frame's last recorded call a short call must begin to be recorded.
+"""A short call is recorded only if it begins late enough after its frame's last recorded call.
 
-The unit is the time below which a call is short.
+The time between both must be this many times the limit below which a call is short.
 """
 _LIBRARIES = tuple(
     {

@@ -103,7 +103,8 @@ def distinct_rows(numbers: pl.Series) -> tuple[pl.Series, pl.Series]:
 def _places(numbers: pl.Series, rows: pl.Series) -> pl.Series:
     """Return each number's index among the numbers at `rows`.
 
-    If a number is not among them, its index is `len(rows)`; if None is not, its index is None.
+    A number that is not among them gets the index `len(rows)`. None gets None if it is not among
+    them.
     """
     distinct = numbers.gather(rows)
     n = len(rows)

@@ -191,9 +191,10 @@ def _verdict(asked: Expression, rows: pl.DataFrame, unlike: str | None, rules: R
 
 
 def _as_asked(asked: Expression, rows: pl.DataFrame) -> pl.DataFrame:
-    """Express the difference of each row and its range as the gate does: value, low and high.
+    """Add value, low and high: each row's result and its range, in the form of the gate's limit.
 
-    That is the other run's value, its difference from the base, or that as a share of the base.
+    For the form "most", it is the other run's value; for "more", the difference from the base; for
+    "share", the difference as a share of the base.
     """
     base = pl.col("base_value")
     start = base if asked.form == "most" else pl.lit(0.0)
@@ -206,11 +207,11 @@ def _as_asked(asked: Expression, rows: pl.DataFrame) -> pl.DataFrame:
 
 
 def _is_wide(asked: Expression, rules: Rules) -> pl.Expr:
-    """Return whether a row's interval neither excludes a breach nor could have shown one.
+    """Return whether a row's interval is too wide to tell whether the limit is exceeded.
 
-    Such an interval reaches beyond the limit, and is wider than the limit to either side, so that a
-    change as large as the limit would be within the spread. A limit below the least difference that
-    counts is taken to be that difference.
+    Such an interval reaches beyond the limit. To either side of the value it is wider than the
+    limit, so that a change as large as the limit would be within the spread. A limit below the
+    least difference that counts is taken to be that difference.
     """
     base = pl.lit(1.0) if asked.form == "share" else pl.col("base_value")
     least = pl.max_horizontal(pl.lit(abs(asked.limit)), base * rules.min_effect)

@@ -124,7 +124,10 @@ def _call_alike(sides: Sequence[pl.DataFrame]) -> bool:
 
 
 def _most_is_shared(sides: Sequence[pl.DataFrame], strange: Sequence[pl.DataFrame]) -> bool:
-    """Return whether, of at least one run, half the calls have a counterpart in the other run."""
+    """Return whether at least half of the calls of one of the runs occur in the other run, too.
+
+    `strange` are the calls of each run without a counterpart.
+    """
     shares = [
         float(only["n"].sum()) / max(float(side["n"].sum()), 1)
         for side, only in zip(sides, strange, strict=True)

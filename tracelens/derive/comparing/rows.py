@@ -81,7 +81,10 @@ class Comparison(Struct, frozen=True):
 
 
 def _with_speedups(rows: pl.DataFrame, *, by_step: bool) -> pl.DataFrame:
-    """Add in which run a row is, and the speedups of its time, of a call, and by judgement."""
+    """Add `change` (which run has the row), the speedups of its time and of a call, and a range.
+
+    The range, speedup_low to speedup_high, comes from the judged values.
+    """
     has_equal_calls = by_step or pl.col("base_n_calls") == pl.col("other_n_calls")
     speedup_of_totals = speedup(pl.col("base_ns"), pl.col("other_ns"))
     base_value = pl.col("base_value")

@@ -19,7 +19,7 @@ _NONE = -(2**63)
 """The number by which the C library marks a missing parent."""
 _I64 = pl.Int64()
 _ROWS_AT_ONCE = 1 << 19
-"""So many rows of a tree are numbered at a time, which takes less memory than all at once."""
+"""Number of a tree's rows that are numbered at a time, which takes less memory than all at once."""
 
 
 def nearest(parent: pl.Series, values: pl.Series) -> pl.Series:
@@ -42,7 +42,7 @@ def nearest_row(parent: pl.Series, flags: pl.Series, rows: pl.Series | None = No
 
 
 def outermost_row(parent: pl.Series, flags: pl.Series) -> pl.Series:
-    """Return the outermost flagged row among the row and its ancestors; None without any."""
+    """Return the outermost flagged row among the row and its ancestors; None if none is flagged."""
     return _flagged_row(parent, flags, None, outermost=True)
 
 

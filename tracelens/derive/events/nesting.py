@@ -172,10 +172,11 @@ class _Walk:
             self._covered[parent] = until
 
     def _close_unreturned(self, caller: int, moment: int) -> None:
-        """Close open spans above the recorded caller, because they had returned by that moment.
+        """Close open spans inside the recorded caller: they had returned by `moment`.
 
-        The outermost span to be closed is the first that has a recorded caller itself. Their self
-        time ends at that moment, and so does the time that they take from their caller.
+        Of the spans inside the caller, the outermost that has a recorded caller itself is closed,
+        with all spans inside it. The self time of the closed spans ends at `moment`, and so does
+        the time that they take from the span around them.
         """
         stack = self.open
         try:
@@ -272,7 +273,10 @@ def _times(frame: pl.DataFrame, order: pl.Series | None) -> tuple[pa.Buffer, pa.
 def _hints(
     spans: pl.DataFrame, order: pl.Series | None, places: pl.Series | None
 ) -> pa.Buffer | None:
-    """Return recorded callers as positions in time order, -1 for none; None without any."""
+    """Return recorded callers as positions in time order, -1 for a span without one.
+
+    Return None if no span has a recorded caller.
+    """
     if "parent_hint" not in spans.columns or not spans["parent_hint"].count():
         return None
     hints = spans["parent_hint"].cast(pl.Int64)

@@ -43,7 +43,7 @@ def spans_by_id(trace: Trace, rank: int, *columns: str) -> Iterator[pl.DataFrame
 
 
 def _larger(parts: Iterator[pl.DataFrame]) -> Iterator[pl.DataFrame]:
-    """Join parts to frames of at least _ROWS_AT_ONCE rows, which halves the time of chains."""
+    """Join parts to frames of at least _ROWS_AT_ONCE rows; the last one may have fewer."""
     waiting = list[pl.DataFrame]()
     for part in parts:
         waiting.append(part)

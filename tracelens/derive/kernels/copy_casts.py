@@ -65,7 +65,7 @@ def _casts_after_copies(trace: Trace) -> pl.DataFrame:
 
 
 def _casts(trace: Trace) -> pl.DataFrame:
-    """Return ATen's casting copies, with what their names and launches tell.
+    """Return ATen's casting copies, with the facts that their names and launches show.
 
     Columns beside _PLACE and span_id: work (elements that a thread casts, 4 if unknown),
     written_bytes (of an element), blocks, and threads (of a block).

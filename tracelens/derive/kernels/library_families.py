@@ -41,7 +41,7 @@ def _linear_result(bound: Bound) -> list[int]:
 
 
 def _by_rows(bound: Bound) -> int:
-    """Return the operations of a product of packed weights and an input; a value tells columns."""
+    """Return the operations of a product with packed weights, whose columns an argument gives."""
     columns = bound.value("2")
     if type(columns) is not int:
         raise UnknownWorkError
@@ -76,7 +76,7 @@ def _result_by_packed_rows(bound: Bound) -> list[int]:
 
 
 def _of_streams(bound: Bound) -> int:
-    """Return the operations of a product that sums over all sizes of the input but the first."""
+    """Return the operations of a product that sums over all the input but its first dimension."""
     x, weights = bound.nth(0), bound.nth(1).shape
     if len(weights) != 2 or prod(x.shape[1:]) != weights[1]:
         raise UnknownWorkError
@@ -94,7 +94,7 @@ def _second(bound: Bound) -> list[int]:
 
 
 def _of_expected_rows(bound: Bound) -> int:
-    """Return the operations of a product per group, of about as many rows as a value tells.
+    """Return the operations of one product per group; an argument gives a group's expected rows.
 
     The inputs are (groups, most rows, length) and (groups, columns, length).
     """
@@ -152,7 +152,7 @@ def _listed_read(bound: Bound) -> int:
 
 
 def _weights_of_groups(bound: Bound) -> list[Tensor]:
-    """Return the input matrices whose last size is the first one's: one per group."""
+    """Return the weights of the groups: matrices whose last size equals that of the first input."""
     summed = bound.nth(0).shape[-1:]
     return [tensor for tensor in _all_tensors(bound)[1:] if tensor.shape[1:] == summed]
 
@@ -360,8 +360,8 @@ def _split_scan_result(bound: Bound) -> list[int]:
 def _gated_delta(bound: Bound) -> int:
     """Return the operations of a gated delta rule, token by token.
 
-    The result is (tokens, heads, width). For each number of a head's state, which is as wide for
-    keys as for values: it decays, it is read by the key, changed, and read by the query.
+    The result is (tokens, heads, width). A head's state is as wide for keys as for values. Each
+    number of the state decays, is read by the key, is changed, and is read by the query.
     """
     result = bound.all("o")
     if not result or len(result[0].shape) != 3:
@@ -391,7 +391,8 @@ def _in_chunks(bound: Bound, of_state: int, of_keys: int, of_values: int) -> int
 def _linear_attention(bound: Bound) -> int:
     """Return the operations of gated linear attention (Yang and others 2023, 2312.06635).
 
-    A state takes k v and is read by q; in a chunk there are q k and its product with v.
+    A token adds k v to the state, and q reads the state. Within a chunk, q is multiplied by k, and
+    the result by v.
     """
     return _in_chunks(bound, of_state=2, of_keys=1, of_values=1)
 

@@ -1,8 +1,8 @@
-"""Find what the profiler does not record of lists of tensors: element types, some sizes.
+"""Find facts that the profiler does not record for lists of tensors: element types, some sizes.
 
 The element type is read from the kernel's template arguments. The profiler leaves out the sizes of
 a list of more than 30 tensors. If an optimizer's call takes all gradients of its step, the sizes
-are those that autograd accumulated in the step. The number of the kernels' blocks confirms it, as
+are those that autograd accumulated in the step. The number of the kernels' blocks confirms this, as
 each block takes a chunk of 65,536 elements (kChunkSize in torch's MultiTensorApply.cuh). Otherwise
 the number of blocks gives the largest possible number of elements. For the indices of `x[i, j]` no
 sizes are recorded either; the grid of the kernel that took the elements gives their number.

@@ -159,7 +159,7 @@ def _work_by_words(name: str, call: RecordedCall) -> Work:
     An op called a norm, an activation or a quantisation moves each of its tensors once. An op
     called a product multiplies the first two matrices whose sizes fit. A tensor with more rows than
     the first one is a table: as many of its rows are moved as the first tensor has. Raises
-    UnknownWorkError for torch's ops, for products of experts, and if the inputs do not tell.
+    UnknownWorkError for torch's ops, for products of experts, and if the inputs do not show it.
     """
     library, _, op = name.partition("::")
     if library in ("aten", "prim", "c10d") or not re.match(_NAMED, name) or _GETTER in name:
@@ -227,8 +227,8 @@ def tensors_of(shapes: str | None, dtypes: str | None) -> tuple[str, str]:
     described = [
         (size, kind if isinstance(kind, str) else "") for size, kind in pairs if are_sizes(size)
     ]
-    # Of inputs without sizes, tensors have an element type. Sizes without a type were not recorded
-    # but read from kernels, as those of indices are.
+    # An input without sizes is a tensor (of one element) only if it has an element type. If no type
+    # is recorded at all, sizes alone make a tensor, for example sizes that were read from kernels.
     has_kinds = bool(listed(dtypes))
     tensors = [
         (size, kind)

@@ -71,7 +71,7 @@ _SCHEMA = pl.Schema({"rank": pl.Int32(), "span_id": pl.Int64(), "inputs": _INPUT
 
 
 def _inputs(shapes: str | None, dtypes: str) -> list[dict[str, Any]]:
-    """Return each distinct pair of an element type and a number of elements in a call's inputs."""
+    """Return every combination of the inputs' element types and numbers of elements, once each."""
     words = [word for word in listed(dtypes) if isinstance(word, str)]
     types = dict.fromkeys(map(element_type, words))
     sizes = dict.fromkeys(map(_elements, listed(shapes)))

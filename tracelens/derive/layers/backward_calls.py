@@ -69,7 +69,7 @@ def _nodes_with_forward_work(works: pl.DataFrame, spans: pl.DataFrame) -> pl.Dat
 
 
 def _not_moved(recorded: pl.Series) -> pl.Series:
-    """Return how many bytes less than twice those of its forward call each node moves.
+    """Return, for each node, the bytes to subtract from twice the bytes of its forward call.
 
     The result is not moved again, and its gradient, the first input, is read as it is stored.
     """

@@ -145,7 +145,7 @@ def _replayed_kernels(trace: Trace) -> pl.DataFrame:
 def _best(
     kernels: pl.DataFrame, captures: Sequence[pl.DataFrame]
 ) -> tuple[float, pl.Series | None]:
-    """Return the least share of contradicting kernels over the captures, and the pairs there."""
+    """Return `_compared` for the capture that the fewest kernels contradict."""
     fits = [
         (wrong, ids)
         for launches in captures
@@ -232,11 +232,12 @@ def _with_batch_sizes(launches: pl.DataFrame, trace: Trace) -> pl.DataFrame:
 
 
 def _compared(kernels: pl.DataFrame, launches: pl.DataFrame) -> tuple[float, pl.Series | None]:
-    """Pair a replay's kernels with a capture's launches; return the contradicting share, and pairs.
+    """Pair a replay's kernels with a capture's launches.
 
-    If all launches name their kernels, the two sequences are aligned, and elements that are not
-    aligned contradict. Otherwise they are paired in order if there are equally many. Without pairs
-    the share is 1.
+    Return the share of kernels that contradict their launch, and each kernel's launch. If all
+    launches name their kernels, the two sequences are aligned, and elements that are not aligned
+    contradict. Otherwise kernels and launches are paired in order if there are equally many.
+    Without pairs the share is 1.
     """
     if (launches["name"] != "").all():
         kernel_names = kernels["name"].str.strip_suffix(".kd")

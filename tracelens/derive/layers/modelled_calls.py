@@ -305,7 +305,7 @@ def _called(trace: Trace, kernels: pl.DataFrame, only: pl.Expr | None = None) ->
 
 
 def _without_repeated(works: pl.DataFrame, spans: pl.DataFrame) -> pl.DataFrame:
-    """Return the works without ops that another modelled op calls to do all of its own work."""
+    """Return the works without ops that only do the work of the modelled op that calls them."""
     repeated = works.filter(pl.col("op").is_in(_CALLED_FOR_ALL)).select("rank", "span_id")
     if repeated.is_empty():
         return works

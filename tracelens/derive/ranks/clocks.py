@@ -244,9 +244,10 @@ def _estimated(
 
 
 def _call_bounds(placed: pl.DataFrame) -> pl.DataFrame:
-    """Return, for each call, its last start and first end by all clocks that are placed already.
+    """Return, for each call, bounds of its last start and its first end on the fitted clocks.
 
-    Columns: those of _CALL, last_start_ns, first_end_ns, and near_ns, a usual end.
+    Columns: those of _CALL, last_start_ns (the least that the last start can be), first_end_ns (the
+    most that the first end can be), and near_ns (the median end).
     """
     end_ns = pl.col("end_ns")
     uncertainty_ns = pl.col("uncertainty_ns")

@@ -285,7 +285,7 @@ def assign_sequence(grouped: pl.DataFrame) -> tuple[pl.DataFrame, str | None]:
 
 
 def drop_partial_prefix(numbered: pl.DataFrame) -> tuple[pl.DataFrame, str | None]:
-    """Leave out a group's calls before every captured rank has one; the remark counts them.
+    """Leave out a group's first calls if a captured rank lacks them; the remark counts them.
 
     A rank lacks the first calls if its profiler began later, which is no mistake of the program.
     """

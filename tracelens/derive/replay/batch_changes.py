@@ -79,7 +79,7 @@ def _refuse_other_work(both: pl.DataFrame) -> None:
 def _factors_of_edges(
     replay: Replay, names: Sequence[str], factors_by_name: pl.DataFrame
 ) -> NDArray[np.float64]:
-    """Return the factor of each edge: that of its work's name, 1 for all other edges."""
+    """Return each edge's factor: for device work, the factor of its name; for other edges, 1."""
     table = replay.table
     work = pl.DataFrame({"name": names})
     work = work.join(factors_by_name, on="name", how="left", maintain_order="left")

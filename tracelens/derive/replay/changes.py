@@ -71,8 +71,8 @@ def doubt_of(text: str) -> Doubt:
 def spread_of(subject: Subject, text: str) -> Spread:
     """Return the change that an expression describes, with its least and its greatest effect.
 
-    For a change without limits, all three are the change itself. Raises UsageError as
-    `parse_change` does.
+    If the effect of the change is known exactly, all three fields are that change. Raises
+    UsageError as `parse_change` does.
     """
     change = parse_change(subject, text)
     return change if isinstance(change, Spread) else Spread(change, change, change)

@@ -324,7 +324,7 @@ def weights_without(replay: Replay, costs: Costs, host_factor: float = 1) -> Int
 
 
 def _profiler_ns(replay: Replay, costs: Costs) -> Floats:
-    """Return how long the profiler makes each stretch of the host, at these costs of an event."""
+    """Return how much longer the profiler makes each edge of the host, at these costs."""
     table = replay.table
     ops_ns = table.n_ops * costs.op_ns
     python_ns = table.n_python * costs.python_ns

@@ -190,7 +190,7 @@ def _graph_latencies(work: Work, launch_ns: Ints) -> Ints:
 def _add_queue_edges(edges: Edges, work: Work, rows: Ints, queue_ns: Ints) -> None:
     """Add the edges between successive work of one stream.
 
-    If work begins before the previous work ends, it waits for only a part of that.
+    Work that began before the previous work ended waits for a part of the previous work only.
     """
     before = work.previous[rows]
     overlap = work.ends[before] > work.starts[rows]

@@ -13,7 +13,7 @@ from tracelens.trace import Trace
 MOST_STEPS = 8
 """At most this many steps are replayed if all steps are of one kind.
 
-Of several kinds, so few steps would hold too many or too few of one kind.
+If there are several kinds of steps, so few steps would hold too many or too few of one kind.
 """
 MOST_EVENTS = 60_000
 """The replayed steps around the median one have at most this many calls and kernels.

@@ -166,7 +166,7 @@ def pinned(subject: Subject, _: str | None) -> Change:
 
 
 def _synchronisations(replay: Replay, rows: Flags) -> list[int]:
-    """Return the calls that wait for one of these copies, in the op that copies."""
+    """Return the calls that wait for a copy in `rows` and that lie in the op that copies."""
     op_of = replay.call_ops
     copy_calls = replay.work.calls
     return [

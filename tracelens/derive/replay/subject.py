@@ -55,7 +55,7 @@ Change = Callable[[Ints], Ints]
 
 
 class Spread(Struct, frozen=True):
-    """A change with limits, which gives the usual, the least and the most time of a step."""
+    """One change in three strengths: the usual one, and those with the least and most step time."""
 
     usual: Change
     least: Change

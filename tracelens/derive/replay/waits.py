@@ -127,9 +127,11 @@ def _full_queues(excerpt: Excerpt, work: Work, starts: Ints, ends: Ints) -> list
 def _with_usual_times(
     excerpt: Excerpt, waits: list[HostWait], starts: Ints, ends: Ints
 ) -> list[HostWait]:
-    """Fill in unknown own times (-1) with the usual time of the function's calls that did not wait.
+    """Replace times that cannot be read from a call by usual times.
 
-    A call that did not wait gets the usual time to return from a wait, if its own is longer.
+    If a call waited, its own time is unknown (-1). It gets the usual time of the calls of the same
+    function that did not wait. If a call did not wait, the time to return from a wait is not known.
+    It is limited to the usual time to return of the calls that waited.
     """
     names = excerpt.calls["api"].to_list()
     waiting = {wait.call for wait in waits if wait.own_ns < 0}

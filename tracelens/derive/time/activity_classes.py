@@ -102,8 +102,8 @@ def interval_classes(
 def _python_of_nodes(axis: ThreadAxis) -> pl.DataFrame:
     """Return the times in which Python works long inside the program's own autograd functions.
 
-    A framework's autograd functions, as those of torch.compile, pause only briefly between ops and
-    launches. Recording Python calls makes these pauses longer.
+    A framework's autograd functions, such as those of torch.compile, pause only briefly between ops
+    and launches. Recording Python calls makes these pauses longer.
     """
     edges = ["start_ns", "end_ns"]
     (is_node,) = matching(axis.spans["name"], PYTHON_NODE)
@@ -253,7 +253,7 @@ def _computing(spans: pl.DataFrame, calls: pl.DataFrame) -> pl.DataFrame:
 
     Names of operators begin with a library, as in aten::add. Other ops are regions of a framework,
     which may do much besides computing. They count only if they are very long and contain no other
-    op, as a check of guards does.
+    op. An example is the region in which torch.compile checks its guards.
     """
     text = pl.col("name").cast(pl.String)
     ops = spans.filter(pl.col("kind") == "op")

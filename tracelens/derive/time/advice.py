@@ -146,7 +146,7 @@ def _change(program: JudgedProgram, rule: Rule) -> Change:
 
 
 def _time_to_save(program: JudgedProgram, rule: Rule) -> float:
-    """Return what a rule is about, in ns: at most the part of the time that has its cause."""
+    """Return a rule's saving in ns, limited to the time that its cause takes in all."""
     return min(rule.ns, program.parts[rule.cause])
 
 
@@ -155,9 +155,9 @@ def _savings(
 ) -> tuple[float, float | None, float | None] | tuple[None, None, None]:
     """Return the largest saving of a rule over all judged time, with a low and a high bound.
 
-    No saving exceeds the part of the time that the rule is about. The bounds are None if none of
-    that time is the profiler's. All three values are None if the bounds would differ by more than
-    a factor of two.
+    No saving exceeds the time that the rule's cause takes. The bounds are None if they are nearly
+    equal, or if none of that time is the profiler's. All three values are None if the bounds would
+    differ by more than a factor of two.
     """
     most = _time_to_save(program, rule)
     slowdown = program.slowdown(rule.cause) if rule.is_of_host else None

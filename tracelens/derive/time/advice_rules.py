@@ -95,7 +95,10 @@ def _joined_optimizer(program: JudgedProgram) -> Iterator[Rule]:
 
 
 def _layout(program: JudgedProgram) -> Iterator[Rule]:
-    """Advise against layout transforms around convolutions if no other op would undo it."""
+    """Advise channels_last if convolutions transform layouts.
+
+    Nothing is advised if an op runs that would convert channels_last images back.
+    """
     ops = program.kernels["op"].drop_nulls()
     if ops.cast(pl.String).str.contains(CONTIGUOUS_NORMS).any():
         return

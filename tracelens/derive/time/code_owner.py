@@ -24,7 +24,10 @@ _RUNTIME = (
     rf"^(?:{_STDLIB})(?:\.py\(|/)|{_STDLIB_FOLDERS}|(?:^|/)(?:torch|functorch|torchgen)/"
     rf"|(?:^|/)tracelens/|{OWN_HOOKS}|(?:^|/)torchinductor_|{_OF_INDUCTOR}|^<"
 )
-"""Names in angle brackets: frozen modules, builtins, and code compiled from a string."""
+"""Names of the runtime's Python calls.
+
+Those in angle brackets are of frozen modules, builtins, and code compiled from a string.
+"""
 _TYPED_IN = r"^<(?:ipython-input|stdin>|cell )"
 _LIBRARIES = (
     "numpy scipy pandas polars pyarrow h5py zarr xarray dask ray joblib numba cupy jax"

@@ -1,4 +1,4 @@
-"""Advise on copies: between host and device, within one, and of pages of managed memory."""
+"""Advise on copies between host and device or within a device, and on moves of managed pages."""
 
 from collections.abc import Iterator
 
@@ -33,7 +33,7 @@ def process_copy_rules(program: JudgedProgram) -> Iterator[Rule]:
 
 
 def upload_rules(program: JudgedProgram) -> Iterator[Rule]:
-    """Advise on copies to the device: from pageable memory, without a kernel beside, or too wide.
+    """Advise on copies to the device: to pin memory, overlap, copy less, or cast before copying.
 
     Only the time in which no kernel runs beside a copy counts.
     """

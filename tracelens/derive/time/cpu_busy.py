@@ -31,12 +31,12 @@ def with_op_time(
     marks: pl.DataFrame,
     mains: Sequence[tuple[int, int]],
 ) -> pl.DataFrame:
-    """Add `op_ns` to activities of processes without device calls: the time that ops compute in it.
+    """Add `op_ns` to activities of processes without device calls: how long ops compute in each.
 
     op_ns is 0 if the activity's cause already explains what the process does. It is None except on
     main threads; `mains` has each main thread's (process, thread). A main thread's activities are
-    cut where step marks begin and end, so that none lies in two steps. They extend from the
-    process's first op to its last.
+    cut where step marks begin and end, so that none lies in two steps. They are extended to cover
+    the process's ops from the first to the last.
     """
     columns = activities.columns
     ops = outermost_ops(spans)

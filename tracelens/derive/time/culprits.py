@@ -142,7 +142,7 @@ def _same_steps(steps: frozenset[int] | None, other: frozenset[int] | None) -> b
 def _slow_groups(trace: Trace, late: Sequence[LateRank], steps: list[int]) -> list[Culprit]:
     """Return the groups on slow links, each with its late ranks.
 
-    If a rank communicates longer without a slow group, it just takes part in more collectives.
+    Late ranks in no slow group are left out: they only take part in more collectives.
     """
     culprits = []
     for pool in _pools(late):
@@ -244,8 +244,8 @@ def _merge(late: Sequence[LateRank], members: RankSet, steps: list[int]) -> Culp
 def _slow_network(trace: Trace, delays: pl.DataFrame) -> Culprit | None:
     """Return the network as the culprit in steps in which the same transfers take all ranks longer.
 
-    Return None with fewer than three steps, without such steps, and if more than half of the steps
-    are such.
+    Return None with fewer than three steps, or if no step or more than half of the steps are as
+    slow as that.
     """
     communication_ns = pl.col("communication_ns")
     transfer_ns = pl.col("transfer_ns")

@@ -117,11 +117,12 @@ def works_of_devices(
 def _with_touches(
     hosts: Mapping[int, HostTime], copies: pl.DataFrame
 ) -> tuple[Mapping[int, HostTime], pl.DataFrame]:
-    """Give moves of managed pages calls that seem to have started them; add these to the hosts.
+    """Add to the hosts one call for each move of managed pages, as if the call had started it.
 
-    No call moves a page: what touches it does. Between kernels that is the host, and its main
-    thread is blamed. The added call returns when the move begins, so that the thread explains the
-    idle time before.
+    In truth no call moves a page: it moves when something touches it. Between kernels, the host
+    touches pages, and its main thread is blamed. The added call returns when the move begins, so
+    that the thread explains the idle time before the move. Also return the copies, with `call` the
+    row of the added call.
     """
     with_main_thread = [rank for rank, host in hosts.items() if host.mains]
     is_of_host = pl.col("rank").is_in(with_main_thread)

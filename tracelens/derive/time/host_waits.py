@@ -1,4 +1,4 @@
-"""List call paths on which the host only waits. No profiler makes such time longer."""
+"""List call paths on which the host only waits, which takes no longer under a profiler."""
 
 import re
 

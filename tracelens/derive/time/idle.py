@@ -229,7 +229,7 @@ def _numbered_segments(tracks: Tracks) -> pl.DataFrame:
 
 
 def _refilled(pieces: pl.DataFrame) -> pl.DataFrame:
-    """Count launching that follows a wait in the same gap as waiting for the device."""
+    """Turn launching into waiting for the device if it follows such a wait in the same gap."""
     gap = pl.col("gap")
     cause = pl.col("cause")
     is_new = (gap != gap.shift(1)).fill_null(value=True)

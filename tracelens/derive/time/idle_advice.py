@@ -223,7 +223,7 @@ def _in_launching_ops(trace: Trace) -> str:
 
 
 def _small_copies(program: JudgedProgram) -> str | None:
-    """Advise one copy to the device in place of many small ones, if most copies are such."""
+    """Advise one copy to the device in place of many small ones, if most copies are small ones."""
     copies = program.trace.select(
         "memcpys", "rank", "device_id", "step", "start_ns", "direction", "size_bytes"
     )
@@ -248,7 +248,10 @@ def _by_loader(program: JudgedProgram, places: list[tuple[str, int]]) -> str | N
 
 
 def _few_batches_are_late(program: JudgedProgram) -> bool:
-    """Return whether the program waits for few batches, for most of its time in the loader."""
+    """Return whether a few batches take most of the time in which the program waits for batches.
+
+    A few are the share _FEW of all batches.
+    """
     is_annotation = pl.col("kind") == "annotation"
     spans = program.trace.select("spans", "step", "name", "duration_ns", where=is_annotation)
     is_batch = pl.col("name").cast(pl.String).str.contains(WORKERS)

@@ -96,8 +96,8 @@ def _launched(
 ) -> tuple[DeviceTimes, dict[int, pl.Series]]:
     """Sum the devices' times with all launching counted as the cause "launch".
 
-    Also return, by device number, the cause of the launching before each of its work, as
-    `causes_of_launching` finds it. Devices for which it is always "launch" are left out.
+    Also return, by device number, the causes that `causes_of_launching` finds: one for each kernel,
+    copy and fill of the device. Devices that have only the cause "launch" are left out.
     """
     times = _times(dict(enumerate(devices.values())), {})
     if not (times.launching >= LOADING_NS).any():
@@ -134,7 +134,8 @@ def joined(parts: Sequence[DeviceTimes]) -> DeviceTimes:
 def by_columns(devices: Mapping[int, DeviceWork], causes: Mapping[int, pl.Series]) -> DeviceTimes:
     """Sum in Polars. This defines the result of the C code.
 
-    `causes` says, for each piece of work of a device, as what the launching before it counts.
+    `causes` has, by device number, the cause of the launching before each kernel, copy and fill. A
+    device without an entry has only the cause "launch".
     """
     return joined(
         [_by_columns(number, device, causes.get(number)) for number, device in devices.items()]

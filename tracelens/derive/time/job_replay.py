@@ -111,9 +111,9 @@ class Replay(Struct, frozen=True):
     def _hosts_ns(self, removals: Collection[Removal], of: Collection[int] | None) -> float:
         """Return how long the slowest host works in all steps; 0 without removals.
 
-        In a removed step, a rank's host takes no longer than the median host that keeps its delays.
-        A profiler slows hosts but not devices. So if only delays of device work are removed, the
-        hosts' calls count, and not what they do between them.
+        In a step whose delay is removed, a rank's host takes no longer than the median of the hosts
+        whose delays stay. A profiler slows hosts but not devices. So if only delays of device work
+        are removed, only the time in which hosts call ops and launch work counts.
         """
         if not removals or self.paces.is_empty():
             return 0

@@ -114,7 +114,10 @@ def judge_program(model: TimeModel) -> JudgedProgram:
 
 
 def _hideable(model: TimeModel, parts: Mapping[str, int]) -> dict[str, int]:
-    """Return how much of communication and of copies could run beside computing instead."""
+    """Return how much more of communication, and of copies, could run beside computing.
+
+    It is at most the computing that nothing of that part runs beside yet.
+    """
     windows = model.device.filter(phase=PROGRAM)
     hideable = {}
     for part in ("communication", "copy"):

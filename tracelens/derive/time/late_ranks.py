@@ -115,7 +115,7 @@ def _usual(column: str) -> pl.Expr:
 
 
 def find_late_ranks(model: TimeModel, delays: pl.DataFrame) -> list[LateRank]:
-    """Return ranks whose own time exceeds the others' by noise and by the share BLAMED of a step.
+    """Return ranks with a delay above noise and of at least the share BLAMED of a step.
 
     Longer device work counts as a delay. Longer host work that a slower host explains does not.
     """
@@ -229,9 +229,9 @@ def _with_host_excess(
 
 
 def _with_slowdown(late_steps: pl.DataFrame, hosts: pl.DataFrame) -> pl.DataFrame:
-    """Add by what share the rank's host launches more slowly than the median rank's (slowdown).
+    """Add `slowdown`: by what share the rank's host takes longer to launch than the median rank's.
 
-    It is 0 where the host is faster, or so slow that it is late. Adds by_speed_ns, too.
+    It is 0 if the host is faster, or so slow that it counts as late. Adds by_speed_ns, too.
     """
     of_hosts = _beside_usual(late_steps, hosts, "launch")
     ratio = pl.col("spent_ns").sum() / pl.col("usual_ns").sum()
@@ -245,7 +245,7 @@ def _with_slowdown(late_steps: pl.DataFrame, hosts: pl.DataFrame) -> pl.DataFram
 def _limited_to_host(late_steps: pl.DataFrame, hosts: pl.DataFrame, cause: str) -> pl.DataFrame:
     """Limit the delay by one idle cause to the host's extra time.
 
-    Extra time is above that of the median rank's host; a slow host may take the same share longer.
+    Extra time is the time above the median rank's host; a slow host is allowed its slowdown.
     """
     column = f"{cause}_excess_ns"
     usual_at_this_speed_ns = pl.col("usual_ns") * (1 + pl.col("slowdown"))

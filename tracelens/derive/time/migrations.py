@@ -1,7 +1,7 @@
 """Find moves of managed memory's pages, and kernels that wait for them.
 
 Nsight Systems records moves; torch.profiler does not. A page moves when a kernel or the host
-touches it while it lies elsewhere, or ahead of that by cudaMemPrefetchAsync. No recorded call
+touches it while it lies elsewhere, or earlier if cudaMemPrefetchAsync moves it. No recorded call
 stands for the move.
 """
 

@@ -1,7 +1,6 @@
 """Model the time of a trace: what hosts and devices did when, and why devices were idle.
 
-The model is computed once. Analyses of time take it and reduce it; of the trace they read only
-names.
+The model is computed once. Analyses of time sum or filter it, and read only names from the trace.
 """
 
 from __future__ import annotations

@@ -96,9 +96,9 @@ def _bare_calls(calls: pl.DataFrame, spans: pl.DataFrame) -> pl.DataFrame:
 
 
 def _named(name: pl.Expr, is_outside: pl.Expr, edge: str, outside: str) -> pl.Expr:
-    """Return the short name of what is recorded on one side; the step's edge for a step's mark.
+    """Return the short name of the event on one side.
 
-    With `is_outside`, even that mark has ended: then it is `outside`.
+    A step's mark is replaced by the step's `edge`, or by `outside` if the step is over as well.
     """
     of_step = pl.when(is_outside).then(pl.lit(outside)).otherwise(pl.lit(f"the step's {edge}"))
     return pl.when(_is_step(name)).then(of_step).otherwise(shortened(name))
@@ -116,5 +116,5 @@ def _text_between(before: pl.Expr, after: pl.Expr) -> pl.Expr:
 
 
 def _is_step(name: pl.Expr) -> pl.Expr:
-    """Return whether a name says nothing of the place, as that of a step's mark."""
+    """Return whether a name says nothing about the place, such as the name of a step's mark."""
     return name.str.contains(UNINFORMATIVE)

@@ -62,7 +62,7 @@ def _on_program(bare: pl.DataFrame, trace: Trace) -> Iterator[str]:
 
 
 def _on_edges(phases: pl.DataFrame, trace: Trace) -> Iterator[str]:
-    """Say for how long the device works at an end of the trace on work from beyond it."""
+    """Say how long the device ran work that began before the trace, or that ends after it."""
     kernels = trace.select("kernels", "rank", "link", "duration_ns")
     kernels = kernels.filter(pl.col("link") == "pre_window")
     for phase in (EARLIER, LATER):

@@ -42,7 +42,8 @@ A shorter first step can count: it moves no median, and more than half of it is 
 _SEVERAL = 3
 """A first step this many times as long as the others' median may hold trials of kernels.
 
-Kernels are trials if no later step launches them, which takes at least this many later steps.
+Kernels are trials if no later step launches them. To show that, there must be at least this many
+later steps.
 """
 _MOST = 0.5
 """A first step is start-up if start-up makes at least this share of its extra time."""
@@ -107,7 +108,7 @@ class _Rank(Struct, frozen=True, dict=True):
 
     @cached_property
     def edges(self) -> CaptureEdges:
-        """The ends of the capture at which the device works on work from beyond it."""
+        """The work that was under way when the capture began, and when it ended."""
         edges = CaptureEdges(self.calls)
         for table in self.work.values():
             edges.take(table)

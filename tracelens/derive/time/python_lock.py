@@ -27,8 +27,9 @@ def python_of_another_thread(model: TimeModel, rank: int, cause: str, place: str
     """Name the Python function that another thread ran for most of the host's time at a place.
 
     Only one thread of a process runs Python at a time, so the two took turns. Ops, and functions
-    that wait, release the lock and do not count. For launching, which has no places, all launching
-    of the thread that launches most is taken. Return None if no other thread ran Python for long.
+    that wait, release the lock and do not count. If the cause is launching, which has no places,
+    all launching counts. The host's thread is the one that spends most time so. Return None if no
+    other thread ran Python for long.
     """
     is_there = pl.col("cause") == cause
     if cause != "launch":
@@ -73,7 +74,10 @@ def _both(pieces: pl.DataFrame, others: pl.DataFrame) -> pl.DataFrame:
 
 
 def _innermost(frames: pl.DataFrame, running: pl.DataFrame, ran_ns: int) -> str | None:
-    """Return the function with the shortest calls of all that were open for most of the time."""
+    """Return the innermost function that ran for most of the time; None if there is none.
+
+    Of the functions whose calls were open for most of the time, it has the shortest usual call.
+    """
     length = pl.col("duration_ns")
     by_name = frames.group_by("name").agg(total=length.sum(), usual=length.median())
     longest = by_name.sort("total", descending=True).head(_FRAMES)

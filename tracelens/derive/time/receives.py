@@ -1,4 +1,4 @@
-"""Distinguish waits for one other rank's data, as of a pipeline's stages, from collectives."""
+"""Distinguish waits for one other rank's data, as in pipelines, from waits in collectives."""
 
 import polars as pl
 

@@ -26,7 +26,7 @@ _SPARSE = 0.1
 A program whose first phase merely computes less stays above a tenth.
 """
 _MUCH = 0.3
-"""An interval with more than this share of all work, as steady as later work, is the program."""
+"""If the device did more than this share of all work at its later rate, the program had begun."""
 _ALL = 0.9
 """A step does what other steps do if its kernels cover this share of theirs, by name."""
 _WAITING = ("sync", "memcpy", "memset")

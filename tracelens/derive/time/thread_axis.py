@@ -8,7 +8,7 @@ from msgspec import Struct
 from tracelens.derive.columns.lookup import last_before
 
 PAUSE_NS = 100_000
-"""Longest pause between two ops that belongs to issuing them.
+"""The longest pause between two ops that counts as part of launching them.
 
 A framework's own Python takes 1 to 50 µs between ops. Recording Python calls slows it by several
 times, so the limit is then multiplied by STACKS_SLOW_BY.
@@ -39,10 +39,10 @@ class ThreadAxis(Struct, frozen=True):
 
     `spans` and `calls` have `row` (the row in the whole table), start_ns and end_ns, and are sorted
     by start. `threads` has one row per thread: process_id, thread_id, is_main, pause_ns (the
-    longest pause between two ops that belongs to issuing them), first_ns (the thread's begin on the
-    axis) and shift_ns (what was added to the thread's times). `overhead` holds spans in which the
-    profiler works for itself, or the driver loads code. `calls_are_known`: the source recorded API
-    calls, so a thread without calls made none.
+    longest pause between two ops that counts as part of launching them), first_ns (where the thread
+    begins on the axis) and shift_ns (what was added to the thread's times). `overhead` holds spans
+    in which the profiler works for itself, or the driver loads code. `calls_are_known`: the source
+    recorded API calls, so a thread without calls made none.
     """
 
     threads: pl.DataFrame

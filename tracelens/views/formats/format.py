@@ -13,7 +13,7 @@ WIDTH = 140
 
 
 class Screen(Struct, frozen=True):
-    """The medium of a report: characters per line, rows per table (None: all), and if colours."""
+    """The medium of a report: width in characters, rows per table (None: all), colours or not."""
 
     width: int = WIDTH
     rows: int | None = None
