@@ -420,6 +420,13 @@ def test_a_last_step_in_which_only_a_tail_ran_enters_no_median() -> None:
     assert (row["phase"], row["window_ns"]) == ("tear_down", 50 * US)
 
 
+@pytest.mark.parametrize(("ops", "phase"), [(1, "program"), (0, "tear_down")])
+def test_without_a_device_a_last_step_that_calls_ops_is_no_tail(ops: int, phase: str) -> None:
+    spans = [mark(0, 0, 20_000), mark(1, 20_000, 21_000)]
+    every = [span("op", "aten::mm", 20_000 * n, 20_000 * n + 50, step=n) for n in range(1 + ops)]
+    assert [phase for _, phase, *_ in found(program(spans + every))] == ["program", phase]
+
+
 def test_rows_of_steps_outside_the_program_are_left_out() -> None:
     rows = pl.DataFrame({"rank": [0, 0, 0, 0], "step": [0, 1, 2, None]})
     assert rows.filter(in_program(tail()))["step"].to_list() == [0, 1]

@@ -97,7 +97,10 @@ def program_steps(trace: Trace) -> pl.DataFrame:
 
 
 class _Rank(Struct, frozen=True, dict=True):
-    """The data of one rank: its steps, activities, work by table, calls by start, and waits."""
+    """The data of one rank: its steps, activities, work by table, calls by start, and waits.
+
+    `ops` has the steps of all ops. It is empty if any rank has work of a device.
+    """
 
     rank: int
     steps: pl.DataFrame
@@ -105,6 +108,7 @@ class _Rank(Struct, frozen=True, dict=True):
     work: Mapping[str, pl.DataFrame]
     calls: pl.DataFrame
     waits: pl.DataFrame
+    ops: pl.DataFrame
 
     @cached_property
     def edges(self) -> CaptureEdges:
@@ -179,12 +183,15 @@ def _of_all_ranks(trace: Trace) -> pl.DataFrame:
         "kernels": trace.select("kernels", "rank", *_WORK, "name", "step"),
         **{name: trace.select(name, "rank", *_WORK) for name in DEVICE_WORK if name != "kernels"},
     }
+    spans = trace.select("spans", "rank", "step", "kind")
+    has_device = any(tables[name].height for name in DEVICE_WORK)
+    tables["ops"] = spans.clear() if has_device else spans.filter(pl.col("kind") == "op")
     by_rank = {name: dict(by_value(frame, "rank")) for name, frame in tables.items()}
     rows = []
     for rank in trace.manifest.ranks:
-        steps, activities, calls, waits = (
+        steps, activities, calls, waits, ops = (
             by_rank[name].get(rank, tables[name].clear())
-            for name in ("steps", "activities", "api_calls", "synchronizations")
+            for name in ("steps", "activities", "api_calls", "synchronizations", "ops")
         )
         work = {
             name: _by_start(by_rank[name][rank]) for name in DEVICE_WORK if rank in by_rank[name]
@@ -196,6 +203,7 @@ def _of_all_ranks(trace: Trace) -> pl.DataFrame:
             work,
             _by_start(calls),
             waits,
+            ops,
         )
         if steps.height:
             rows += [(rank, *row) for row in _of_steps(known)]
@@ -295,13 +303,13 @@ def _is_tail(step: Mapping[str, Any], in_program: pl.DataFrame) -> bool:
 def _launched(known: _Rank) -> pl.Series:
     """Count the kernels that each step launched.
 
-    If no launch is known, count those that started in the step.
+    If no launch is known, count those that started in the step. Without a device, count ops.
     """
     steps = known.steps
-    kernels = known.work.get("kernels")
-    if kernels is None or not kernels["step"].count():
+    launches = known.work.get("kernels") if known.work else known.ops
+    if launches is None or not launches["step"].count():
         return steps["n_kernels"].alias("launched")
-    by_step = kernels.drop_nulls("step").group_by("step")
+    by_step = launches.drop_nulls("step").group_by("step")
     counts = by_step.agg(launched=pl.len().cast(pl.Int64))
     with_counts = steps.join(counts, on="step", how="left", maintain_order="left")
     return with_counts["launched"].fill_null(0)
