@@ -17,6 +17,7 @@ from samples.kit.significance import (
     judge,
     judge_cases,
     judge_size,
+    judge_sizes,
     more,
     ranks,
     shared,
@@ -89,6 +90,21 @@ def test_a_claimed_size_is_judged_by_side_and_size(
     assert judge_size(found, claimed) is verdict
 
 
+@pytest.mark.parametrize(
+    ("found", "claimed", "verdict"),
+    [
+        ([Range(1.9, 2.1, 2.3), Range(1.8, 1.9, 2), Range(3, 4, 5)], 2, Verdict.AGREES),
+        ([Range(1.1, 1.2, 1.3), Range(2.9, 3, 3.1), Range(0.8, 1.2, 1.4)], 2, Verdict.DIRECTION),
+        ([Range(1.1, 1.2, 1.3), Range(0.8, 1.2, 1.4)], 2, Verdict.UNDECIDED),
+        ([Range(0.5, 0.6, 0.7), Range(0.5, 0.6, 0.7)], 2, Verdict.DIFFERS),
+    ],
+)
+def test_a_size_claimed_of_several_is_judged_by_most(
+    found: list[Range], claimed: float, verdict: Verdict
+) -> None:
+    assert judge_sizes(found, claimed) is verdict
+
+
 def test_ways_that_disagree_leave_a_claim_undecided() -> None:
     assert shared([Verdict.AGREES, Verdict.AGREES]) is Verdict.AGREES
     assert shared([Verdict.AGREES, Verdict.DIFFERS]) is Verdict.UNDECIDED
@@ -136,23 +152,22 @@ def test_two_values_of_one_key_are_refused() -> None:
         unique([("a", 1), ("a", 1)])
 
 
-ONE = '{% call finding("it", "It is so", "Fig. 1", there="yes", here=n|f(1)) %}Seen.{% endcall %}\n'
+ONE = '{{ claims([["it", "It is so", "Fig. 1", n|f(1)]]) }}\n'
 
 
 def written(folder: Path, text: str, verdicts: dict[str, Verdict]) -> str:
     (folder / "page.md.j2").write_text(text)
-    return render(folder / "page.md.j2", {"n": 1234.56}, verdicts)
+    (folder / "details.md.j2").write_text("{{ n|f(2) }}")
+    return render(folder, {"n": 1234.56}, verdicts)[0]
 
 
-def test_a_verdict_is_one_line_with_its_evidence_behind_it(tmp_path: Path) -> None:
+def test_a_claim_is_a_row_that_ends_with_its_verdict(tmp_path: Path) -> None:
     text = written(tmp_path, f"{{{{ counts() }}}}\n{ONE}", {"it": Verdict.AGREES})
-    assert text.splitlines()[:6] == [
+    assert text.splitlines() == [
         "1 × *agrees here*",
-        "<details><summary><b>agrees here</b> · It is so: 1,234.6</summary>",
-        "",
-        "There (Fig. 1): yes.",
-        "",
-        "Seen.",
+        "| claim | section | here | verdict |",
+        "| --- | --- | ---: | --- |",
+        "| It is so | Fig. 1 | 1,234.6 | agrees here |",
     ]
 
 
@@ -166,13 +181,20 @@ def test_every_verdict_is_shown_once(tmp_path: Path) -> None:
         written(tmp_path, ONE, {})
 
 
-def test_a_table_shows_a_verdict_alone(tmp_path: Path) -> None:
-    assert written(tmp_path, '{{ verdict("it") }}', {"it": Verdict.DIFFERS}) == "differs here"
+def test_untested_claims_stand_in_a_table_of_their_own(tmp_path: Path) -> None:
+    why = '{{ untestable([["it", "It is so", "Fig. 1", "no device"]]) }}'
+    text = written(tmp_path, why, {"it": Verdict.UNTESTABLE})
+    assert text.splitlines()[2] == "| It is so | Fig. 1 | no device |"
+    for wrong, verdict in ((why, Verdict.AGREES), (ONE, Verdict.UNTESTABLE)):
+        with pytest.raises(PageError, match="in the wrong table"):
+            written(tmp_path, wrong, {"it": verdict})
 
 
 def test_a_long_table_is_a_file_beside_its_page(tmp_path: Path) -> None:
-    Made("text", {}, {"rows": as_csv(["a", "b"], [["x, y", None]])}).write(tmp_path / "page.md")
+    rows = as_csv(["a", "b"], [["x, y", None]])
+    Made("text", "more", {}, {"rows": rows}).write(tmp_path / "page.md")
     assert (tmp_path / "page.md").read_text() == "text"
+    assert (tmp_path / "page/details.md").read_text() == "more"
     assert (tmp_path / "page/rows.csv").read_text() == 'a,b\n"x, y",\n'
 
 

@@ -1,7 +1,8 @@
 """Write the advisor's page from its captures: `python -m samples.advisor.analyse`.
 
 Reads samples/advisor/captures (results.jsonl, traces and plans that run.py wrote) and the captures
-of samples/torch, and writes docs/advisor.md with its charts. The text is page.md.j2.
+of samples/torch, and writes docs/advisor.md with its details and charts. The text is page.md.j2
+and details.md.j2.
 """
 
 from __future__ import annotations
@@ -67,7 +68,21 @@ SERIES = {
     "convolution 3×3": [f"convolution_{n}_3x3" for n in (16, 64, 256)],
 }
 """The paper's micro-benchmarks, ordered by size."""
-TABLES = {"plans": ("subject", "TF32", "eager", "predicted", "measured", "off by")}
+TABLES = {
+    "plans": ("subject", "TF32", "eager", "predicted", "measured", "off by"),
+    "ways": (
+        "subject",
+        "eager",
+        "channels-last",
+        "advised",
+        "eager, graph",
+        "advised, graph",
+        "compile",
+        "reduce-overhead",
+        "max-autotune",
+        "jax.jit",
+    ),
+}
 """Tables that lie beside the page, and their columns."""
 NEAR = 0.15
 """Largest relative error at which a prediction counts as right."""
@@ -113,7 +128,7 @@ def make() -> Made:
         "models": charts.ways({name: walls[m] for m, name in MODELS.items()}),
     }
     tables = {name: as_csv(headings, v[f"{name}_rows"]) for name, headings in TABLES.items()}
-    return Made(render(HERE / "page.md.j2", v, verdicts(v)), drawn, tables)
+    return Made(*render(HERE, v, verdicts(v)), drawn, tables)
 
 
 def facts(rows: Sequence[dict[str, Any]]) -> dict[str, Any]:
@@ -179,7 +194,10 @@ def facts(rows: Sequence[dict[str, Any]]) -> dict[str, Any]:
         "slowest": max(default.values(), key=lambda row: row["search_s"]),
         "compiled": compiled(kernels, subjects),
         "bundled": bundled(),
-        "wall_rows": [_wall_row(wall, subject) for subject in subjects],
+        "layer_gains": [gains[s].middle for of in SERIES.values() for s in of],
+        "ways_rows": [_wall_row(wall, subject) for subject in subjects],
+        "ways_headings": TABLES["ways"],
+        "model_rows": [_wall_row(wall, subject) for subject in MODELS],
         "plans_rows": plan_rows,
         "plans_headings": TABLES["plans"],
         "shown_rows": [

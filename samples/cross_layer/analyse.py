@@ -1,7 +1,7 @@
 """Write the cross-layer page from the bundled captures: `python -m samples.cross_layer.analyse`.
 
-Reads the captures in samples/ and writes docs/cross_layer.md with its charts. The text is
-page.md.j2; every number is made from the captures.
+Reads the captures in samples/ and writes docs/cross_layer.md with its details and charts. The text
+is page.md.j2 and details.md.j2; every number is made from the captures.
 """
 
 from __future__ import annotations
@@ -87,7 +87,7 @@ def make() -> Made:
     models = [model for model, *_ in values["across_rows"]]
     tables = TABLES | {"across": ("percent of", *models)}
     return Made(
-        render(HERE / "page.md.j2", values, verdicts(values)),
+        *render(HERE, values, verdicts(values)),
         charts(runs),
         {name: as_csv(headings, values[f"{name}_rows"]) for name, headings in tables.items()},
     )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import io
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -20,10 +20,8 @@ WIDEST_ROW = 200
 """Most characters in a table's row."""
 
 RULE = f"""\
-<details><summary>How a verdict is reached, on every page of a study</summary>
-
-A verdict compares a claim with our captures. Not one is of the source's hardware and versions \
-(see Methods), so no verdict says that the claim is wrong where it was made. The first that \
+A verdict compares a claim with our captures. None is of the source's hardware and versions (each \
+page names both), so no verdict says that the claim is wrong where it was made. The first that \
 fits is taken:
 
 1. *{Verdict.UNTESTABLE}*: the captures are of another quantity, kind of program or device, or \
@@ -37,9 +35,8 @@ Two medians differ where their quartiles do not overlap, from {LEAST} values a s
 bytes and memory are compared as they stand. A rank correlation counts where chance alone gives \
 as much in less than 5 % of cases. A claim on several cases agrees where more than half agree and \
 at most half as many differ; the other way round it differs.
-
-</details>"""
-"""The rule that significance.py carries out, as readers of every page see it."""
+"""
+"""The rule that significance.py carries out, as readers of docs/studies.md see it."""
 
 
 class PageError(ValueError):
@@ -47,17 +44,19 @@ class PageError(ValueError):
 
 
 class Made(NamedTuple):
-    """A page as Markdown, and the files of its folder by name: charts, and long tables as CSV."""
+    """A page as Markdown, and what lies in its folder: charts, long tables as CSV, and details."""
 
     text: str
+    details: str
     charts: Mapping[str, alt.TopLevelMixin]
     tables: Mapping[str, str] = {}
 
     def write(self, page: Path) -> None:
-        """Write the page, and its charts and tables into the folder of its name."""
+        """Write the page, and its details, charts and tables into the folder of its name."""
         page.write_text(self.text)
         folder = page.with_suffix("")
         folder.mkdir(exist_ok=True)
+        (folder / "details.md").write_text(self.details)
         if self.charts:
             save(self.charts, folder)
         for name, text in self.tables.items():
@@ -74,31 +73,36 @@ def as_csv(headings: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
 
 
 class Verdicts:
-    """The verdicts of a page by key, each shown once.
-
-    A verdict is one line with its evidence folded below.
-    """
+    """The verdicts of a page by key, each shown once."""
 
     def __init__(self, by_key: Mapping[str, Verdict]) -> None:
         self.by_key = dict(by_key)
         self.shown: Counter[str] = Counter()
 
-    def __call__(  # noqa: PLR0913 - what a verdict consists of
-        self, key: str, claim: str, where: str, *, there: str, here: str, caller: Callable[[], str]
-    ) -> str:
-        """Return one verdict; `caller` gives what it rests on.
+    def claims(self, rows: Iterable[Sequence[Any]]) -> str:
+        """Return a table of tested claims: key, claim, the source's section, and what is here."""
+        return table(
+            ("claim", "section", "here", "verdict"),
+            [(*cells, self._take(key, is_tested=True)) for key, *cells in rows],
+        )
 
-        `where`: the source's section or figure, `there`: what the source says, `here`: the
-        captures. Raises PageError for a key that nobody judged.
+    def untestable(self, rows: Iterable[Sequence[Any]]) -> str:
+        """Return a table of claims that were not tested: key, claim, section, and why."""
+        made = []
+        for key, *cells in rows:
+            self._take(key, is_tested=False)
+            made.append(cells)
+        return table(("claim", "section", "why"), made)
+
+    def _take(self, key: str, *, is_tested: bool) -> Verdict:
+        """Note that a verdict is shown.
+
+        Raises PageError for a key that nobody judged, and for one that is in the wrong table.
         """
-        line = f"<b>{self.word(key)}</b> · {claim}: {here}"
-        behind = f"There ({where}): {there}.\n\n{caller().strip()}"
-        return f"<details><summary>{line}</summary>\n\n{behind}\n\n</details>\n"
-
-    def word(self, key: str) -> Verdict:
-        """Return the verdict alone, for a table whose row holds claim and evidence."""
         if key not in self.by_key:
             raise PageError(f"nobody judged {key!r}")
+        if is_tested is (self.by_key[key] is Verdict.UNTESTABLE):
+            raise PageError(f"{key!r} is {self.by_key[key]}: it is in the wrong table")
         self.shown[key] += 1
         return self.by_key[key]
 
@@ -124,14 +128,17 @@ def unique(pairs: Iterable[tuple[str, Any]]) -> dict[str, Any]:
     return found
 
 
-def render(template: Path, values: Mapping[str, Any], verdicts: Mapping[str, Verdict]) -> str:
-    """Render the page.
+def render(
+    folder: Path, values: Mapping[str, Any], verdicts: Mapping[str, Verdict]
+) -> tuple[str, str]:
+    """Render the page and its details, from page.md.j2 and details.md.j2 of the folder.
 
-    Raises PageError for a missing value, and for a table's row longer than WIDEST_ROW.
+    Raises PageError for a missing value, for a verdict that the page does not show once, and for a
+    table's row longer than WIDEST_ROW.
     """
     shown = Verdicts(verdicts)
     environment = Environment(
-        loader=FileSystemLoader([template.parent, ROOT / "samples/kit"]),
+        loader=FileSystemLoader(folder),
         undefined=StrictUndefined,
         autoescape=False,  # noqa: S701 - Markdown of our own
         trim_blocks=True,
@@ -140,21 +147,21 @@ def render(template: Path, values: Mapping[str, Any], verdicts: Mapping[str, Ver
     )
     environment.filters |= {"f": fixed, "listed": listed, "percent": percent, "spread": spread}
     environment.globals |= {
-        "finding": shown,
-        "verdict": shown.word,
-        "rule": RULE,
+        "claims": shown.claims,
+        "untestable": shown.untestable,
         "counts": shown.counts,
         "table": table,
-        "least": LEAST,
-        "near": NEAR,
         "limit": spearman_limit,
     }
-    text = environment.get_template(template.name).render(values)
+    text, details = (
+        environment.get_template(f"{name}.md.j2").render(values) for name in ("page", "details")
+    )
     shown.check()
-    wide = [line for line in text.splitlines() if line.startswith("|") and len(line) > WIDEST_ROW]
+    lines = [*text.splitlines(), *details.splitlines()]
+    wide = [line for line in lines if line.startswith("|") and len(line) > WIDEST_ROW]
     if wide:
         raise PageError(f"rows above {WIDEST_ROW} characters: {wide[0][:60]}…")
-    return text
+    return text, details
 
 
 def table(headings: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:

@@ -123,6 +123,15 @@ def judge_cases(answers: Iterable[bool | None]) -> Verdict:
     return Verdict.UNDECIDED
 
 
+def judge_sizes(found: Sequence[Range], claimed: float) -> Verdict:
+    """Return the verdict on a claimed ratio in several cases: their side of 1 first, then size."""
+    side = judge_cases(
+        None if (is_above := above(ratio)) is None else is_above is (claimed > 1) for ratio in found
+    )
+    is_near = judge_cases(agrees(ratio.middle, claimed) for ratio in found) is Verdict.AGREES
+    return Verdict.DIRECTION if side is Verdict.AGREES and not is_near else side
+
+
 def shared(verdicts: Iterable[Verdict]) -> Verdict:
     """Return the verdict that several ways of measuring share; undecided if they disagree."""
     found = set(verdicts)

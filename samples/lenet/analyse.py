@@ -1,7 +1,8 @@
 """Write LeNet's page from its captures: `python -m samples.lenet.analyse`.
 
-Reads samples/lenet/captures, which run.py wrote, and writes docs/lenet.md with its charts. The text
-is page.md.j2; its numbers are from the captures and from the levels' source code.
+Reads samples/lenet/captures, which run.py wrote, and writes docs/lenet.md with its details and
+charts. The text is page.md.j2 and details.md.j2; its numbers are from the captures and from the
+levels' source code.
 """
 
 from __future__ import annotations
@@ -40,7 +41,7 @@ def make() -> Made:
     """Return the page with its charts."""
     run = read(HERE / "captures")
     values = facts(run)
-    return Made(render(HERE / "page.md.j2", values, verdicts(values)), charts(run))
+    return Made(*render(HERE, values, verdicts(values)), charts(run))
 
 
 def facts(run: Run) -> dict[str, Any]:

@@ -1,8 +1,8 @@
 """Write the study's page from its captures: `python -m samples.study.analyse`.
 
 Reads samples/study/captures (what run.py wrote: traces, measurements.csv, versions.json) and writes
-docs/abstraction_study.md with its charts. The text is page.md.j2; its numbers are the captures' and
-those of paper.py.
+docs/abstraction_study.md with its details and charts. The text is page.md.j2 and details.md.j2; its
+numbers are the captures' and those of paper.py.
 """
 
 from __future__ import annotations
@@ -101,7 +101,7 @@ def make() -> Made:
         "utilisation": charts.sweep(measured, "gpu_util_percent", "% busy", "util"),
     }
     tables = {name: as_csv(headings, values[f"{name}_rows"]) for name, headings in TABLES.items()}
-    return Made(render(HERE_FOLDER / "page.md.j2", values, _verdicts(values)), drawn, tables)
+    return Made(*render(HERE_FOLDER, values, _verdicts(values)), drawn, tables)
 
 
 def _csv(path: Path) -> pl.DataFrame:

@@ -1,8 +1,8 @@
 """Write the thesis's page from its captures: `python -m samples.thesis.analyse`.
 
 Reads samples/thesis/captures, with the results.json and traces that run.py wrote, and writes
-docs/thesis.md with its charts. The text is page.md.j2. Its numbers are from the captures; those of
-the thesis are in there.py.
+docs/thesis.md with its details and charts. The text is page.md.j2 and details.md.j2. Its numbers are
+from the captures; those of the thesis are in there.py.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Any
 import altair as alt
 
 from samples.kit.page import ROOT, Made, as_csv, fixed, render
-from samples.kit.significance import BY_CHANCE
+from samples.kit.significance import BY_CHANCE, Verdict, above, judge_cases
 from samples.thesis import (
     by_timers,
     charts,
@@ -82,8 +82,7 @@ def make() -> Made:
         values |= part(run)
     values |= _tables(values)
     tables = {name: as_csv(headings, values[f"{name}_rows"]) for name, headings in TABLES.items()}
-    text = render(HERE / "page.md.j2", values, verdicts(values))
-    return Made(text, _charts(run, values), tables)
+    return Made(*render(HERE, values, verdicts(values)), _charts(run, values), tables)
 
 
 def _tables(v: Mapping[str, Any]) -> dict[str, Any]:
@@ -91,21 +90,30 @@ def _tables(v: Mapping[str, Any]) -> dict[str, Any]:
     gaining = sorted(there.OUT_OF_THE_BOX)
     return {
         "there_says": {
-            m: f"{there.OUT_OF_THE_BOX[m]:.2f}"
+            m: f"{there.OUT_OF_THE_BOX[m]:.2f} times as fast"
             if m in there.OUT_OF_THE_BOX
-            else "slower"
+            else "noticeably slower"
             if m in there.SLOWER
-            else "minimal gain"
+            else "minimally faster"
             for m in NAMES
         },
         "modes_cells": {
             m: [fixed(r and r.middle) for mode in modes.MODES[1:] for r in [v["modes_of"][m][mode]]]
             for m in NAMES
         },
-        "products_of_saved": [v["convolution_share"][m] for m in gaining],
+        "gaining": gaining,
+        "sure": [
+            ratios[0].middle
+            for ratios in v["by_turn"].values()
+            if judge_cases(above(ratio) for ratio in ratios) is Verdict.AGREES
+        ],
         "layouts_too": [v["convolution_share"][m] + v["layout_of_saved"][m] for m in gaining],
         "others_timed": [
             v["over"]["cuda", m]["timed", False].middle for m in NAMES if m != "alexnet"
+        ],
+        "n_alone": [
+            [above(row["speedup"]) for row in v["ops"]["convolution"]].count(up)
+            for up in (False, True)
         ],
         "n_both": [
             sum(bool(faster and slower) for faster, slower in v[of].values())

@@ -192,6 +192,7 @@ def _operations(run: Run) -> dict[str, Any]:
     ranks = {name: spearman([row[name] for row in resnet], ratios) for name in names}
     return {
         "ops": found,
+        "listing": single.of_kind(run, "listing"),
         "ranks": ranks,
         "strongest_by_chance": by_chance(max(ranks.values(), key=abs), len(resnet), len(ranks)),
         "n_even": sum(abs(row["by_kernels"] - 1) <= 0.02 for row in resnet),
@@ -237,6 +238,10 @@ def _measuring(run: Run) -> dict[str, Any]:
         key: found["timed-sync", False].over(found["timed", False]) for key, found in times.items()
     }
     clock = {m: r.middle for m, p in run.models().items() if (r := speedup(p, "default"))}
+    in_state = {
+        state: {m: states["eager", m][state].over(states["compiled", m][state]) for m in clock}
+        for state in (costs.NEVER, costs.UNDER)
+    }
     profiled = {
         (c, way): found[way, True].over(found[way, False])
         for (c, model), found in times.items()
@@ -250,9 +255,15 @@ def _measuring(run: Run) -> dict[str, Any]:
         "profiler": {key: by[costs.UNDER].over(by[costs.NEVER]) for key, by in states.items()},
         "later": {key: by[costs.AFTER].over(by[costs.NEVER]) for key, by in states.items()},
         "drift": [above(by[costs.AFTER].over(by[costs.NEVER])) for by in states.values()],
-        "never_clock": {
-            m: states["eager", m][costs.NEVER].over(states["compiled", m][costs.NEVER])
-            for m in run.models()
+        "in_state": in_state,
+        "by_turn": {
+            m: [
+                speedup(part, "default"),
+                Range(*[earlier_speedup(run, m)] * 3),
+                in_state[costs.NEVER][m],
+                in_state[costs.UNDER][m],
+            ]
+            for m, part in run.models().items()
         },
         "waiting": waiting,
         "suffers": [more(waiting["cuda", m], waiting["triton", m]) for m in run.models()],

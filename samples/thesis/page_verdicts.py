@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from samples.kit.significance import (
     BY_CHANCE,
+    NEAR,
     Range,
     Verdict,
     above,
@@ -17,6 +18,7 @@ from samples.kit.significance import (
     judge,
     judge_cases,
     judge_size,
+    judge_sizes,
     shared,
 )
 from samples.thesis import (
@@ -57,26 +59,27 @@ def more_than_by_luck(v: Mapping[str, Any]) -> list[bool | None]:
 
 def _of_models(v: Mapping[str, Any]) -> dict[str, Verdict]:
     found = {}
-    for model, ratio in v["clock"].items():
-        both = {above(ratio), v["earlier"][model] > 1}
-        is_faster = both.pop() if len(both) == 1 else None
-        if is_faster is None:
-            verdict = Verdict.UNDECIDED
-        elif model in there.OUT_OF_THE_BOX:
-            verdict = judge_size(ratio, there.OUT_OF_THE_BOX[model])
+    for model, ratios in v["by_turn"].items():
+        if model in there.OUT_OF_THE_BOX:
+            verdict = judge_sizes(ratios, there.OUT_OF_THE_BOX[model])
         elif model in there.SLOWER:
-            verdict = judge(not is_faster)
+            verdict = judge_cases(None if (up := above(r)) is None else not up for r in ratios)
         else:
-            verdict = judge(is_faster and agrees(ratio.middle, 1))
+            verdict = _minimal_gain(ratios)
         found[f"box_{model}"] = verdict
     return found | {
         "modes": Verdict.UNTESTABLE,  # it is said of layers, and ours are of whole models
-        "ones_gain": judge_cases(
-            v["convolution_share"][model] > HALF for model in there.OUT_OF_THE_BOX
-        ),
+        "ones_gain": judge_cases(share > HALF for share in v["layouts_too"]),
         # It is said of single 1×1 convolutions beside larger ones, and ours are of whole models
         "layout": Verdict.UNTESTABLE,
     }
+
+
+def _minimal_gain(ratios: Sequence[Range]) -> Verdict:
+    """Return the verdict on a gain that is said to be minimal, which here is at most NEAR."""
+    gains = judge_cases(above(ratio) for ratio in ratios)
+    is_minimal = judge_cases(ratio.middle <= 1 + NEAR for ratio in ratios) is Verdict.AGREES
+    return Verdict.DIRECTION if gains is Verdict.AGREES and not is_minimal else gains
 
 
 def _of_layers(v: Mapping[str, Any]) -> dict[str, Verdict]:
@@ -90,7 +93,8 @@ def _of_layers(v: Mapping[str, Any]) -> dict[str, Verdict]:
     whole = [None if (up := above(r)) is None else not up for r in v["over_whole"].values()]
     return {
         "both_kinds": shared(judge_cases(both(v[of])) for of in ("sides_by_kernels", "sub_sides")),
-        "timers": Verdict.UNTESTABLE,  # a compiled layer's time includes the call of its region
+        # By timers, a compiled layer's time includes the call of its region
+        **dict.fromkeys(("peaks", "first_third", "free_gain"), Verdict.UNTESTABLE),
         "cpu_layers": Verdict.UNDECIDED,  # six executions per side distinguish nothing
         "free_oracle": judge_cases(lost(v)),
         **{f"custom_{m}": judge_size(v["over_eager"][m], r) for m, r in there.CUSTOM.items()},
@@ -119,6 +123,10 @@ def _of_operations(v: Mapping[str, Any]) -> dict[str, Verdict]:
         {above(session[size]) for session in v["products_cpu"].values()} for size in (1024, 4096)
     ]
 
+    def slower(kind: str) -> Verdict:
+        sides = [above(row["speedup"]) for row in ops[kind]]
+        return judge_cases(None if up is None else not up for up in sides)
+
     def alike(kind: str) -> list[bool | None]:
         ratios = v["by_mode"][kind].values()
         return [True if r.high < LITTLE else False if r.low > LITTLE else None for r in ratios]
@@ -127,7 +135,7 @@ def _of_operations(v: Mapping[str, Any]) -> dict[str, Verdict]:
     is_one = correlated(abs(strongest), v["n_resnet"])
     is_of_several = by_chance(strongest, v["n_resnet"], n_tried) < CHANCE
     return {
-        "products_gpu": judge(not any(above(r["speedup"]) for r in ops["matmul"])),
+        "products_gpu": slower("matmul"),
         "products_cpu": Verdict.UNDECIDED if any(len(b) > 1 for b in both) else judge(answer=True),
         "modes_products": judge_cases(alike("matmul")),
         "modes_convs": judge_cases(alike("convolution")),
@@ -139,9 +147,8 @@ def _of_operations(v: Mapping[str, Any]) -> dict[str, Verdict]:
             None if (up := above(r)) is None else not up for r in v["small"].values()
         ),
         "ones_near": judge(ones),
-        "isolated": judge_cases(
-            None if (up := above(r["speedup"])) is None else not up for r in ops["resnet"]
-        ),
+        "alone": slower("convolution"),
+        "isolated": slower("resnet"),
         "parameters": Verdict.UNDECIDED if is_one and not is_of_several else judge(not is_one),
         "in_the_model": judge(v["conv_outcomes"][0] > v["n_convs"] / 2),
         "converges": judge_size(last, there.BLOCKS),
@@ -155,11 +162,10 @@ def _mean(ratios: list[Range]) -> float:
 
 def _of_measuring(v: Mapping[str, Any]) -> dict[str, Verdict]:
     alexnet = v["over"]["cuda", "alexnet"]
-    profiler = v["profiler"]["eager", "alexnet"]
     ends = sorted(v["profiled"].values(), key=lambda r: r.middle)
     rank = correlated(v["clock_rank"], len(NAMES))
     return {
-        "twofold": judge_size(profiler, there.PROFILING),
+        "twofold": judge_sizes([*v["profiler"].values()], there.PROFILING),
         "timers_little": judge(alexnet["timed", False].high < LITTLE),
         "waits_little": judge(alexnet["sync", False].high < LITTLE),
         "waiting_timers": judge(above(v["waiting"]["cuda", "alexnet"], LITTLE)),

@@ -13,7 +13,6 @@ NAMES = {
 OUT_OF_THE_BOX = {"resnet50": 1.61, "googlenet": 1.43, "mobilenet_v2": 1.63}
 """Speedup of whole-model compilation over eager."""
 SLOWER = ("alexnet",)
-ABOUT_EVEN = ("densenet121", "squeezenet1_1")
 ORACLE = dict(zip(NAMES, (1.043, 1.037, 1.021, 1.045, 1.032, 1.046), strict=True))
 """Table 5.1: theoretical speedup of the oracle, the models in the order of their names."""
 CUSTOM = {"resnet50": 1.23, "googlenet": 1.15, "mobilenet_v2": 1.19}
