@@ -1,8 +1,8 @@
 """Write the thesis's page from its captures: `python -m samples.thesis.analyse`.
 
 Reads samples/thesis/captures, with the results.json and traces that run.py wrote, and writes
-docs/thesis.md with its details and charts. The text is page.md.j2 and details.md.j2. Its numbers are
-from the captures; those of the thesis are in there.py.
+docs/thesis.md with its details and charts. The text is page.md.j2 and details.md.j2. Its numbers
+are from the captures; those of the thesis are in there.py.
 """
 
 from __future__ import annotations
