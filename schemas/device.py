@@ -285,10 +285,10 @@ ALLOCATIONS = Table(
             nullable=True,
         ),
         Column("size_bytes", I64, "Bytes allocated; negative when freed."),
-        Column("allocated_bytes", I64, "Total allocated after it.", nullable=True),
-        Column("reserved_bytes", I64, "Total reserved after it.", nullable=True),
+        Column("allocated_bytes", I64, "Total allocated after the change.", nullable=True),
+        Column("reserved_bytes", I64, "Total reserved after the change.", nullable=True),
         Column("device_id", I32, "Device; null for host memory.", nullable=True),
-        Column("span_id", I64, "Innermost span around it on its thread.", nullable=True),
+        Column("span_id", I64, "Innermost span around the change on its thread.", nullable=True),
     ),
     ("time_ns",),
 )

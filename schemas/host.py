@@ -162,13 +162,13 @@ SITES = Table(
         Column(
             "module_path",
             STR,
-            "Like that of the innermost span around the calls, see spans.",
+            "The module_path of the innermost span around the calls.",
             nullable=True,
         ),
         Column(
             "phase",
             STR,
-            "Like that of the innermost span around the calls, see spans.",
+            "The phase of the innermost span around the calls.",
             nullable=True,
             values=PHASES,
         ),
@@ -228,8 +228,8 @@ STEPS = Table(
         Column(
             "phase",
             STR,
-            "What an inference server did in it, by the mark's name: prefill, decode, or both in a"
-            " batch; null if the name does not give requests.",
+            "What an inference server did in the step, by the mark's name: prefill, decode, or both"
+            " in a batch; null if the name does not give requests.",
             nullable=True,
             values=("prefill", "decode", "mixed", "unknown"),
         ),
@@ -239,7 +239,7 @@ STEPS = Table(
             "n_context_tokens",
             I64,
             "Tokens whose keys and values a server's requests read, summed over requests."
-            " Times the bytes of a token, it is the size of the cache that was read.",
+            " Multiplied by the bytes of a token, this is the size of the cache that was read.",
             nullable=True,
         ),
     ),

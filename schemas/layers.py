@@ -93,7 +93,7 @@ GRAPH = Table(
             " (none, tanh); null for others.",
         ),
         Column("shape", pl.String, "Shape of its result, as JSON.", nullable=True),
-        Column("dtype", pl.String, "Element type of what it gives.", nullable=True),
+        Column("dtype", pl.String, "Element type of its result.", nullable=True),
         Column("strides", pl.String, "Strides of its result, in elements, as JSON.", nullable=True),
         Column("alias_of", pl.String, "Node of whose memory it is a view.", nullable=True),
         Column("is_input", pl.Boolean, "Whether it is an argument of the model's call."),

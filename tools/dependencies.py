@@ -71,7 +71,7 @@ def page() -> str:
         "",
         "What `pip install tracelens-toolkit` brings, and what its extras do, with the versions of one",
         "installation and the licence that each package states. `python -m tools.dependencies` writes this",
-        "page of what is installed.",
+        "page from the packages that are installed.",
         "",
         "`pip-audit` looks for known faults of such versions. It was run where this page was written,",
         "and could tell of none: neither of its two sources, PyPI and osv.dev, was reached.",

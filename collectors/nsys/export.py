@@ -264,7 +264,7 @@ def _check_types(schema: pa.Schema, columns: list[str] | None) -> None:
         if (columns is None or field.name in columns) and not any(
             is_one(field.type) for is_one in _FLAT
         ):
-            raise ValueError(f"the column {field.name} is {field.type}, which nsys writes none of")
+            raise ValueError(f"the column {field.name} is {field.type}, which nsys never writes")
 
 
 def _check_size(file: Path, size_bytes: int) -> None:
@@ -328,7 +328,7 @@ def batch_bytes(stream: pa.NativeFile) -> Iterator[int]:
     """
     for message in ipc.MessageReader.open_stream(stream):
         if message.type == "dictionary":
-            raise ValueError("the Arrow stream has a dictionary, which nsys writes none of")
+            raise ValueError("the Arrow stream has a dictionary, which nsys never writes")
         if message.type == "record batch":
             try:
                 yield _sizes(memoryview(message.metadata), memoryview(message.body))

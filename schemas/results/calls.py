@@ -161,7 +161,7 @@ LAUNCH_DELAY = Table(
 
 THREADS = Table(
     "threads",
-    "A host thread's time, over the program: all steps, or on a rank that marks none the"
+    "A host thread's time, over the program: all steps or, on a rank without marked steps, the"
     " phase program of time_breakdown. wait_ns, op_ns, api_ns, python_ns and unrecorded_ns"
     " add up to window_ns.",
     (

@@ -27,9 +27,9 @@ DURATIONS = (
 OUTCOME = Column(
     "outcome",
     pl.String,
-    "faster or slower in other, if the difference is larger than the least effect that"
-    " matters and than the row's own spread (for all rows together at 95 %); else unclear."
-    " Null if only one run has the row.",
+    "faster or slower in other, if the difference is as large as the least effect that"
+    " matters, and larger than the spread explains (at 95 % for all rows together); else"
+    " unclear. Null if only one run has the row.",
     nullable=True,
     values=("faster", "slower", "unclear"),
 )

@@ -95,12 +95,12 @@ _TIMES = (
     Column(
         "speedup_low",
         F64,
-        "Least speedup of a step (or, without steps, of a call), by medians, for all rows together"
-        " at 95 %.",
+        "The low end of the speedup's range: of a step, or without steps of a call. The ranges of"
+        " all rows hold together in 95 % of cases.",
         "1",
         nullable=True,
     ),
-    Column("speedup_high", F64, "Largest speedup, likewise.", "1", nullable=True),
+    Column("speedup_high", F64, "The high end of that range.", "1", nullable=True),
     OUTCOME,
     REASON,
 )
@@ -123,11 +123,12 @@ COMPARE_TIME = Table(
         Column(
             "more_low_ns",
             F64,
-            "Least difference, for all rows together at 95 %.",
+            "The low end of the difference's range. The ranges of all rows hold together in 95 %"
+            " of cases.",
             "ns",
             nullable=True,
         ),
-        Column("more_high_ns", F64, "Largest difference, likewise.", "ns", nullable=True),
+        Column("more_high_ns", F64, "The high end of that range.", "ns", nullable=True),
         Column(
             "of_step_frac",
             F64,
@@ -199,11 +200,12 @@ COMPARE_MEMORY = Table(
         Column(
             "more_low_bytes",
             F64,
-            "Least difference, for all rows together at 95 %.",
+            "The low end of the difference's range. The ranges of all rows hold together in 95 %"
+            " of cases.",
             "bytes",
             nullable=True,
         ),
-        Column("more_high_bytes", F64, "Largest difference, likewise.", "bytes", nullable=True),
+        Column("more_high_bytes", F64, "The high end of that range.", "bytes", nullable=True),
         Column(
             "outcome",
             STR,

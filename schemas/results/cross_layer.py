@@ -65,8 +65,8 @@ CROSS_LAYER = Table(
         Column(
             "what_if_twice",
             pl.Float64,
-            "What if the primitive, in all its rows, ran twice as fast: the speedup of the rank's"
-            " whole sum (Amdahl).",
+            "The speedup of the rank's whole sum if the primitive ran twice as fast in all its rows"
+            " (Amdahl).",
             "1",
         ),
         Column(

@@ -98,13 +98,13 @@ COMPARE_LAYERS = Table(
         Column(
             "speedup_low",
             F64,
-            "Least speedup: of the ratio of medians over the steps (or executions), for all"
-            " rows together at 95 %, and by any split of fused kernels. Null if too few were"
-            " measured.",
+            "The low end of the speedup's range, by the spread of steps (or executions) and any"
+            " split of fused kernels. The ranges of all rows hold together in 95 % of cases. Null"
+            " if too few were measured.",
             "1",
             nullable=True,
         ),
-        Column("speedup_high", F64, "Largest speedup, likewise.", "1", nullable=True),
+        Column("speedup_high", F64, "The high end of that range.", "1", nullable=True),
         Column(
             "saved_ns",
             F64,
@@ -178,7 +178,9 @@ LAYER_ORACLE = Table(
             F64,
             "Cost of changing to this choice; for the last layer also of returning to the caller.",
         ),
-        Column("cumulative_ns", F64, "Time and changes up to and with this layer."),
+        Column(
+            "cumulative_ns", F64, "Sum of chosen_ns and switch_ns from the first layer to this one."
+        ),
         Column(
             "speedup_over_base",
             F64,

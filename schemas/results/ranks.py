@@ -141,7 +141,9 @@ WAITING_FOR = Table(
         Column("awaited_rank", I32, "The rank that began last."),
         Column("n_collectives", I64, "Collectives in which it waited for that rank."),
         Column(
-            "wait_ns", I64, "Sum over these of the time from its own start to the awaited rank's."
+            "wait_ns",
+            I64,
+            "Sum over these collectives: from the rank's own start to the awaited rank's.",
         ),
         Column(
             "exposed_ns",

@@ -10,7 +10,7 @@ STRETCHES = {
     "op": "the host, in an op",
     "python": "the host, outside of ops",
     "api_call": "the host, in a call into the driver",
-    "launch": "from a launch to its begin on a device that had nothing else to do",
+    "launch": "from a launch to the start of its work on a device that had nothing else to do",
     "kernel": "a kernel",
     "memcpy": "a copy",
     "memset": "a fill of memory",
@@ -103,7 +103,8 @@ CRITICAL_PATH = Table(
 )
 SENSITIVITY = Table(
     "sensitivity",
-    "An op, a layer or a cause, and what a step would gain if it took a tenth less time.",
+    "An op, a layer or a cause, and how much shorter a step would be if this took a tenth less"
+    " time.",
     (
         RANK,
         Column("kind", pl.String, "What it is.", values=("op", "layer", "cause")),

@@ -55,13 +55,13 @@ TIME_BREAKDOWN = Table(
         Column(
             "phase",
             pl.String,
-            "program: a step, or on a rank that marks none the time in which the device works"
-            " steadily (of a process, all that is recorded). earlier_work: the device runs work"
+            "program: a step; on a rank without marked steps, the time in which the device works"
+            " steadily (for a process, all that is recorded). earlier_work: the device runs work"
             " that was launched before the trace began. start_up: until the device first works"
             " steadily, or a first step that is mostly the creation of a context or the loading of"
             " libraries. tear_down: after the last work, or a last step in which only a tail ran."
-            " later_work: after the trace's end cut off work that was launched. Null on a rank that"
-            " marks steps: from its first to its last GPU event, steps or not.",
+            " later_work: work was launched whose end the trace does not contain. Null: on a rank"
+            " with marked steps, all time from its first to its last GPU event.",
             nullable=True,
             values=PHASES,
         ),
@@ -137,9 +137,9 @@ TIME_BREAKDOWN = Table(
 
 IDLE_GAPS = Table(
     "idle_gaps",
-    "Idle time of a device with one cause and place, over the program: all steps, or on a"
-    " rank that marks none the phase program of time_breakdown. If nothing runs on a device,"
-    " it is time in which the process runs no op, see time_breakdown.",
+    "Idle time of a device with one cause and place, over the program: all steps or, on a rank"
+    " without marked steps, the phase program of time_breakdown. If nothing runs on a device,"
+    " it is time in which the process does no work, see time_breakdown.",
     (
         RANK,
         Column("device_id", pl.Int32, "Device; null for a process that uses none.", nullable=True),

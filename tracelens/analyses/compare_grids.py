@@ -104,8 +104,7 @@ def _match_kernels(
     key = ["name", "_equal", "_order", *(f"_{column}" for column in SHAPE)]
     sides = [
         side.join(equal, on=["name", *SHAPE], how="left", nulls_equal=True, maintain_order="left")
-        # Equal grids are matched first, then the others in the order of the rows, which is that of
-        # total time.
+        # Equal grids are matched first, then the others in the order of the rows: by total time.
         .with_columns(
             _order=pl.when(pl.col("_equal").is_null()).then(
                 pl.int_range(pl.len()).over("name", "_equal")

@@ -59,7 +59,7 @@ def notes(base: Trace, other: Trace, frame: pl.DataFrame) -> list[str]:
     ]
     unknown = frame.filter(status="unknown")["what"].to_list()
     if unknown:
-        sentences.append(f"Not known of both runs: {', '.join(unknown)}.")
+        sentences.append(f"Not known for both runs: {', '.join(unknown)}.")
     return sentences
 
 

@@ -13,7 +13,7 @@ COPY_BANDWIDTH = Table(
     (
         Column("rank", pl.Int32, "Rank."),
         Column("direction", pl.String, "Direction, as in memcpys."),
-        Column("start_ns", pl.Int64, "Begin of this part of the time."),
+        Column("start_ns", pl.Int64, "Start of this part of the time."),
         Column("duration_ns", pl.Int64, "Length of this part."),
         Column("mean_bytes_per_s", pl.Float64, "Bandwidth on average, pauses included."),
         Column("max_bytes_per_s", pl.Float64, "Largest bandwidth of all copies at one moment."),

@@ -139,7 +139,7 @@ def notes(trace: Trace, frame: pl.DataFrame, _base: Trace | None = None) -> list
         if row["n_unsized"]:
             sentences.append(
                 f"{where}: {row['n_unsized']:,} of {row['n_calls']:,} copies have no known size;"
-                " they count in times, and neither in bytes nor in bandwidth."
+                " they count in the times, but not in bytes and bandwidth."
             )
         if row["source_memory"] == "pageable":
             sentences.append(_about_pinning(where, row))

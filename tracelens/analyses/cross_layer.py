@@ -289,9 +289,9 @@ def _warnings(trace: Trace, frame: pl.DataFrame) -> Iterator[str]:
             else "not recorded, so called blas"
         )
         yield (
-            "Nothing ran on a device, so this is the ops' own time on the host. Libraries are told"
-            f" by the ops' names: mkldnn's are oneDNN, and the BLAS of matrix products is {which};"
-            " nothing recorded which code ran."
+            "Nothing ran on a device, so this is the ops' own time on the host. Which code ran was"
+            " not recorded. Libraries are inferred from the ops' names: mkldnn's are oneDNN, and the"
+            f" BLAS of matrix products is {which}."
         )
         return
     if frame["op"].null_count() == frame.height:
@@ -311,8 +311,8 @@ def _warnings(trace: Trace, frame: pl.DataFrame) -> Iterator[str]:
             else "; collect torch --compile-provenance records it for torch.compile"
         )
         yield (
-            f"{share:.1%} of kernel time is in fused kernels of which nothing tells what they were"
-            f" made of{why}."
+            f"{share:.1%} of kernel time is in fused kernels, and nothing shows from which ops they"
+            f" were made{why}."
         )
 
 

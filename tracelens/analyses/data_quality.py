@@ -112,7 +112,7 @@ def _checks(trace: Trace, rank: int, known: _Known) -> Iterator[_Check]:
     if known.is_complete.get(rank, trace.manifest.complete):
         yield "complete", "ok", None, None, "every source of the rank was read to its end"
     else:
-        yield "complete", "loss", None, None, "a source ends before its end; totals are too low"
+        yield "complete", "loss", None, None, "a source is cut off; totals are too low"
     precision = trace.manifest.time_precision_ns
     exact = "times are exact nanoseconds"
     text = exact if precision == 1 else "times are whole microseconds: short events round to zero"

@@ -20,7 +20,7 @@ KERNEL_SIZES = Table(
         Column("n_short", pl.Int64, f"Runs below {SHORT_NS / 1e3:.0f} µs."),
         Column("short_ns", pl.Int64, "Sum of the short runs' durations."),
         Column("short_frac", pl.Float64, "Share of the runs that are short."),
-        Column("first_start_ns", pl.Int64, "Begin of the first run."),
+        Column("first_start_ns", pl.Int64, "Start of the first run."),
         Column("first_ns", pl.Int64, "Duration of the first run."),
         Column(
             "median_ns", pl.Float64, "Median time of the later runs; null for one run.", "ns", True

@@ -151,15 +151,15 @@ def _replays(trace: Trace, frame: pl.DataFrame, base: Trace | None) -> list[str]
         for why in _refused(trace, base)
     ]
     unknown = (
-        "Kernels were replayed from CUDA graphs, and nothing tells whose they are: report against a"
-        " trace of the same program without graphs, or of its graphs' capture (--against), which"
-        " places them by their order."
+        "Kernels were replayed from CUDA graphs, and nothing shows to which layers they belong:"
+        " report against a trace of the same program without graphs, or of its graphs' capture"
+        " (--against), which places them by their order."
     )
     if base is not None:
         unknown += (
             " The other trace is of the same graphs and names no layers: record it with modules."
             if _is_captured(trace, base)
-            else " The other trace is no such one: it ran another program or another batch size."
+            else " The other trace does not help: it ran another program or another batch size."
         )
     return sentences or [unknown]
 

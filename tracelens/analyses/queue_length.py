@@ -17,7 +17,7 @@ QUEUE_LENGTH = Table(
         Column("rank", pl.Int32, "Rank."),
         Column("device_id", pl.Int32, "Device."),
         Column("stream_id", pl.Int64, "Stream."),
-        Column("start_ns", pl.Int64, "Begin of this part of the time."),
+        Column("start_ns", pl.Int64, "Start of this part of the time."),
         Column("duration_ns", pl.Int64, "Length of this part."),
         Column("length_mean", pl.Float64, "Kernels, copies and memsets waiting, on average."),
         Column("length_max", pl.Int64, "The most that waited at once."),
@@ -30,9 +30,9 @@ _MOST_STREAMS = 32
 
 
 def queue_length(trace: Trace) -> pl.DataFrame:
-    """Follow each stream's queue: a launch is in it from the start of its call to that of its work.
+    """Follow each stream's queue: a launch is in it from the call's start until the work starts.
 
-    The definition is that of HTA's queue length. A device that finds its queue empty waits for the
+    HTA defines queue length in the same way. A device that finds its queue empty waits for the
     host; a long queue means that the host is ahead. Raises MissingTableError without kernels and
     API calls.
     """

@@ -25,7 +25,7 @@ NOT_MODELLED, STEP = "(not modelled)", "(step)"
 _DEVICE = ("rank", "device_id")
 _N_REASONS = 3
 _NEAR = 0.8
-"""An op counts as near its roof if it reaches this share of it."""
+"""An op counts as near its roof if it reaches this share of the roof."""
 _OP = ("op", "shapes", "dtypes")
 _SUMS = ("flops", "needed_flops")
 

@@ -60,7 +60,7 @@ def notes(trace: Trace, frame: pl.DataFrame) -> list[str]:
     total = int(frame["exposed_ns"].sum())
     together = f"All ranks together wait {milliseconds(total)} in the whole trace"
     of_it = f"{n_ranks:,} {'rank waits' if n_ranks == 1 else 'ranks wait'} {milliseconds(lost)}"
-    sentences = [f"{together}; of it {of_it} for rank {awaited}."]
+    sentences = [f"{together}; {of_it} of it for rank {awaited}."]
     last = frame.sort("n_last", "rank", descending=[True, False]).row(0, named=True)
     if last["rank"] != awaited:
         sentences.append(

@@ -439,7 +439,7 @@ def program_sentence(rank: RankTime, bound: str, share: str, *, special: str | N
 
 
 def whole_of(rank: RankTime) -> str:
-    """Name the time of which the rank's shares are parts: a step, or the time of the program."""
+    """Name the time that the rank's shares refer to: a step, or the time of the program."""
     step_ns = rank.judged_step_ns
     if step_ns is None:
         return f"the program's {duration(sum(rank.parts.values()) / rank.n_devices)}"

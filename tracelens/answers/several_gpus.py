@@ -1,4 +1,4 @@
-"""Describe several devices of one process that take turns, or of which one works most."""
+"""Describe several devices of one process that take turns, or one of which works most."""
 
 from statistics import mean
 
@@ -19,7 +19,7 @@ _MOSTLY = 0.7
 def sentence_of_gpus(model: TimeModel, rank: RankTime, whole: str) -> str | None:
     """Describe devices that work unequally, or take turns; None for all others.
 
-    `whole` names the time of which shares are given.
+    `whole` names the time that the shares refer to.
     """
     times = model.by("rank", "device_id").filter(rank=rank.rank)
     rows = times.select("device_id", pl.col("compute_ns") / pl.col("window_ns")).rows()

@@ -113,7 +113,7 @@ def _nest(rank: _Rank) -> None:
         rank.raw["allocations"] = moments.with_columns(around[rank.calls.height :])
     text = "spans that start inside another and outlast it; not nested in it"
     rank.diagnostics.add("info", "spans_overlap", text, result.n_overlaps)
-    text = "Python calls still open at the end though their caller went on"
+    text = "Python calls whose end was not recorded, although their caller went on"
     rank.diagnostics.add("info", "calls_unreturned", text, result.n_unreturned)
     rank.spans = (
         rank.spans.drop("parent_hint", strict=False)

@@ -46,7 +46,7 @@ def tracks_of(selection: Selection, rank: int) -> Iterator[Track]:
     First come steps, and each device's idle time and waits. Then come host threads and streams,
     window by window, so that a track may come several times. Tracks without slices are left out.
     """
-    # First, because pairing ops takes most memory.
+    # Arrows are numbered first, because pairing ops takes most memory.
     arrows = Arrows.of(selection, rank)
     all_steps = steps_of(selection.trace)
     steps = selection.in_time(all_steps, rank).select("name", *_TIMES)

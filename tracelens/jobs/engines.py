@@ -171,7 +171,7 @@ def _on_node(expected: str, task: bytes) -> Any:
 
 def _imported() -> Any:
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
-    # Otherwise Ray 2.60 warns about it
+    # Otherwise Ray 2.60 warns that it will change the default of this setting
     os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")
     try:
         return import_module("ray")
@@ -189,7 +189,7 @@ def _connected(ray: Any, address: str | None) -> Iterator[None]:
     if ray.is_initialized():
         yield
         return
-    os.environ.pop("RAY_ADDRESS", None)  # Ray would prefer it to the given address
+    os.environ.pop("RAY_ADDRESS", None)  # Ray would prefer this variable to the given address
     try:
         ray.init(
             address=address or "local",

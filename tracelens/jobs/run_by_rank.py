@@ -27,9 +27,9 @@ _BYTES_A_ROW = 500
 def ask_ranks(trace: Trace, names: Sequence[str], engine: Engine) -> Mapping[str, pl.DataFrame]:
     """Run those of the named analyses that can run rank by rank; return their frames by name.
 
-    They are analyses of which a rank's rows depend only on that rank. For the other analyses, the
-    trace gets its time model, merged from the ranks' breakdowns. Raises UsageError for a trace that
-    is not in files, and SourceError if a rank's tables cannot be read.
+    In such an analysis, a rank's rows depend only on that rank. For the other analyses, the trace
+    gets its time model, merged from the ranks' breakdowns. Raises UsageError for a trace that is
+    not in files, and SourceError if a rank's tables cannot be read.
     """
     if trace.path is None or not trace.manifest.n_rows:
         raise UsageError(

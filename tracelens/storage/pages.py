@@ -114,7 +114,7 @@ def _list(text: Text, place: int, depth: int) -> tuple[int, list[Any]]:
     if length == 15:
         place, length = _varint(text, place)
     values = []
-    # If the length is false, the text ends first, as each value takes a byte
+    # If the length is wrong, the text ends first, because each value takes at least a byte
     for _ in range(length):
         place, value = _value(text, place, kind, depth)
         if place > len(text):

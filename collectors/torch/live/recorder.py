@@ -226,7 +226,7 @@ class Recorder:
             self.finder.stop_spying()
             self._calls = ModuleCalls(self.finder.call_begins)
             self._calls.install()
-        # The calls that are marked one by one need no module of the profiler's own.
+        # If ModuleCalls marks the calls, torch's own __call__ need not be kept.
         with (
             self._own_calls.marked(),
             self.finder.untouched_calls() if self._calls is None else contextlib.nullcontext(),
@@ -283,7 +283,7 @@ class Recorder:
             self._is_saved = True
             self._describe(profiler)
             self.status.facts["export_ns"] = time.perf_counter_ns() - began
-            # What kills the program from here on takes nothing of this with it.
+            # If the program is killed from here on, the trace is not lost.
             self._write_others()
             self._count()
             self.status.write()
@@ -343,7 +343,7 @@ class Recorder:
         self._is_finished = True
         self.finder.remove()
         if self.times.began_ns is not None and self.finder.source in BEGIN_STEPS:
-            # Its beginning is known, its end is the program's: a step, but none to time.
+            # The last step ends with the program. It counts, but its time says nothing.
             self.times.end(self.n, self._state(), is_after=self._is_done, note=", to the end")
             self.n += 1
         self._end()

@@ -16,7 +16,7 @@ from tracelens.trace.directory import check_target
 def collect_calls(
     plan: Annotated[
         Path,
-        typer.Argument(metavar="PLAN", help="A call plan of tracelens advise: its candidates."),
+        typer.Argument(metavar="PLAN", help="Call plan from tracelens advise; it names the calls."),
     ],
     *,
     out: Out = None,

@@ -95,8 +95,8 @@ OnEngine = Annotated[
         rich_help_panel=RANKS,
         help=(
             "Collect each rank as a task, in processes of this machine or on a Ray cluster,"
-            " and keep finished ranks. A trace in an object store is always collected so, by"
-            " default one rank after another."
+            " and keep finished ranks. A trace in an object store is always collected this way,"
+            " by default one rank after another."
         ),
     ),
 ]

@@ -306,7 +306,7 @@ def places_of(
     if covered[0].op == CONV:
         places["window"] = Facts(_window(covered[0]), (1, 1, 1, 1))
     out = _facts(covered[-1].shape, None)
-    if out.shape[1:] == (1, 1, 1):  # numbers in one row have only one layout
+    if out.shape[1:] == (1, 1, 1):  # a tensor of one dimension has only one layout
         out = _facts(covered[-1].shape, NCHW)
     return {**places, "out": out}
 

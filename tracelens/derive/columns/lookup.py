@@ -107,7 +107,7 @@ def are_rows(ids: pl.Series) -> bool:
 def last_before(starts: pl.Series, moments: pl.Series) -> pl.Series:
     """Return, for each moment, the row of the last start that is not later.
 
-    Starts are sorted. Return None for a moment before all of them.
+    Starts are sorted. Return None for a moment before the first start.
     """
     n_begun = starts.search_sorted(moments, side="right")
     rows = n_begun.cast(pl.Int64) - 1

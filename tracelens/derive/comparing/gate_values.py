@@ -178,7 +178,7 @@ def _copies(trace: Trace, asked: Expression) -> pl.DataFrame:
 
 
 def _host_times(trace: Trace, asked: Expression, names: Sequence[str]) -> pl.DataFrame:
-    """Return the outermost calls of the ops with their host time, of each name if `each` is set."""
+    """Return the host time of the ops' outermost calls; with `each`, of each name by itself."""
     if asked.each and names:
         return pl.concat(outermost_ops(trace, [name]) for name in names)
     return outermost_ops(trace, names)

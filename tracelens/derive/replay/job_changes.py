@@ -104,7 +104,7 @@ def _factor_of(change: str) -> float | None:
     factor = float(number[1]) if number else 0.0
     if factor < _LEAST_FACTOR:
         wanted = "straggler_fixed" if change.strip().startswith("straggler") else "network=X2"
-        raise UsageError(f"{change[:60]}: expected {wanted}, a job's change")
+        raise UsageError(f"{change[:60]}: expected {wanted}, which is a change to a job")
     return factor
 
 

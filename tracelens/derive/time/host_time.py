@@ -259,8 +259,8 @@ def _launch_places(trace: Trace) -> pl.DataFrame:
 def _in_regions(trace: Trace, rank: int) -> pl.DataFrame:
     """Name the places of a rank's launches by region and op, as in `optimizer > aten::add_`.
 
-    A region is the innermost annotation open on the launching thread. A thread that opens none, as
-    those of autograd, works for the region that is open in its process.
+    A region is the innermost annotation open on the launching thread. A thread that opens none,
+    such as one of autograd's, works for the region that is open in its process.
     """
     is_region = pl.col("kind").is_in(["annotation", "nvtx"])
     times = (*_THREAD, "name", "start_ns", "duration_ns")

@@ -1,4 +1,4 @@
-"""Say in words how long each rank's steps take, and of which time the percentages are shares."""
+"""Say in words how long each rank's steps take, and which time percentages refer to."""
 
 from typing import Any
 

@@ -306,7 +306,7 @@ def _count_kernels(model: TimeModel) -> dict[int, int]:
     counts = model.trace.heights("kernels")
     with_more = model.phases.filter(pl.col("phase") != PROGRAM)["rank"].unique()
     if with_more.is_empty():
-        return counts  # which spares a pass over all kernels
+        return counts  # no kernel has to be read
     kernels = model.trace.select("kernels", "rank", "start_ns").join(model.extents, on="rank")
     inside = kernels.filter(pl.col("start_ns").is_between("begin", "end"))
     return dict.fromkeys(counts, 0) | dict(inside.group_by("rank").len().iter_rows())
