@@ -290,8 +290,8 @@ def _warnings(trace: Trace, frame: pl.DataFrame) -> Iterator[str]:
         )
         yield (
             "Nothing ran on a device, so this is the ops' own time on the host. Which code ran was"
-            " not recorded. Libraries are inferred from the ops' names: mkldnn's are oneDNN, and the"
-            f" BLAS of matrix products is {which}."
+            " not recorded. Libraries are inferred from the ops' names: mkldnn's are oneDNN, and"
+            f" the BLAS of matrix products is {which}."
         )
         return
     if frame["op"].null_count() == frame.height:
