@@ -2,8 +2,8 @@
 
     python -m tools.dependencies
 
-Each package says its licence itself; nothing here judges it. The page says what `pip-audit`, which
-looks for known faults in the same versions, could tell.
+Licences are those that each package states; they are not checked. The page says what `pip-audit`,
+which looks for known faults in these versions, reported.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ _LONGEST = 60
 
 
 def needed() -> dict[str, str]:
-    """The packages that the project names, and whom they need in turn, each with what asks for it.
+    """Return the packages that the project needs, also indirectly, each with the reason.
 
-    Extras of the packages themselves are left out.
+    The reason is "always", an extra, or another package. Extras of other packages are left out.
     """
     found: dict[str, str] = {}
     waiting: list[tuple[str, str]] = []
@@ -49,7 +49,7 @@ def needed() -> dict[str, str]:
 
 
 def licence(name: str) -> str:
-    """Return a package's licence as it says: the SPDX expression, else classifiers, else words."""
+    """Return the licence that a package states: SPDX expression, else classifiers, else text."""
     about = distribution(name).metadata
     if "License-Expression" in about:
         return str(about["License-Expression"])
@@ -64,7 +64,7 @@ def licence(name: str) -> str:
 
 
 def page() -> str:
-    """The page as Markdown."""
+    """Return the page as Markdown."""
     rows = sorted(needed().items())
     lines = [
         "# Dependencies",

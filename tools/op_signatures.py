@@ -98,9 +98,12 @@ _PATTERNS = {
     ),
     "optimizer": "_fused_(adam|adamw|sgd|adagrad)_",
 }
-"""Ops by patterns of their names, the first that fits, where no tag of torch tells the family."""
+"""Families of ops by patterns of their names; the first pattern that fits counts.
+
+They are for ops whose family no tag of torch shows.
+"""
 _COMPOSITE = "CompositeImplicitAutograd"
-"""The dispatch key of ops that are made of others and run no kernel themselves."""
+"""The dispatch key of ops that are composed of other ops and run no kernel themselves."""
 _TRUTHS = re.compile(r"(_foreach_)?(eq|ne|lt|le|gt|ge|logical_\w+|is\w+|all|any|signbit)(_out)?")
 _INDICES = re.compile(r"arg(max|min|sort)|searchsorted|bucketize|count_nonzero|nonzero")
 
@@ -162,7 +165,7 @@ def _result(result: Any, op: str) -> str:
 
 
 def registry() -> dict[str, list[str]]:
-    """Return family and signatures of ops of torch's registry that have kernels of their own."""
+    """Return family and signatures of the ops in torch's registry that have kernels."""
     import torch  # noqa: PLC0415 - only this tool needs it
 
     has_kernel = torch._C._dispatch_has_kernel_for_dispatch_key
@@ -197,7 +200,7 @@ def registry() -> dict[str, list[str]]:
 
 
 def main() -> int:
-    """Write the file."""
+    """Write the file of signatures."""
     import torch  # noqa: PLC0415 - only this tool needs it
 
     ops = registry()

@@ -1,10 +1,10 @@
-"""A pytest plugin that notes the processor time of each test, with that of the programs it ran.
+"""A pytest plugin that notes the processor time of each test and of the programs that it ran.
 
     python -m pytest -p tools.processor_time --note-times FILE …
     python -m tools.processor_time FILE
 
-The second command prints seconds by file and the tests that take most. Wall clocks say little where
-others use the machine.
+The second command prints seconds by file, and the tests that take most. Processor time is used
+because wall-clock time varies if others use the machine, too.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ PRINTED_TESTS = 60
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """Declare where the times go."""
+    """Declare the option for the file of times."""
     parser.addoption("--note-times", type=Path, required=True, help="append a line per test here")
 
 

@@ -1,8 +1,8 @@
-"""Pictures of the page, by chromium, from bundled captures: four widths, light and dark.
+"""Draw pictures of the page with chromium, from bundled captures: four widths, light and dark.
 
     python -m tools.screenshots [NAME…]
 
-The first page goes into docs/screenshots, the others into build/screenshots.
+Pictures of the first page go into docs/screenshots, all others into build/screenshots.
 """
 
 from __future__ import annotations
@@ -30,14 +30,14 @@ PAGES = {
     "gdb": ("stacks/h200_torch211_cudnn_v8.txt", "stacks/h200_torch211_cudnn_v7.txt"),
     "nsys": ("nsys/train_f64_resnet50.sqlite", None),
 }
-"""Captures, each with what it is compared with."""
+"""Captures by the page's name, each with the capture that it is compared with, or None."""
 IN_DOCS = "program"
-"""The one whose pictures docs/site/page.md shows."""
+"""The page whose pictures docs/site/page.md shows."""
 IN_README = "demo"
 WIDTHS = {400: 1000, 768: 900, 1280: 900, 1920: 900}
-"""Widths in pixels, with the height of the picture."""
+"""Widths in pixels, each with the height of the picture."""
 SCHEMES = {"light": "1", "dark": "0"}
-"""What chromium calls each preferred scheme of colours."""
+"""Colour schemes, each with chromium's number for it."""
 
 
 def main(names: list[str]) -> None:

@@ -39,14 +39,14 @@ GALLERY = {
     "another rank": "samples/ranks",
     "too little work": CAPTURE.format("little_work"),
 }
-"""What limits a program, and a capture of one that it limits."""
+"""Causes that can limit a program, each with a capture of a program that it limits."""
 LINK = re.compile(r"\[([^\]\[]*)\]\(([^)\s#]+)(#[^)\s]*)?\)")
-"""A link: its text, where it leads, and the place there."""
+"""A link in Markdown: its text, its target, and the anchor in the target."""
 ANSWER = re.compile(r"^<!-- answer: (\S+)(?: against (\S+))? -->$", re.MULTILINE)
 
 
 def main(folder: Path) -> None:
-    """Write the sources anew."""
+    """Write the sources into an empty folder."""
     shutil.rmtree(folder, ignore_errors=True)
     for file in files():
         target = folder / file.relative_to(ROOT)
@@ -72,9 +72,9 @@ def files() -> list[Path]:
 
 
 def linked(page: Path, link: str) -> Path | None:
-    """Return the file of this repository that a link leads to; None for one that leads elsewhere.
+    """Return the file of this repository that a link leads to; None if it leads elsewhere.
 
-    Of a folder that is its README, if it has one.
+    For a folder, this is the folder's README if it has one.
     """
     if "://" in link or link.startswith("mailto:"):
         return None
@@ -84,7 +84,7 @@ def linked(page: Path, link: str) -> Path | None:
 
 
 def _to_page(page: Path, match: re.Match[str]) -> str:
-    """Write a link to a folder as one to the page in it, or as its text if there is none."""
+    """Rewrite a link to a folder as a link to the page in it; without one, keep only its text."""
     text, link, place = match[1], match[2], match[3] or ""
     if "://" in link or not (page.parent / link).is_dir():
         return match[0]
@@ -94,12 +94,12 @@ def _to_page(page: Path, match: re.Match[str]) -> str:
 
 
 def unfolded(text: str) -> str:
-    """Have Markdown inside HTML's `<details>` rendered, as GitHub does and mkdocs does not."""
+    """Change the text so that mkdocs renders Markdown inside HTML's `<details>`, as GitHub does."""
     return text.replace("<details>", '<details markdown="1">')
 
 
 def _filled(text: str, folder: Path) -> str:
-    """Put answers and the gallery in their places, and write the reports that they lead to."""
+    """Replace the marks for answers and the gallery, and write the reports that these link to."""
     text = unfolded(text)
     text = ANSWER.sub(lambda match: _answer(match[1], match[2], folder), text)
     return (
@@ -120,7 +120,7 @@ def _answer(source: str, base: str | None, folder: Path) -> str:
 
 
 def _report(trace: Trace, base: Trace | None, folder: Path) -> str:
-    """Write the page of a trace, or of two compared; return its place beside the site's pages."""
+    """Write the page of a trace, or of two compared; return its path from the site's pages."""
     compared = [one for one in (trace, base) if one is not None]
     name = "-against-".join(one.name.partition(".")[0] for one in compared)
     file = folder / REPORTS / f"{name}.html"

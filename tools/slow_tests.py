@@ -1,11 +1,11 @@
 """Measure which tests take long, and list them in tests/slow.txt.
 
-    python -m tools.slow_tests [PYTEST ARGUMENT ...]
+python -m tools.slow_tests [PYTEST ARGUMENT ...]
 
-Runs every test that tests/fast.py finds fast by its code, those listed before among them. A test is
-listed by its function where its cases take more than 0.1 seconds of processor time each, or one
-second together. As tests share what the first of them reads, one may be listed for what others
-use; nothing but the choice of `make check-fast` depends on it.
+Runs every test that tests/fast.py finds fast by its code, including those that were listed before.
+A test function is listed if its cases take more than 0.1 seconds of processor time each, or one
+second together. Tests share what the first of them reads, so a test may be listed for the reading
+that others use as well. This only affects which tests `make check-fast` runs.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ import pytest
 ROOT = Path(__file__).resolve().parents[1]
 LIST = ROOT / "tests" / "slow.txt"
 MOST_OF_A_CASE_S, MOST_OF_A_TEST_S = 0.1, 1.0
-"""Seconds of a case and of all cases above which a test is slow.
+"""Seconds of processor time, of a case and of all cases, above which a test is slow.
 
-They are of processor time; slow tests are no part of the loop to work in.
+`make check-fast` leaves slow tests out.
 """
 _FILE = "TRACELENS_TEST_TIMES"
 

@@ -44,7 +44,7 @@ TOOLBOXES: tuple[str, ...] = (
 
 @dataclass(frozen=True)
 class Walk:
-    """The modules of a command, stop by stop."""
+    """The modules through which a command goes, stop by stop."""
 
     stops: Sequence[str]
 
@@ -97,7 +97,7 @@ def _module(file: str) -> str | None:
 
 
 class _Later(futures.Future[Any]):
-    """Work of a pool of threads that is done when its result is asked for."""
+    """Work for a pool of threads that is done only when its result is asked for."""
 
     def __init__(self, work: Callable[[], Any]) -> None:
         super().__init__()
@@ -115,7 +115,7 @@ class _Later(futures.Future[Any]):
 
 @contextmanager
 def _in_one_thread() -> Iterator[None]:
-    """Let pools of threads do their work in this one, so that each walk has one order."""
+    """Let pools of threads do their work in this thread, so that each walk has one order."""
 
     def submit(
         _: object, function: Callable[..., Any], /, *arguments: Any, **more: Any
@@ -127,13 +127,13 @@ def _in_one_thread() -> Iterator[None]:
 
 
 def _run(*words: str) -> None:
-    """Run a command line and drop what it says."""
+    """Run a command line and discard its output."""
     with suppress(SystemExit), redirect_stdout(io.StringIO()), redirect_stderr(io.StringIO()):
         command_line([*words])
 
 
 def walks() -> dict[str, Walk]:
-    """Follow a verdict, the page of a finished report, collecting and reporting, of one capture."""
+    """Follow four commands on one capture: verdict, page of a report, collect and report."""
     with tempfile.TemporaryDirectory() as folder:
         stored = Path(folder) / "trace.tracelens"
         collect = follow(lambda: _run("collect", "files", str(CAPTURE), "--out", str(stored)))

@@ -23,17 +23,17 @@ ROOT = Path(__file__).resolve().parents[1]
 FOLDERS = ("collectors", "schemas", "tracelens")
 WIDTH = 100
 TOKENS_PER_LINE = 11.3
-"""What no package may exceed. The aim is 9.
+"""The most tokens per line of code that a package may have. The aim is 9.
 
-Tokens of docstrings and comments do not count, and a line counts if code stands on it. So measured,
+Docstrings and comments do not count as tokens. A line counts if it has code. By this measure,
 Holistic Trace Analysis has 6.6.
 """
 VAGUE_NAMES = frozenset(("at", "found", "made", "one", "own", "said", "told"))
 """Local names that do not say what a value is."""
 VAGUE_SHARE = 0.006
-"""The most of all local names that may be vague, all packages together."""
+"""The largest allowed share of vague names among all local names."""
 LIMITS = {"null": 1, "a row a": 0, "no verb": 0, "riddle": 0, "no noun": 0, "wide code": 110}
-"""The most of each finding in all packages together."""
+"""The largest allowed number of each finding, in all packages together."""
 
 _NULL = re.compile(r"\bnulls?\b")
 _RIDDLE = re.compile(
@@ -41,12 +41,12 @@ _RIDDLE = re.compile(
     r"|^`tracelens [\w -]+`[.:]"
     r"|(?:^|[.]\s+|\n\s*\n\s*)Empty (?:where|if|when)\b"
 )
-"""A docstring that begins with a question, or with a command's name alone, or lacks its subject."""
+"""Matches a docstring that begins with a question or with a command's name, or lacks a subject."""
 _NO_NOUN = re.compile(
     r"\b(?:was|were|is|are)\s+(?:that|so)\s*[.;]|\bin\s+truth\b"
     r"|\bso\s+(?:many|much|long)\b(?!\s+(?:that|as)\b)"
 )
-"""A pronoun as the predicate, or "so many": the noun or the parameter has a name to say."""
+"""Matches a pronoun as the predicate, or "so many" where a noun or a parameter has a name."""
 _DISTRIBUTIVE = re.compile(
     r"\b(?:an?|one) (row|frame|line|file|table|capture|process|list|entry|bar|note) an? \w+",
     re.IGNORECASE,
@@ -65,7 +65,7 @@ VERBS = frozenset(Path(__file__).with_name("verbs.txt").read_text(encoding="utf-
 
 @dataclass
 class Package:
-    """What was found in the files of a package."""
+    """The findings in the files of a package."""
 
     n_lines: int = 0
     n_tokens: int = 0
@@ -88,7 +88,7 @@ def examine() -> dict[str, Package]:
 
 
 def _examine_file(text: str, where: str, package: Package) -> None:
-    """Add what one module has to its package."""
+    """Add the findings of one module to its package."""
     lines = text.splitlines()
     doc_lines: set[int] = set()
     tree = ast.parse(text)
@@ -127,7 +127,7 @@ def _docstrings(tree: ast.Module) -> Iterator[tuple[ast.AST, ast.Constant]]:
 
 
 def _local_names(tree: ast.Module) -> set[tuple[str, int]]:
-    """List what functions bind, parameters included.
+    """List the names that functions bind, including parameters.
 
     Each name is listed once per function, with its first line.
     """
@@ -149,7 +149,7 @@ def _local_names(tree: ast.Module) -> set[tuple[str, int]]:
 
 
 def findings(node: ast.AST, text: str) -> Iterator[str]:
-    """Name what is wrong with a docstring."""
+    """Name each fault of a docstring."""
     if _NULL.search(text):
         yield "null"
     if _DISTRIBUTIVE.search(text):

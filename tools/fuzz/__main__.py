@@ -1,8 +1,8 @@
 """Build the fuzzer of the parser in C and run it: python -m tools.fuzz INPUTS.
 
-With clang it is libFuzzer, which looks for inputs that reach new code; else gcc, and changes by
-chance. Both run with AddressSanitizer and UndefinedBehaviorSanitizer, and start from pieces of the
-sample traces.
+With clang, the fuzzer is libFuzzer, which looks for inputs that reach new code. With gcc, inputs
+are changed at random. Both use AddressSanitizer and UndefinedBehaviorSanitizer, and start from
+pieces of the sample traces.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _LONGEST = 1024
 
 
 def main() -> None:
-    """Run so many inputs; exit as the fuzzer does."""
+    """Run the fuzzer on this many inputs; exit with its exit code."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("inputs", type=int)
     parser.add_argument("--compiler", default=shutil.which("clang") or shutil.which("gcc") or "cc")
@@ -76,7 +76,7 @@ def main() -> None:
 
 
 def plan() -> str:
-    """The plan of fields.py as C."""
+    """Return the plan of fields.py as C source."""
     text, keys, tables, columns = fields.plan()
     lines = [f'static const char KEY_TEXT[] = "{text.decode()}";']
     for name, words in (("KEYS", keys), ("TABLES", tables), ("COLUMNS", columns)):
@@ -92,7 +92,7 @@ def plan() -> str:
 
 
 def write_seeds(folder: Path) -> list[Path]:
-    """Pieces of the samples, each a few events long, and events of odd values."""
+    """Write pieces of the samples, each a few events long, and events with odd values."""
     folder.mkdir()
     seeds = []
     for trace in sorted((ROOT / "samples" / "torch").glob("*.json.gz")):
@@ -117,7 +117,7 @@ def write_seeds(folder: Path) -> list[Path]:
 
 
 def write_dictionary(file: Path) -> Path:
-    """The keys, categories and odd pieces, for libFuzzer to put in."""
+    """Write the keys, categories and odd pieces that libFuzzer inserts into inputs."""
     words = [
         *(f'"{key}":'.encode() for key in (*fields.EVENT_KEYS, *fields.ARG_KEYS)),
         *BYTES,

@@ -1,11 +1,12 @@
-"""Call every function of the C library with arguments by chance: python -m tools.fuzz.calls ROUNDS.
+"""Call every function of the C library with random arguments: python -m tools.fuzz.calls ROUNDS.
 
-The library is the one that `make sanitized` has built, if there is one: every access is checked.
-A call may refuse its arguments, and nothing else.
+If `make sanitized` has built the library, every access to memory is checked. A call may refuse its
+arguments, but nothing else may go wrong.
 
---threads has two threads do so, which also share what two threads may use, and what they may not:
-for a library that was built with TRACELENS_SANITIZE=thread. --failing-memory has the n-th
-allocation fail, for each n up to ROUNDS, while one round of calls runs.
+With --threads, two threads make the calls. They also share objects that two threads may share, and
+objects that they may not share. This is for a library that was built with
+TRACELENS_SANITIZE=thread. With --failing-memory, a round of calls runs once for each n up to
+ROUNDS, and its n-th allocation fails.
 """
 
 from __future__ import annotations
@@ -28,7 +29,10 @@ from typing import Any
 
 ROOT = Path(__file__).resolve().parents[2]
 REFUSALS = (ValueError, TypeError, OverflowError, MemoryError, RuntimeError)
-"""What a call may raise: RuntimeError says that another thread uses the same parser or ops."""
+"""Errors that a call may raise.
+
+RuntimeError means that another thread uses the same parser or ops.
+"""
 _EVENT = (
     b'{"ph":"X","cat":"kernel","name":"k%d","pid":0,"tid":7,"ts":%d,"dur":2,'
     b'"args":{"stream":7,"correlation":%d,"grid":[1,2,3]}},'
@@ -39,18 +43,18 @@ _EXTREMES = (0, -1, 1, 2**31 - 1, -(2**31), 2**63 - 1, -(2**63))
 
 
 class Chance(random.Random):
-    """Arguments by chance: mostly of the right length, and of values near to what is right."""
+    """Random arguments: mostly of the right length, with values close to valid ones."""
 
     def size(self) -> int:
-        """A length that arrays have in common."""
+        """Draw a length for several arrays."""
         return self.choice((0, 1, 2, self.randrange(40)))
 
     def number(self) -> int:
-        """A whole number, which may be as large as any."""
+        """Draw a whole number; it may be an extreme of 32 or 64 bits."""
         return self.choice((self.randrange(100), self.choice(_EXTREMES)))
 
     def words(self, kind: str, n: int, low: int = -2, high: int | None = None) -> array[int]:
-        """An array of n items, or now and then of another length; of one kind of values each."""
+        """Draw an array of n items of this type code; now and then it has another length."""
         n = n if self.randrange(50) else self.size()
         high = max(low + 1, n + 2 if high is None else high)
         found = [self.randrange(low, high) for _ in range(n)]
@@ -61,13 +65,13 @@ class Chance(random.Random):
         return array(kind, [value & 255 if kind == "B" else value for value in found])
 
     def bits(self, n: int) -> bytes | None:
-        """A bit for each of n rows, which says whether it is there; or nothing."""
+        """Draw validity bits for n rows; None means that all rows are valid."""
         return self.choice((None, self.randbytes(n // 8 + 2)))
 
 
 @functools.cache
 def plan() -> tuple[bytes, list[list[int]], list[int]]:
-    """The key text, the words and the special tables of fields.py."""
+    """Return the key text, the words and the special tables of fields.py."""
     if "LD_PRELOAD" not in os.environ:
         fields = importlib.import_module("tracelens.collectors.torch.fields")
         text, *words = fields.plan()
@@ -105,7 +109,7 @@ def nest(library: Any, chance: Chance) -> None:
 
 
 def among(library: Any, chance: Chance) -> None:
-    """Pass up a tree."""
+    """Pass values up a tree."""
     n, before, after = chance.size(), chance.size(), chance.size()
     rows = n + before + after
     library.among(
@@ -118,7 +122,7 @@ def among(library: Any, chance: Chance) -> None:
 
 
 def ops(library: Any, chance: Chance) -> None:
-    """Add up ops, mostly in the order that is meant."""
+    """Add up ops, mostly with the steps in their right order."""
     n = chance.size()
     held = library.ops_new(n, chance.number() % 2**63, 1)
     for _ in range(chance.randrange(2, 9)):
@@ -203,7 +207,7 @@ def idle_time(library: Any, chance: Chance) -> None:
 
 
 def longest_paths(library: Any, chance: Chance) -> None:
-    """Follow the edges of a graph, mostly such that lead forward."""
+    """Follow the edges of a graph; most of them lead forward."""
     n, n_edges = chance.size(), chance.size()
     offsets = chance.words("q", n + 1, 0, n_edges + 1)
     if len(offsets) and chance.randrange(4):
@@ -213,7 +217,7 @@ def longest_paths(library: Any, chance: Chance) -> None:
 
 
 def parser(library: Any, chance: Chance) -> None:
-    """Read events into cells, by a plan that is now and then no plan."""
+    """Read events into cells, by a plan that is invalid now and then."""
     n = chance.randrange(200)
     text = b'{"traceEvents": [' + b"".join(_EVENT % (i, i, i) for i in range(n))
     held = new_parser(library, chance, is_wrong=not chance.randrange(4))
@@ -229,7 +233,7 @@ def parser(library: Any, chance: Chance) -> None:
 
 
 def new_parser(library: Any, chance: Chance, *, is_wrong: bool = False) -> Any:
-    """A parser with the plan of fields.py, of which one word may be another."""
+    """Return a parser with the plan of fields.py; one word of the plan may be changed."""
     text, known, tables = plan()
     words = [array("q", part) for part in known]
     if is_wrong:
@@ -256,7 +260,7 @@ FUNCTIONS: tuple[Callable[[Any, Chance], None], ...] = (
 
 
 def try_all(library: Any, chance: Chance) -> int:
-    """Call each function once; how many refused."""
+    """Call each function once; return how many refused their arguments."""
     n_refused = 0
     for function in FUNCTIONS:
         try:
@@ -267,7 +271,10 @@ def try_all(library: Any, chance: Chance) -> int:
 
 
 def in_threads(library: Any, rounds: int, seed: int) -> None:
-    """Have two threads call all, and share ops as `op_times` does, and a parser as nobody may."""
+    """Make all calls in two threads, which share ops as `op_times` does, and a parser.
+
+    Sharing a parser is not allowed, so the library has to refuse it.
+    """
     failures: list[BaseException] = []
     n, step = 200_000, 20_000
     for number in range(rounds):
@@ -322,9 +329,10 @@ def _parse_shared(library: Any, held: Any) -> None:
 
 
 def with_failing_memory(library: Any, rounds: int, seed: int) -> int:
-    """Have each allocation up to the given one fail while functions are called; how many did.
+    """Let one allocation fail while functions are called; return how many did fail.
 
-    They are called again until they have asked for memory that often.
+    For each number up to `rounds`, the allocation with that number fails. Functions are called
+    again until that many allocations were made.
     """
     fail_allocation = ctypes.CDLL(None).fail_allocation
     has_failed = ctypes.CDLL(None).has_allocation_failed
@@ -347,7 +355,10 @@ def with_failing_memory(library: Any, rounds: int, seed: int) -> int:
 
 
 def _disarmed(fail_allocation: Any, none: ctypes.c_long) -> int:
-    """Have no more allocation fail; whether one did. What disarms may be what fails."""
+    """Let no further allocation fail; return whether one failed.
+
+    The call that does this may itself meet the failing allocation.
+    """
     try:
         return int(fail_allocation(none))
     except (MemoryError, ctypes.ArgumentError):
@@ -369,7 +380,7 @@ def _again_with_failing_memory() -> int:
 
 
 def main() -> None:
-    """Make so many rounds of calls, and say how many refused."""
+    """Run the rounds of calls that are asked for, and print how many calls were refused."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("rounds", type=int)
     parser.add_argument("--seed", type=int, default=1)

@@ -1,4 +1,4 @@
-"""Damage that fits every format: of bytes, of values in text, of lines."""
+"""Damage files of any format: change bytes, values in text, or lines."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ _FEW = (1, 1, 1, 3, 10)
 
 
 def chosen_file(path: Path, chance: random.Random) -> Path:
-    """The path, or one of the files below it."""
+    """Return the path; for a folder, one of the files below it."""
     return (
         chance.choice(sorted(file for file in path.rglob("*") if file.is_file()))
         if path.is_dir()

@@ -108,7 +108,7 @@ def _change_table(database: sqlite3.Connection, chance: random.Random) -> str:
 
 
 def change_columns(path: Path, chance: random.Random) -> str:
-    """Change values, types or names of columns of a Parquet or Arrow file, or how it is written."""
+    """Change values, types or names of columns of a Parquet or Arrow file, or how it is encoded."""
     file = chance.choice(sorted(path.iterdir()))
     table = _read(file)
     said = []
@@ -193,7 +193,7 @@ def _write(file: Path, table: pa.Table, chance: random.Random) -> None:
 
 
 def change_pages(path: Path, chance: random.Random) -> str:
-    """Change bytes where the pages of a Parquet column begin, which say how large they are."""
+    """Change bytes at the beginning of a Parquet column's pages, which give the pages' sizes."""
     file = chance.choice(sorted(path.rglob("*.parquet")))
     about = pq.read_metadata(file)
     starts = [
@@ -217,7 +217,7 @@ def change_pages(path: Path, chance: random.Random) -> str:
 
 
 def change_end(path: Path, chance: random.Random) -> str:
-    """Change bytes where a Parquet file says what is in it, or where an Arrow stream begins."""
+    """Change bytes of a Parquet file's footer, or of an Arrow stream's beginning."""
     file = chance.choice(
         sorted(file for file in path.rglob("*.*") if file.suffix in {".parquet", ".arrow"})
     )

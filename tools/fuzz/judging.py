@@ -1,9 +1,9 @@
-"""The one rule by which every input is judged, and the loop that tries many in processes.
+"""Judge every input by one rule, and try many inputs in processes.
 
-Right is a result that passes `check`, or a TracelensError. Any other exception is a failure. So are
-a process that dies, more time or memory than in proportion to the input, and a trace that was
-written although `check` objects. Of a trace directory that was damaged, `check` may object: that is
-what it is for.
+An input passes if reading it gives a result that passes `check`, or raises a TracelensError. These
+are failures: any other exception; a process that dies; more time or memory than in proportion to
+the input; a trace that was written although `check` objects to it. `check` may object to a trace
+directory that was damaged, because that is its purpose.
 """
 
 from __future__ import annotations
@@ -46,12 +46,12 @@ from tracelens.views.formats.json import to_json
 
 FAILED = "FAILED"
 KEEP = "TRACELENS_FUZZ_KEEP"
-"""Names a folder, if there is one, for copies of the inputs that failed."""
+"""The environment variable that names a folder for copies of the inputs that failed."""
 _DETAIL = ": "
 _OWN = re.compile(re.escape(str(Path(__file__).resolve().parents[2])) + "/(?!.venv)")
 _BATCH = 250
 _SECONDS, _SECONDS_A_MIB = 10, 20
-"""Processor time that an input may take."""
+"""Processor time that an input may take: in all, and per MiB of input."""
 _MIB, _MIB_A_MIB = 512, 400
 """Memory that an input may take at its peak; limits allow a table of 64 MiB of any file, and 200
 times its size."""
@@ -62,11 +62,11 @@ _MEMORY = Path("/proc/self/status")
 
 @dataclass(frozen=True)
 class Source:
-    """A kind of input: `make` writes an undamaged one, each of `changes` damages it and says how.
+    """A kind of input: `make` writes an undamaged one; each of `changes` damages it and says how.
 
-    `kind`: the collector to name for every second input; None of what is opened, not collected.
-    `uses` are what is done with the trace, each of which may end in a TracelensError. `holds` fails
-    where the input is read wrongly.
+    `kind` is the collector that is named for every second input; None for inputs that are opened,
+    not collected. `uses` are functions that are called with the trace; each may raise a
+    TracelensError. `holds` raises an error if the input is read wrongly.
     """
 
     kind: str | None
@@ -77,12 +77,12 @@ class Source:
 
 
 def report(trace: Trace) -> None:
-    """Every section, as JSON."""
+    """Write every section as JSON."""
     to_json(build_report(trace, trace, [*ANALYSES])).encode()
 
 
 def advise(trace: Trace) -> None:
-    """The call plan of each rank, and what is said of it."""
+    """Make each rank's call plan and the notes on it."""
     found = advised_ranks(trace, [trace], z3=None)
     for advice in found.values():
         json.dumps(plan_of(advice, {}))
@@ -90,19 +90,19 @@ def advise(trace: Trace) -> None:
 
 
 def plan(trace: Trace) -> None:
-    """The compile plan of two runs that are one."""
+    """Make a compile plan from two runs that are the same trace."""
     make_plan(trace, trace).to_json()
 
 
 def export(trace: Trace) -> None:
-    """Every export."""
+    """Write every export."""
     for one in EXPORTS.values():
         with contextlib.suppress(TracelensError):  # the next one may be possible
             one.write(Selection.of(trace), io.BytesIO())
 
 
 def query(trace: Trace) -> None:
-    """The rows of every table, and sums of its columns of numbers."""
+    """Query the rows of every table, and the sums of its columns of numbers."""
     for name, table in TABLES.items():
         numbers = [column.name for column in table.columns if column.dtype.is_numeric()]
         sums = "".join(f", SUM({column}) AS {column}" for column in numbers)
@@ -111,10 +111,10 @@ def query(trace: Trace) -> None:
 
 
 def try_all(sources: dict[str, Source], module: str) -> int:
-    """Run `python -m MODULE INPUTS [NAME [FIRST]]`: print how so many inputs per source ended.
+    """Run `python -m MODULE INPUTS [NAME [FIRST]]`: print how this many inputs per source ended.
 
-    The exit code is 1 if one failed. An input is its source's name and a number: the same one is
-    the same each time.
+    Return 1 if an input failed. An input is given by its source's name and a number, and is the
+    same in every run.
     """
     words = sys.argv[1:]
     if words[0] == "--here":
@@ -191,7 +191,7 @@ def _try_here(sources: dict[str, Source], asked: Sequence[tuple[str, int]]) -> N
 
 
 def broken(path: Path, holds: Callable[[Path], object] | None) -> str | None:
-    """How `holds` failed, in a few words; None if it did not."""
+    """Return how `holds` failed, in a few words; None if it did not."""
     try:
         if holds is not None:
             holds(path)
@@ -203,7 +203,7 @@ def broken(path: Path, holds: Callable[[Path], object] | None) -> str | None:
 def judged(
     path: Path, kind: str | None, uses: Sequence[Callable[[Trace], object]], *, is_named: bool
 ) -> str:
-    """How reading an input, and what is done with it, ended, by the rule, in a few words."""
+    """Read an input and use it; return, in a few words, how that ended by the rule."""
     size_mib = sum(file.stat().st_size for file in [path, *path.rglob("*")] if file.is_file()) / (
         1 << 20
     )
@@ -244,7 +244,7 @@ def _failure(error: BaseException) -> str:
 
 
 def _collected(path: Path, kind: str | None) -> Path:
-    """Where the trace lies that is collected as the command line does it."""
+    """Collect the input as the command line does; return the path of the trace."""
     target = path.parent / "collected.tracelens"
     with contextlib.redirect_stderr(io.StringIO()):
         write_files([path], kind, Request(target, force=False, ranks=None))
@@ -252,6 +252,6 @@ def _collected(path: Path, kind: str | None) -> Path:
 
 
 def _resident_mib(which: str) -> float:
-    """Memory of this process now (VmRSS), or at its peak (VmHWM)."""
+    """Return the memory of this process in MiB, now (VmRSS) or at its peak (VmHWM)."""
     found = re.search(rf"{which}:\s*(\d+) kB", _MEMORY.read_text())
     return int(found[1]) / 1024 if found else 0

@@ -50,7 +50,7 @@ _REAL = [
     for folder in (SAMPLES, SAMPLES.parents[1] / "shared" / "data")
     for file in folder.glob("nsys/*.sqlite")
 ]
-"""Exports that nsys itself wrote; more of them where the captures lie that are in no checkout."""
+"""Exports that nsys itself wrote, from samples/ and from the captures that are in no checkout."""
 _TORCH = ("little_work", "compute_memory.stacks", "compute_cuda_graph", "comm_all_reduce.rank0")
 _WORK = {
     "start": 240,
@@ -99,7 +99,7 @@ _EXPORT = {
 
 
 def torch_text(folder: Path, chance: random.Random) -> Path:
-    """A trace of torch.profiler."""
+    """Write a trace of torch.profiler."""
     sample = SAMPLES / "planted" / "captures" / f"{chance.choice(_TORCH)}.pt.trace.json.gz"
     path = folder / "run.pt.trace.json"
     path.write_bytes(gzip.decompress(sample.read_bytes()))
@@ -107,7 +107,7 @@ def torch_text(folder: Path, chance: random.Random) -> Path:
 
 
 def cut(path: Path, chance: random.Random) -> str:
-    """A cut after the first few events, and of every other text as gzip."""
+    """Cut the text after its first few events; compress half of the texts as gzip."""
     content = path.read_bytes()
     first = content.index(b'"traceEvents"') + 1000
     content = content[: chance.randrange(first, len(content) - 1)]
@@ -118,9 +118,9 @@ def cut(path: Path, chance: random.Random) -> str:
 
 
 def keeps_whole_events(path: Path) -> None:
-    """Check that every event before the cut is read, and the cut is said.
+    """Check that every event before the cut is read, and that the cut is reported.
 
-    Whole events are told by json alone.
+    Which events are whole is found by the json module alone.
     """
     content = path.read_bytes()
     content = gzip.decompress(content) if content.startswith(b"\x1f\x8b") else content
@@ -131,13 +131,13 @@ def keeps_whole_events(path: Path) -> None:
 
 
 def gzipped(path: Path, chance: random.Random) -> str:
-    """Damage of a text's gzip."""
+    """Compress the text as gzip and damage that."""
     path.write_bytes(gzip.compress(path.read_bytes()))
     return change_bytes(path, chance)
 
 
 def live(folder: Path, _: random.Random) -> Path:
-    """The sidecar of a live capture, beside a trace."""
+    """Write a trace with the sidecar of a live capture beside it; return the sidecar."""
     (folder / "run.pt.trace.json").write_text(json.dumps({"traceEvents": MODULES}))
     times = {
         "unprofiled_step_ns": {"n": 4, "median": 2_290_000},
@@ -148,40 +148,40 @@ def live(folder: Path, _: random.Random) -> Path:
 
 
 def beside(path: Path, chance: random.Random) -> str:
-    """Damage of the sidecar, not of the trace."""
+    """Damage the sidecar, not the trace."""
     return chance.choice([change_bytes, change_values])(path.with_name("run.live.json"), chance)
 
 
 def database(folder: Path, chance: random.Random) -> Path:
-    """An nsys export as SQLite, most often a small one."""
+    """Write an nsys export as SQLite, most often a small one."""
     if chance.random() < 0.1:
         return real_database(folder, chance)
     return write(folder / "run.sqlite", _EXPORT)
 
 
 def real_database(folder: Path, chance: random.Random) -> Path:
-    """An export that nsys wrote of a real program."""
+    """Copy an export that nsys wrote for a real program."""
     return shutil.copyfile(chance.choice(_REAL), folder / "run.sqlite")
 
 
 def real_folder(folder: Path, chance: random.Random) -> Path:
-    """The same as a directory of Parquet or Arrow files."""
+    """Write such an export as a directory of Parquet or Arrow files."""
     kind, ending = chance.choice([("run_pqtdir", ".parquet"), ("run_arwdir", ".arrow")])
     return rewrite(real_database(folder, chance), folder / kind, ending)
 
 
 def parquetdir(folder: Path, _: random.Random) -> Path:
-    """An nsys export as a directory of Parquet files."""
+    """Write an nsys export as a directory of Parquet files."""
     return rewrite(write(folder / "run.sqlite", _EXPORT), folder / "run_pqtdir", ".parquet")
 
 
 def arrowdir(folder: Path, _: random.Random) -> Path:
-    """An nsys export as a directory of Arrow streams."""
+    """Write an nsys export as a directory of Arrow streams."""
     return rewrite(write(folder / "run.sqlite", _EXPORT), folder / "run_arwdir", ".arrow")
 
 
 def gdb_log(folder: Path, chance: random.Random) -> Path:
-    """A log of gdb."""
+    """Write a log of gdb."""
     sample = SAMPLES / "stacks" / "h200_torch211_cudnn_v8.txt"
     path = folder / "stacks.txt"
     path.write_text(chance.choice([SIMPLE, sample.read_text()]))
@@ -189,7 +189,7 @@ def gdb_log(folder: Path, chance: random.Random) -> Path:
 
 
 def provenance(folder: Path, _: random.Random) -> Path:
-    """A sidecar of --compile-provenance."""
+    """Write a sidecar of --compile-provenance."""
     node = {
         "node": "n",
         "aten_op": "aten.mm",
@@ -214,7 +214,7 @@ def provenance(folder: Path, _: random.Random) -> Path:
 
 
 def graph(folder: Path, chance: random.Random) -> Path:
-    """A sidecar of --graph."""
+    """Write a sidecar of --graph."""
     shape = {"dtype": "float32", "strides": [64, 1], "module_path": "fc", "alias_of": None}
     nodes = [
         shape
@@ -246,14 +246,14 @@ def graph(folder: Path, chance: random.Random) -> Path:
 
 
 def compile_log(folder: Path, _: random.Random) -> Path:
-    """A structured log of torch."""
+    """Write a structured log of torch."""
     path = folder / "dedicated_log_torch_trace_rank_2_abc.log"
     path.write_text(LOG)
     return path
 
 
 def jax_trace(folder: Path, chance: random.Random) -> Path:
-    """A trace of jax.profiler, of a CPU or made by hand of a GPU."""
+    """Write a trace of jax.profiler: from a CPU, or one made by hand for a GPU."""
     path = folder / "host.trace.json"
     sample = gzip.decompress((SAMPLES / "jax" / "perceptron.trace.json.gz").read_bytes())
     about = {"metadata": {"highres-ticks": True}, "traceEvents": EVENTS}
@@ -262,12 +262,12 @@ def jax_trace(folder: Path, chance: random.Random) -> Path:
 
 
 def rocprof_json(folder: Path, _: random.Random) -> Path:
-    """The JSON of rocprofv3."""
+    """Write rocprofv3's JSON."""
     return as_json(folder / "70_results.json")
 
 
 def rocpd(folder: Path, _: random.Random) -> Path:
-    """A rocpd file of rocprofv3."""
+    """Write a rocpd file of rocprofv3."""
     return as_rocpd(folder / "70_results.db")
 
 

@@ -26,7 +26,7 @@ ASKED = (
     "lenet/captures/trace_eager",
     "study/captures/stack_eager",
 )
-"""Traces of which a plan can be made, or calls be advised, among others."""
+"""Traces, among others, from which a plan can be made or for which calls can be advised."""
 NUMBERS = (-1, 0, 1, 2**31 - 1, -(2**31), 2**62, 2**63 - 1, -(2**63), None)
 TEXTS = ("", "x", "[", '{"a":', "[[1],[2]]", "\x1b[31m", "9" * 400, "é\u202e", "[[1e400]]", None)
 FLOATS = (float("nan"), float("inf"), -1.0, 1e308, None)
@@ -48,14 +48,14 @@ KEYS = ("../..", "\ud800", "-1", "1e5", "٣", "007")
 
 
 def copied(place: Path, chance: random.Random, names: Sequence[str] = SEEDS) -> Path:
-    """A trace of the samples, to be damaged."""
+    """Copy a trace of the samples, to be damaged."""
     folder = place / "t.tracelens"
     shutil.copytree(CAPTURES / f"{chance.choice(names)}.tracelens", folder)
     return folder
 
 
 def asked(place: Path, chance: random.Random) -> Path:
-    """A trace that commands other than `report` are asked about."""
+    """Copy a trace that commands other than `report` can use."""
     return copied(place, chance, ASKED)
 
 
@@ -74,7 +74,7 @@ def damage_bytes(folder: Path, chance: random.Random, first: int = 0) -> str:
 
 
 def damage_footer(folder: Path, chance: random.Random) -> str:
-    """Change some bytes where a part says what is in it."""
+    """Change some bytes of a part's footer."""
     file = chance.choice(sorted(folder.rglob("*.parquet")))
     content = bytearray(file.read_bytes())
     begin = max(0, len(content) - 8 - int.from_bytes(content[-8:-4], "little"))
@@ -85,7 +85,7 @@ def damage_footer(folder: Path, chance: random.Random) -> str:
 
 
 def damage_cells(folder: Path, chance: random.Random) -> str:
-    """Change cells of one column to what its type can hold, or to another row's."""
+    """Change cells of one column to other values of its type, or to another row's value."""
     file = chance.choice(sorted(folder.rglob("*.parquet")))
     frame = pl.read_parquet(file, glob=False)
     name = chance.choice(frame.columns)
@@ -107,7 +107,7 @@ def damage_cells(folder: Path, chance: random.Random) -> str:
 
 
 def damage_manifest(folder: Path, chance: random.Random) -> str:
-    """Put something else in the place of one value of the manifest, or under another key."""
+    """Replace one value of the manifest, or move it under another key."""
     file = folder / "manifest.json"
     manifest = json.loads(file.read_text())
     places = list(_places(manifest))
@@ -120,7 +120,7 @@ def damage_manifest(folder: Path, chance: random.Random) -> str:
 
 
 def _places(value: Any) -> Any:
-    """Every dict or list within, with every key or place in it."""
+    """Yield every dict or list within the value, with each of its keys or indices."""
     for key in value if isinstance(value, dict) else range(len(value)):
         yield value, key
         if isinstance(value[key], (dict, list)):

@@ -1,12 +1,12 @@
-"""Breaks the code on purpose, one line at a time, and says which breaks the tests notice.
+"""Break the code on purpose, one line at a time, and print which breaks the tests notice.
 
 python -m tools.mutants [PART_OF_NAME ...] [--all] [--tree CHECKOUT]
 
-Each mutant is applied to a copy of the checkout, and the test files that touch what it breaks are
-run there, or with --all the whole suite. Exhaustive tests are left out, as in CI. C is built anew,
-and what only the checks of `make sanitized` can see is run by that. The files are run once unbroken
-before, as a test that fails anyway notices nothing. Takes an hour; exits with 1 where a mutant
-survives.
+Each mutant is applied to a copy of the checkout. Then the test files that touch the broken code are
+run there, or with --all the whole suite. Exhaustive tests are left out, as in CI. If C code is
+broken, the library is compiled again. For breaks that only sanitizers can see, `make sanitized` is
+run. The test files also run once on unbroken code, because a test that fails anyway notices
+nothing. All mutants take an hour. Exits with 1 if a mutant survives.
 """
 
 from __future__ import annotations
@@ -84,7 +84,7 @@ class Copy:
 
 
 def main() -> None:
-    """Try the mutants whose names hold one of the words, or all."""
+    """Try the mutants whose names contain one of the words; without words, try all."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("words", nargs="*", metavar="PART_OF_NAME")
     parser.add_argument(

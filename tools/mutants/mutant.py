@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import NamedTuple
 
 SANITIZED = "make sanitized"
-"""In place of test files: what only the checks of `make sanitized` can see."""
+"""Stands in place of test files for mutants that only the checks of `make sanitized` can see."""
 
 
 class Mutant(NamedTuple):
-    """Text that stands once in a file, and its replacement.
+    """A text that occurs once in a file, and its replacement.
 
-    The test files are named by the middle of their names.
+    Test files are given by the middle of their names.
     """
 
     name: str
