@@ -8,6 +8,7 @@ import sys
 import threading
 from collections import Counter
 from collections.abc import Callable, Iterator
+from types import FrameType
 from typing import Any
 
 import torch
@@ -15,8 +16,9 @@ from torch.optim.optimizer import Optimizer, register_optimizer_step_post_hook
 from torch.utils.data import get_worker_info
 from torch.utils.data.dataloader import _BaseDataLoaderIter, _DatasetKind
 
+from .loops import Loop
 from .repeated_calls import COMPILED, GRAPH, watch_repeated_calls
-from .turns import Turns
+from .turns import Step, Turns
 
 OPTIMIZER, LOADER, MODULE, PROGRAM = "optimizer", "data loader", "outermost module", "program"
 BEGIN_STEPS = (LOADER, MODULE, GRAPH, COMPILED)
@@ -29,6 +31,8 @@ A recurrence written as a loop calls its cell for each element. CleanRL's PPO fo
 acts 2,048 times before it learns.
 """
 _CALLS_OF_ONE_BATCH = 2
+_N_TURNS_MISSED = 4
+"""If a loop has not turned within the calls of this many turns, the program has left it."""
 
 
 class StepFinder:
@@ -83,6 +87,8 @@ class StepFinder:
         self._is_recording = False
         self._is_told = False
         self._turns = Turns()
+        self._loop: Loop | None = None
+        self._n_calls_in_turn, self._n_since_turn = 1, 0
         self._unhook: Callable[[], None] | None = None
         self._undo: list[Callable[[], None]] = []
         self._spied: list[Any] = []
@@ -99,6 +105,7 @@ class StepFinder:
         self._undo.append(handle.remove)
         self._patch(Optimizer, "__init__", self._watch_optimizers)
         if not is_child:
+            self._turns.begin(sys._getframe(1))
             self._patch(_BaseDataLoaderIter, "__next__", self._watch_loaders)
             for name in ("trace", "trace_module"):
                 self._patch(torch.jit, name, self._watch_tracing)
@@ -283,7 +290,7 @@ class StepFinder:
     def recorded(self) -> None:
         """Note that the recording is over, and watch module calls again if they mark the steps."""
         self._is_paused = self._is_recording = False
-        if self._undo and self.source == MODULE and self._unhook is None:
+        if self._undo and self.source == MODULE and self._unhook is None and self._loop is None:
             self._hook(self.main)
             self._is_settled = self._unhook is not None
         self._spy_on()
@@ -309,12 +316,16 @@ class StepFinder:
         if self._is_tracing or self.source not in (None, MODULE) or not self._see():
             return
         self._called = True
+        caller = sys._getframe(1)
+        if self._loop is not None:
+            self._maybe_turn(module, caller)
+            return
         if self.source == MODULE:
             self._maybe_another(module)
             return
         if not _may_mark(module):
             return
-        self._turns.note(module)
+        self._turns.note(module, caller)
         if not any(seen is module for seen in self._spied):
             self._spied.append(module)
             return
@@ -326,8 +337,32 @@ class StepFinder:
         trains = getattr(module, "training", False)
         most_calls = _UNDECIDED_IN_TRAINING if trains else _UNDECIDED_CALLS
         if not from_loader and self._may_decide(most_calls):
-            self.source = MODULE
-            self._undo.append(self._let_go)
+            step = self._turns.step(caller)
+            if step is not None:
+                self.source = MODULE
+                self._undo.append(self._let_go)
+                self._begin_with(step, module)
+
+    def _begin_with(self, step: Step, called: Any) -> None:
+        """Begin steps as it was found; `called` is the module that is just called."""
+        self._loop, self._n_calls_in_turn = step.loop, step.n_calls
+        if step.loop is not None:
+            self.main = step.module
+            self._boundary()
+        else:
+            self._go_by(step.module, is_called=step.module is called)
+
+    def _maybe_turn(self, module: Any, caller: FrameType) -> None:
+        """Begin a step if the loop that makes the steps has turned."""
+        if self._is_in_a_call() or not _may_mark(module):
+            return
+        loop = self._turns.note(module, caller)
+        self._n_since_turn += 1
+        if loop is not None and self._loop is not None and loop.is_around(self._loop):
+            self._n_since_turn = 0
+            self._boundary()
+        elif self._n_since_turn > _N_TURNS_MISSED * self._n_calls_in_turn:
+            self._loop = None
             self._go_by(module)
 
     def _maybe_another(self, module: Any) -> None:
@@ -352,20 +387,27 @@ class StepFinder:
         A recording that begins at its call may watch calls from within it, such as those of a
         loop's cell.
         """
+        return any(called is self.main for called in self._running())
+
+    def _is_in_a_call(self) -> bool:
+        """Return whether any module's call is running, see `_is_in_main`."""
+        return next(self._running(), None) is not None
+
+    def _running(self) -> Iterator[Any]:
+        """Yield the modules whose calls are running."""
         code = getattr(self._own_call, "__code__", None)
         frame = sys._getframe()
         while frame.f_back is not None:
             frame = frame.f_back
-            if frame.f_code is code and frame.f_locals.get("self") is self.main:
-                return True
-        return False
+            if frame.f_code is code:
+                yield frame.f_locals.get("self")
 
-    def _go_by(self, module: Any) -> None:
-        """Begin steps at the calls of this module, from this call on."""
+    def _go_by(self, module: Any, *, is_called: bool = True) -> None:
+        """Begin steps at the calls of this module, from this call on if the module is called."""
         self._let_go()
         self.main = module
         self._hook(module)
-        if self._unhook is None:
+        if self._unhook is None and is_called:
             self._boundary()
 
     def _hook(self, module: Any) -> None:

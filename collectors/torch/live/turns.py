@@ -1,31 +1,87 @@
-"""Find the turns of a loop in the order in which it calls modules."""
+"""Find the turns of a loop in its calls of modules."""
 
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import dataclass
+from itertools import pairwise
+from types import FrameType
 from typing import Any
+
+from .loops import Loop, Loops
 
 _MOST_CALLS = 64
 """Calls that are remembered; the calls of a longer turn are steps themselves."""
+_SHORT = 8
+"""A loop whose turn has more calls than this makes no steps, as soon as one inside it does."""
+
+
+@dataclass(frozen=True)
+class Step:
+    """The meaning of a step: a turn of a loop, or a call of a module that each turn calls once.
+
+    `n_calls` is the number of calls in a turn. `loop` is None if the module's calls tell the turns.
+    """
+
+    module: Any
+    n_calls: int = 1
+    loop: Loop | None = None
 
 
 class Turns:
     """The latest calls of modules, from which turns of the program's loop are recognised.
 
-    A turn is the shortest sequence of calls that repeats. A module that is called once in each turn
-    shows best where a turn begins: two views of a picture may be encoded by the same module, and
-    compared by another one. If no sequence repeats, as in a loop that writes texts of different
-    lengths, there is no turn.
+    A turn is one of the outermost loop that turns within few calls, if its last two turns called
+    the same modules in the same order: a loop inside of it belongs to its turn. If frames show no
+    such loop, a turn is the shortest sequence of calls that repeats. A module that is called once
+    in each turn shows best where a turn begins: two views of a picture may be encoded by the same
+    module, and compared by another one. If nothing repeats, as in a loop that writes texts of
+    different lengths, there is no turn.
     """
 
     def __init__(self) -> None:
         self._calls: list[Any] = []
+        self._turned: list[Loop | None] = []
+        self._loops = Loops()
         self._n_in_turn = 1
 
-    def note(self, module: Any) -> None:
-        """Note a call."""
-        self._calls.append(module)
-        del self._calls[:-_MOST_CALLS]
+    def begin(self, caller: FrameType | None) -> None:
+        """Follow the calls of this frame and of the functions that it calls."""
+        self._loops.begin(caller)
+
+    def note(self, module: Any, caller: FrameType | None = None) -> Loop | None:
+        """Note a call; return the loop that turned before it, if the caller's frame is given."""
+        loop = self._loops.turned(caller)
+        for kept, new in ((self._calls, module), (self._turned, loop)):
+            kept.append(new)
+            del kept[:-_MOST_CALLS]
+        return loop
+
+    def step(self, caller: FrameType | None) -> Step | None:
+        """Return what a step is, as soon as it is known at a module's call.
+
+        It is known when the outermost loop has turned alike twice, unless a loop around it may
+        turn yet. If nothing is regular within two short turns, the call of the module that is
+        called most often is a step.
+        """
+        module, n = self._calls[-1], len(self._calls)
+        loop: Loop | None = None
+        for turned in filter(None, self._turned):
+            loop = turned if loop is None or turned.is_around(loop) else loop
+        turns = [self._calls[a:b] for a, b in pairwise(self._begins(loop))][-2:]
+        is_alike = len(turns) == 2 and _are_same(*turns)
+        is_known = n > _SHORT or self._loops.is_outermost(loop, caller)
+        if is_known and (loop is None or turns[-1] == [module]):
+            return Step(module)
+        if is_known and is_alike:
+            return _step(turns[0], loop)
+        ((most, _),) = Counter(map(id, self._calls)).most_common(1)
+        return Step(module) if n > 2 * _SHORT and most == id(module) else None
+
+    def _begins(self, loop: Loop | None) -> list[int]:
+        """Return the calls before which the loop turned, or one around it; and the first call."""
+        turned = enumerate(self._turned)
+        return [0, *(i for i, one in turned if loop and one and one.is_around(loop))]
 
     def is_once(self, module: Any, main: Any) -> bool:
         """Return whether the last call, of `module`, begins a turn that calls `main` several times.
@@ -53,6 +109,14 @@ class Turns:
                 break
             since.append(called)
         return sum(called is since[0] for called in since) > self._n_in_turn if since else False
+
+
+def _step(turn: list[Any], loop: Loop | None) -> Step:
+    counts = Counter(map(id, turn))
+    for module in turn:
+        if counts[id(module)] == 1:
+            return Step(module, len(turn))
+    return Step(turn[0], len(turn), loop)
 
 
 def _are_same(some: list[Any], others: list[Any]) -> bool:
