@@ -28,7 +28,7 @@ from tracelens.trace.combine import combine
 
 SAME_SPEED = 0.1
 """Two hosts have the same speed if their counting times differ by at most this share."""
-_N_OPTIMIZER_STEPS = {"policy_train": 6}
+_N_STEPS = {"policy_train": 6, "answers_infer": 5, "critic_train": 3, "clipped_train": 4}
 """Steps that a capture finds in one step of a program, where these are several."""
 
 
@@ -54,10 +54,11 @@ def judged(folder: Path) -> Iterator[dict[str, Any]]:
                 of_trace = _trace(trace, name, row, alone) | traced
                 of_trace["same"] &= abs(traced.get("slower", 1) - 1) <= SAME_SPEED
                 yield of_trace
-            for option, expression in row["options"].items():
-                turns = [turn for turn in row["turns"] if option in turn]
-                if turns:
-                    judged_row = _change(trace, name, expression, turns, option) | traced
+            for option in row["options"]:
+                if any(option in turn for turn in row["turns"]):
+                    path = folder / "traces" / f"{name}.other.pt.trace.json.gz"
+                    other = tl.collect(path) if option == "batch" else None
+                    judged_row = _change(trace, other, name, option, row) | traced
                     judged_row["same"] &= abs(traced.get("slower", 1) - 1) <= SAME_SPEED
                     yield judged_row
 
@@ -76,7 +77,7 @@ def _step(trace: tl.Trace) -> dict[str, Any]:
 
 def _live(folder: Path, row: dict[str, Any]) -> dict[str, Any]:
     """Return a live capture's row: the truth is of the process that never profiled."""
-    n = _N_OPTIMIZER_STEPS.get(row["program"], 1)
+    n = _N_STEPS.get(row["program"], 1)
     beside = [_mean_ms(row[when]) / n for when in ("before", "after")]
     counts = [statistics.median(row[when]["counts_ns"]) for when in ("before", "after")]
     captured = row["captured"]
@@ -163,9 +164,14 @@ def _nsys(path: Path, name: str, turn: int, row: dict[str, Any]) -> dict[str, An
 
 
 def _change(
-    trace: tl.Trace, name: str, expression: str, turns: list[dict[str, Any]], option: str
+    trace: tl.Trace, other: tl.Trace | None, name: str, option: str, row: dict[str, Any]
 ) -> dict[str, Any]:
-    """Return the row of a change: the truth is the median of its turns."""
+    """Return the row of a change: the truth is the median of its turns.
+
+    `other` is the trace of the second batch size, for `batch`.
+    """
+    expression = row["options"][option]
+    turns = [turn for turn in row["turns"] if option in turn]
     before, after, old, new = (
         [_median(turn[which], what) for turn in turns]
         for what in ("ms", "count_ns")
@@ -173,7 +179,7 @@ def _change(
     )
     counts = statistics.median(new) / statistics.median(old)
     factors = (b / a for a, b in zip(before, after, strict=True))
-    row = {
+    found = {
         "kind": "change",
         "name": name,
         "way": expression,
@@ -183,9 +189,9 @@ def _change(
         "same": max(counts, 1 / counts) <= 1 + SAME_SPEED,
     }
     try:
-        (said,) = predict(trace, [expression])
+        (said,) = predict(trace, [expression], other=other)
     except TracelensError as error:
-        return row | {"why": str(error).split(";")[0].split(": ", 1)[-1]}
+        return found | {"why": str(error).split(";")[0].split(": ", 1)[-1]}
     times = {
         "said": said.after_ns,
         "low": said.low_ns,
@@ -193,7 +199,7 @@ def _change(
         "said_before": said.before_ns,
     }
     known = {name: round(ns / 1e6, 4) for name, ns in times.items()}
-    return row | known | {"clear": said.has_gain}
+    return found | known | {"clear": said.has_gain}
 
 
 def main() -> None:

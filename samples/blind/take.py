@@ -322,8 +322,13 @@ class Taking:
         return found
 
     def options(self, name: str) -> list[str]:
-        """List the program without a change, then its changes, with compiling last."""
-        return sorted(["-", *self.known[name].changes], key=lambda option: option == "compile")
+        """List the program without a change, then its changes, with compiling last.
+
+        With `batch`, list the second batch size to record, too.
+        """
+        changes = self.known[name].changes
+        options = ["-", *changes, *(["other"] if "batch" in changes else [])]
+        return sorted(options, key=lambda option: option == "compile")
 
     def all_parts(self) -> None:
         """Take everything."""
@@ -421,8 +426,8 @@ class Taking:
             self.report["changes"][name] = {"options": self.known[name].changes, "turns": turns}
             say(name, json.dumps(turns))
         for name in names:
-            for option in ("-", *self.known[name].changes):
-                after = option in {"compile", "channels_last"}
+            for option in self.options(name):
+                after = option in {"compile", "channels_last", "other"}
                 if (name, option) in built and (option == "-" or after):
                     self.trace(process, name, option, option)
         for name in names:
