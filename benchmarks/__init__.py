@@ -1,4 +1,1 @@
-"""The benchmark: real traces enlarged, tracelens and its peers timed on them in one run.
-
-Not part of the tests.
-"""
+"""The benchmark: tracelens and its peers, timed in one run on enlarged traces. Not a test."""

@@ -1,4 +1,4 @@
-"""One run of the benchmark under way: folder, settings, results, and how contenders are timed."""
+"""One run of the benchmark: its folder, settings and results, and how it times contenders."""
 
 from __future__ import annotations
 
@@ -25,33 +25,33 @@ class Settings:
     spans: float = 5
     runs: int = 3
     peer_limit_mb: float = 500
-    """Peers that hold a whole trace as Python objects are not asked for more."""
+    """Peers that hold a whole trace as Python objects do not get larger traces."""
 
     @property
     def disk_bytes(self) -> int:
-        """What the temporary folder holds at most: an input, the same compressed, and its trace."""
+        """Estimate the most that the folder holds: an input plain and compressed, and its trace."""
         trace, export = max(self.sizes_mb) * 1.25e6, max(self.nsys_kernels) * 3.5e8
         return int(max(trace, export, 4 * self.layouts_mb * 1.3e6) + 1e9)
 
 
 @dataclass(frozen=True, slots=True)
 class Contender:
-    """A name for the table, and a command.
+    """A command to time, and its name in the table.
 
-    `{out}` in it stands for a folder that is removed after each run.
+    `{out}` in the command stands for a folder that is removed after each run.
     """
 
     name: str
     command: tuple[str, ...]
     native: str = ""
-    """TRACELENS_NATIVE: off without the native library."""
+    """Value of the variable TRACELENS_NATIVE; `off` turns the native library off."""
     is_slow: bool = False
-    """Takes so long that one run has to do."""
+    """Whether the contender takes so long that it runs once only."""
 
 
 @dataclass(slots=True)
 class Bench:
-    """Where, how and with what result."""
+    """A run: the folder it works in, its settings, and the results it fills."""
 
     folder: Path
     settings: Settings
@@ -59,9 +59,10 @@ class Bench:
     _said: set[str] = field(default_factory=set)
 
     def race(self, contenders: Sequence[Contender], template: Row) -> list[Row]:
-        """Time the contenders on one input, in turn: a busy moment then hits all of them.
+        """Time the contenders on one input, in turn, so that a busy moment hits all of them.
 
-        `template` says group, input and size. A contender that fails is left out, with the reason.
+        `template` has the group, the input and its size. A contender that fails gets no row; the
+        results say why.
         """
         rows = {
             c.name: Row(template.group, c.name, template.input, template.size, template.unit)
@@ -89,7 +90,7 @@ class Bench:
         return kept
 
     def once(self, contender: Contender) -> Measurement:
-        """Run it once."""
+        """Run a contender once."""
         out = self.folder / "out"
         command = [part.replace("{out}", str(out)) for part in contender.command]
         try:
@@ -109,12 +110,12 @@ class Bench:
             self.say(f"left out: {what}: {why}")
 
     def say(self, text: str) -> None:
-        """Progress, for whoever waits."""
+        """Print progress on standard error."""
         print(text, file=sys.stderr, flush=True)
 
 
 def tracelens(*arguments: str) -> tuple[str, ...]:
-    """The command line of tracelens."""
+    """Return the command that runs tracelens with these arguments."""
     return (sys.executable, "-m", "tracelens", *arguments)
 
 

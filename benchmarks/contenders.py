@@ -26,7 +26,7 @@ HTA_PARSERS = ("json", "ijson", "ijson_batched", "ijson_batch_and_compress")
 
 
 def hta(parser: str, trace: str) -> Said:
-    """HTA's TraceAnalysis: the trace read and prepared, no analysis run."""
+    """Let HTA's TraceAnalysis read and prepare a trace; run none of its analyses."""
     # Not import statements: HTA ships no types, and where it is not installed a type checker
     # stumbles.
     backend = importlib.import_module("hta.configs.parser_config").ParserBackend(parser)
@@ -38,7 +38,7 @@ def hta(parser: str, trace: str) -> Said:
 
 
 def hta_ranks(folder: str) -> Said:
-    """HTA's TraceAnalysis of a folder of ranks, in as many processes as it likes."""
+    """Let HTA's TraceAnalysis read a folder of ranks, in as many processes as it chooses."""
     prepare = importlib.import_module("hta.trace_analysis").TraceAnalysis
     files = {
         int(file.name.split(".")[0].removeprefix("rank")): str(file)
@@ -53,7 +53,7 @@ def hta_ranks(folder: str) -> Said:
 
 
 def hta_handed(trace: str) -> Said:
-    """The same from a trace that was collected before: opened, and handed over."""
+    """Open a trace that was collected before, and make HTA's TraceAnalysis of it."""
     import tracelens as tl
 
     importlib.import_module("hta.trace_analysis")
@@ -67,7 +67,7 @@ def hta_handed(trace: str) -> Said:
 
 
 def job(sources: str, out: str) -> Said:
-    """A job in processes of this machine, and the memory that its driver takes."""
+    """Collect a job in processes of this machine; return also the peak memory of the driver."""
     from tracelens.jobs.engines import engine_of
     from tracelens.jobs.job import Job, collect_job
 
@@ -84,10 +84,10 @@ def job(sources: str, out: str) -> Said:
 
 
 def masking(trace: str, out: str) -> Said:
-    """Collect a trace; return its processor time, and the share that masking takes, least of five.
+    """Collect a trace five times; return the least share of processor time that masking took.
 
-    What is masked are names and texts.
-    The share is measured within one run: two runs of one kind differ by more than masking takes.
+    Masking looks for secrets in names and texts. Its share is of the same run's processor time: two
+    runs differ by more than masking takes.
     """
     import shutil
 
@@ -121,7 +121,7 @@ def masking(trace: str, out: str) -> Said:
 
 
 def page(trace: str) -> Said:
-    """The page of a trace, and its size."""
+    """Write the HTML page of a trace, and return its size."""
     from tracelens.report import build_report
     from tracelens.trace import Trace
     from tracelens.views.formats import FORMATS
@@ -137,12 +137,12 @@ def page(trace: str) -> Said:
 
 
 def json_loads(trace: str) -> Said:
-    """The standard library's parser; reading and decompressing is counted apart."""
+    """Parse with the standard library; the time to read and decompress is returned apart."""
     return _parsed(json.loads, trace)
 
 
 def orjson_loads(collect_garbage: str, trace: str) -> Said:
-    """The fastest general JSON parser for Python, its result as Python objects."""
+    """Parse into Python objects with orjson, the fastest general JSON parser for Python."""
     import orjson
 
     if collect_garbage == "off":
@@ -164,9 +164,9 @@ def _parsed(loads: Callable[[bytes], Any], trace: str) -> Said:
 
 
 def connectorx_columns(wanted: str, export: str) -> Said:
-    """Read with connectorx the columns that tracelens reads of the file, into Arrow.
+    """Read into Arrow with connectorx the columns of an export that tracelens reads too.
 
-    What it cannot read is left out.
+    Tables that connectorx cannot read are left out.
     """
     import connectorx
 
@@ -185,7 +185,7 @@ def connectorx_columns(wanted: str, export: str) -> Said:
 
 
 def wanted_columns() -> Said:
-    """The columns that the collector asks an export for, by table."""
+    """Return, by table, the columns that the collector reads from an export."""
     from benchmarks.enlarge_nsys import SAMPLE
     from tracelens.collectors import nsys
     from tracelens.collectors.nsys.export import Export
@@ -208,7 +208,7 @@ def wanted_columns() -> Said:
 
 
 def polars_rewrite(folder: str) -> Said:
-    """Every Parquet file of a directory read with Polars and written again."""
+    """Read every Parquet file of a directory with Polars and write it again."""
     import polars as pl
 
     with tempfile.TemporaryDirectory(dir=Path(folder).parent) as out:
@@ -219,9 +219,9 @@ def polars_rewrite(folder: str) -> Said:
 
 
 def analysis(name: str, folder: str) -> Said:
-    """Run `tl.open` and one analysis, with its notes.
+    """Open a trace and run one analysis, with its notes.
 
-    One that compares gets the same trace as its base, opened apart.
+    An analysis that compares two traces gets the same trace, opened a second time, as its base.
     """
     from tracelens.analyses import ANALYSES
     from tracelens.report import run_section
@@ -237,17 +237,14 @@ def analysis(name: str, folder: str) -> Said:
 
 
 def analysis_names() -> Said:
-    """The analyses there are."""
+    """Return the names of all analyses."""
     from tracelens.analyses import ANALYSES
 
     return {"names": list(ANALYSES)}
 
 
 def nesting(n_spans: str, folder: str) -> Said:
-    """Nest the spans of the trace's busiest thread.
-
-    They are repeated, one copy after the other, up to so many.
-    """
+    """Nest `n_spans` spans: those of the trace's busiest thread, copied one after the other."""
     import polars as pl
 
     from tracelens.derive.events.nesting import nest
@@ -276,7 +273,7 @@ def nesting(n_spans: str, folder: str) -> Said:
 
 
 def replay(n_events: str, folder: str) -> Said:
-    """Replay a step of so many events: those of the trace's replay, one copy after the other.
+    """Replay a step of `n_events` events: those of the trace's replay, one copy after the other.
 
     An event has two moments, its begin and its end.
     """
@@ -318,7 +315,7 @@ def nvml_sampler() -> Said:
 
 
 def installed(*modules: str) -> bool:
-    """Whether all of the modules could be imported."""
+    """Return whether all of the modules could be imported."""
     return all(importlib.util.find_spec(module) is not None for module in modules)
 
 

@@ -70,17 +70,20 @@ _LAUNCH_FLOWS = {"ac2g", "async_cpu_to_gpu"}
 
 @dataclass(slots=True)
 class Template:
-    """Text with places for numbers: `kinds` say what each one counts, `values` where it starts."""
+    """Text with places for numbers: `kinds` says what each counts, `values` where it starts."""
 
     text: bytes = b""
     kinds: list[str] = field(default_factory=list)
     values: list[int] = field(default_factory=list)
     varied: list[tuple[int, int]] = field(default_factory=list)
-    """Place of each number that may be another one, and by how much."""
+    """Places in `values` of the numbers that may be changed, and by how much at most."""
     n_events: int = 0
 
     def filled(self, add: dict[str, int], rng: random.Random | None = None) -> bytes:
-        """The text with every number moved on by what its kind adds, and some varied."""
+        """Fill in the numbers, each increased by its kind's value in `add`.
+
+        If `rng` is given, one in sixteen of the numbers that may vary gets another value.
+        """
         values = [value + add[kind] for value, kind in zip(self.values, self.kinds, strict=True)]
         if rng is not None:
             for place, spread in rng.sample(self.varied, len(self.varied) // ONE_IN):
@@ -89,7 +92,7 @@ class Template:
 
 
 class Source:
-    """One trace: the events that are repeated, those that stand once, ranges of all numbers."""
+    """One trace: events that are repeated, events that stand once, and the range of each number."""
 
     def __init__(self, document: Document) -> None:
         """Make the templates."""
@@ -117,7 +120,7 @@ class Source:
 
 
 class Enlarger:
-    """Repetitions of several sources, one after the other on one timeline."""
+    """Writes repetitions of several sources, one after the other on one timeline."""
 
     def __init__(self, sources: Sequence[Path], layout: str = "kineto", seed: int = SEED) -> None:
         """Read the sources."""
@@ -154,7 +157,7 @@ class Enlarger:
         yield document.tail
 
     def _moved_on(self, source: Source) -> dict[str, int]:
-        """What the next repetition of a source adds to each kind of number."""
+        """Return what the next repetition of a source adds to each kind of number."""
         add = dict.fromkeys([*_KINDS.values(), "varied"], 0)
         for kind, first in source.first.items():
             start = self._next.get(kind, first)
@@ -164,7 +167,7 @@ class Enlarger:
 
 
 def _stands_once(event: dict[str, Any]) -> bool:
-    """Whether the event tells of the recording as a whole."""
+    """Return whether the event is about the recording as a whole."""
     return (
         event["ph"] == "M"
         or event.get("cat") == "Trace"
@@ -173,7 +176,7 @@ def _stands_once(event: dict[str, Any]) -> bool:
 
 
 def _template(pairs: list[tuple[bytes, dict[str, Any]]], separator: bytes) -> Template:
-    """The events' texts, one after the other, as a template."""
+    """Join the events' texts to one template."""
     template = Template(n_events=len(pairs))
     parts = []
     for text, event in pairs:
@@ -183,7 +186,7 @@ def _template(pairs: list[tuple[bytes, dict[str, Any]]], separator: bytes) -> Te
 
 
 def _cut(text: bytes, event: dict[str, Any], template: Template) -> bytes:
-    """The event's text with places for its numbers, which go into the template's lists."""
+    """Put an event's numbers into the template; return its text with places for them."""
     found: list[tuple[int, int, str, int, bytes]] = []
     for match in _COUNTED.finditer(text):
         key, at = (match[1], 2) if match[1] else (match[3], 4)
@@ -217,7 +220,7 @@ def _cut(text: bytes, event: dict[str, Any], template: Template) -> bytes:
 
 
 def _varied(event: dict[str, Any]) -> tuple[str, ...]:
-    """What of an event may get other numbers."""
+    """Return which kinds of numbers may be changed in an event."""
     category = event.get("cat")
     if category == "kernel":
         return ("kernel",)
@@ -234,9 +237,9 @@ def write(
     sources: Sequence[Path] = (),
     layout: str = "kineto",
 ) -> dict[str, int]:
-    """Write a trace of about `size` bytes of JSON; return what is in it.
+    """Write a trace of about `size` bytes of JSON; return how large it is and what it holds.
 
-    It is compressed where the name says so.
+    It is compressed if the file's name ends in .gz.
     """
     enlarger = Enlarger(sources or default_sources(), layout)
     n_bytes = 0
@@ -249,7 +252,7 @@ def write(
 
 
 def default_sources() -> list[Path]:
-    """An inference with stacks and a training step with shapes."""
+    """Return an inference with stacks and a training step with shapes."""
     return [SAMPLES / f"{name}.pt.trace.json.gz" for name in SOURCES]
 
 

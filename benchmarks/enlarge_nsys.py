@@ -41,7 +41,7 @@ _BATCH_ROWS = 500_000
 
 @dataclass(frozen=True, slots=True)
 class _Plan:
-    """How often the source is repeated, how far each repetition moves on, its columns by table."""
+    """How often the source is repeated, what each repetition adds, and each table's columns."""
 
     n: int
     time_ns: int
@@ -50,14 +50,14 @@ class _Plan:
     columns: dict[str, list[str]]
 
     def moved_on(self, column: str) -> int:
-        """What a column gains from one repetition to the next."""
+        """Return by how much a column grows from one repetition to the next."""
         return {"start": self.time_ns, "end": self.time_ns, "correlationId": self.correlation}.get(
             column, 0
         )
 
 
 def write_sqlite(out: Path, n_kernels: int, source: Path = SAMPLE) -> dict[str, int]:
-    """Write a SQLite export of at least so many kernels; gives what is in it."""
+    """Write a SQLite export of at least `n_kernels` kernels; return what it holds."""
     shutil.copyfile(source, out)
     out.chmod(0o644)
     with closing(sqlite3.connect(out)) as database:
@@ -142,7 +142,7 @@ def _planned(database: sqlite3.Connection, n_kernels: int) -> _Plan:
 
 
 def _variants(database: sqlite3.Connection) -> list[tuple[int, str]]:
-    """New StringIds: each kernel name with other numbers in it."""
+    """Make new StringIds: each kernel's name with another number in it, for all variants."""
     query = (
         f"SELECT DISTINCT id, value FROM StringIds JOIN {KERNEL} ON id = demangledName ORDER BY id"  # noqa: S608
     )
@@ -155,7 +155,7 @@ def _variants(database: sqlite3.Connection) -> list[tuple[int, str]]:
 
 
 def _sql_value(plan: _Plan, table: str, column: str) -> str:
-    """A column's value in repetition `turn.n`; `_repeated` says the same to Polars."""
+    """Return SQL for a column's value in repetition `turn.n`; `_repeated` does so in Polars."""
     value = f"row.{_quoted(column)}"
     if add := plan.moved_on(column):
         return f"{value} + turn.n * {add}"
@@ -197,7 +197,7 @@ def _repeated(plan: _Plan, table: str, frame: pl.DataFrame) -> pl.DataFrame:
 
 
 def _frame(database: sqlite3.Connection, table: str) -> pl.DataFrame:
-    """A table of the source, whole."""
+    """Read a whole table of the source."""
     cursor = database.execute(f'SELECT * FROM "{table}" ORDER BY rowid')  # noqa: S608
     columns = [column[0] for column in cursor.description]
     declared = {row[1]: row[2] for row in database.execute(f'PRAGMA table_info("{table}")')}

@@ -30,12 +30,12 @@ _JITTER_NS = 5_000
 
 
 def slow_rank(n_ranks: int) -> int:
-    """The rank that all wait for."""
+    """Return the rank that all others wait for."""
     return n_ranks - 5
 
 
 def write_trace(out: Path, captured: Trace, n_ranks: int) -> None:
-    """Write the directory of the job's trace.
+    """Write the trace of the job, one Parquet file per table and rank.
 
     Tables that are the same for each rank are copied as files.
     """
@@ -72,9 +72,9 @@ def write_trace(out: Path, captured: Trace, n_ranks: int) -> None:
 
 
 def _waiting(kernels: pl.DataFrame, rank: int, n_ranks: int) -> pl.DataFrame:
-    """Return a rank's kernels.
+    """Return a rank's kernels, in which collectives start late and end together.
 
-    Those that communicate end together, a transfer's time after the slow rank began.
+    They all end one transfer's time after the slow rank began.
     """
     late = LATE_NS if rank == slow_rank(n_ranks) else rank * 7919 % _JITTER_NS
     communicates = pl.col("is_communication").fill_null(value=False)
@@ -87,9 +87,10 @@ def _waiting(kernels: pl.DataFrame, rank: int, n_ranks: int) -> pl.DataFrame:
 
 
 def write_sources(out: Path, captured: Path, n_ranks: int) -> None:
-    """Write one file per rank, all the same but for the rank in the name.
+    """Write one file per rank, all with the same bytes.
 
-    They are links, which take no room.
+    The files are hard links, which take no room. The trace inside does not say its rank; the file's
+    name does.
     """
     out.mkdir()
     text = gzip.decompress(captured.read_bytes())

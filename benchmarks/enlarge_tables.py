@@ -33,7 +33,7 @@ _TIMES = ("start_ns", "time_ns")
 
 
 def enlarge(trace: Trace, n_kernels: int) -> Trace:
-    """The trace with at least so many kernels."""
+    """Repeat the trace's events until it has at least `n_kernels` kernels."""
     turns = pl.DataFrame({"turn": pl.int_range(-(-n_kernels // trace.kernels.height), eager=True)})
     length = _lengths(trace)
     tables = {name: trace.frame(name) for name in TABLES}
@@ -48,7 +48,7 @@ def enlarge(trace: Trace, n_kernels: int) -> Trace:
 
 
 def _lengths(trace: Trace) -> dict[str, int]:
-    """What each column gains from one repetition to the next."""
+    """Return by how much each column grows from one repetition to the next."""
     length = {column: trace.frame(name).height for name, column in _OWN_ID.items()}
     for column in (*_COUNTED, *_TIMES):
         found = [

@@ -27,9 +27,9 @@ _SEPARATOR = {"kineto": b",", "fields": b"\n  ,", "indented": b",", "compact": b
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """A trace in pieces: `head`, `texts` of events with `separator` between them, and `tail`.
+    """A trace in pieces: `head`, the events' `texts` with `separator` between them, and `tail`.
 
-    `events` are the texts parsed.
+    `events` are the parsed texts.
     """
 
     head: bytes
@@ -40,9 +40,9 @@ class Document:
 
 
 def read_document(path: Path, layout: str = "kineto") -> Document:
-    """The trace that the profiler wrote to `path`, in the layout asked for.
+    """Read a trace that the profiler wrote, and return it in the layout asked for.
 
-    Raises ValueError when it is none.
+    Raises ValueError if the file is no such trace.
     """
     text = gzip.decompress(path.read_bytes()) if path.suffix == ".gz" else path.read_bytes()
     begin, end = re.search(rb'"traceEvents": \[', text), re.search(rb"\s*\][^\]]*\Z", text)
@@ -73,7 +73,7 @@ def read_document(path: Path, layout: str = "kineto") -> Document:
 
 
 def _around(layout: str) -> tuple[bytes, bytes]:
-    """What stands before the first event, after the facts; and after the last one."""
+    """Return what stands between the facts and the first event, and what follows the last event."""
     if layout == "compact":
         return b',"traceEvents":[', b"],"
     return b',\n  "traceEvents": [', b"\n  ],"
@@ -84,7 +84,7 @@ def _tail(facts: dict[str, Any], layout: str) -> bytes:
 
 
 def _event(event: dict[str, Any], layout: str) -> bytes:
-    """One event with the white space before it."""
+    """Write one event, with the white space before it."""
     if layout == "compact":
         return _dumped(event, layout)
     if layout == "indented":
@@ -93,7 +93,7 @@ def _event(event: dict[str, Any], layout: str) -> bytes:
 
 
 def _fields(event: dict[str, Any]) -> list[bytes]:
-    """The lines of an event with a field a line, those of its args one level deeper."""
+    """Write an event's fields, one to a line; fields of its args stand one level deeper."""
     lines = [b"    " + _field(key, value) for key, value in event.items() if key != "args"]
     if "args" in event:
         inner = b",\n".join(b"      " + _field(key, value) for key, value in event["args"].items())

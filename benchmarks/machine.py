@@ -24,7 +24,7 @@ LIBRARIES = (
 
 
 def describe() -> dict[str, str]:
-    """Processor, cores, memory, system, Python and libraries, in words."""
+    """Return processor, cores, memory, system, Python and libraries in words."""
     libraries = {name: found for name in LIBRARIES if (found := _version(name))}
     return {
         "processor": _first(r"^model name\s*:\s*(.+)$", "/proc/cpuinfo") or platform.machine(),
@@ -39,7 +39,7 @@ def describe() -> dict[str, str]:
 
 
 def memory_bytes(what: str) -> int:
-    """MemTotal or MemAvailable; 0 if /proc does not tell."""
+    """Read MemTotal or MemAvailable; return 0 without /proc."""
     found = _first(rf"^{what}:\s*(\d+) kB", "/proc/meminfo")
     return int(found) * 1024 if found else 0
 

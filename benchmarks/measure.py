@@ -33,8 +33,8 @@ _PATH = re.compile(r"(?:/[\w.+~-]+){2,}/?")
 class Measurement:
     """One run: `seconds` of the work itself, `process_s` from start to exit, and what it printed.
 
-    For a command line both are the same; a contender that times itself leaves out starting Python
-    and importing.
+    For a command line, `seconds` and `process_s` are the same. A contender that times itself does
+    not count the start of Python and its imports among its `seconds`.
     """
 
     seconds: float
@@ -44,14 +44,15 @@ class Measurement:
 
 
 class ContenderError(Exception):
-    """The command failed; the text says how, without paths."""
+    """Raised if a command failed; the text says how, without paths."""
 
 
 def measure(command: Sequence[str], env: Mapping[str, str] | None = None) -> Measurement:
-    """Run the command to its end. Raises ContenderError when it fails.
+    """Run the command to its end. Raises ContenderError if it fails.
 
-    Peak memory is the largest resident set of one process (wait4), or, if there were several at
-    once, the largest sum of their proportional shares seen, looked at fifty times a second.
+    Peak memory is the largest resident set of one process, from wait4. If several processes ran at
+    once, it is the largest sum of their proportional shares, read fifty times a second, where that
+    is larger.
     """
     with (
         tempfile.TemporaryFile() as out,
@@ -101,7 +102,7 @@ class _Watcher(threading.Thread):
 
 
 def _below(pid: int) -> list[int]:
-    """The descendants of a process; none if /proc does not tell."""
+    """Return the descendants of a process; none without /proc."""
     found = [pid]
     for member in found:
         try:
@@ -128,7 +129,7 @@ def _share(pid: int) -> int:
 
 
 def _said(out: bytes) -> dict[str, Any]:
-    """The last line of output where it is JSON."""
+    """Parse the last line of output, if it is JSON."""
     last = out.strip().rsplit(b"\n", 1)[-1]
     try:
         said = json.loads(last)

@@ -39,7 +39,7 @@ _MEANING = (
 
 
 def page(results: Results) -> str:
-    """The whole page, as Markdown."""
+    """Write the whole page in Markdown."""
     machine = ", ".join(f"{name} {value}" for name, value in results.machine.items())
     parts = [
         "# Benchmark",
@@ -64,7 +64,7 @@ def page(results: Results) -> str:
 
 
 def performance(results: Results) -> str:
-    """The README's section: collect on the largest trace that the peers read too."""
+    """Write the README's section: the time to collect the largest trace that the peers read too."""
     rows = [
         row for row in results.rows if row.group == "collect torch" and row.input.endswith("plain")
     ]
@@ -101,7 +101,7 @@ def performance(results: Results) -> str:
 
 
 def replace_section(text: str, section: str) -> str | None:
-    """The text with what stands between the markers replaced; None when they are not there."""
+    """Replace what stands between the markers in a text; return None if it has no markers."""
     begin, end = text.find(BEGIN), text.find(END)
     if begin < 0 or end < begin:
         return None
@@ -109,7 +109,7 @@ def replace_section(text: str, section: str) -> str | None:
 
 
 def chart(results: Results) -> alt.HConcatChart:
-    """Time and memory of each contender over the size of the trace, both axes logarithmic."""
+    """Draw time and memory of each contender over the size of the trace, with logarithmic axes."""
     rows = [
         row for row in results.rows if row.group == "collect torch" and row.input.endswith("plain")
     ]
@@ -156,7 +156,7 @@ def _targets(results: Results) -> str:
 
 
 def _yardstick(results: Results) -> list[str]:
-    """How this machine compares with the one that the targets in seconds were set on."""
+    """Compare this machine with the one for which the targets in seconds were set."""
     rows = [
         row
         for row in results.rows
@@ -201,7 +201,7 @@ def _line(row: Row, ours: Row | None, *, with_rate: bool = False) -> list[str]:
 
 
 def _growth(results: Results) -> str:
-    """How much longer the largest input takes than the smallest, beside how much larger it is."""
+    """Show how much longer the largest input takes than the smallest, and how much larger it is."""
     series: dict[tuple[str, str, str], list[Row]] = {}
     for row in results.rows:
         form = row.input.rsplit(" ", 1)[-1] if row.group == "collect torch" else ""

@@ -54,7 +54,7 @@ class Row:
 
 @dataclass(slots=True)
 class Target:
-    """One thing that tracelens must reach; `met` is null where this run cannot tell.
+    """One thing that tracelens must reach; `met` is None if this run cannot judge it.
 
     `full_size`: whether the input was as large as the target asks.
     """
@@ -67,7 +67,7 @@ class Target:
 
 @dataclass(slots=True)
 class Results:
-    """A whole run: `left_out` names what was not measured, and why."""
+    """All results of a run; `left_out` names what was not measured, and why."""
 
     machine: dict[str, str]
     settings: dict[str, Any]
@@ -78,7 +78,7 @@ class Results:
     def find(
         self, group: str, contender: str, input_: str | None = None, size: float | None = None
     ) -> Row | None:
-        """The row; where no size is given, that of the largest input."""
+        """Return a contender's row of a group, by default that of the largest input."""
         found = [
             row
             for row in self.rows
@@ -91,14 +91,14 @@ class Results:
         return max(found, key=lambda row: row.size, default=None)
 
     def after(self, earlier: Results) -> Results:
-        """These, and of an earlier run the parts that this one did not measure."""
+        """Return these results, with an earlier run's for groups that this run did not measure."""
         groups = {row.group for row in self.rows}
         kept = [row for row in earlier.rows if row.group not in groups]
         left_out = dict(earlier.left_out) | dict(self.left_out)
         return Results(self.machine, self.settings, kept + self.rows, list(left_out.items()))
 
     def as_dict(self) -> dict[str, Any]:
-        """Everything, with the medians beside the runs."""
+        """Return everything, with the medians beside the runs."""
         plain = asdict(self)
         for row, data in zip(self.rows, plain["rows"], strict=True):
             if row.seconds:
@@ -107,7 +107,7 @@ class Results:
 
     @classmethod
     def from_dict(cls, plain: dict[str, Any]) -> Results:
-        """The results as `as_dict` gave them."""
+        """Make results of what `as_dict` returned."""
         derived = {"median_s", "median_peak_mb"}
         return cls(
             machine=plain["machine"],

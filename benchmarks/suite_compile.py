@@ -1,4 +1,4 @@
-"""The part of the benchmark that compiles a model: what recording its kernels' provenance costs."""
+"""The part of the benchmark that compiles a model, to measure what recording provenance costs."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ PLAIN, RECORDED = "torch.compile, nothing cached", "the same, with provenance re
 
 
 def compile_provenance(bench: Bench) -> None:
-    """A model compiled with nothing cached, without the recorder and with it, in turn."""
+    """Compile a model with nothing cached, with the recorder and without, in turn."""
     if not installed("torch"):
         bench.leave_out(GROUP, "torch is not installed")
         return

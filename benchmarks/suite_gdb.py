@@ -33,7 +33,7 @@ with torch.no_grad():
 
 
 def gdb_hits(bench: Bench) -> None:
-    """A stop under gdb, after the first."""
+    """Time a stop under gdb; the first stop does not count."""
     tools = ("gdb", "py-spy")
     absent = [
         *(tool for tool in tools if shutil.which(tool) is None and not _beside(tool)),

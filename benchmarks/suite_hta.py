@@ -16,7 +16,10 @@ CAPTURE = Path(__file__).resolve().parents[2] / "shared" / "data" / "torch" / "d
 
 
 def hta_ranks(bench: Bench) -> None:
-    """Two ranks of a real capture, and 64 made of them; collecting is timed by other parts."""
+    """Time HTA on the two ranks of a real capture, and on 64 made from them.
+
+    The time to collect them is measured by other parts.
+    """
     if not installed("hta") or not CAPTURE.is_dir():
         bench.leave_out(
             HANDED, "HTA, or the capture of two ranks beside the checkout, is not there"
@@ -37,7 +40,7 @@ def hta_ranks(bench: Bench) -> None:
 
 
 def copies(folder: Path, n: int) -> None:
-    """A folder of `n` ranks, copies of the capture's two in turn, each with its own number."""
+    """Make a folder of `n` ranks, copies of the capture's two in turn, each with its own number."""
     folder.mkdir()
     texts = [
         gzip.decompress((CAPTURE / f"rank{rank}.pt.trace.json.gz").read_bytes()) for rank in (0, 1)

@@ -49,10 +49,7 @@ def live_capture(bench: Bench) -> None:
 
 
 def captured_shares(samples: Path = SAMPLES) -> list[float]:
-    """Return what share of a core the sampler took in each shipped capture.
-
-    They were taken if there is a GPU.
-    """
+    """Return what share of a core the sampler took in each capture of samples/ that has it."""
     manifests = [
         json.loads(file.read_text()) for file in samples.glob("*/captures/*/manifest.json")
     ]

@@ -1,4 +1,4 @@
-"""Jobs of many ranks: collecting them, and what is asked of them all."""
+"""Jobs of many ranks: the time to collect them, and to run analyses of all ranks."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""Shapes that once took too much time or memory (issue 14, point 4), each at two sizes.
+"""Shapes of traces that once took time or memory out of proportion, each at two sizes.
 
-It was out of proportion to their size.
+They are those of issue 14, point 4.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _DOCUMENT = b'{"traceEvents": [' + _EVENT + b"]}\n"
 
 
 def odd_shapes(bench: Bench) -> None:
-    """Each shape, plain or compressed as it was attacked with."""
+    """Collect each shape, compressed where the original attack was."""
     for name, text in shapes():
         packed = name.endswith("gzip")
         source = bench.folder / f"shape.json{'.gz' if packed else ''}"
@@ -50,7 +50,7 @@ def _report_of_names(bench: Bench, n: int) -> None:
 
 
 def named(n: int) -> Iterator[str]:
-    """Yield the lines of a trace of so many ops that launch a kernel, each of another name."""
+    """Yield the lines of a trace of `n` ops that launch a kernel each; every name occurs once."""
     yield '{"traceEvents": [\n'
     for i in range(n):
         start, host = 20 * i, '"ph": "X", "pid": 1, "tid": 1'
@@ -67,9 +67,9 @@ def named(n: int) -> Iterator[str]:
 
 
 def shapes() -> Iterator[tuple[str, bytes]]:
-    """Yield a name and a text of each shape.
+    """Yield name and text of each shape, at two sizes.
 
-    The second text is ten times as long, or as long as the limits let it be.
+    The second text is ten times as long as the first; at most, it reaches a limit of the collector.
     """
     for n in (40_000, 400_000):
         yield (
@@ -98,9 +98,9 @@ def launched(
     process: bool = False,
     step: bool = False,
 ) -> bytes:
-    """Return a trace of so many ops that launch a kernel.
+    """Return a trace of `n` ops that launch a kernel each.
 
-    Each has a thread, stream, process or step of its own.
+    If asked, each has a thread, stream, process or step of its own.
     """
     events: list[dict[str, object]] = []
     for i in range(n):
@@ -122,7 +122,7 @@ def launched(
 
 
 def nested(n: int) -> bytes:
-    """A trace of so many modules, each called in the one before."""
+    """Return a trace of `n` modules, each called in the one before."""
     events = [
         {
             "ph": "X",

@@ -1,4 +1,4 @@
-"""What a default install takes: its wheel, and each package's files in a fresh environment."""
+"""The size of a default install: of the wheel, and of each package's files in a new environment."""
 
 from __future__ import annotations
 

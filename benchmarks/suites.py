@@ -34,16 +34,16 @@ REPLAY, REPLAYED_EVENTS = "replay", 20_000
 _ROOT = Path(__file__).resolve().parents[1]
 _STACKS = _ROOT / "samples" / "stacks"
 _MANY_MB = 400
-"""What takes longer than a quarter of a minute at this size runs once."""
+"""At larger sizes, contenders that take longer than a quarter of a minute run once only."""
 PAGE, PAGE_MILLIONS = "report --html", 5
-"""The page of so many millions of kernels."""
+"""The page, and how many millions of kernels it is timed on."""
 _TRAINING = _ROOT / "samples" / "torch" / "resnet50_train_f64_pageable.pt.trace.json.gz"
 _PYTHON_OBJECTS = 7.5
-"""Bytes of memory a byte of JSON as Python objects may need, at most (seen: 5.5 to 6.8)."""
+"""Bytes of memory that a byte of JSON needs as Python objects, at most (seen: 5.5 to 6.8)."""
 
 
 def collect_torch(bench: Bench) -> None:
-    """Every size, plain and gzip: tracelens whole, its slow path, and the peers."""
+    """Time tracelens, its slow path and the peers on traces of every size, plain and compressed."""
     for size in bench.settings.sizes_mb:
         for suffix in (".json", ".json.gz"):
             trace = bench.folder / f"trace{suffix}"
@@ -59,7 +59,7 @@ def _collect(trace: Path) -> Contender:
 
 
 def _collectors(bench: Bench, trace: Path, size: float) -> list[Contender]:
-    """Tracelens, and without the native library, for which one way of packing will do."""
+    """Return tracelens and, for plain traces only, tracelens without the native library."""
     warm = _collect(trace)
     bench.once(warm)
     if trace.suffix == ".gz":
@@ -97,7 +97,8 @@ def _peers(bench: Bench, trace: Path, size: float) -> list[Contender]:
 def _hta(bench: Bench, trace: Path, size: float) -> list[Contender]:
     """List HTA's parsers.
 
-    As they take minutes, all race on the smallest trace, on the largest only the one for gzip.
+    They take minutes: all of them race on the smallest plain trace only, and on other traces one
+    does. Of the compressed traces, only the largest is read.
     """
     sizes = [s for s in bench.settings.sizes_mb if s <= bench.settings.peer_limit_mb]
     if trace.suffix == ".gz" and size != max(sizes):
@@ -114,7 +115,7 @@ def _hta(bench: Bench, trace: Path, size: float) -> list[Contender]:
 
 
 def layouts(bench: Bench) -> None:
-    """The same events in every layout."""
+    """Collect the same events in every layout."""
     size = bench.settings.layouts_mb
     repetitions = max(2, round(size / 9.5))
     for layout in LAYOUTS:
@@ -130,7 +131,7 @@ def layouts(bench: Bench) -> None:
 
 
 def masking(bench: Bench) -> None:
-    """The largest trace that is compared, and the share of collecting it that masking takes."""
+    """Measure which share of collecting the largest compared trace goes to masking secrets."""
     size = max(size for size in bench.settings.sizes_mb if size <= bench.settings.peer_limit_mb)
     trace = bench.folder / "trace.json"
     made = bench.make("benchmarks.enlarge", str(trace), "--megabytes", str(size)).said
@@ -140,7 +141,7 @@ def masking(bench: Bench) -> None:
 
 
 def several_files(bench: Bench) -> None:
-    """Four ranks in one command, against one alone."""
+    """Collect one rank, and four in one command."""
     size = bench.settings.layouts_mb
     files = [bench.folder / f"rank{rank}.json" for rank in range(4)]
     made = bench.make("benchmarks.enlarge", str(files[0]), "--megabytes", str(size)).said
@@ -158,7 +159,7 @@ def several_files(bench: Bench) -> None:
 
 
 def collect_nsys(bench: Bench) -> None:
-    """Every number of kernels: SQLite against connectorx, Parquet against Polars."""
+    """Time collecting exports of every size: SQLite beside connectorx, Parquet beside Polars."""
     columns = json.dumps(bench.once(Contender("", peer("wanted_columns"))).said["columns"])
     for millions in bench.settings.nsys_kernels:
         for out in (bench.folder / "export.sqlite", bench.folder / "export_pqtdir"):
@@ -225,9 +226,9 @@ def analyses(bench: Bench) -> None:
 
 
 def report(bench: Bench) -> None:
-    """Time the whole text report of a collected trace of every size, from start to exit.
+    """Time the whole text report of collected traces of every size, from start to exit.
 
-    The page is timed on millions of kernels.
+    Then the page is timed, on millions of kernels.
     """
     for size in bench.settings.sizes_mb:
         source, trace = bench.folder / "trace.json", bench.folder / "trace.tracelens"
@@ -241,9 +242,9 @@ def report(bench: Bench) -> None:
 
 
 def _page(bench: Bench) -> None:
-    """Time opening a trace of millions of kernels, all analyses, and the page.
+    """Time the HTML page of a trace of millions of kernels, with opening it and all analyses.
 
-    Its spans are ops, no Python calls.
+    The trace's spans are ops; it has no Python calls.
     """
     source, base, large = (
         bench.folder / name for name in ("trace.json", "base.tracelens", "large.tracelens")

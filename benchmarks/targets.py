@@ -12,12 +12,14 @@ from benchmarks.results import Results, Row, Target
 
 NOT_MEASURED = "not measured in this run"
 COMPARED_MB = 530
-"""The largest trace that is compared with others' tools, with some leave: traces are made of
-whole repetitions."""
+"""The largest trace that is compared with other tools.
+
+It is a little larger than 500 MB because traces are made of whole repetitions.
+"""
 
 
 def judge(results: Results) -> list[Target]:
-    """Judge every target: what was measured at its largest size, and whether that reached it."""
+    """Judge every target on the largest input that was measured for it."""
     costs = (_masking, _attribution, _live, _gdb)
     parts = (
         _peers,
@@ -218,7 +220,7 @@ def _attribution(results: Results) -> Iterator[Target]:
 
 
 def _live(results: Results) -> Iterator[Target]:
-    """What capture costs (issue 4, "Capture")."""
+    """Judge what live capture costs (issue 4, "Capture")."""
     ours, bare = (
         results.find(suite_live.GROUP, name) for name in (suite_live.COLLECT, suite_live.BARE)
     )
@@ -243,7 +245,7 @@ def _live(results: Results) -> Iterator[Target]:
 
 
 def _gdb(results: Results) -> Iterator[Target]:
-    """What a stop costs (issue 4, "Capture")."""
+    """Judge what a stop under gdb costs (issue 4, "Capture")."""
     row = results.find(suite_gdb.GROUP, suite_gdb.HIT)
     target = "a stop under gdb with Python's frames merged in at most 100 ms after the first"
     if row is None:
@@ -256,7 +258,7 @@ def _gdb(results: Results) -> Iterator[Target]:
 
 
 def _ranks(results: Results) -> Iterator[Target]:
-    """Time and memory allowed for many ranks."""
+    """Judge the time and memory that many ranks take."""
     rows = [row for row in results.rows if row.group == suite_ranks.GROUP]
     ours = next((row for row in rows if row.contender == suite_ranks.COLLECT), None)
     theirs = results.find(suite_hta.GROUP, suite_hta.PARSED, f"{suite_ranks.COMPARED} ranks")
@@ -295,9 +297,9 @@ def _of_all_ranks(row: Row) -> bool:
 
 
 def _largest(results: Results, contender: str, form: str, beside: str | None = None) -> Row | None:
-    """Return the contender's row of the largest input of that form, up to the target's size.
+    """Return a contender's row of the largest input of this form up to COMPARED_MB.
 
-    `beside` must have run on that input too.
+    If `beside` is given, that contender must have run on the input too.
     """
     found = [
         row
@@ -313,7 +315,7 @@ def _ratio(row: Row, other: Row) -> float:
 
 
 def _is_full(row: Row) -> bool:
-    """Whether the input is as large as the targets ask of its group."""
+    """Return whether the input is as large as the group's targets ask."""
     asked = {
         "collect torch": 470,
         suites.MASKING: 470,

@@ -1,4 +1,4 @@
-"""What tests of advice share: a small model, its trace, costs of its calls, and the captures."""
+"""Helpers for tests of advice: a small model, its trace, the costs of its calls, and captures."""
 
 import importlib
 import importlib.util

@@ -1,4 +1,4 @@
-"""What holds between neighbouring sections: a number that two of them say is the same."""
+"""Check that two sections that show the same number agree on it."""
 
 from statistics import fmean
 
@@ -26,7 +26,10 @@ _NOT_JUDGED = ("too little to judge", "inconclusive")
 
 
 def check_agreement(trace: Trace) -> None:
-    """Compare the sections of one trace. A trace that is not judged says no share."""
+    """Compare the sections of one trace.
+
+    If the trace is not judged, its sections show no shares to compare.
+    """
     rows = verdict(trace)
     if rows["bound"].is_in([*_NOT_JUDGED]).any():
         return
@@ -72,7 +75,7 @@ def _check_shares(trace: Trace, rows: pl.DataFrame, windows: pl.DataFrame) -> No
 
 
 def _check_steps(trace: Trace, rows: pl.DataFrame, windows: pl.DataFrame) -> None:
-    """Check that percentages, changes and the sentence are of one step, the median one."""
+    """Check that percentages, changes and the sentence are about the same step, the median one."""
     answer = make_answer(trace)
     steps = windows.drop_nulls("step")
     medians = dict(
@@ -100,7 +103,10 @@ def _check_steps(trace: Trace, rows: pl.DataFrame, windows: pl.DataFrame) -> Non
 
 
 def check_job(trace: Trace, rows: pl.DataFrame) -> None:
-    """`job`, `worst_ranks`, `waiting` and `verdict` blame the same ranks for the same cause."""
+    """Check that the sections about several ranks blame the same ones for the same cause.
+
+    These are `job`, `worst_ranks`, `waiting` and `verdict`.
+    """
     culprits, worst, waits = job(trace), worst_ranks(trace), waiting(trace)
     lost = dict(waits.select("rank", "exposed_ns").iter_rows())
     n_steps = judged_windows(trace).group_by("rank").agg(n=pl.col("step").n_unique())

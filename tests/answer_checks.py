@@ -1,4 +1,4 @@
-"""What holds for the text of every answer."""
+"""A check that every answer's text must pass."""
 
 import re
 

@@ -19,16 +19,16 @@ _NEUTRAL: dict[Any, Any] = {
     pl.Int64: 0,
 }
 WHOLE = pl.col("step").is_null() & (pl.col("phase").fill_null("program") == "program")
-"""The rows of time_breakdown that are of a whole trace; on ranks without steps, of the program."""
+"""Selects the rows of time_breakdown for a whole trace; on ranks without steps, for the program."""
 _DEFAULTS = {"link": "launched", "source_api": "runtime"}
 
 
 def make_trace(**tables: list[dict[str, Any]]) -> Trace:
-    """Make a trace in memory of rows that leave out what does not matter.
+    """Make a trace in memory from rows that leave out irrelevant columns.
 
-    A column that is left out is None if it may be; else `unknown` where it is an enum (a link is
-    `launched`, an API `runtime`); a table's own id counts up from 0; anything else is 0, False or
-    "x". Every table is there.
+    A column that is left out is None where the schema allows it. Else an enum is `unknown` (but a
+    link `launched`, and an API `runtime`), a table's own id counts up from 0, and anything else is
+    0, False or "x". Tables that are not given are empty.
     """
     unknown = set(tables) - set(TABLES)
     assert not unknown, f"no such tables: {unknown}"
@@ -38,7 +38,7 @@ def make_trace(**tables: list[dict[str, Any]]) -> Trace:
 
 
 def layers_with_kernels(trace: Trace, base: Trace | None = None) -> pl.DataFrame:
-    """layer_attribution without the rows that are always there and hold no kernel."""
+    """Return layer_attribution without the rows that hold no kernel."""
     return layer_attribution(trace, base=base).filter(pl.col("n_kernels") > 0)
 
 
@@ -49,7 +49,7 @@ def declared(tables: Mapping[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
 
 
 def _frame(name: str, rows: list[dict[str, Any]]) -> pl.DataFrame:
-    """Rows as the table's frame, checked against it."""
+    """Make a table's frame of rows, and check it."""
     table = TABLES[name]
     strange = {key for row in rows for key in row} - set(table.names)
     assert not strange, f"table {name} has no columns {strange}"
@@ -65,7 +65,7 @@ def _frame(name: str, rows: list[dict[str, Any]]) -> pl.DataFrame:
 
 
 def _default(column: Column) -> Any:
-    """What stands for a column that a case leaves out."""
+    """Return the value for a column that a case leaves out."""
     if column.name in _DEFAULTS:
         return _DEFAULTS[column.name]
     if column.nullable:

@@ -1,6 +1,6 @@
-"""The command line in this process, for tests of what it says and writes.
+"""Run the command line in this process, for tests of what it prints and writes.
 
-If the process is the point, it is not for them.
+Tests of the process itself must not use it.
 """
 
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""Reading a trace by the fast path and by the slow one, and holding the two against each other."""
+"""Read a trace by the fast path and by the slow path, and compare what they return."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -17,7 +17,7 @@ from tracelens.trace.capture import Diagnostics
 
 
 class Pieces(ByteSource):
-    """Bytes as a source, in pieces of one size."""
+    """Bytes as a source that yields pieces of one size."""
 
     def __init__(self, content: bytes, piece_bytes: int) -> None:
         super().__init__(Path("trace.json"), Diagnostics())
@@ -62,10 +62,7 @@ def read_slowly(source: ByteSource) -> Found:
 
 
 def assert_read_fast(source: ByteSource, expected: Found, **how: Any) -> None:
-    """Assert that the fast path reads the same, trace by trace.
-
-    An error of one must be the other's, word for word.
-    """
+    """Assert that the fast path reads the same traces, or fails with the same words."""
 
     def fast(text: Text, said: Diagnostics) -> ReadEvents:
         read = read_native(text, said, **how)
@@ -84,7 +81,7 @@ def assert_read_fast(source: ByteSource, expected: Found, **how: Any) -> None:
 
 
 def same_of_bytes(content: bytes, piece_bytes: int, **how: Any) -> None:
-    """Compare on bytes that come in pieces, whose size must mean nothing."""
+    """Compare both paths on bytes in pieces; the size of the pieces must not matter."""
     assert_read_fast(
         Pieces(content, piece_bytes), read_slowly(Pieces(content, len(content) or 1)), **how
     )
@@ -246,7 +243,7 @@ def events(draw: st.DrawFn) -> bytes:
 
 
 def json_string(text: str) -> bytes:
-    """The text in quotes."""
+    """Return the text in quotes."""
     return b'"' + text.encode() + b'"'
 
 
@@ -283,7 +280,7 @@ CHANGES = (
 
 
 def changed(draw: st.DrawFn, content: bytes, most: int) -> bytes:
-    """The content with a few pieces put in or taken out, perhaps cut short."""
+    """Draw a damaged copy of the content: a few pieces put in or taken out, perhaps cut short."""
     text = bytearray(content)
     for _ in range(draw(st.integers(0, most))):
         at = draw(st.integers(0, len(text)))
@@ -295,7 +292,7 @@ def changed(draw: st.DrawFn, content: bytes, most: int) -> bytes:
 
 @st.composite
 def traces(draw: st.DrawFn, most_events: int = 8, most_changes: int = 2) -> bytes:
-    """A trace of odd events, of any layout, possibly damaged and possibly cut."""
+    """Draw a trace of odd events in any layout, possibly damaged and possibly cut."""
     between = draw(st.sampled_from([b",", b",\n", b", ", b"\n,\n  "]))
     listed = between.join(draw(st.lists(events(), max_size=most_events)))
     head, tail = draw(

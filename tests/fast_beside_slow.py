@@ -13,9 +13,9 @@ from tracelens.collectors import torch
 from tracelens.native import LIBRARY
 
 LONG = ("linear", "any_bytes", "here_and_there", "standard_input")
-"""Words in the names of tests that read much.
+"""Words in the names of tests that read megabytes, or hundreds of files.
 
-They read megabytes or hundreds of files; tests/test_torch_fast.py has these shapes itself.
+Their traces are not read twice; tests/test_torch_fast.py has the same shapes.
 """
 
 

@@ -28,7 +28,7 @@ _ADOPT_ORPHANS = 36  # PR_SET_CHILD_SUBREAPER
 
 
 class Fork:
-    """A running program, with what is asked of a Popen."""
+    """A running program, with the methods of Popen that its callers use."""
 
     def __init__(self, process_id: int) -> None:
         self.process_id = process_id

@@ -1,4 +1,4 @@
-"""HTA beside ours: its own parse of each capture, once per session, and all its analyses."""
+"""HTA beside tracelens: HTA's own parse of each capture, once per session, and all its analyses."""
 
 import importlib
 import re
@@ -48,7 +48,7 @@ def rounding(*, on: bool) -> Iterator[None]:
 
 
 def files_of(name: str) -> dict[int, str]:
-    """The files of a capture by rank."""
+    """Return the files of a capture by rank."""
     if not name.startswith("ddp"):
         return {0: str(torch_file(name))}
     return {rank: str(torch_folder(name) / f"rank{rank}.pt.trace.json.gz") for rank in (0, 1)}
@@ -56,7 +56,7 @@ def files_of(name: str) -> dict[int, str]:
 
 @cache
 def _parsed(name: str, *, rounded: bool) -> Any:
-    """HTA's Trace of a capture, with all of its steps, before ranks are aligned."""
+    """Let HTA parse a capture with all of its steps; ranks are not aligned yet."""
     files = files_of(name)
     with rounding(on=rounded):
         parsed = importlib.import_module("hta.common.trace").Trace(files, "")
@@ -180,7 +180,7 @@ def _bare(frame: Any) -> Any:
 
 
 def differences(theirs: list[Any], ours: list[Any]) -> list[str]:
-    """The differences between two outcomes, numbers compared to a float's last digits."""
+    """Compare two outcomes, floats up to their last digits, and return what differs."""
     testing = importlib.import_module("pandas").testing
     found = [] if len(theirs) == len(ours) else [f"{len(theirs)} results against {len(ours)}"]
     for they, we in zip(theirs, ours, strict=False):

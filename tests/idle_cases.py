@@ -1,4 +1,4 @@
-"""What tests of idle time share: causes and places of a trace, in µs."""
+"""Helpers for tests of idle time: the causes and places of a trace's idle time, in µs."""
 
 import polars as pl
 import pytest
@@ -12,7 +12,7 @@ US = 1000
 
 
 def total(*stretches: tuple[float, float, str]) -> dict[str, float]:
-    """Idle µs by cause of stretches: start and end in µs, and cause."""
+    """Sum µs by cause; a stretch is its start and end in µs, and its cause."""
     found: dict[str, float] = {}
     for start, end, cause in stretches:
         found[cause] = found.get(cause, 0) + end - start
@@ -20,7 +20,7 @@ def total(*stretches: tuple[float, float, str]) -> dict[str, float]:
 
 
 def causes(trace: Trace, step: int | None = 0, device: int = 0) -> dict[str, float]:
-    """Idle µs of a step by cause, without zeros. Checked to be all its idle time."""
+    """Return a step's idle µs by cause, without zeros, and check that they sum to its idle time."""
     frame = TIME_BREAKDOWN.check(time_breakdown(trace))
     (row,) = frame.filter(
         pl.col("step").eq_missing(step) & (pl.col("device_id") == device)
@@ -34,6 +34,6 @@ def causes(trace: Trace, step: int | None = 0, device: int = 0) -> dict[str, flo
 
 
 def places(trace: Trace) -> list[tuple[str, str | None, float]]:
-    """Cause, place and idle µs, most first."""
+    """Return cause, place and µs of idle time, the largest first."""
     found = IDLE_GAPS.check(idle_gaps(trace))
     return found.select("cause", "what", pl.col("idle_ns") / US).rows()

@@ -1,9 +1,9 @@
-"""How often `job` names who was planted as late, and why: random jobs, and the rates over them.
+"""Measure how often `job` names the ranks that were planted as late, and the cause.
 
     python -m tests.job_accuracy [N_JOBS] [FIRST_SEED]
 
-A job is right where the culprits are exactly the planted sets of ranks, each with its cause and its
-steps. CI looks at a few of the same jobs, in tests/test_job_verdicts.py.
+The jobs are random. `job` is right about one if its culprits are exactly the planted sets of ranks,
+each with its cause and its steps. CI judges a few of the same jobs, in tests/test_job_verdicts.py.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ ORDINALS = {2: "other", 3: "third", 4: "fourth", 5: "fifth"}
 
 @dataclass(frozen=True, slots=True)
 class Truth:
-    """What was planted: ranks, what their cause may be called, and in which steps."""
+    """What was planted: the late ranks, the causes that count as right, and the steps in words."""
 
     ranks: frozenset[int]
     causes: tuple[str | None, ...]
@@ -49,7 +49,7 @@ class Truth:
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """A random job, and what `job` should say of it.
+    """A random job, and what `job` should say about it.
 
     `missing` is a rank whose trace is not given.
     """
@@ -60,13 +60,13 @@ class Case:
     missing: int | None = None
 
     def trace(self) -> Trace:
-        """The job's trace, without the rank that is missing."""
+        """Return the job's trace, without the missing rank."""
         trace = self.job.trace()
         return trace if self.missing is None else without_rank(trace, self.missing)
 
 
 def without_rank(trace: Trace, rank: int) -> Trace:
-    """The trace as if the rank's file had not been given."""
+    """Return the trace as if the rank's file had not been given."""
     kept = {
         name: trace.frame(name).filter(pl.col("rank") != rank).lazy()
         if "rank" in trace.frame(name).columns
@@ -78,7 +78,7 @@ def without_rank(trace: Trace, rank: int) -> Trace:
 
 
 def step_ns(job: Job) -> int:
-    """About what a step takes without delays."""
+    """Estimate how long a step takes without delays."""
     layout, transfers = job.layout, job.transfers
     layer = job.layer_ns
     layer += sum(transfers[name] for name in ("tp", "ep") if getattr(layout, name) > 1)
@@ -87,7 +87,7 @@ def step_ns(job: Job) -> int:
 
 
 def draw(seed: int) -> Case:
-    """The random job of a seed; kinds of delays take turns."""
+    """Draw the random job of a seed; kinds of delays take turns."""
     random = Random(seed)  # noqa: S311 - no secret
     kind = KINDS[seed % len(KINDS)]
     layouts = [layout for layout in LAYOUTS if _suits(kind, layout)]
@@ -118,7 +118,7 @@ def draw(seed: int) -> Case:
 
 
 def _suits(kind: str, layout: Layout) -> bool:
-    """Return whether a job of the layout can have a delay of the kind, and it shows."""
+    """Return whether a delay of this kind is possible in a job of the layout, and shows there."""
     has_groups = layout.tp > 1 and layout.n_ranks // layout.tp > 2
     needs = {
         "stage": layout.pp > 2,
@@ -134,7 +134,7 @@ def _suits(kind: str, layout: Layout) -> bool:
 
 
 def _planted(kind: str, job: Job, random: Random) -> Case:
-    """The job with delays of a kind, and the truth."""
+    """Plant delays of a kind in the job, and return it with the truth."""
     layout = job.layout
     ns = round(step_ns(job) * random.uniform(0.2, 0.8))
     # A stage that waits for its first microbatch may load data meanwhile.
@@ -171,9 +171,9 @@ def _planted(kind: str, job: Job, random: Random) -> Case:
 
 
 def _in_some_steps(kind: str, job: Job, random: Random, plant: Plant) -> Case:
-    """Plant a delay of a rank in one step, in every so many, or in each step of another rank.
+    """Plant a rank's delay in one step or in every third to fifth, or in each step another rank's.
 
-    It may also be the network's in one step.
+    The kind `network` slows all transfers of one step instead.
     """
     ranks, n_steps = [*range(job.layout.n_ranks)], job.n_steps
     if kind == "rotating":
@@ -208,7 +208,7 @@ def _case(kind: str, job: Job, plants: list[Plant], when: list[str]) -> Case:
 
 
 def ranks_of(text: str) -> frozenset[int]:
-    """The ranks that a phrase lists: ranks 0 to 3, 7."""
+    """Return the ranks in a phrase such as "ranks 0 to 3, 7"."""
     found: set[int] = set()
     for first, last in re.findall(r"(\d+)(?: to (\d+))?", text):
         found |= {*range(int(first), int(last or first) + 1)}
@@ -247,7 +247,7 @@ def score(case: Case, result: pl.DataFrame) -> Score:
 
 
 def judge_all(seeds: range) -> Iterator[tuple[int, Case, Score, pl.DataFrame]]:
-    """Each seed's job with its score."""
+    """Yield each seed's job with its score and the result of `job`."""
     for seed in seeds:
         case = draw(seed)
         result = judge(case.trace())

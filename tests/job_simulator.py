@@ -1,7 +1,7 @@
 """A simulator of jobs with all kinds of groups, hosts' clocks and planted delays.
 
-Every rank runs its program of computing, sending and collectives; a collective ends when its last
-rank has begun it and the transfer is over. What was planted is the truth that `job` is asked for.
+Every rank runs its program: it computes, sends, and takes part in collectives. A collective ends
+one transfer's time after its last rank has begun it. `job` is right if it finds what was planted.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from tracelens.trace.capture import Manifest
 US = 1_000
 EPOCH_NS = 1_800_000_000 * 10**9
 LAUNCH_NS = 2 * US
-"""A kernel begins so long after the call that launches it."""
+"""Time from a launching call to the begin of its kernel."""
 HOST_CAUSES = ("input", "host", "allocation", "sync")
 
 
@@ -37,23 +37,23 @@ class Layout:
     n_microbatches: int = 1
     n_layers: int = 2
     syncs_data: bool = True
-    """Whether data ranks reduce gradients: without, each tensor group is a replica of its own."""
+    """Whether data ranks reduce gradients; if not, each tensor group is a replica by itself."""
 
     @property
     def n_ranks(self) -> int:
-        """All ranks."""
+        """The number of ranks."""
         return self.tp * self.dp * self.pp
 
     def place(self, rank: int) -> tuple[int, int, int]:
-        """The rank's place in tensor, data and pipeline parallelism."""
+        """Return the rank's tensor, data and pipeline coordinates."""
         return rank % self.tp, rank // self.tp % self.dp, rank // (self.tp * self.dp)
 
     def rank(self, tp: int, dp: int, pp: int) -> int:
-        """The rank at a place."""
+        """Return the rank at these coordinates."""
         return tp + self.tp * (dp + self.dp * pp)
 
     def group(self, kind: str, rank: int) -> tuple[int, ...]:
-        """The ranks of the rank's group of a kind."""
+        """Return the ranks of the group of this kind to which the rank belongs."""
         tp, dp, pp = self.place(rank)
         if kind == "tp":
             return tuple(self.rank(t, dp, pp) for t in range(self.tp))
@@ -63,18 +63,18 @@ class Layout:
         return tuple(self.rank(tp, d, pp) for d in range(first, first + self.ep))
 
     def node(self, rank: int) -> int:
-        """The rank's host."""
+        """Return the number of the rank's host."""
         return rank // self.per_node
 
 
 @dataclass(frozen=True, slots=True)
 class Plant:
-    """A planted delay: of ranks in steps (by rank; None: every step), of `ns` in each, for a cause.
+    """A planted delay of `ns` per step for a cause, in all steps or, by rank, in those given.
 
-    The cause `compute` makes kernels longer, `copy` is a copy that nothing hides, those of
-    HOST_CAUSES are what the host does instead of launching: before the step's first kernel, or,
-    with `ends_step`, after its last one. `link` and `network` make the transfers of `group`, of all
-    groups if it is None, take `ns` longer in sum.
+    The cause `compute` makes kernels longer, and `copy` is a copy that nothing hides. Those of
+    HOST_CAUSES are what the host does instead of launching, before the step's first kernel or, with
+    `ends_step`, after its last one. `link` makes the transfers of `group` take `ns` longer in sum,
+    and `network` those of all groups.
     """
 
     ranks: frozenset[int]
@@ -85,7 +85,7 @@ class Plant:
     ends_step: bool = False
 
     def is_late(self, rank: int, step: int) -> bool:
-        """Whether the rank is late in the step."""
+        """Return whether the rank is late in the step."""
         if rank not in self.ranks:
             return False
         return self.steps is None or step in self.steps.get(rank, ())
@@ -106,7 +106,7 @@ class Job:
     tells_stages: bool = True
 
     def trace(self) -> Trace:
-        """The job as its ranks' profilers would record it."""
+        """Simulate the job and return the trace that its ranks' profilers would record."""
         return _Simulation(self).trace()
 
 
@@ -114,7 +114,7 @@ Op = tuple[str, Any]
 
 
 class _Simulation:
-    """One run of a job: clocks of ranks, and the rows that they record."""
+    """One run of a job: the present time of each rank, and the rows recorded so far."""
 
     def __init__(self, job: Job) -> None:
         self.job, self.layout = job, job.layout
@@ -181,7 +181,7 @@ class _Simulation:
             self.rows["steps"].append((rank, step, self.begun[rank], end - self.begun[rank]))
 
     def _layer_ns(self, rank: int, step: int) -> int:
-        """A layer's computing, with noise and the planted delay's part."""
+        """Return how long a layer computes, with noise and its part of the planted delay."""
         layout = self.layout
         n_layers = 2 * layout.n_microbatches * layout.n_layers
         late = sum(
@@ -193,7 +193,7 @@ class _Simulation:
         return round(self.job.layer_ns * max(noise, 0.1)) + late // n_layers
 
     def _host_delays(self, rank: int, step: int, *, ends_step: bool) -> Iterator[Op]:
-        """Delays before a step's first kernel, or after its last one."""
+        """Yield the delays before a step's first kernel; with `ends_step`, after its last one."""
         for plant in self.job.plants:
             if (
                 plant.ends_step == ends_step
@@ -224,7 +224,7 @@ class _Simulation:
         return number
 
     def _meet(self, kind: str, members: tuple[int, ...], arrivals: Mapping[int, int]) -> None:
-        """Record a collective that its last rank has begun."""
+        """Record a collective that all of its ranks have begun."""
         end = max(arrivals.values()) + self._transfer_ns(kind, members)
         names = {"tp": "allreduce", "dp": "allreduce", "ep": "all_to_all"}
         for rank, start in arrivals.items():
@@ -240,9 +240,9 @@ class _Simulation:
             self.now[rank] = end
 
     def _transfer_ns(self, kind: str, members: tuple[int, ...]) -> int:
-        """Return the transfer's time.
+        """Return how long a transfer takes.
 
-        It is ten times as long between hosts, plus what was planted on its group.
+        Between hosts it takes three times as long. What was planted on its group comes on top.
         """
         layout = self.layout
         crosses = len({layout.node(rank) for rank in members}) > 1
@@ -260,7 +260,7 @@ class _Simulation:
         return round(ns * max(1 + self.random.gauss(0, self.job.noise), 0.1))
 
     def _shown(self, rank: int, moment: int) -> int:
-        """A moment as the clock of the rank's host shows it."""
+        """Return a moment as the clock of the rank's host shows it."""
         offset, drift = self.job.clocks.get(self.layout.node(rank), (0.0, 0.0))
         return EPOCH_NS + round(moment * (1 + drift / 1e6) + offset)
 
@@ -308,7 +308,7 @@ class _Simulation:
         } | axes
 
     def _frame(self, name: str, columns: tuple[str, ...], rows: list[Any]) -> pl.DataFrame:
-        """Rows with their times on the ranks' clocks; other columns as `make_trace` fills them."""
+        """Make a frame with times of the ranks' clocks; `make_trace` fills the other columns."""
         no_columns: dict[str, Any] = {}
         template = make_trace(**{name: [no_columns]}).frame(name)
         rest = [pl.lit(template[column][0]).alias(column) for column in template.columns]

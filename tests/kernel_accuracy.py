@@ -22,7 +22,7 @@ _SHOWN = 70
 
 
 class Accuracy(TypedDict):
-    """Share of names, and of their GPU time, whose word is the label's."""
+    """Share of names, and of their GPU time, for which the classifier's word is the label."""
 
     by_name_frac: float
     by_time_frac: float

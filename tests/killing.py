@@ -2,8 +2,8 @@
 
     python -m tests.killing [N]
 
-The test kills three. The long form, by default 50, says how many were killed before any rank was
-there, among the ranks, and when everything was.
+A test kills three. This program kills 50 unless N is given, and prints how many were killed before
+any rank was in the bucket, when some ranks were, and when everything was.
 """
 
 import os
@@ -34,7 +34,7 @@ EPOCH_US = 1_700_000_000 * 10**6
 
 
 def write_ranks(folder: Path, n_ranks: int) -> Path:
-    """Write traces of so many ranks.
+    """Write traces of `n_ranks` ranks.
 
     Each has an op that launches a kernel of 10 + rank microseconds.
     """
@@ -54,23 +54,23 @@ def write_ranks(folder: Path, n_ranks: int) -> Path:
 
 
 def put(folder: Path, url: str) -> str:
-    """The files of a folder as objects below a URL."""
+    """Upload the files of a folder as objects below a URL."""
     for file in folder.iterdir():
         Objects(url).upload(file.name, file)
     return url
 
 
 def same_tables(one: tl.Trace, other: tl.Trace) -> None:
-    """Fail where a table of the two differs."""
+    """Fail if a table differs between the two traces."""
     for name in TABLES:
         assert_frame_equal(one.frame(name), other.frame(name))
 
 
 def kill_and_go_on(runs: str, target: str, whole: tl.Trace, after_s: float) -> str:
-    """Kill a collection so long after its start, check what a reader finds, and collect again.
+    """Kill a collection after `after_s` seconds, check what a reader finds, and collect again.
 
-    Returns what was there.
-    The second collection must read no finished rank.
+    The second collection must read no finished rank. Returns what the killed one had left: no rank,
+    some ranks, or the whole trace.
     """
     command = [sys.executable, "-m", "tracelens", "collect", "torch", runs, "--out", target]
     with subprocess.Popen(command, stderr=subprocess.DEVNULL, start_new_session=True) as driver:
@@ -121,7 +121,7 @@ def seconds_of_one(runs: str, target: str) -> float:
 
 
 def main() -> None:
-    """Kill as many as the command line says."""
+    """Kill as many collections as the command line says."""
     n_kills = int(sys.argv[1]) if len(sys.argv) > 1 else 50
     chance, found = random.Random(), Counter[str]()  # noqa: S311
     with object_store() as variables, tempfile.TemporaryDirectory() as folder:

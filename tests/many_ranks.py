@@ -10,10 +10,9 @@ from tracelens.trace import Trace
 def many_ranks(
     pair: Trace, n_ranks: int, slow: int, tables: tuple[str, ...] = tuple(TABLES)
 ) -> Trace:
-    """Return a trace of so many ranks: `slow` is the pair's rank 1, all others its rank 0.
+    """Return a trace of `n_ranks` ranks: `slow` is the pair's rank 1, all others its rank 0.
 
-    Tables that are not named have no rows.
-    Every collective is of all ranks.
+    Tables that are not named have no rows. All ranks take part in every collective.
     """
     ranks = pl.DataFrame({"rank": pl.Series(range(n_ranks), dtype=pl.Int32)})
     others = ranks.filter(pl.col("rank") != slow)

@@ -1,4 +1,4 @@
-"""Tiny nsys exports written by hand, and the same export written in the other ways nsys knows."""
+"""Tiny nsys exports written by hand, each in all the formats that nsys writes."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ Tables = Mapping[str, Sequence[Row]]
 
 
 def packed(process: int, thread: int = 0) -> int:
-    """A globalTid (with thread 0 a globalPid) on hardware 1, virtual machine 0."""
+    """Return a globalTid (with thread 0 a globalPid) on hardware 1, virtual machine 0."""
     return 1 << 48 | process << 24 | thread
 
 
@@ -40,7 +40,7 @@ def version(text: str) -> list[Row]:
 
 
 NAMES = strings("cudaLaunchKernel_v7000", "gemm", "relu", "step 0")
-"""StringIds of an export that a case gives none of its own."""
+"""StringIds of an export, unless a case gives its own."""
 
 
 def read_both_ways(folder: Path, tables: Tables) -> Capture:
@@ -104,7 +104,7 @@ def gpu(number: int, name: str = "NVIDIA H200") -> Row:
 
 
 def write(path: Path, tables: Tables) -> Path:
-    """A SQLite export of the rows; a column that some row lacks is NULL there."""
+    """Write a SQLite export of the rows; a column that a row lacks is NULL there."""
     with closing(sqlite3.connect(path)) as database:
         for table, rows in tables.items():
             columns = {

@@ -1,4 +1,4 @@
-"""A store that speaks S3, on this machine, and sources in it."""
+"""A store that speaks S3, run on this machine."""
 
 import os
 import socket
@@ -16,7 +16,7 @@ _STARTS_WITHIN_S = 30
 
 @contextmanager
 def object_store() -> Iterator[dict[str, str]]:
-    """Run a store while the body does; give the environment for programs that use it."""
+    """Run a store during the block; yield the environment variables for programs that use it."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
@@ -53,7 +53,7 @@ def _answers(address: str) -> bool:
 
 
 def make_bucket(name: str) -> str:
-    """A new bucket in the store that the environment names; returns its URL."""
+    """Make a bucket in the store that the environment names; return its URL."""
     request = urllib.request.Request(f"{os.environ['AWS_ENDPOINT_URL']}/{name}", method="PUT")  # noqa: S310
     request.add_header(
         "Authorization", "AWS4-HMAC-SHA256 Credential=x/20260101/us-east-1/s3/aws4_request"

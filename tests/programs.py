@@ -20,28 +20,28 @@ Thread = tuple[int, int, int]
 
 
 def timed(start: float, end: float, **more: Any) -> Row:
-    """A row that lasts from start to end."""
+    """Return a row that lasts from start to end, in µs."""
     return {"start_ns": round(start * 1000), "duration_ns": round((end - start) * 1000), **more}
 
 
 def span(kind: str, name: str, start: float, end: float, **more: Any) -> Row:
-    """A span of process 0, thread 0."""
+    """Return a span of process 0, thread 0."""
     return timed(start, end, kind=kind, name=name, **more)
 
 
 def many_ops(name: str, start: int, end: int) -> list[Row]:
-    """An op that calls short ones one after another, so that it never works for long in one."""
+    """Return an op that calls short ones one after another, so that no op works for long itself."""
     short = [span("op", "aten::view", at, min(at + 50, end)) for at in range(start, end, 50)]
     return [span("op", name, start, end), *short]
 
 
 def mark(step: int, start: float, end: float, **more: Any) -> Row:
-    """A step's mark as torch writes it."""
+    """Return a step's mark as torch writes it."""
     return span("annotation", f"ProfilerStep#{step}", start, end, **more)
 
 
 def api(name: str, start: float, end: float, **more: Any) -> Row:
-    """A call of a CUDA or HIP function by process 0, thread 0."""
+    """Return a call of a CUDA or HIP function by process 0, thread 0."""
     return timed(start, end, api=name, kind=_kind(name), **more)
 
 
@@ -52,12 +52,12 @@ def _kind(name: str) -> str:
 
 
 def launch(start: float, end: float, **more: Any) -> Row:
-    """A call that launches a kernel."""
+    """Return a call that launches a kernel."""
     return api("cudaLaunchKernel", start, end, **more)
 
 
 def work(start: float, end: float, call: int | None = None, **more: Any) -> Row:
-    """Work of device 0, launched by the call of that row."""
+    """Return work of device 0, launched by the call of this row number."""
     return timed(start, end, api_call_id=call, **more)
 
 
@@ -86,7 +86,7 @@ def _thread(row: Row) -> Thread:
 
 
 def _around(spans: Sequence[Row], inner: Row) -> int | None:
-    """The number of the first span that is longer than the row and contains it.
+    """Return the number of the first span that is longer than the row and contains it.
 
     The spans are those of the row's thread, the shortest first.
     """

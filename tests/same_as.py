@@ -45,7 +45,7 @@ def captures() -> Iterator[Path]:
 
 
 def command(*words: str) -> str:
-    """Run `tracelens` with these words in this process; what it says and its exit code."""
+    """Run `tracelens` with these words in this process; return what it prints and its exit code."""
     said, sys.argv = io.StringIO(), ["tracelens", *words]
     with contextlib.redirect_stdout(said), contextlib.redirect_stderr(said):
         try:
@@ -81,7 +81,7 @@ def write(folder: Path) -> None:
 
 
 def differences(base: Path, other: Path) -> Iterator[str]:
-    """What differs between what two checkouts made of one capture."""
+    """Yield what differs between the results of two checkouts on one capture."""
     files = {
         file.relative_to(folder)
         for folder in (base, other)
@@ -119,7 +119,7 @@ def differences(base: Path, other: Path) -> Iterator[str]:
 
 
 def unequal(one: object, two: object, where: str = "") -> Iterator[str]:
-    """Where two parsed JSON values differ; versions may."""
+    """Yield where two parsed JSON values differ; versions may."""
     if isinstance(one, dict) and isinstance(two, dict):
         for key in sorted({*one, *two} - set(OF_VERSIONS)):
             yield from unequal(one.get(key), two.get(key), f"{where}.{key}")

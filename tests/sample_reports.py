@@ -92,7 +92,7 @@ ROWS: list[dict[str, Any]] = [
 def section(
     table: Table, rows: list[dict[str, Any]], *notes: str, missing: str | None = None
 ) -> Section:
-    """A section of an analysis that never ran."""
+    """Make a section as if an analysis had run."""
     known = ANALYSES.get(table.name)
     shown, charts = (known.shown, known.charts) if known else ((), None)
     if table is VERDICT:  # a value beside its unit is what tests of views are about
@@ -106,7 +106,7 @@ def section(
 
 
 def trace(**manifest: Any) -> Trace:
-    """A trace without rows."""
+    """Return a trace without rows."""
     about: dict[str, Any] = {
         "sources": [{"name": "run.json.gz", "kind": "torch", "size_bytes": 10, "sha256": "ab"}],
         "ranks": [0],

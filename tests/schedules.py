@@ -19,9 +19,9 @@ _GAP_NS = 1_000
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """A collective that every rank issues after computing `compute_ns`, and its transfer's time.
+    """A collective that every rank issues after computing for `compute_ns`.
 
-    The latter is without waiting.
+    Its transfer's time does not include waiting.
     """
 
     name: str

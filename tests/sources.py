@@ -16,8 +16,10 @@ import tracelens as tl
 ROOT = Path(__file__).parent.parent
 SAMPLES = ROOT / "samples"
 MORE = Path(os.environ.get("TRACELENS_CAPTURES", ROOT.parent / "shared" / "data"))
-"""The captures that are in no checkout; an environment variable names another folder, an empty
-one for none."""
+"""The folder of captures that are in no checkout.
+
+The environment variable TRACELENS_CAPTURES names another folder, or is empty for none.
+"""
 _SUFFIX = ".pt.trace.json.gz"
 
 SAMPLE_TRACES = (
@@ -44,14 +46,14 @@ ALL_TRACES = SAMPLE_TRACES + MORE_TRACES
 
 
 def torch_file(name: str) -> Path:
-    """The file of a torch trace; skips the test if it is not there."""
+    """Return the file of a torch trace; skip the test if it is not there."""
     if name in SAMPLE_TRACES:
         return SAMPLES / "torch" / f"{name}{_SUFFIX}"
     return _there(MORE / "torch" / f"{name}{_SUFFIX}")
 
 
 def torch_folder(name: str) -> Path:
-    """A folder of torch traces, one a rank; skips the test if it is not there."""
+    """Return a folder of torch traces, one per rank; skip the test if it is not there."""
     return _there(MORE / "torch" / name)
 
 
@@ -62,7 +64,7 @@ def _there(path: Path) -> Path:
 
 
 def torch_trace(name: str) -> tl.Trace:
-    """The trace, collected once a session."""
+    """Return the trace, collected once per session."""
     return collected(torch_file(name))
 
 
@@ -86,7 +88,7 @@ def check_kernel_time_adds_up(trace: tl.Trace) -> None:
 def torch_events(name: str) -> list[dict[str, Any]]:
     """Return the trace's events as the JSON has them, every fraction a Decimal.
 
-    Nothing of tracelens is in it.
+    They are read without tracelens.
     """
     with gzip.open(torch_file(name), "rb") as stream:
         document = json.load(stream, parse_float=Decimal)
@@ -100,7 +102,7 @@ def torch_events(name: str) -> list[dict[str, Any]]:
 
 
 def exact_ns(microseconds: Decimal | int) -> int:
-    """Whole nanoseconds of a number of microseconds with up to three decimals."""
+    """Convert microseconds with at most three decimals to whole nanoseconds."""
     value = Decimal(microseconds) * 1000
     assert value == int(value), microseconds
     return int(value)

@@ -1,7 +1,7 @@
 """A stand-in for cuDNN, in C: libraries that export its names and compute nothing.
 
-Programs that call them come along. What they stand for is only where a stack ends; gdb, its stops
-and its frames are real.
+There are also programs that call them. The libraries only end a stack where cuDNN would; gdb, its
+stops and its frames are real.
 """
 
 import shutil
@@ -56,7 +56,7 @@ int main(void) {
 
 
 def compile_c(folder: Path, name: str, text: str, *options: str) -> Path:
-    """The program or library made from C source."""
+    """Compile a program or library from C source."""
     assert COMPILER is not None
     source, made = folder / f"{name}.c", folder / name
     source.write_text(text)
@@ -67,7 +67,7 @@ def compile_c(folder: Path, name: str, text: str, *options: str) -> Path:
 
 
 def library(folder: Path) -> Path:
-    """The stand-in library, without debug information."""
+    """Write the stand-in library, without debug information."""
     made = folder / "libstandin.so"
     made.write_bytes(_library())
     made.chmod(0o755)
@@ -83,6 +83,6 @@ def _library() -> bytes:
 
 
 def program(folder: Path, text: str, *options: str) -> Path:
-    """A program that is linked to the stand-in library."""
+    """Compile a program that is linked to the stand-in library."""
     made = library(folder)
     return compile_c(folder, "program", text, *options, f"-Wl,-rpath,{folder}", str(made))

@@ -25,9 +25,9 @@ class StepTrace:
         }
 
     def step(self, start: float, end: float, *, mark: float = 0, host: float = 0) -> None:
-        """Add a step.
+        """Add a step of the device from `start` to `end`.
 
-        The host began it at `mark`, where that was earlier than `start`, and ended it at `host`.
+        The host began it at `mark` and ended it at `host`, if these are given.
         """
         number = len(self.tables["steps"])
         name, began = f"ProfilerStep#{number}", mark or start
@@ -38,7 +38,7 @@ class StepTrace:
         self.span(name, began, began + length, kind="annotation")
 
     def span(self, name: str, start: float, end: float, **more: Any) -> None:
-        """Add a span, an op unless told."""
+        """Add a span; it is an op unless `more` says otherwise."""
         row = {"kind": "op", "thread_id": 1, "process_id": 1, "name": name, **_times(start, end)}
         self.tables["spans"].append({**row, **more})
 
@@ -49,7 +49,7 @@ class StepTrace:
         return len(self.tables["api_calls"]) - 1
 
     def kernel(self, name: str, start: float, end: float, call: int | None, **more: Any) -> None:
-        """Add a kernel of the call."""
+        """Add a kernel that this call launched."""
         row = {"name": name, "stream_id": 7, "api_call_id": call, **_times(start, end)}
         self.tables["kernels"].append({**row, **more})
 
@@ -60,14 +60,14 @@ class StepTrace:
         self.kernel(name, start, end, call, **more)
 
     def copy(self, start: float, end: float, call: int, **more: Any) -> None:
-        """Add a copy from the host of the call."""
+        """Add a copy from the host that this call started."""
         row = {"direction": "h2d", "source_memory": "pageable", "destination_memory": "device"}
         self.tables["memcpys"].append(
             {**row, "stream_id": 7, "api_call_id": call, **_times(start, end), **more}
         )
 
     def trace(self, kind: str = "torch") -> Trace:
-        """The trace, as of a source of this kind."""
+        """Return the trace, as if from a source of this kind."""
         trace = make_trace(**self.tables)
         trace.manifest.sources = [{"name": "run", "kind": kind, "rank": 0}]
         return trace

