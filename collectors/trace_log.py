@@ -1,11 +1,11 @@
 """Read torch's structured logs (TORCH_TRACE) to find the modules of compiled kernels.
 
-It is for programs that ran without --compile-provenance, whose sidecar is stronger evidence. Nodes
-in a log have no modules. But the graph that Dynamo printed names parameters by their modules
-(`l_self_modules_fc_parameters_weight_`). And a comment above each call in Inductor's generated code
-names the nodes of Dynamo's graph from which the call came. A node without parameters gets the
-module of the node whose result it takes. Logs also hold paths, source lines and settings, but only
-names of nodes, operators, kernels and modules are read.
+This is for programs that ran without --compile-provenance; the sidecar of that option is stronger
+evidence. Nodes in a log have no modules. But the graph that Dynamo printed names parameters by
+their modules (`l_self_modules_fc_parameters_weight_`). And a comment above each call in Inductor's
+generated code names the nodes of Dynamo's graph from which the call came. A node without parameters
+gets the module of the node whose result it takes. Logs also hold paths, source lines and settings,
+but only names of nodes, operators, kernels and modules are read.
 """
 
 import re

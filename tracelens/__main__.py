@@ -12,7 +12,7 @@ _SAID, _EXIT_INTERRUPTED = b"interrupted\n", 130
 _LEAST_BYTES = 2_000_000_000
 """With less address space than this, the loaded libraries end the process without a message.
 
-Measured with 1.1 to 2 GB; most of it is reserved but never used.
+They did so in tests with 1.1 to 2 GB. Most of the space is reserved but never used.
 """
 
 

@@ -1,6 +1,6 @@
 """Read one nsys file as one Capture per rank.
 
-The ranks are the file itself, or its processes with GPUs of their own.
+Either the whole file is one rank, or each process that uses a GPU of its own is one.
 """
 
 from collections.abc import Iterator

@@ -134,7 +134,7 @@ def _kernels(session: Session, table: str, raw: pl.DataFrame) -> pl.DataFrame:
 def graph_nodes(session: Session) -> pl.DataFrame:
     """Return when, and by which thread, each node of a CUDA graph was made.
 
-    A column has the node from which a node was copied.
+    If a node was copied, `original_id` is the node from which it was copied.
     """
     integers = ["globalTid", "graphNodeId", "originalGraphNodeId"]
     return together(

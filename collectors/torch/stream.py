@@ -23,7 +23,7 @@ _LOG = logging.getLogger(__name__)
 GZIP_MAGIC = b"\x1f\x8b"
 READ_BYTES = 1 << 20
 _LARGE_BYTES = 1 << 25
-"""A smaller file is read before a share of it could be seen."""
+"""Least size of a file whose reading shows progress; a smaller one is read at once."""
 _GZIP_WINDOW = 31
 _CAREFUL_BYTES = 512
 

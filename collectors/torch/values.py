@@ -71,7 +71,7 @@ def nanoseconds(texts: Sequence[bytes]) -> pl.Series:
 def _exact(text: str) -> int | None:
     """Return nanoseconds from microseconds in any decimal notation.
 
-    They are rounded half to even below one nanosecond.
+    Fractions of a nanosecond are rounded, half to even.
     """
     if len(text) > _LONGEST_NUMBER or not _DECIMAL.fullmatch(text):
         return None

@@ -1,4 +1,4 @@
-"""Results by kernel, op, range, launch and thread, and what a trace lacks for more."""
+"""Results by kernel, op, range, launch and thread, and the gaps of a trace's data."""
 
 import polars as pl
 

@@ -88,7 +88,7 @@ def _predicted(change: Change, prediction: Prediction) -> Change:
 
 
 def _change(saving: Saving, step_ns: int | None, place: str | None) -> Change:
-    """Return the change with the time of a step after it.
+    """Return the change with the time that a step would take after the change.
 
     Shares of the mean step are taken as shares of the median one.
     """

@@ -47,7 +47,7 @@ def report_command(sources: Sequence[Path], against: Sequence[Path] = (), *optio
 
 
 def suggest_report(sources: Sequence[Path]) -> None:
-    """Name the report of what was just written."""
+    """Suggest the report on the trace that was just written."""
     suggest(report_command(sources))
 
 

@@ -13,7 +13,7 @@ class Identities(Struct):
     """The numbers given so far.
 
     A recorded number is kept if it is free and the viewer can hold it; otherwise a new one is
-    invented. Ranks on two machines may have processes with the same number.
+    invented. It may be taken, because processes on two machines can have the same number.
     """
 
     given: dict[tuple[int, ...], int] = field(default_factory=dict)

@@ -39,7 +39,7 @@ class Source(Protocol):
         """
 
     def batches(self, name: str, *columns: str) -> Iterator[tuple[int, list[pa.RecordBatch]]]:
-        """Yield rows of some columns."""
+        """Yield the rows of some columns in batches, each with its rank."""
 
 
 class ListedNames(Struct, frozen=True):

@@ -61,7 +61,7 @@ def clip(text: str) -> str:
 def embed(
     drawings: Iterable[Drawing], tables: Sequence[tuple[Section, Sequence[Shown]]]
 ) -> tuple[list[dict[str, Any]], dict[str, tuple[str, int]]]:
-    """Pack the drawings, and the columns of each section that has these heads.
+    """Pack the drawings, and each section's columns, which are given with their heads.
 
     Return the drawings for the template, and, by a section's name, the packed text with its number
     of rows. Drawings are packed first, then as many rows as the budget allows.

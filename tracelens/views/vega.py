@@ -17,7 +17,7 @@ _EMBED = "window.vegaEmbed = vegaEmbed;"
 
 @cache
 def vega_script() -> str:
-    """Return the script.
+    """Return the JavaScript that draws the charts of a page.
 
     Bundling it takes 1.7 s and gives the same result for each version of vl-convert-python. So it
     is stored in the user's cache folder (XDG_CACHE_HOME, else ~/.cache).
@@ -38,7 +38,7 @@ def vega_script() -> str:
 
 
 def _kept_script() -> Path | None:
-    """Return the path at which the script is stored; None for a user without a home folder."""
+    """Return the path for storing the script; None for a user without a home folder."""
     try:
         caches = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
     except RuntimeError:

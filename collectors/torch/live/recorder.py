@@ -206,7 +206,7 @@ class Recorder:
     # ---- the window
 
     def _begin(self, length: float | None) -> None:
-        """Begin the window of time."""
+        """Begin the window of time, and have it end after `length` seconds, if given."""
         with self._telling():
             self._start()
         if length is not None:

@@ -209,9 +209,9 @@ def _as_asked(asked: Expression, rows: pl.DataFrame) -> pl.DataFrame:
 def _is_wide(asked: Expression, rules: Rules) -> pl.Expr:
     """Return whether a row's interval is too wide to tell whether the limit is exceeded.
 
-    Such an interval reaches beyond the limit. To either side of the value it is wider than the
-    limit, so that a change as large as the limit would be within the spread. A limit below the
-    least difference that counts is taken to be that difference.
+    Such an interval ends above the limit, and its upper half is wider than the limit, so that a
+    change as large as the limit would be within the spread. A limit below the least difference that
+    counts is taken to be that difference.
     """
     base = pl.lit(1.0) if asked.form == "share" else pl.col("base_value")
     least = pl.max_horizontal(pl.lit(abs(asked.limit)), base * rules.min_effect)

@@ -165,7 +165,7 @@ class CallPaths:
 
     @property
     def chains(self) -> pl.DataFrame:
-        """One row per path: keys, and parent_id, the number of the path one level up.
+        """All paths, one per row: the keys, and in parent_id the number of the path one level up.
 
         parent_id is None at the root.
         """

@@ -135,7 +135,7 @@ def _embedding_gradient(bound: Bound) -> list[int]:
 
 
 def _gathered(bound: Bound) -> list[int]:
-    """Return one element per index; for one-dimensional indices, one slice per index."""
+    """Return the number of elements taken: one per index, or per one-dimensional index a slice."""
     source, indices = bound.nth(0), bound.nth(1)
     if len(indices.shape) == len(source.shape):
         return [indices.n_elements]
@@ -227,7 +227,7 @@ def _dropped(bound: Bound) -> list[int]:
 
 
 def _picked(bound: Bound) -> list[int]:
-    """Return the elements of the loss (one, or one per target), and of the sum of weights."""
+    """Return the elements of the loss (one, or one per target), and one for the sum of weights."""
     return [bound.nth(1).n_elements if bound.value("r") == 0 else 1, 1]
 
 

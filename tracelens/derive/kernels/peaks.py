@@ -18,9 +18,8 @@ PRECISIONS = ("fp32", "tf32", "bf16", "fp16", "fp8", "fp6", "fp4", "int8")
 
 
 class Peaks(Struct, frozen=True):
-    """Peaks of the device with this name.
+    """Peaks of the device with this name, and the source of the numbers.
 
-    They are operations per second by precision, bytes per second, and the source of the numbers.
     `link_bytes_per_s` is the bandwidth of its links to other devices in one direction, if stated.
     """
 

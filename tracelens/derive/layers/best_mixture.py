@@ -129,7 +129,7 @@ def by_operation(layers: Sequence[Row], operations: dict[Any, tuple[Row, Row]]) 
 def with_total(rows: Sequence[Row]) -> list[Row]:
     """Return the rows, preceded by their total.
 
-    Speedups are over layers that both runs have, because a layer in only one run leaves no choice.
+    Speedups count only layers that both runs have, because for any other layer there is no choice.
     """
     free = [row for row in rows if not row["is_forced"]]
     base, other, chosen = (

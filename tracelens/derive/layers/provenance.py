@@ -232,10 +232,11 @@ def _align(calls: list[tuple[str, list[str]]], recorded: list[tuple[int, str]]) 
 def _fill_gaps(
     calls: list[tuple[str, list[str]]], expected: list[str], matched: list[int | None]
 ) -> None:
-    """Match kernels that have no op with the library calls recorded at their position.
+    """Match kernels without an op, as in a CUDA graph's replay, with recorded library calls.
 
-    The replay of a CUDA graph has such kernels. Between two matched kernels there may be several
-    such calls; `calls_in_gap` decides which kernel belongs to which.
+    A gap is a run of such kernels between two matched ones. Its kernels are matched with the
+    library calls that were recorded between the same two: `calls_in_gap` decides which kernel
+    belongs to which call.
     """
     first = 0
     last = -1

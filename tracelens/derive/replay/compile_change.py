@@ -36,8 +36,9 @@ others.
 _TRAINING = (_Shares(1.03, 1.0, 0.55), _Shares(0.82, 0.99, 0.36), _Shares(1.16, 1.0, 0.68))
 """The same shares for steps that train, together with an optimizer that was not compiled.
 
-They are measured on every other compiled program of samples/blind whose host takes longer than its
-device (groups_train, next_train, points_train, window_train). docs/accuracy.md judges the others.
+They are measured on four compiled programs of samples/blind whose host takes longer than its
+device: groups_train, next_train, points_train and window_train. docs/accuracy.md judges the other
+such programs.
 """
 
 

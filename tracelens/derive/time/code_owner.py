@@ -53,8 +53,8 @@ _LIBRARIES = (
 )
 """Packages that programs install.
 
-torch's own profiler leaves out the folders that Python imports from, so only the package's name is
-left of a path.
+torch's own profiler cuts off the folders from which Python imports, so a recorded path begins with
+the package's name.
 """
 _LIBRARY = (
     rf"^(?:{'|'.join(_LIBRARIES.split())})(?:\.py\(|/)"

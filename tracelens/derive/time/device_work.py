@@ -25,7 +25,7 @@ UNIONS = {
     "kernels_ns": (COMPUTE, COMMUNICATION),
     "all_ns": (COMPUTE, COMMUNICATION, COPY),
 }
-"""Kinds of work whose union has a length, by the name of that length."""
+"""Names of lengths of time, each with the kinds of work whose union has that length."""
 TOUCH = "pages of managed memory that the host touches"
 """Place of idle time before the host touches a page that lies on the device."""
 _WORK = ("rank", "device_id", "start_ns", "duration_ns", "api_call_id")

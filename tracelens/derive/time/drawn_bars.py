@@ -92,7 +92,7 @@ def _nothing() -> list[pl.Expr]:
 
 
 def _of_rank(trace: Trace, bars: pl.DataFrame, rank: int | None) -> pl.DataFrame:
-    """Return the bars of one rank with the columns of DETAILS; all None if the rank is None."""
+    """Return a rank's bars with the columns of DETAILS, which are all None if `rank` is None."""
     if rank is None:
         return bars.with_columns(_nothing())
     spans = [bars.filter(source="spans").select("source", "event_id", span_id="event_id")]

@@ -38,8 +38,8 @@ class JudgedProgram(Struct, frozen=True):
     add. `n_steps` is the number of steps of all ranks, and `step_ns` their mean time on one device;
     without steps, the mean judged time of a device. `is_judged` is a condition for device work, see
     `in_program`. `is_measured`: the time of a step without the profiler is known for each rank.
-    `hideable_ns` is how much communication, and how much copying, could at most run beside
-    computing. It is limited by the computing beside which neither runs yet.
+    `hideable_ns` is how much more communication, and how many more copies, could at most run beside
+    computing, see `_hideable`.
     """
 
     trace: Trace
@@ -116,7 +116,7 @@ def judge_program(model: TimeModel) -> JudgedProgram:
 def _hideable(model: TimeModel, parts: Mapping[str, int]) -> dict[str, int]:
     """Return how much more of communication, and of copies, could run beside computing.
 
-    It is at most the computing that nothing of that part runs beside yet.
+    It is at most the computing time beside which no communication, or no copy, runs yet.
     """
     windows = model.device.filter(phase=PROGRAM)
     hideable = {}
