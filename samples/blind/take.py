@@ -69,7 +69,11 @@ class Worker:
     def __init__(self) -> None:
         import torch  # noqa: PLC0415 - not in the process that says whose turn it is
 
-        self.torch, self.is_on_gpu, self.known = torch, entered().ON_GPU, entered().PROGRAMS
+        self.torch, self.is_on_gpu, self.known = (
+            torch,
+            importlib.import_module("programs").ON_GPU,
+            entered().PROGRAMS,
+        )
         self.running: dict[tuple[str, str], Any] = {}
 
     def build(self, name: str, option: str) -> float:
@@ -181,7 +185,7 @@ def one(name: str, option: str) -> None:
     """Run one program alone, for `live`: a block of steps per line of input."""
     import torch  # noqa: PLC0415 - as above
 
-    is_on_gpu = entered().ON_GPU
+    is_on_gpu = importlib.import_module("programs").ON_GPU
     steps = entered().PROGRAMS[name].steps()
     print("ready", flush=True)
     for line in sys.stdin:
