@@ -83,48 +83,40 @@ def judge(  # noqa: PLR0913 - both sides, what tells rows apart, and the rules
     `min_effect`, as a share of the value in base, or of `whole`, an expression of base_value.
     """
     key = list(key)
-    n_runs = [side["run"].n_unique() if side.height else 0 for side in (base, other)]
-    by_base = n_runs[0] >= MIN_SAMPLES > n_runs[1] and bool(rules.base_runs)
-    knows_runs = by_base or min(n_runs) >= MIN_SAMPLES
-    sides = [_samples(side, key, by_run=knows_runs) for side in (base, other)]
+    n_base_runs, n_other_runs = (
+        side["run"].n_unique() if side.height else 0 for side in (base, other)
+    )
+    by_base = n_base_runs >= MIN_SAMPLES > n_other_runs and bool(rules.base_runs)
+    knows_runs = by_base or min(n_base_runs, n_other_runs) >= MIN_SAMPLES
+    base_samples, other_samples = (_samples(side, key, by_run=knows_runs) for side in (base, other))
     # Of equal p-values, the first takes the strictest level.
-    medians = _medians(sides, key).sort(key)
+    medians = _medians((base_samples, other_samples), key).sort(key)
     base_value = pl.col("base_value")
     difference = pl.col("other_value") - base_value
     effect = (difference.abs() / (base_value if whole is None else whole)).fill_nan(0.0)
     fewest = (
         pl.col("n_base_values") if by_base else pl.min_horizontal("n_base_values", "n_other_values")
     )
-    ticks = tick if isinstance(tick, pl.Expr) else pl.lit(tick)
-    compared = medians.with_columns(effect=effect, difference=difference, tick=ticks).with_columns(
-        n=pl.when(pl.col("effect").is_not_null()).then(fewest)
-    )
-    base_variance = _median_variance(sides[0], compared, key)
+    tick = tick if isinstance(tick, pl.Expr) else pl.lit(tick)
+    differences = medians.with_columns(effect=effect, difference=difference, tick=tick)
+    is_in_both = pl.col("effect").is_not_null()
+    compared = differences.with_columns(n=pl.when(is_in_both).then(fewest))
+    base_variance = _median_variance(base_samples, compared, key)
     other_variance = (
-        _variance_between_runs(sides[0], compared, key)
+        _variance_between_runs(base_samples, compared, key)
         if by_base
-        else _median_variance(sides[1], compared, key)
+        else _median_variance(other_samples, compared, key)
     )
     # Student's t is computed for even degrees of freedom.
     n = pl.col("n").cast(pl.Int64)
     degrees = (n - 1) // 2 * 2 if by_base else 2 * (n - 1)
-    variance = pl.col("base_variance") + pl.col("other_variance") + 2 * (tick / 2) ** 2
+    tick_variance = 2 * (pl.col("tick") / 2) ** 2
+    variance = base_variance + other_variance + tick_variance
     with_errors = compared.with_columns(
-        base_variance=base_variance,
-        other_variance=other_variance,
-        degrees_of_freedom=degrees.clip(2, _MAX_DEGREES),
-    ).with_columns(standard_error=variance.sqrt())
+        degrees_of_freedom=degrees.clip(2, _MAX_DEGREES), standard_error=variance.sqrt()
+    )
     return _with_outcomes(with_errors, rules, refusal).drop(
-        *(
-            "effect",
-            "difference",
-            "n",
-            "base_variance",
-            "other_variance",
-            "standard_error",
-            "p_value",
-        ),
-        *("degrees_of_freedom", "tick"),
+        "effect", "difference", "n", "standard_error", "p_value", "degrees_of_freedom", "tick"
     )
 
 
@@ -216,67 +208,72 @@ def _at_least(k: int, n: int, probability: float) -> float:
 
 def _with_outcomes(rows: pl.DataFrame, rules: Rules, refusal: str | None) -> pl.DataFrame:
     """Add low, high, outcome and reason."""
-    standard_error = pl.col("standard_error")
-    half_width = pl.col("half_width")
-    known = standard_error.is_not_null()
-    reaches_effect = pl.col("effect") >= rules.min_effect
-    in_ticks = pl.col("difference").abs() <= TICKS_EQUAL * pl.col("tick")
-    large = reaches_effect & ~in_ticks
-    # Only differences large enough to matter are tested. The other rows still count for Holm.
-    tests = rows.select(
-        pl.when(known & large).then(pl.col("difference").abs()).alias("difference"),
-        "standard_error",
-        "degrees_of_freedom",
+    difference = pl.col("difference")
+    is_known = pl.col("standard_error").is_not_null()
+    has_effect = pl.col("effect") >= rules.min_effect
+    in_ticks = difference.abs() <= TICKS_EQUAL * pl.col("tick")
+    is_large = has_effect & ~in_ticks
+    p_values = _p_values(rows.with_columns(is_tested=is_known & is_large))
+    tested = rows.with_columns(p_value=p_values).sort("p_value", maintain_order=True)
+    levels = _holm_levels(tested["p_value"], tested.filter(is_known).height)
+    quantiles = _quantiles(tested, levels)
+    is_significant = tested["p_value"] <= pl.Series(levels, dtype=pl.Float64)
+    judged = tested.with_columns(
+        half_width=quantiles * pl.col("standard_error"), is_significant=is_significant
     )
+    is_judged = is_known & pl.col("is_significant") & pl.lit(refusal is None)
+    outcome = (
+        pl.when(difference.is_null())
+        .then(None)
+        .when(~is_judged)
+        .then(pl.lit("unclear"))
+        .when(difference < 0)
+        .then(pl.lit("faster"))
+        .otherwise(pl.lit("slower"))
+    )
+    reason = (
+        pl.when(pl.lit(refusal is not None))
+        .then(pl.lit(refusal, pl.String))
+        .when(~is_known)
+        .then(pl.lit(REASON_TOO_FEW))
+        .when(is_large)
+        .then(pl.lit(REASON_SPREAD))
+        .when(has_effect)
+        .then(pl.lit(REASON_TICKS))
+        .otherwise(pl.lit(REASON_SMALL))
+    )
+    return judged.with_columns(
+        low=difference - pl.col("half_width"),
+        high=difference + pl.col("half_width"),
+        outcome=outcome,
+        reason=pl.when(outcome == "unclear").then(reason),
+    ).drop("half_width", "is_significant")
+
+
+def _p_values(rows: pl.DataFrame) -> pl.Series:
+    """Return each row's p-value by Student's test; 1 if `is_tested` is not True.
+
+    Only differences large enough to matter are tested. The other rows still count for Holm.
+    """
+    difference = pl.when("is_tested").then(pl.col("difference").abs())
+    tests = rows.select(difference, "standard_error", "degrees_of_freedom")
     p_values = [
         1.0
         if difference is None
         else _student_p_value(difference / error if error else inf, degrees)
         for difference, error, degrees in tests.iter_rows()
     ]
-    p_value = pl.Series(p_values, dtype=pl.Float64)
-    rows = rows.with_columns(p_value=p_value).sort("p_value", maintain_order=True)
-    levels = _holm_levels(rows["p_value"], rows.filter(known).height)
-    intervals = zip(
-        levels, rows["degrees_of_freedom"], rows["standard_error"].is_null(), strict=True
-    )
+    return pl.Series(p_values, dtype=pl.Float64)
+
+
+def _quantiles(rows: pl.DataFrame, levels: Sequence[float]) -> pl.Series:
+    """Return Student's quantile of each row at its level; None if its spread is unknown."""
+    columns = rows["degrees_of_freedom"], rows["standard_error"].is_not_null()
     quantiles = [
-        None if is_unknown else _student_quantile(level, degrees)
-        for level, degrees, is_unknown in intervals
+        _student_quantile(level, degrees) if is_known else None
+        for level, degrees, is_known in zip(levels, *columns, strict=True)
     ]
-    rows = rows.with_columns(
-        half_width=pl.Series(quantiles, dtype=pl.Float64) * standard_error,
-        judged=rows["p_value"] <= pl.Series(levels, dtype=pl.Float64),
-    )
-    difference = pl.col("difference")
-    allowed = pl.lit(refusal is None)
-    outcome = (
-        pl.when(difference.is_null())
-        .then(None)
-        .when(~(allowed & known & pl.col("judged")))
-        .then(pl.lit("unclear"))
-        .when(difference < 0)
-        .then(pl.lit("faster"))
-        .otherwise(pl.lit("slower"))
-    )
-    why = (
-        pl.when(known)
-        .then(
-            pl.when(large)
-            .then(pl.lit(REASON_SPREAD))
-            .when(reaches_effect)
-            .then(pl.lit(REASON_TICKS))
-            .otherwise(pl.lit(REASON_SMALL))
-        )
-        .otherwise(pl.lit(REASON_TOO_FEW))
-    )
-    reason = pl.when(allowed).then(why).otherwise(pl.lit(refusal, pl.String))
-    return rows.with_columns(
-        low=difference - half_width,
-        high=difference + half_width,
-        outcome=outcome,
-        reason=pl.when(outcome == "unclear").then(reason),
-    ).drop("half_width", "judged")
+    return pl.Series(quantiles, dtype=pl.Float64)
 
 
 def _holm_levels(p_values: pl.Series, n_tests: int) -> list[float]:

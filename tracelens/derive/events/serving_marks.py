@@ -17,34 +17,42 @@ many tokens each of the G requests gives is not said (drafts, its py_executor.py
 
 import polars as pl
 
-_LENGTHS = r"\(sq{0}sk{0}sqsq{0}sqsk{0}\)".format(r"([0-9]{1,15})")
-_SUMMED = (
-    r"^execute_([0-9]{1,15})_context_([0-9]{1,15})"
-    + _LENGTHS
-    + r"_generation_([0-9]{1,15})"
-    + _LENGTHS
-    + "$"
-)
-_OLDER = (
-    r"^execute_context_([0-9]{1,15})\(([0-9]{1,15})(?:_[0-9]+)?\)"
-    r"_generation_([0-9]{1,15})\(([0-9]{1,15})(?:_[0-9]+)?\)$"
-)
-_EXECUTOR = (
-    r"^\[Executor\] _forward_step ?[0-9]*: ([0-9]{1,15}) ctx reqs, (?:([0-9]{1,15}) ctx tokens, )?"
-    r"([0-9]{1,15}) gen reqs$"
-)
-_BRACKETED = (
-    r"^step\[([A-Z][A-Z0-9_]{1,30}) (?:raw_)?bs=([0-9]{1,15})(?: bs=[0-9]{1,15})?"
-    r"(?: toks=([0-9]{1,15}))?"
-)
-_NEW = r"^execute_new_([0-9]{1,15})_cached_([0-9]{1,15})$"
+_NUMBER = "[0-9]{1,15}"
+_SUMS = ("sq", "sk", "sqsq", "sqsk")
+
+
+def _lengths(of: str) -> str:
+    """Return a pattern of the sums over requests in prefill (`c`) or in decode (`g`)."""
+    sums = (rf"{name}(?<{of}_{name}>{_NUMBER})" for name in _SUMS)
+    return rf"\({''.join(sums)}\)"
+
+
+_FORMS = {
+    "summed": (
+        rf"^execute_(?<n_tokens>{_NUMBER})_context_(?<n_prefills>{_NUMBER}){_lengths('c')}"
+        rf"_generation_(?<n_decodes>{_NUMBER}){_lengths('g')}$"
+    ),
+    "older": (
+        rf"^execute_context_(?<n_prefills>{_NUMBER})\((?<c_tokens>{_NUMBER})(?:_[0-9]+)?\)"
+        rf"_generation_(?<n_decodes>{_NUMBER})\((?<g_tokens>{_NUMBER})(?:_[0-9]+)?\)$"
+    ),
+    "executor": (
+        rf"^\[Executor\] _forward_step ?[0-9]*: (?<n_prefills>{_NUMBER}) ctx reqs,"
+        rf" (?:(?<c_tokens>{_NUMBER}) ctx tokens, )?(?<n_decodes>{_NUMBER}) gen reqs$"
+    ),
+    "new": rf"^execute_new_(?<n_prefills>{_NUMBER})_cached_(?<n_decodes>{_NUMBER})$",
+    "bracketed": (
+        rf"^step\[(?<kind>[A-Z][A-Z0-9_]{{1,30}}) (?:raw_)?bs=(?<n_requests>{_NUMBER})"
+        rf"(?: bs={_NUMBER})?(?: toks=(?<n_tokens>{_NUMBER}))?"
+    ),
+}
+"""Patterns of a step's mark, with a name for each number that they give."""
 _ATOM = (
     (r" ctx=\[[^\]]*\](?:\.\.\.\+[0-9]+)?", ""),
-    (r"^prefill\[bs=([0-9]{1,15})(?:/[0-9]+)? tok=", "step[EXTEND bs=$1 toks="),
-    (r"^decode\[bs=([0-9]{1,15})(?:/[0-9]+)? tok=", "step[DECODE bs=$1 toks="),
+    (rf"^prefill\[bs=({_NUMBER})(?:/[0-9]+)? tok=", "step[EXTEND bs=$1 toks="),
+    (rf"^decode\[bs=({_NUMBER})(?:/[0-9]+)? tok=", "step[DECODE bs=$1 toks="),
 )
 """Replacements that turn ATOM's marks into SGLang's; the lengths of single prompts are left out."""
-_SUMS = ("sq", "sk", "sqsq", "sqsk")
 _DETAILS = ("c", "g", *_SUMS, *(f"{of}_{sum_of}" for of in "cg" for sum_of in _SUMS))
 """Names of the numbers that detailed marks give of prompts (c) and further tokens (g).
 
@@ -62,58 +70,33 @@ def batches(names: pl.Series) -> pl.DataFrame:
     `n_pairs` counts each query with each key of its request; `n_needed_pairs` leaves out keys that
     come after the query. A value that is not in the name is None.
     """
-    name = pl.col("name")
-    for pattern, text in _ATOM:
-        name = name.str.replace(pattern, text)
-    groups = names.to_frame("name").select(
-        summed=name.str.extract_groups(_SUMMED),
-        older=name.str.extract_groups(_OLDER),
-        bracketed=name.str.extract_groups(_BRACKETED),
-        executor=name.str.extract_groups(_EXECUTOR),
-        new=name.str.extract_groups(_NEW),
-        **{
-            word: name.str.extract(rf"^step\[[^\]]* {word}=([0-9]{{1,15}})[ \]]").cast(pl.Int64)
-            for word in _DETAILS
-        },
-    )
+    marks = _numbers_in_marks(names)
 
-    def number(form: str, group: int) -> pl.Expr:
-        return pl.col(form).struct.field(str(group)).cast(pl.Int64)
+    def number(form: str, name: str) -> pl.Expr:
+        return pl.col(form).struct.field(name).cast(pl.Int64)
 
-    def detailed(sum_of: str) -> pl.Expr:
-        """Return a sum over all requests; None if the mark gives it for none."""
-        parts = pl.col(f"c_{sum_of}"), pl.col(f"g_{sum_of}"), pl.col(sum_of)
-        return pl.when(pl.any_horizontal(each.is_not_null() for each in parts)).then(
-            pl.sum_horizontal(parts)
-        )
-
-    kind = pl.col("bracketed").struct.field("1")
-    of_bracket = number("bracketed", 2)
+    kind = pl.col("bracketed").struct.field("kind")
+    n_in_bracket = number("bracketed", "n_requests")
     is_mixed = kind == "MIXED"
-    of_prompts, of_tokens = kind.is_in(_OF_PROMPTS), kind.is_in(_OF_TOKENS)
+    is_of_prompts, is_of_tokens = kind.is_in(_OF_PROMPTS), kind.is_in(_OF_TOKENS)
+    forms = ("summed", "older", "executor", "new")
     prefills = pl.coalesce(
-        number("summed", 2),
-        number("older", 1),
-        number("executor", 1),
-        number("new", 1),
-        pl.when(of_prompts).then(of_bracket),
+        *(number(form, "n_prefills") for form in forms), pl.when(is_of_prompts).then(n_in_bracket)
     )
     decodes = pl.coalesce(
-        number("summed", 7),
-        number("older", 3),
-        number("executor", 3),
-        number("new", 2),
-        pl.when(of_tokens).then(of_bracket),
+        *(number(form, "n_decodes") for form in forms), pl.when(is_of_tokens).then(n_in_bracket)
     )
     n_prefills = prefills.fill_null(0)
     n_decodes = decodes.fill_null(0)
+    is_batch = prefills.is_not_null() | decodes.is_not_null()
+    has_no_decode = number("executor", "n_decodes") == 0
     tokens = pl.coalesce(
-        number("summed", 1),
-        number("older", 2) + number("older", 4),
-        number("bracketed", 3),
-        detailed("sq"),
-        pl.when(kind == "DECODE").then(of_bracket),
-        pl.when(number("executor", 3) == 0).then(number("executor", 2)),
+        number("summed", "n_tokens"),
+        number("older", "c_tokens") + number("older", "g_tokens"),
+        number("bracketed", "n_tokens"),
+        _sum_over_requests("sq"),
+        pl.when(kind == "DECODE").then(n_in_bracket),
+        pl.when(has_no_decode).then(number("executor", "c_tokens")),
     )
     phase = (
         pl.when(is_mixed | ((n_prefills > 0) & (n_decodes > 0)))
@@ -123,21 +106,41 @@ def batches(names: pl.Series) -> pl.DataFrame:
         .when(n_decodes > 0)
         .then(pl.lit("decode"))
     )
-    own_squares = pl.when(of_prompts).then("sqsq")
-    is_batch = prefills.is_not_null() | decodes.is_not_null()
-    return groups.select(
+    context_tokens = number("summed", "c_sk") + number("summed", "g_sk")
+    prompt_pairs, token_pairs = number("summed", "c_sqsk"), number("summed", "g_sqsk")
+    # A prompt's own tokens make as many pairs as their number squared; in half of them the key
+    # comes later.
+    later_pairs = number("summed", "c_sqsq") / 2
+    squares_of_prompts = pl.coalesce("c_sqsq", pl.when(is_of_prompts).then("sqsq"), pl.lit(0))
+    needed_pairs = _sum_over_requests("sqsk") - squares_of_prompts / 2
+    return marks.select(
         phase=phase,
-        n_requests=pl.when(is_mixed).then(of_bracket).when(is_batch).then(n_prefills + n_decodes),
+        n_requests=pl.when(is_mixed).then(n_in_bracket).when(is_batch).then(n_prefills + n_decodes),
         n_tokens=pl.when(is_batch | is_mixed).then(tokens),
-        n_context_tokens=pl.coalesce(number("summed", 4) + number("summed", 9), detailed("sk")),
-        n_pairs=pl.coalesce(number("summed", 6) + number("summed", 11), detailed("sqsk")),
-        # A prompt's own tokens make as many pairs as their number squared; in half of them the key
-        # comes later.
-        n_needed_pairs=pl.coalesce(
-            number("summed", 6) - number("summed", 5) / 2 + number("summed", 11),
-            detailed("sqsk") - pl.coalesce("c_sqsq", own_squares, pl.lit(0)) / 2,
-        ),
+        n_context_tokens=pl.coalesce(context_tokens, _sum_over_requests("sk")),
+        n_pairs=pl.coalesce(prompt_pairs + token_pairs, _sum_over_requests("sqsk")),
+        n_needed_pairs=pl.coalesce(prompt_pairs - later_pairs + token_pairs, needed_pairs),
     )
+
+
+def _numbers_in_marks(names: pl.Series) -> pl.DataFrame:
+    """Return the texts that each of _FORMS finds in a mark, as a struct, and its _DETAILS."""
+    name = pl.col("name")
+    for pattern, text in _ATOM:
+        name = name.str.replace(pattern, text)
+    forms = {form: name.str.extract_groups(pattern) for form, pattern in _FORMS.items()}
+    details = {
+        word: name.str.extract(rf"^step\[[^\]]* {word}=({_NUMBER})[ \]]").cast(pl.Int64)
+        for word in _DETAILS
+    }
+    return names.to_frame("name").select(**forms, **details)
+
+
+def _sum_over_requests(name: str) -> pl.Expr:
+    """Return one of _SUMS for prompts and further tokens; None if the mark gives it for neither."""
+    parts = pl.col(f"c_{name}"), pl.col(f"g_{name}"), pl.col(name)
+    is_given = pl.any_horizontal(part.is_not_null() for part in parts)
+    return pl.when(is_given).then(pl.sum_horizontal(parts))
 
 
 _BATCH = "scheduler.run_batch"

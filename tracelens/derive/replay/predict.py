@@ -181,6 +181,60 @@ def _of_job(trace: Trace, changes: Sequence[str], of_job: Sequence[str]) -> Pred
 
 def _of_rank(subject: Subject, changes: Sequence[str], step: UnprofiledStep | None) -> Prediction:
     replay = subject.replay
+    error = _accepted_error(replay, step)
+    scale, costs = scale_and_costs(subject.trace, replay, step)
+    scenarios = weights_of_scenarios(replay, costs)
+    spreads = [spread_of(subject, text) for text in changes]
+    usual_changes = [spread.usual for spread in spreads]
+    changed_scenarios = [_made(usual_changes, weights) for weights in scenarios]
+    befores, afters = (
+        [steady_step_ns(replay, weights) * scale for weights in weights_of_all]
+        for weights_of_all in (scenarios, changed_scenarios)
+    )
+    recorded, changed = scenarios[0], changed_scenarios[0]
+    before, usual = befores[0], afters[0]
+    least_ns = most_ns = usual
+    # A step is not shorter than most of its device work, unless a change alters that work.
+    floor_ns = 0.0
+    if any(spread.least is not spread.most for spread in spreads):
+        best = _made([spread.least for spread in spreads], recorded)
+        worst = _made([spread.most for spread in spreads], recorded)
+        least_ns = min(usual, steady_step_ns(replay, best) * scale)
+        most_ns = max(usual, steady_step_ns(replay, worst) * scale)
+        floor_ns = _LEAST_OF_DEVICE * min(_device_step_ns(replay, best) * scale, usual)
+    if not _changes_device(replay, recorded, changed):
+        floor_ns = _LEAST_OF_DEVICE * min(_device_step_ns(replay, changed) * scale, usual)
+    doubt_ns = _doubt_ns(changes, before, usual)
+    margin = CHANGE_WIDTH * (uncertainty_ns(*afters[:3]) + doubt_ns)
+    margin_below = math.hypot(margin, usual - afters[3])
+    low, high = max(least_ns - margin_below, floor_ns), most_ns + margin
+    least_gain = min(befores[place] - afters[place] for place in _WITHOUT_PROFILER)
+    least_gain -= most_ns - usual + doubt_ns
+    sampling, no_wait_ns = 0.0, low
+    if step is not None and step.sampling_ns:
+        is_wait = subject.of_cause("input")
+        sampling = step.sampling_ns * _left(recorded[is_wait], changed[is_wait])
+        without_waits = np.where(is_wait, np.minimum(changed, 0), changed)
+        share_below = max(1 - margin_below / max(usual, 1), 0)
+        no_wait_ns = steady_step_ns(replay, without_waits) * scale * share_below
+    bound, next_limit = _bound(subject, changed)
+    return Prediction(
+        replay.excerpt.rank,
+        round(before),
+        round(usual),
+        round(max(low - sampling, min(low, no_wait_ns))),
+        round(high + sampling),
+        bound,
+        next_limit,
+        error,
+        round(before - high),
+        round(before - low),
+        has_gain=least_gain > WORTH_IT * before,
+    )
+
+
+def _accepted_error(replay: Replay, step: UnprofiledStep | None) -> float:
+    """Return the replay's error. Raise UsageError if the replay cannot predict a step."""
     error = replay_error_frac(replay)
     if error > LARGEST_ERROR:
         raise UsageError(
@@ -192,53 +246,15 @@ def _of_rank(subject: Subject, changes: Sequence[str], step: UnprofiledStep | No
             "the recorded steps waited less for the loader's workers than those that the capture"
             " timed without the profiler: nothing is predicted"
         )
-    spreads = [spread_of(subject, text) for text in changes]
-    scale, costs = scale_and_costs(subject.trace, replay, step)
-    scenarios = weights_of_scenarios(replay, costs)
-    changes_made = [_made([spread.usual for spread in spreads], w) for w in scenarios]
-    changed = changes_made[0]
-    befores, afters = (
-        [steady_step_ns(replay, weights) * scale for weights in of_all]
-        for of_all in (scenarios, changes_made)
-    )
-    before = befores[0]
-    usual = least_ns = most_ns = afters[0]
-    least = 0.0
-    if any(spread.least is not spread.most for spread in spreads):
-        weights = scenarios[0]
-        best = _made([spread.least for spread in spreads], weights)
-        worst = _made([spread.most for spread in spreads], weights)
-        least_ns = min(usual, steady_step_ns(replay, best) * scale)
-        most_ns = max(usual, steady_step_ns(replay, worst) * scale)
-        least = _LEAST_OF_DEVICE * min(_device_step_ns(replay, best) * scale, usual)
+    return error
+
+
+def _doubt_ns(changes: Sequence[str], before: float, usual: float) -> float:
+    """Return the doubt that the changes add to a step's time: the largest of any of them."""
     doubts = [doubt_of(text) for text in changes]
-    doubt_ns = max((doubt.of_change for doubt in doubts), default=0) * abs(before - usual)
-    doubt_ns += max((doubt.of_rest for doubt in doubts), default=0) * usual
-    margin = CHANGE_WIDTH * (uncertainty_ns(*afters[:3]) + doubt_ns)
-    least_gain = min(befores[place] - afters[place] for place in _WITHOUT_PROFILER)
-    least_gain -= most_ns - usual + doubt_ns
-    if not _changes_device(replay, scenarios[0], changed):
-        least = _LEAST_OF_DEVICE * min(_device_step_ns(replay, changed) * scale, usual)
-    below = math.hypot(margin, usual - afters[3])
-    low, high = max(least_ns - below, least), most_ns + margin
-    sampling, no_wait_ns = 0.0, low
-    if step is not None and step.sampling_ns:
-        is_wait = subject.of_cause("input")
-        sampling = step.sampling_ns * _left(scenarios[0][is_wait], changed[is_wait])
-        without = np.where(is_wait, np.minimum(changed, 0), changed)
-        no_wait_ns = steady_step_ns(replay, without) * scale * max(1 - below / max(usual, 1), 0)
-    return Prediction(
-        replay.excerpt.rank,
-        round(before),
-        round(usual),
-        round(max(low - sampling, min(low, no_wait_ns))),
-        round(high + sampling),
-        *_bound(subject, changed),
-        error,
-        round(before - high),
-        round(before - low),
-        has_gain=least_gain > WORTH_IT * before,
-    )
+    of_change = max((doubt.of_change for doubt in doubts), default=0)
+    of_rest = max((doubt.of_rest for doubt in doubts), default=0)
+    return of_change * abs(before - usual) + of_rest * usual
 
 
 def _lacks_waits(step: UnprofiledStep) -> bool:

@@ -4,6 +4,7 @@ It also finds a named function in a stack.
 """
 
 from collections.abc import Sequence
+from functools import cache, partial
 from itertools import pairwise
 from typing import Any
 
@@ -88,45 +89,30 @@ def stack_tables(
 
     Ids and hits count in order.
     """
+    names = _normalised_names(stops)
+    distinct_names = pl.Series([*set(names.values())], dtype=pl.String)
+    entries = {*distinct_names.filter(_named_by(distinct_names, WELL_KNOWN_ENTRIES))}
+    role_of = cache(partial(frame_role, rules=rules))
     stacks: list[dict[str, Any]] = []
     frames: dict[str, list[Any]] = {name: [] for name in FRAMES.without("rank").names}
-    printed_names = {
-        (frame.printed.raw_function, frame.is_python) for stop in stops for frame in stop.frames
-    }
-    # In Python's names, such as `make.<locals>.inner`, brackets hold no template arguments.
-    names = {
-        (raw, is_python): raw if is_python else normalise_function(raw)
-        for raw, is_python in printed_names
-    }
-    unique = pl.Series(list(set(names.values())), dtype=pl.String)
-    entries = set(unique.filter(_named_by(unique, WELL_KNOWN_ENTRIES)))
-    places = {
-        (names[f.printed.raw_function, f.is_python], f.printed.library, f.printed.file)
-        for s in stops
-        for f in s.frames
-    }
-    roles = {place: frame_role(*place, rules=rules) for place in places}
     for stack_id, stop in enumerate(stops):
-        printed = [frame.printed for frame in stop.frames]
-        functions = [names[frame.printed.raw_function, frame.is_python] for frame in stop.frames]
-        stop_roles = [
-            roles[name, p.library, p.file] for name, p in zip(functions, printed, strict=True)
+        functions = [names[_spelling(frame)] for frame in stop.frames]
+        roles = [
+            "python"
+            if frame.is_python
+            else role_of(function, frame.printed.library, frame.printed.file)
+            for frame, function in zip(stop.frames, functions, strict=True)
         ]
-        stop_roles = [
-            "python" if f.is_python else r for f, r in zip(stop.frames, stop_roles, strict=True)
-        ]
-        has_interpreter = "python" in stop_roles or any(
-            name.startswith("_PyEval_Eval") for name in functions
-        )
-        known = [frame.is_debug for frame in stop.frames]
-        frames["stack_id"] += [stack_id] * len(printed)
+        has_debug_info = [frame.is_debug for frame in stop.frames]
+        is_entry = [function in entries for function in functions]
+        frames["stack_id"] += [stack_id] * len(functions)
         frames["level"] += [frame.level for frame in stop.frames]
         frames["kind"] += _kinds(stop.frames, functions)
         frames["function"] += functions
         for name in ("raw_function", "library", "file", "line"):
-            frames[name] += [getattr(p, name) for p in printed]
-        frames["role"] += stop_roles
-        frames["has_debug_info"] += known
+            frames[name] += [getattr(frame.printed, name) for frame in stop.frames]
+        frames["role"] += roles
+        frames["has_debug_info"] += has_debug_info
         stacks.append(
             {
                 "stack_id": stack_id,
@@ -137,18 +123,39 @@ def stack_tables(
                 "implementation": implementation,
                 "depth": max(stop.depth or 0, stop.frames[-1].level + 1),
                 "truncated": stop.truncated,
-                "python_frames": (
-                    stop.python_frames or ("unavailable" if has_interpreter else "none")
-                ),
-                "build_kind": _build_kind(
-                    [name in entries for name in functions], stop_roles, known
-                ),
+                "python_frames": stop.python_frames or _python_frames(functions, roles),
+                "build_kind": _build_kind(is_entry, roles, has_debug_info),
             }
         )
     return {
         "stacks": pl.DataFrame(stacks, schema=STACKS.without("rank").schema),
         "frames": pl.DataFrame(frames, schema=FRAMES.without("rank").schema),
     }
+
+
+def _spelling(frame: StackFrame) -> tuple[str, bool]:
+    """Return the function's name as the debugger printed it, and whether it is Python's."""
+    return frame.printed.raw_function, frame.is_python
+
+
+def _normalised_names(stops: Sequence[Stop]) -> dict[tuple[str, bool], str]:
+    """Normalise each distinct name of the stops' functions once; the key is its `_spelling`.
+
+    In Python's names, such as `make.<locals>.inner`, brackets hold no template arguments.
+    """
+    spellings = {_spelling(frame) for stop in stops for frame in stop.frames}
+    return {
+        (raw, is_python): raw if is_python else normalise_function(raw)
+        for raw, is_python in spellings
+    }
+
+
+def _python_frames(functions: Sequence[str], roles: Sequence[str]) -> str:
+    """Return `unavailable` if the stack has the interpreter's frames, else `none`."""
+    has_interpreter = "python" in roles or any(
+        name.startswith("_PyEval_Eval") for name in functions
+    )
+    return "unavailable" if has_interpreter else "none"
 
 
 def find_function(
@@ -184,18 +191,13 @@ def _named_by(functions: pl.Series, pattern: str) -> pl.Series:
 
 def _is_twin(first: Stop, second: Stop) -> bool:
     """Return whether the second stop is the first stop's call, forwarded by its library."""
-    innermost = first.frames[0]
-    second_innermost = second.frames[0]
-    return (
-        len(first.frames) == len(second.frames)
-        and first.thread == second.thread
-        and innermost.printed.raw_function
-        == second_innermost.printed.raw_function
-        != UNKNOWN_FUNCTION
-        and None not in (innermost.printed.library, second_innermost.printed.library)
-        and innermost.printed.library != second_innermost.printed.library
-        and first.frames[1:] == second.frames[1:]
-    )
+    if first.thread != second.thread or first.frames[1:] != second.frames[1:]:
+        return False
+    here = first.frames[0].printed
+    there = second.frames[0].printed
+    is_one_function = here.raw_function == there.raw_function != UNKNOWN_FUNCTION
+    has_libraries = here.library is not None and there.library is not None
+    return is_one_function and has_libraries and here.library != there.library
 
 
 def _kinds(frames: Sequence[StackFrame], functions: Sequence[str]) -> list[str]:
@@ -209,26 +211,31 @@ def _kinds(frames: Sequence[StackFrame], functions: Sequence[str]) -> list[str]:
         return ["python" if frame.is_python else "unknown" for frame in frames]
     kinds = ["python" if frame.is_python else "native" for frame in frames]
     for i, (frame, caller) in enumerate(pairwise(frames)):
-        remark = caller.printed.raw_function.startswith("<") and functions[i + 1].endswith(
-            " called>"
-        )
-        if caller.level != frame.level + 1 or remark or frame.is_python or caller.is_python:
+        is_signal_handler = caller.printed.raw_function.startswith("<") and functions[
+            i + 1
+        ].endswith(" called>")
+        is_next_level = caller.level == frame.level + 1
+        if not is_next_level or is_signal_handler or frame.is_python or caller.is_python:
             continue
-        if caller.address is None or (
-            caller.address == frame.address and functions[i] != functions[i + 1]
-        ):
+        is_recursion = functions[i] == functions[i + 1]
+        repeats_address = caller.address == frame.address and not is_recursion
+        if caller.address is None or repeats_address:
             kinds[i] = "inline"
     return kinds
 
 
-def _build_kind(is_entry: Sequence[bool], roles: Sequence[str], known: Sequence[bool]) -> str:
+def _build_kind(
+    is_entry: Sequence[bool], roles: Sequence[str], has_debug_info: Sequence[bool]
+) -> str:
     """Return whether the framework's frames have debug information: debug, mixed or release.
 
     Frames inside the outermost entry count, or all without an entry, but not the innermost. Without
     such frames it is unknown.
     """
-    end = max((i for i, entry in enumerate(is_entry) if entry), default=len(roles))
-    counted = [known[i] for i in range(1, end) if roles[i] not in _NO_FRAMEWORK]
+    outermost_entry = max((i for i, entry in enumerate(is_entry) if entry), default=len(roles))
+    counted = [
+        has_debug_info[i] for i in range(1, outermost_entry) if roles[i] not in _NO_FRAMEWORK
+    ]
     if not counted:
         return "unknown"
     return "debug" if all(counted) else "mixed" if any(counted) else "release"
