@@ -22,6 +22,8 @@ _PAIRS = {"rank": pl.Int32, "base_id": pl.Int64, "other_id": pl.Int64}
 _LEAST = 0.5
 """If a smaller share of the kernels is aligned, the captures count as two programs."""
 _WHERE = ("layer", "op", "input_shapes")
+_SIDES = ("base", "other")
+_TOTALS = ("base_duration_total_ns", "other_duration_total_ns")
 _OWN = (*_WHERE, "name", *SHAPE, "registers_per_thread")
 
 
@@ -35,43 +37,46 @@ def reconcile(base: Trace, other: Trace) -> pl.DataFrame:
     for trace in (base, other):
         trace.require("reconcile", "kernels")
     pairs = aligned_kernels(base, other)
-    of = max(base.height("kernels"), other.height("kernels"))
-    if pairs.height < _LEAST * of:
+    n_kernels = max(base.height("kernels"), other.height("kernels"))
+    if pairs.height < _LEAST * n_kernels:
         raise MissingTableError(
-            f"reconcile needs two captures of one program: only {pairs.height:,} of {of:,} kernels"
-            f" ({pairs.height / of:.1%}) of {base.name} and {other.name} are aligned; see"
-            " compare_grids for two programs"
+            f"reconcile needs two captures of one program: only {pairs.height:,} of {n_kernels:,}"
+            f" kernels ({pairs.height / n_kernels:.1%}) of {base.name} and {other.name} are"
+            " aligned; see compare_grids for two programs"
         )
-    (mine, my_kinds), (theirs, their_kinds) = (
-        _by_kind(trace, side) for trace, side in ((base, "base"), (other, "other"))
+    base_kernels, base_kinds = _by_kind(base, "base")
+    other_kernels, other_kinds = _by_kind(other, "other")
+    rows = _beside(base_kernels, other_kernels, pairs)
+    times = [pl.col(f"{side}_ns").sum().alias(f"{side}_duration_total_ns") for side in _SIDES]
+    pairs_of_kinds = rows.lazy().group_by("rank", *_SIDES).agg(*times, n_kernels=pl.len()).collect()
+    kinds = pairs_of_kinds.join(base_kinds, on="base", how="left").join(
+        other_kinds, on="other", how="left", suffix="_other"
     )
-    rows = _beside(mine, theirs, pairs)
-    time = [
-        pl.col(f"{side}_ns").sum().alias(f"{side}_duration_total_ns") for side in ("base", "other")
-    ]
-    by_kinds = rows.lazy().group_by("rank", "base", "other").agg(*time, n_kernels=pl.len())
-    kinds = by_kinds.collect().join(my_kinds, on="base", how="left")
-    kinds = kinds.join(their_kinds, on="other", how="left", suffix="_other")
-    tells = [
-        pl.any_horizontal(pl.col(f"{c}{end}").is_not_null() for c in _WHERE)
-        for end in ("", "_other")
-    ]
     kinds = kinds.with_columns(
         *(pl.coalesce(f"{column}_other", column).alias(column) for column in _OWN),
-        match=which_side("base", "other", ("only_base", "only_other", "aligned")),
-        evidence=pl.when(tells[0] & tells[1])
-        .then(pl.lit("both captures"))
-        .when(tells[0] | tells[1])
-        .then(pl.lit("other capture"))
-        .otherwise(pl.lit("none")),
+        match=which_side(*_SIDES, ("only_base", "only_other", "aligned")),
+        evidence=_evidence(),
     )
-    totals = [*(f"{side}_duration_total_ns" for side in ("base", "other")), "n_kernels"]
-    sums = kinds.group_by("rank", "match", "evidence", *_OWN).agg(pl.col(totals).sum())
-    base_ns, other_ns = pl.col("base_duration_total_ns"), pl.col("other_duration_total_ns")
-    ordered = sums.sort(
-        other_ns + base_ns, "rank", "match", *_OWN, descending=[True] + [False] * (2 + len(_OWN))
+    sums = kinds.group_by("rank", "match", "evidence", *_OWN).agg(
+        pl.col(*_TOTALS, "n_kernels").sum()
     )
+    base_ns, other_ns = map(pl.col, _TOTALS)
+    order = (other_ns + base_ns, "rank", "match", *_OWN)
+    ordered = sums.sort(*order, descending=[True] + [False] * (len(order) - 1))
     return RECONCILE.conform(ordered.with_columns(other_over_base=speedup(other_ns, base_ns)))
+
+
+def _evidence() -> pl.Expr:
+    """Say which captures know layer, op or input shapes of a pair of kinds."""
+    in_base = pl.any_horizontal(pl.col(_WHERE).is_not_null())
+    in_other = pl.any_horizontal(pl.col(f"{column}_other").is_not_null() for column in _WHERE)
+    return (
+        pl.when(in_base & in_other)
+        .then(pl.lit("both captures"))
+        .when(in_base | in_other)
+        .then(pl.lit("other capture"))
+        .otherwise(pl.lit("none"))
+    )
 
 
 def _by_kind(trace: Trace, side: str) -> tuple[pl.DataFrame, pl.DataFrame]:
@@ -88,16 +93,19 @@ def _by_kind(trace: Trace, side: str) -> tuple[pl.DataFrame, pl.DataFrame]:
     return renamed, kinds.with_row_index(side)
 
 
-def _beside(mine: pl.DataFrame, theirs: pl.DataFrame, pairs: pl.DataFrame) -> pl.DataFrame:
+def _beside(
+    base_kernels: pl.DataFrame, other_kernels: pl.DataFrame, pairs: pl.DataFrame
+) -> pl.DataFrame:
     """Join pairs of kernels, followed by the kernels that only one side has."""
-    beside, alone = [], []
-    for side, kernels in (("base", mine), ("other", theirs)):
-        id_ = f"{side}_id"
-        rows = rows_of(kernels["rank"], kernels[id_], pairs.select("rank", id_))
-        beside.append(kernels[rows].drop(id_))
+    of_pairs, alone = [], []
+    for side, kernels in zip(_SIDES, (base_kernels, other_kernels), strict=True):
+        kernel_id = f"{side}_id"
+        rows = rows_of(kernels["rank"], kernels[kernel_id], pairs.select("rank", kernel_id))
+        of_pairs.append(kernels[rows].drop(kernel_id))
         is_alone = pl.repeat(value=True, n=kernels.height, eager=True).scatter(rows, values=False)
-        alone.append(kernels.filter(is_alone).drop(id_))
-    aligned = pl.concat([beside[0], beside[1].drop("rank")], how="horizontal")
+        alone.append(kernels.filter(is_alone).drop(kernel_id))
+    in_base, in_other = of_pairs
+    aligned = pl.concat([in_base, in_other.drop("rank")], how="horizontal")
     return pl.concat([aligned, *alone], how="diagonal")
 
 
@@ -126,13 +134,13 @@ def _recorded(trace: Trace) -> pl.DataFrame:
 def notes(base: Trace, other: Trace, frame: pl.DataFrame) -> list[str]:
     """Say how many kernels were aligned, their time in each capture, and from where layers came."""
     aligned = frame.filter(match="aligned")
-    n, of = int(aligned["n_kernels"].sum()), (base.height("kernels"), other.height("kernels"))
-    times = [int(aligned[f"{side}_duration_total_ns"].sum()) for side in ("base", "other")]
-    taken = aligned.filter(evidence="other capture")
-    share = int(taken["other_duration_total_ns"].sum()) / times[1] if times[1] else 0.0
+    base_ns, other_ns = (int(aligned[column].sum()) for column in _TOTALS)
+    completed = aligned.filter(evidence="other capture")
+    share = int(completed["other_duration_total_ns"].sum()) / other_ns if other_ns else 0.0
     summary = (
-        f"{n:,} kernels are aligned, of {of[0]:,} in base and {of[1]:,} in other: they take"
-        f" {times[0] / 1e6:.3f} ms in base and {times[1] / 1e6:.3f} ms in other."
+        f"{int(aligned['n_kernels'].sum()):,} kernels are aligned, of"
+        f" {base.height('kernels'):,} in base and {other.height('kernels'):,} in other: they take"
+        f" {base_ns / 1e6:.3f} ms in base and {other_ns / 1e6:.3f} ms in other."
     )
     return [
         summary,
@@ -141,7 +149,7 @@ def notes(base: Trace, other: Trace, frame: pl.DataFrame) -> list[str]:
 
 
 def _charts(frame: pl.DataFrame) -> list[Chart]:
-    parts = {"base_duration_total_ns": "base", "other_duration_total_ns": "this trace"}
+    parts = dict(zip(_TOTALS, ("base", "this trace"), strict=True))
     by_layer = (
         frame.filter(match="aligned")
         .group_by("layer")

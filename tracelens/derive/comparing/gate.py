@@ -25,6 +25,8 @@ from tracelens.errors import SourceError, near
 from tracelens.trace import Trace
 
 FAILED, PASSED, UNCLEAR = "failed", "passed", "unclear"
+_STATES = (UNCLEAR, PASSED, FAILED)
+"""The verdicts of a row by their number; the highest one decides."""
 _KEY = ["gate", "rank", "what", "counted_in"]
 _NO_MEMORY = "both runs must record memory (profile_memory=True does)"
 REASON_WIDE = "the spread is larger than the limit"
@@ -153,17 +155,19 @@ def _verdict(asked: Expression, rows: pl.DataFrame, unlike: str | None, rules: R
         no_rows = _NO_MEMORY if asked.name in MEMORY else absent
         return Verdict(asked.text, UNCLEAR, asked.limit, unit, no_rows)
     is_wide = _is_wide(asked, rules)
+    hides_breach = is_wide & ~_fails(asked)
     judged = in_both.with_columns(
-        reason=pl.when(is_wide & ~_fails(asked)).then(pl.lit(REASON_WIDE)).otherwise("reason"),
+        reason=pl.when(hides_breach).then(pl.lit(REASON_WIDE)).otherwise("reason"),
         state=_state(asked, is_wide),
     )
     worst_first = judged.sort(
         "state", "value", descending=True, nulls_last=True, maintain_order=True
     )
-    row = worst_first.row(0, named=True)
-    worst = (UNCLEAR, PASSED, FAILED)[row["state"]]
-    n_failed, n_unclear = (int((judged["state"] == state).sum()) for state in (2, 0))
-    reasons = [_reason(asked, row)]
+    worst_row = worst_first.row(0, named=True)
+    states = [_STATES[state] for state in judged["state"]]
+    worst = _STATES[worst_row["state"]]
+    reasons = [_reason(asked, worst_row)]
+    n_unclear = states.count(UNCLEAR)
     if n_unclear and worst != UNCLEAR:
         reasons.append(f"{n_unclear:,} of {judged.height:,} cannot be judged")
     if n_only_new:
@@ -171,23 +175,31 @@ def _verdict(asked: Expression, rows: pl.DataFrame, unlike: str | None, rules: R
     if unlike is not None:
         hint = "" if rules.any_work else " (--any-work judges it all the same)"
         reasons.append(f"the work of the runs differs: {unlike}{hint}")
-    has_ranks = judged["rank"].n_unique() > 1
-    rank = f"rank {row['rank']}" if has_ranks else None
-    more = f"{n_failed - 1:,} more" if n_failed > 1 else None
-    where = ", ".join(word for word in (row["what"], rank, more) if word)
-    has_range = row["low"] is not None and row["high"] is not None
+    where = _where(judged, worst_row, states.count(FAILED))
+    reason = "; ".join(reasons)
+    has_range = worst_row["low"] is not None and worst_row["high"] is not None
     return Verdict(
         asked.text,
         worst if unlike is None or rules.any_work else UNCLEAR,
         asked.limit,
         unit,
-        f"{where}: {'; '.join(reasons)}" if where else "; ".join(reasons),
-        row["base_value"],
-        row["other_value"],
-        row["value"],
-        (row["low"], row["high"]) if has_range else None,
-        row["outcome"],
+        f"{where}: {reason}" if where else reason,
+        worst_row["base_value"],
+        worst_row["other_value"],
+        worst_row["value"],
+        (worst_row["low"], worst_row["high"]) if has_range else None,
+        worst_row["outcome"],
     )
+
+
+def _where(judged: pl.DataFrame, worst_row: dict[str, Any], n_failed: int) -> str:
+    """Name what the worst row is about, its rank if there are several, and the number of others."""
+    words = [worst_row["what"]]
+    if judged["rank"].n_unique() > 1:
+        words.append(f"rank {worst_row['rank']}")
+    if n_failed > 1:
+        words.append(f"{n_failed - 1:,} more")
+    return ", ".join(word for word in words if word)
 
 
 def _as_asked(asked: Expression, rows: pl.DataFrame) -> pl.DataFrame:
@@ -225,10 +237,11 @@ def _fails(asked: Expression) -> pl.Expr:
 
 
 def _state(asked: Expression, is_wide: pl.Expr) -> pl.Expr:
-    """Return each row's verdict as a number: 2 failed, 1 passed, 0 unclear."""
+    """Return each row's verdict as its number in _STATES."""
     has_samples = pl.col("reason").ne_missing(pl.lit(REASON_TOO_FEW))
     is_known = has_samples & pl.col("value").is_not_null() & ~is_wide.fill_null(value=False)
-    return pl.when(_fails(asked)).then(2).when(is_known).then(1).otherwise(0)
+    failed, passed, unclear = (_STATES.index(word) for word in (FAILED, PASSED, UNCLEAR))
+    return pl.when(_fails(asked)).then(failed).when(is_known).then(passed).otherwise(unclear)
 
 
 def _reason(asked: Expression, row: dict[str, Any]) -> str:

@@ -171,60 +171,69 @@ def _with_removals(rows: pl.DataFrame, removals: Collection[Removal]) -> pl.Data
 
 def prepare_replay(model: TimeModel, ranks: Iterable[int]) -> Replay | None:
     """Return the replay of a job's matched collectives; None if there are none."""
-    trace = model.trace
-    rank = pl.col("rank")
-    end_ns = pl.col("end_ns")
-    start_ns = pl.col("start_ns")
-    exposed_ns = pl.col("exposed_ns")
-    last_start_ns = pl.col("last_start_ns")
-    begin_ns = pl.col("begin_ns")
-    transfer_ns = pl.col("transfer_ns")
-    is_of_ranks = rank.is_in([*ranks])
+    is_of_ranks = pl.col("rank").is_in([*ranks])
     calls = model.collectives.calls.filter(is_of_ranks)
     if calls.is_empty():
         return None
-    timed = _with_times(trace, calls)
+    timed = _with_times(model.trace, calls)
     edges = _edges(model, timed)
-    begins = edges.select("rank", "begin_ns")
-    # Work launched before the first step belongs to no step.
-    is_inside = last_start_ns >= begin_ns
-    inside = timed.join(begins, on="rank", maintain_order="left").with_columns(
-        transfer_ns=transfer_ns * is_inside
-    )
-    goes_on = start_ns + exposed_ns
-    before = goes_on.shift().over("rank").fill_null(begin_ns)
-    key = ["rank", "step"]
-    pipeline = trace.derived(find_pipeline)
-    stages = pipeline.stages if pipeline else {}
-    stage = rank.replace_strict(stages, default=-1, return_dtype=pl.Int64)
-    wait_ns = last_start_ns - start_ns
-    rows = inside.with_columns(
-        own_ns=start_ns - before,
-        since_step=pl.col("step").shift().over("rank"),
-        transfer_ns=transfer_ns.shift().over("rank").fill_null(0),
-        last_ns=transfer_ns.last().over("rank"),
-        hidden_ns=wait_ns - exposed_ns,
-        n_calls=pl.len().over(key),
-        place=pl.int_range(pl.len()).over(key),
-        role=stage,
-    )
-    last = rows.group_by("rank").agg(last_ns=goes_on.max())
-    tail_ns = end_ns - pl.col("last_ns")
-    edges = edges.join(last, on="rank").with_columns(tail_ns=tail_ns)
-    call_number = pl.struct(_CALL).rle_id()
-    firsts = rows.select(call_number.alias("id")).to_series()
-    bounds = firsts.is_first_distinct().arg_true().to_list()
-    since_first = begin_ns - begin_ns.min()
+    rows = _between_calls(timed, edges, model.trace)
+    last_calls = rows.group_by("rank").agg(last_left_ns=pl.col("left_ns").max())
+    tail_ns = pl.col("end_ns") - pl.col("last_left_ns")
+    # Times are relative to the job's begin: a float holds times since 1970 only to 256 ns.
+    since_first = pl.col("begin_ns") - pl.col("begin_ns").min()
+    of_ranks = edges.join(last_calls, on="rank").select("rank", tail_ns=tail_ns)
+    is_first_of_call = rows.select(pl.struct(_CALL).rle_id()).to_series().is_first_distinct()
     return Replay(
         rows.select(
-            *key, "since_step", "role", "n_calls", "place", "own_ns", "transfer_ns", "hidden_ns"
+            "rank",
+            "step",
+            "since_step",
+            "role",
+            "n_calls",
+            "place",
+            "own_ns",
+            "transfer_ns",
+            "hidden_ns",
         ),
-        [*bounds, rows.height],
-        # Times are relative to the job's begin: a float holds times since 1970 only to 256 ns.
+        [*is_first_of_call.arg_true().to_list(), rows.height],
         dict(edges.select("rank", since_first).iter_rows()),
-        dict(edges.select("rank", "tail_ns").iter_rows()),
-        dict(rows.select("rank", "last_ns").iter_rows()),
+        dict(of_ranks.iter_rows()),
+        dict(rows.select("rank", "last_transfer_ns").iter_rows()),
         host_paces(model),
+    )
+
+
+def _between_calls(timed: pl.DataFrame, edges: pl.DataFrame, trace: Trace) -> pl.DataFrame:
+    """Return the calls with the rank's own time since its previous call, as in `Replay.rows`.
+
+    `left_ns` is when the rank left the call. `last_transfer_ns` is the transfer of the rank's last
+    call.
+    """
+    start_ns = pl.col("start_ns")
+    begin_ns = pl.col("begin_ns")
+    transfer_ns = pl.col("transfer_ns")
+    wait_ns = pl.col("last_start_ns") - start_ns
+    pipeline = trace.derived(find_pipeline)
+    stages = pipeline.stages if pipeline else {}
+    key = ["rank", "step"]
+    # Work launched before the first step belongs to no step.
+    is_in_steps = pl.col("last_start_ns") >= begin_ns
+    left_ns = start_ns + pl.col("exposed_ns")
+    begins = edges.select("rank", "begin_ns")
+    in_steps = timed.join(begins, on="rank", maintain_order="left").with_columns(
+        transfer_ns=transfer_ns * is_in_steps, left_ns=left_ns
+    )
+    since_ns = pl.col("left_ns").shift().over("rank").fill_null(begin_ns)
+    return in_steps.with_columns(
+        own_ns=start_ns - since_ns,
+        since_step=pl.col("step").shift().over("rank"),
+        transfer_ns=transfer_ns.shift().over("rank").fill_null(0),
+        last_transfer_ns=transfer_ns.last().over("rank"),
+        hidden_ns=wait_ns - pl.col("exposed_ns"),
+        n_calls=pl.len().over(key),
+        place=pl.int_range(pl.len()).over(key),
+        role=pl.col("rank").replace_strict(stages, default=-1, return_dtype=pl.Int64),
     )
 
 

@@ -1,5 +1,7 @@
 """Compute each rank's time by step, the times of its average step, and both as a heat map."""
 
+from collections.abc import Sequence
+
 import polars as pl
 from msgspec import Struct
 
@@ -89,38 +91,48 @@ def heat_map(
     steps = rank_steps(model).drop_nulls("step")
     if steps.is_empty():
         return None
-    keys = []
-    labels = []
-    for name, most, alone in (
-        ("rank", most_rows, ranks_to_draw(model)[1:2]),
-        ("step", most_columns, []),
-    ):
-        values = steps[name].unique().sort().to_list()
-        size = -(-len(values) // most)
-        parts: list[list[int]] = []
-        for value in values:
-            if not parts or len(parts[-1]) == size or value in alone or parts[-1][0] in alone:
-                parts.append([])
-            parts[-1].append(value)
-        numbers = {value: number for number, part in enumerate(parts) for value in part}
-        keys.append(pl.col(name).replace_strict(numbers, return_dtype=pl.Int64))
-        labels.append(
-            [f"{part[0]} to {part[-1]}" if len(part) > 1 else str(part[0]) for part in parts]
-        )
+    awaited = ranks_to_draw(model)[1:2]
+    rows = _groups(steps["rank"], most_rows, alone=awaited)
+    columns = _groups(steps["step"], most_columns)
     causes = [f"{cause}_ns" for cause in IDLE_PARTS]
     longest = pl.col("step_ns", "waiting_ns", "compute_ns", "idle_ns").max()
-    names = dict(enumerate(IDLE_PARTS))
     cells = (
         steps.with_columns(idle_ns=pl.sum_horizontal(causes))
-        .group_by(row=keys[0], column=keys[1])
+        .group_by(row=_number_of("rank", rows), column=_number_of("step", columns))
         .agg(longest, pl.col(causes).sum())
-        .with_columns(at=pl.concat_list(causes).list.arg_max())
-        .with_columns(
-            cause=pl.when(pl.sum_horizontal(causes) > 0).then(
-                pl.col("at").replace_strict(names, return_dtype=pl.String)
-            )
-        )
     )
-    rows, columns = labels
-    ordered_cells = cells.drop("at", *causes).sort("row", "column")
-    return HeatMap(rows, columns, ordered_cells)
+    longest_cause = pl.concat_list(causes).list.arg_max()
+    cause = longest_cause.replace_strict(dict(enumerate(IDLE_PARTS)), return_dtype=pl.String)
+    is_idle = pl.sum_horizontal(causes) > 0
+    with_cause = cells.with_columns(cause=pl.when(is_idle).then(cause)).drop(causes)
+    return HeatMap(
+        [_label(group) for group in rows],
+        [_label(group) for group in columns],
+        with_cause.sort("row", "column"),
+    )
+
+
+def _groups(values: pl.Series, most: int, alone: Sequence[int] = ()) -> list[list[int]]:
+    """Split the distinct values, in order, into groups of equal size: at most about `most`.
+
+    Values in `alone` are groups of their own.
+    """
+    distinct = values.unique().sort().to_list()
+    size = -(-len(distinct) // most)
+    groups: list[list[int]] = []
+    for value in distinct:
+        is_full = not groups or len(groups[-1]) == size
+        if is_full or value in alone or groups[-1][0] in alone:
+            groups.append([])
+        groups[-1].append(value)
+    return groups
+
+
+def _number_of(column: str, groups: Sequence[Sequence[int]]) -> pl.Expr:
+    """Return the number of the group that contains the column's value."""
+    numbers = {value: number for number, group in enumerate(groups) for value in group}
+    return pl.col(column).replace_strict(numbers, return_dtype=pl.Int64)
+
+
+def _label(group: Sequence[int]) -> str:
+    return f"{group[0]} to {group[-1]}" if len(group) > 1 else str(group[0])
