@@ -15,11 +15,11 @@ from tracelens.answers.program import (
     next_sections,
     no_change,
     program_sentence,
-    special_words,
+    special_limits,
 )
 from tracelens.answers.recorded import about
-from tracelens.answers.second_part import place_of_second, words_with_second
-from tracelens.answers.step_bar import kind_of, percent_in, program_bar
+from tracelens.answers.second_part import Limits
+from tracelens.answers.step_bar import kind_of, program_bar
 from tracelens.answers.words import place_text
 from tracelens.derive.rank_ranges import list_ranks
 from tracelens.derive.ranks.missing import describe_missing
@@ -95,21 +95,20 @@ def _culprit_bars(each: Sequence[Culprit], judged: Sequence[RankTime]) -> tuple[
 
     Without a culprit, draw the mean step of all ranks.
     """
-    late = {*each[0].members.ranks} if each else set()
-    waiting = {*each[0].connected} - late if each else set()
-    sides = [
-        (each[0].members.text if each else "", [rank for rank in judged if rank.rank in late]),
-        ("the others", [rank for rank in judged if rank.rank in waiting]),
-    ]
-    if len(sides[1][1]) == 1:
-        sides[1] = (f"rank {sides[1][1][0].rank}", sides[1][1])
-    if not all(ranks for _, ranks in sides):
+    if not each:
         return (program_bar(mean_rank(judged)),)
-    means = [(name, mean_rank(ranks)) for name, ranks in sides]
-    longest = max(rank.judged_step_ns or 0 for _, rank in means) or 1
+    late = {*each[0].members.ranks}
+    waiting = {*each[0].connected} - late
+    late_ranks = [rank for rank in judged if rank.rank in late]
+    waiting_ranks = [rank for rank in judged if rank.rank in waiting]
+    if not late_ranks or not waiting_ranks:
+        return (program_bar(mean_rank(judged)),)
+    others = f"rank {waiting_ranks[0].rank}" if len(waiting_ranks) == 1 else "the others"
+    means = {each[0].members.text: mean_rank(late_ranks), others: mean_rank(waiting_ranks)}
+    longest = max(mean_step.judged_step_ns or 0 for mean_step in means.values()) or 1
     return tuple(
-        program_bar(rank, name[:_LABEL], (rank.judged_step_ns or longest) / longest)
-        for name, rank in means
+        program_bar(mean_step, name[:_LABEL], (mean_step.judged_step_ns or longest) / longest)
+        for name, mean_step in means.items()
     )
 
 
@@ -131,37 +130,31 @@ def _of_all(trace: Trace, judged: Sequence[RankTime], row: dict[str, Any]) -> An
 
     Ranks of a balanced pipeline wait because of its schedule, not for a slow rank.
     """
-    rows = verdict(trace).sort("rank")
-    bounds = rows["bound"].to_list()
+    verdicts = verdict(trace).sort("rank")
+    bounds = verdicts["bound"].to_list()
     # The job's bound may be the bound of no rank, if each rank computes for longer.
     bound = row["bound"] if row["bound"] in bounds else max(bounds, key=bounds.count)
-    rows = rows.filter(pl.col("bound") == bound)
-    ranks = [rank for rank in judged if rank.rank in {*rows["rank"]}] or [*judged]
+    of_bound = verdicts.filter(pl.col("bound") == bound)
+    ranks = [rank for rank in judged if rank.rank in {*of_bound["rank"]}] or [*judged]
     together = mean_rank(ranks)
-    bar = program_bar(together)
-    which = "On every rank" if len(ranks) == len(judged) else f"On {_named(ranks)}"
-    what = next(iter(rows["what"].drop_nulls().to_list()), None)
-    special = special_words(time_model(trace), ranks[0], bound, what)
-    share = percent_in(bar, together, bound)
     second = together.beside_computing if bound == "compute" else None
-    of_second = rows.filter(pl.col("second").eq_missing(pl.lit(second)))
-    second_at = next(iter(of_second["second_what"].drop_nulls()), None)
-    if second is not None:
-        special = words_with_second(
-            second, special_words(time_model(trace), ranks[0], second, second_at)
-        )
-        share = f"{share} and {percent_in(bar, together, second)}"
-    sentence = program_sentence(together, bound, share, special=special)
+    of_second = of_bound.filter(pl.col("second").eq_missing(pl.lit(second)))
+    limits = Limits(bound, _first(of_bound["what"]), second, _first(of_second["second_what"]))
+    special = special_limits(time_model(trace), ranks[0], limits)
+    bar = program_bar(together)
+    sentence = program_sentence(together, bound, limits.shares(bar, together), special=special)
+    of_whom = "On every rank" if len(ranks) == len(judged) else f"On {_named(ranks)}"
     bubble = bubble_sentence(trace, judged)
-    waiting = None if _culprit(row) else waiting_sentence(judged, bound)
+    culprit = _culprit(row)
+    waiting = None if culprit else waiting_sentence(judged, bound)
     without = () if bubble is None else ("waiting",)
-    changes = changes_of(trace, together.judged_step_ns, second_at or what, without)
+    changes = changes_of(trace, together.judged_step_ns, limits.last_where, without)
     return Answer(
-        f"{which} {sentence[:1].lower()}{sentence[1:]}",
-        place=place_text(what, is_busy=kind_of(bound) == WORK),
+        f"{of_whom} {sentence[:1].lower()}{sentence[1:]}",
+        place=place_text(limits.where, is_busy=kind_of(bound) == WORK),
         details=(
-            *([] if second is None else place_of_second(second, second_at)),
-            *(text for text in (*_culprit(row), bubble, waiting) if text),
+            *limits.place_of_second,
+            *(text for text in (*culprit, bubble, waiting) if text),
         ),
         bars=(bar,),
         changes=changes,
@@ -170,6 +163,11 @@ def _of_all(trace: Trace, judged: Sequence[RankTime], row: dict[str, Any]) -> An
         doubts=(*incomplete(trace), *_lacking(trace)),
         sections=next_sections(together, bound),
     )
+
+
+def _first(texts: pl.Series) -> str | None:
+    """Return the first text that is known."""
+    return next(iter(texts.drop_nulls()), None)
 
 
 def _lacking(trace: Trace) -> tuple[str, ...]:

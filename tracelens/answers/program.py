@@ -9,15 +9,14 @@ from collections.abc import Mapping
 from typing import Any
 
 import polars as pl
-from msgspec.structs import replace
 
 from tracelens.analyses.verdict import longest_kernel, verdict
 from tracelens.answers.answer import LEAST_SHARE, WORK, Answer
 from tracelens.answers.changes import changes_of
 from tracelens.answers.recorded import about, has_stacks, served, uneven_steps
-from tracelens.answers.second_part import place_of_second, words_with_second
+from tracelens.answers.second_part import Limits, words_with_second
 from tracelens.answers.several_gpus import sentence_of_gpus
-from tracelens.answers.step_bar import kind_of, percent_in, program_bar
+from tracelens.answers.step_bar import kind_of, program_bar
 from tracelens.answers.words import (
     DEVICE_SENTENCES,
     PROCESS_SENTENCES,
@@ -39,7 +38,7 @@ from tracelens.derive.time.idle_advice import WORKERS
 from tracelens.derive.time.model import time_model
 from tracelens.derive.time.python_lock import python_of_another_thread
 from tracelens.derive.time.receives import is_mostly_receiving
-from tracelens.derive.time.sm_use import sm_use
+from tracelens.derive.time.sm_use import SmUse, sm_use
 from tracelens.derive.time.time_parts import (
     SLOWED,
     RankTime,
@@ -82,8 +81,8 @@ def answer_program(trace: Trace) -> Answer:
 
     Raises MissingTableError without kernels and ops.
     """
-    rows = verdict(trace).sort("rank")
-    row = rows.row(0, named=True)
+    row = verdict(trace).sort("rank").row(0, named=True)
+    bound = row["bound"]
     model = time_model(trace)
     rank = next(rank for rank in rank_times(model) if rank.rank == row["rank"])
     doubts = (
@@ -93,7 +92,7 @@ def answer_program(trace: Trace) -> Answer:
         *unseen_device(trace, model.processes),
         *incomplete(trace),
     )
-    if row["bound"] == "too little to judge":
+    if bound == "too little to judge":
         return Answer(
             f"Too little was recorded to say what limits the program: {_amount(rank)}",
             details=(_too_little(rank, row), *_plain_fact(trace, rank)),
@@ -102,49 +101,48 @@ def answer_program(trace: Trace) -> Answer:
             doubts=doubts,
             sections=("data_quality",),
         )
-    if row["bound"] == "inconclusive":
+    if bound == "inconclusive":
         return _slowed_beyond_judging(model, rank, row, doubts)
-    calls = rank.is_process and row["bound"] == "launch"
-    reads_at = _read_place(model, rank) if calls else None
-    where = reads_at or _where(model, row)
-    sms = sm_use(trace, rank.rank) if row["bound"] == "compute" and not rank.is_process else None
-    few_sms = sms if sms is not None and sms.is_few else None
+    read_place = _read_place(model, rank) if rank.is_process and bound == "launch" else None
+    few_sms = _few_sms(trace, rank) if bound == "compute" else None
     second = rank.beside_computing if few_sms is None and rank.n_devices == 1 else None
-    second_at = None if second is None else _where(model, row, "second")
-    loading = _loaded_once(rank)
-    without = ("loading",) if loading else ()
-    changes = changes_of(trace, rank.judged_step_ns, second_at or where, without)
-    bar = program_bar(rank)
-    share = percent_in(bar, rank, row["bound"])
-    special = (
-        special_words(model, rank, row["bound"], where, reads=reads_at is not None)
-        if few_sms is None
-        else "The GPU computes on few of its SMs"
+    limits = Limits(
+        bound,
+        read_place or _where(model, row),
+        second,
+        None if second is None else _where(model, row, "second"),
     )
-    if second is not None:
-        special = words_with_second(second, special_words(model, rank, second, second_at))
-        share = f"{share} and {percent_in(bar, rank, second)}"
-    sentence = program_sentence(rank, row["bound"], share, special=special)
+    reads = read_place is not None
+    if few_sms is None:
+        special = special_limits(model, rank, limits, reads=reads)
+    else:
+        special = "The GPU computes on few of its SMs"
+    bar = program_bar(rank)
+    sentence = program_sentence(rank, bound, limits.shares(bar, rank), special=special)
     if rank.n_devices > 1:
         sentence = sentence_of_gpus(model, rank, whole_of(rank)) or sentence
     sentence, on_long_steps = _with_long_steps(trace, rank, sentence)
-    launching = _launching_functions(model, rank, second or row["bound"])
-    answer = Answer(
+    place = _place(trace, rank, limits.where, bound, reads=reads)
+    launching = _launching_functions(model, rank, second or bound)
+    loading = _loaded_once(rank)
+    without = ("loading",) if loading else ()
+    changes = changes_of(trace, rank.judged_step_ns, limits.last_where, without)
+    details = (
+        *(() if launching else limits.place_of_second),
+        row["caveat"],
+        None if few_sms is None else few_sms.sentence,
+        *_kinds(trace, rank),
+        *_casts(model, rank),
+        launching,
+        *loading,
+        *_of_another_thread(model, rank, second or bound, limits.last_where),
+        on_long_steps,
+        *uneven_steps(model, rank.rank),
+    )
+    return Answer(
         sentence,
-        place=None
-        if launching and second is None
-        else _place(trace, rank, where, row["bound"], reads=reads_at is not None),
-        details=(
-            *([] if second is None or launching else place_of_second(second, second_at)),
-            *([row["caveat"]] if row["caveat"] else []),
-            *([few_sms.sentence] if few_sms else []),
-            *_kinds(trace, rank),
-            *_casts(model, rank),
-            *([launching] if launching else []),
-            *loading,
-            *_of_another_thread(model, rank, second or row["bound"], second_at or where),
-            *([on_long_steps] if on_long_steps else []),
-        ),
+        place=None if launching and second is None else place,
+        details=tuple(text for text in details if text),
         bars=(bar,),
         unprofiled=_profiler_cost(trace, rank)
         or _replayed_step(trace, rank)
@@ -155,11 +153,16 @@ def answer_program(trace: Trace) -> Answer:
         doubts=doubts,
         sections=(
             *(("serving",) if served(trace) else ()),
-            *(("kernel_grids",) if few_sms else next_sections(rank, row["bound"])),
+            *(("kernel_grids",) if few_sms else next_sections(rank, bound)),
         ),
         about=about(trace),
     )
-    return replace(answer, details=(*answer.details, *uneven_steps(model, rank.rank)))
+
+
+def _few_sms(trace: Trace, rank: RankTime) -> SmUse | None:
+    """Return the use of the GPU's SMs if most computing uses few of them, else None."""
+    use = None if rank.is_process else sm_use(trace, rank.rank)
+    return use if use is not None and use.is_few else None
 
 
 def answer_capture(trace: Trace) -> Answer:
@@ -388,6 +391,16 @@ def no_change(rank: RankTime) -> str:
     if rank.bound == "compute" and not rank.is_process:
         return f"What would help: faster kernels; no change around them would save 2 % of {whole}"
     return f"What would help: nothing seen here would save 2 % of {whole}"
+
+
+def special_limits(
+    model: TimeModel, rank: RankTime, limits: Limits, *, reads: bool = False
+) -> str | None:
+    """Describe what limits a program of a special kind; None for any other, as `special_words`."""
+    if limits.second is None:
+        return special_words(model, rank, limits.bound, limits.where, reads=reads)
+    special = special_words(model, rank, limits.second, limits.second_where)
+    return words_with_second(limits.second, special)
 
 
 def special_words(

@@ -1,8 +1,11 @@
 """Describe a device that computes, and does something else for a comparable time."""
 
-from tracelens.answers.answer import WORK
-from tracelens.answers.step_bar import kind_of, label_of
+from msgspec import Struct
+
+from tracelens.answers.answer import WORK, Bar
+from tracelens.answers.step_bar import kind_of, label_of, percent_in
 from tracelens.answers.words import DEVICE_SENTENCES, place_text
+from tracelens.derive.time.time_parts import RankTime
 
 _SUBJECT = "The GPU "
 _COMPUTES_NOTHING = ", and computes nothing"
@@ -15,6 +18,36 @@ _PHRASES = {
 }
 
 
+class Limits(Struct, frozen=True):
+    """The part of a step that limits a rank, and a second one of comparable time, with places.
+
+    A place is None if it is not known. `second` is None for most ranks.
+    """
+
+    bound: str
+    where: str | None
+    second: str | None = None
+    second_where: str | None = None
+
+    @property
+    def last_where(self) -> str | None:
+        """The second part's place, else the bound's."""
+        return self.second_where or self.where
+
+    @property
+    def place_of_second(self) -> tuple[str, ...]:
+        """Where the second part lies, by the label that it has in the bar."""
+        if self.second is None:
+            return ()
+        text = place_text(self.second_where, is_busy=kind_of(self.second) == WORK)
+        return () if text is None else (f"{label_of(self.second, is_process=False)}: {text}",)
+
+    def shares(self, bar: Bar, rank: RankTime) -> str:
+        """Return the parts' shares as the bar shows them."""
+        parts = [self.bound] if self.second is None else [self.bound, self.second]
+        return " and ".join(percent_in(bar, rank, part) for part in parts)
+
+
 def words_with_second(second: str, special: str | None) -> str:
     """Say that the device computes, and what else takes a comparable time: the part `second`.
 
@@ -25,9 +58,3 @@ def words_with_second(second: str, special: str | None) -> str:
         phrase = _PHRASES.get(second, phrase)
     phrase = phrase.removeprefix(_SUBJECT).removesuffix(_COMPUTES_NOTHING)
     return f"{_SUBJECT}computes or {phrase}"
-
-
-def place_of_second(second: str, where: str | None) -> tuple[str, ...]:
-    """Say where the second part lies, by the label that it has in the bar."""
-    text = place_text(where, is_busy=kind_of(second) == WORK)
-    return () if text is None else (f"{label_of(second, is_process=False)}: {text}",)

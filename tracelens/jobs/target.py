@@ -2,7 +2,7 @@
 
 import os
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -100,18 +100,9 @@ def commit_trace(  # noqa: PLR0913 - the ranks, and what is asked of them
 def merged(records: Sequence[RankRecord], failed: Mapping[str, str]) -> Manifest:
     """Return the manifest of all ranks, as if they had been collected at once."""
     manifests = [Manifest.from_dict(record.manifest) for record in records]
-    n_rows: dict[str, dict[str, int]] = {}
-    n_names: dict[str, dict[str, int]] = {}
-    empty: dict[str, dict[str, None]] = {}
-    for manifest in manifests:
-        for table, counts in manifest.n_rows.items():
-            n_rows.setdefault(table, {}).update(counts)
-        for table, counts in manifest.n_names.items():
-            n_names.setdefault(table, {}).update(counts)
-        for table, why in manifest.empty_tables.items():
-            empty.setdefault(table, {})[why] = None
+    n_rows = _counts_of_all(manifest.n_rows for manifest in manifests)
     bases = {manifest.time_base for manifest in manifests}
-    lost = [
+    unread = [
         {"source": name, "code": SOURCE_UNREAD, "count": 1, "text": text}
         for name, text in failed.items()
     ]
@@ -123,13 +114,33 @@ def merged(records: Sequence[RankRecord], failed: Mapping[str, str]) -> Manifest
         time_precision_ns=max(manifest.time_precision_ns for manifest in manifests),
         complete=not failed and all(manifest.complete for manifest in manifests),
         n_rows=n_rows,
-        n_names=n_names,
+        n_names=_counts_of_all(manifest.n_names for manifest in manifests),
         attempts={str(record.rank): record.attempt for record in records},
-        dropped=[row for manifest in manifests for row in manifest.dropped] + lost,
+        dropped=[row for manifest in manifests for row in manifest.dropped] + unread,
         empty_tables={
-            table: "; ".join(reasons) for table, reasons in empty.items() if table not in n_rows
+            table: why for table, why in _why_empty(manifests).items() if table not in n_rows
         },
     )
+
+
+def _counts_of_all(
+    of_ranks: Iterable[Mapping[str, Mapping[str, int]]],
+) -> dict[str, dict[str, int]]:
+    """Join the ranks' counts, each by table and rank."""
+    counts: dict[str, dict[str, int]] = {}
+    for of_rank in of_ranks:
+        for table, count_by_rank in of_rank.items():
+            counts.setdefault(table, {}).update(count_by_rank)
+    return counts
+
+
+def _why_empty(manifests: Sequence[Manifest]) -> dict[str, str]:
+    """Return, by table, the distinct reasons for which ranks have none of its rows."""
+    reasons: dict[str, dict[str, None]] = {}
+    for manifest in manifests:
+        for table, why in manifest.empty_tables.items():
+            reasons.setdefault(table, {})[why] = None
+    return {table: "; ".join(of_table) for table, of_table in reasons.items()}
 
 
 def clean(target: str, hours: float = 1) -> int:

@@ -1,5 +1,6 @@
 """Combine the captures of one program's run, from one or several sources, into a trace."""
 
+import itertools
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from importlib.metadata import PackageNotFoundError, version
@@ -55,22 +56,18 @@ def combine(
                 f"{capture.source.name}: claims rank {rank}; ranks are whole numbers from 0 on,"
                 " below 2^31: give the right one with --rank"
             )
-    for kind in (
-        dict.fromkeys(capture.kind for capture in profiled) if not (ranks or is_one_run) else ()
-    ):
-        refuse_unrelated(
-            [RankFacts.of(capture) for capture in profiled if capture.kind == kind],
-            force_mix=force_mix,
-        )
+    if not (ranks or is_one_run):
+        _refuse_other_programs(profiled, force_mix=force_mix)
     kept = [(rank, capture, _tables(rank, capture, chosen)) for rank, capture in settled]
     _renumber(kept)
-    parts_by_table = {
-        name: [(rank, one, tables[name]) for rank, one, tables in kept if name in tables]
+    parts_by_table: dict[str, list[_Part]] = {
+        name: [(rank, capture, tables[name]) for rank, capture, tables in kept if name in tables]
         for name in TABLES
     }
     parts_by_table["provenance"] = _provenance_once(parts_by_table["provenance"])
-    of_events = [part for part in parts_by_table["devices"] if chosen.get(part[0]) is part[1]]
-    parts_by_table["devices"] = of_events or parts_by_table["devices"]
+    devices = parts_by_table["devices"]
+    devices_of_events = [part for part in devices if chosen.get(part[0]) is part[1]]
+    parts_by_table["devices"] = devices_of_events or devices
     parts: dict[str, Sequence[RankPart]] = {
         name: [(rank, frame) for rank, _, frame in tables]
         for name, tables in parts_by_table.items()
@@ -79,6 +76,16 @@ def combine(
         [RankPlace.of(rank, capture) for rank, capture in [*chosen.items()] or settled]
     )
     return Collected(_manifest(settled, parts), parts)
+
+
+_Part: TypeAlias = tuple[int, Capture, pl.DataFrame | Stored]
+
+
+def _refuse_other_programs(profiled: Sequence[Capture], *, force_mix: bool) -> None:
+    """Raise SourceError if captures of one profiler cannot be ranks of one program."""
+    for kind in dict.fromkeys(capture.kind for capture in profiled):
+        of_kind = [RankFacts.of(capture) for capture in profiled if capture.kind == kind]
+        refuse_unrelated(of_kind, force_mix=force_mix)
 
 
 def _is_profile(capture: Capture) -> bool:
@@ -92,37 +99,44 @@ def _settle(captures: Sequence[Capture], ranks: Sequence[int]) -> list[tuple[int
     order.
     """
     if ranks:
-        wrong = [rank for rank in ranks if not is_rank(rank)]
-        if wrong:
-            raise UsageError(f"--rank {wrong[0]}: ranks are whole numbers from 0 on, below 2^31")
-        if len(ranks) != len(captures) and len(ranks) != 1:
-            raise UsageError(
-                f"--rank was given {len(ranks)} times for {len(captures)} sources; give it once for"
-                " each"
-            )
-        if (
-            len(ranks) == 1
-            and len(captures) > 1
-            and len({c.kind for c in captures}) < len(captures)
-        ):
-            raise UsageError(
-                f"one --rank for {len(captures)} sources; give --rank once for each, in their order"
-            )
-        return list(zip([*ranks] * (len(captures) // len(ranks)), captures, strict=True))
+        _check_requested(ranks, captures)
+        of_captures = [*ranks] * (len(captures) // len(ranks))
+        return list(zip(of_captures, captures, strict=True))
     settled: list[tuple[int, Capture]] = []
     for kind in dict.fromkeys(capture.kind for capture in captures):
-        of_kind = [c for c in captures if c.kind == kind]
-        taken = {c.rank for c in of_kind if c.rank is not None}
+        of_kind = [capture for capture in captures if capture.kind == kind]
+        taken = {capture.rank for capture in of_kind}
+        free = (rank for rank in itertools.count() if rank not in taken)
         for capture in of_kind:
-            rank = capture.rank
-            if rank is None:
-                rank = next(r for r in range(len(captures) + len(taken) + 1) if r not in taken)
-                taken.add(rank)
-                if len(of_kind) > 1:
-                    text = "sources that do not say their rank; it was taken from their order"
-                    capture.diagnostics.add("warning", "rank_assumed", text)
-            settled.append((rank, capture))
+            if capture.rank is not None:
+                settled.append((capture.rank, capture))
+                continue
+            settled.append((next(free), capture))
+            if len(of_kind) > 1:
+                text = "sources that do not say their rank; it was taken from their order"
+                capture.diagnostics.add("warning", "rank_assumed", text)
     return settled
+
+
+def _check_requested(ranks: Sequence[int], captures: Sequence[Capture]) -> None:
+    """Raise UsageError if the requested ranks are no ranks, or do not fit the captures.
+
+    One rank for several captures fits if each is from another kind of source.
+    """
+    wrong = [rank for rank in ranks if not is_rank(rank)]
+    if wrong:
+        raise UsageError(f"--rank {wrong[0]}: ranks are whole numbers from 0 on, below 2^31")
+    if len(ranks) == len(captures):
+        return
+    if len(ranks) != 1:
+        raise UsageError(
+            f"--rank was given {len(ranks)} times for {len(captures)} sources; give it once for"
+            " each"
+        )
+    if len({capture.kind for capture in captures}) < len(captures):
+        raise UsageError(
+            f"one --rank for {len(captures)} sources; give --rank once for each, in their order"
+        )
 
 
 def _one_profiler_a_rank(
@@ -181,26 +195,29 @@ def _renumber(kept: Sequence[tuple[int, Capture, dict[str, pl.DataFrame | Stored
     next_ids: dict[tuple[int, str], int] = {}
     n_captures = Counter(rank for rank, *_ in kept)
     for rank, _, tables in kept:
-        first: dict[str, int] = {}
-        for name, row_id in ROW_IDS.items() if n_captures[rank] > 1 else ():
-            if name in tables:
-                first[row_id] = next_ids.get((rank, row_id), 0)
-                highest = (
-                    tables[name].lazy().select(pl.col(row_id).max().cast(pl.Int64)).collect().item()
-                )
-                next_ids[rank, row_id] = first[row_id] + int(highest) + 1
-        raised = first | dict.fromkeys(SPAN_POINTERS, first.get("span_id", 0))
-        for name, frame in tables.items() if any(raised.values()) else ():
-            rows = frame.lazy().collect()
-            ids = (
-                pl.col(column).cast(pl.Int64) + by
-                for column, by in raised.items()
-                if column in rows.columns
-            )
-            tables[name] = rows.with_columns(ids)
+        if n_captures[rank] == 1:
+            continue
+        first_ids: dict[str, int] = {}
+        for name, row_id in ROW_IDS.items():
+            if name not in tables:
+                continue
+            first_ids[row_id] = next_ids.get((rank, row_id), 0)
+            highest = pl.col(row_id).max().cast(pl.Int64)
+            n_ids = int(tables[name].lazy().select(highest).collect().item()) + 1
+            next_ids[rank, row_id] = first_ids[row_id] + n_ids
+        first_ids |= dict.fromkeys(SPAN_POINTERS, first_ids.get("span_id", 0))
+        if any(first_ids.values()):
+            for name, frame in tables.items():
+                tables[name] = _with_ids_from(frame.lazy().collect(), first_ids)
 
 
-_Part: TypeAlias = tuple[int, Capture, pl.DataFrame | Stored]
+def _with_ids_from(rows: pl.DataFrame, first_ids: Mapping[str, int]) -> pl.DataFrame:
+    """Add the first id of each column that holds ids."""
+    return rows.with_columns(
+        pl.col(column).cast(pl.Int64) + first
+        for column, first in first_ids.items()
+        if column in rows.columns
+    )
 
 
 def _provenance_once(parts: list[_Part]) -> list[_Part]:

@@ -146,13 +146,9 @@ def _best(
     kernels: pl.DataFrame, captures: Sequence[pl.DataFrame]
 ) -> tuple[float, pl.Series | None]:
     """Return `_compared` for the capture that the fewest kernels contradict."""
-    fits = [
-        (wrong, ids)
-        for launches in captures
-        for wrong, ids in [_compared(kernels, launches)]
-        if ids is not None
-    ]
-    return min(fits, key=lambda fit: fit[0], default=(1.0, None))
+    compared = [_compared(kernels, launches) for launches in captures]
+    paired = [(wrong, ids) for wrong, ids in compared if ids is not None]
+    return min(paired, key=lambda share_and_ids: share_and_ids[0], default=(1.0, None))
 
 
 def captured_graphs(trace: Trace) -> Captured | None:
@@ -160,47 +156,14 @@ def captured_graphs(trace: Trace) -> Captured | None:
 
     Return None if none were.
     """
-    columns = (
-        "rank",
-        "api_call_id",
-        "kind",
-        "api",
-        "start_ns",
-        "process_id",
-        "span_id",
-        "kernel",
-        *_GRID,
-        *_BLOCK,
-    )
-    calls = trace.select("api_calls", *columns)
-    api = pl.col("api").cast(pl.String)
-    begins_capture = api.str.contains(_BEGIN)
-    if not calls.select(begins_capture.any()).item():
-        return None
-    ends_capture = api.str.contains(_END)
-    calls = calls.sort("start_ns", "api_call_id").with_columns(
-        capture=begins_capture.cum_sum().over("rank", "process_id"),
-        n_ended=ends_capture.cum_sum().over("rank", "process_id"),
-    )
-    ran = trace.select("kernels", "rank", "api_call_id")
-    ops = trace.select("spans", "rank", "span_id", *_OP)
-    is_launch = pl.col("kind") == "kernel_launch"
-    is_captured = pl.col("capture") == pl.col("n_ended") + 1
-    launches = (
-        calls.filter(is_launch, is_captured)
-        .join(ran, on=["rank", "api_call_id"], how="anti", maintain_order="left")
-        .join(ops.rename({"name": "op"}), on=["rank", "span_id"], how="left", maintain_order="left")
-        .with_columns(kernel_id=pl.int_range(pl.len(), dtype=pl.Int64))
-        .cast({pl.Categorical: pl.String})
-    )
+    launches = _captured_launches(trace)
     if launches.is_empty():
         return None
     launches = _with_batch_sizes(launches, trace)
     is_triton = pl.col("op").str.starts_with("triton_")
-    triton = pl.when(is_triton).then("op")
-    launches = launches.with_columns(
-        name=pl.coalesce(pl.col("kernel").str.strip_suffix(".kd"), triton, pl.lit(""))
-    )
+    name_of_triton = pl.when(is_triton).then("op")
+    kernel = pl.col("kernel").str.strip_suffix(".kd")
+    launches = launches.with_columns(name=pl.coalesce(kernel, name_of_triton, pl.lit("")))
     unknown = pl.lit("unknown")
     kernels = launches.with_columns(
         duration_ns=1,
@@ -214,6 +177,38 @@ def captured_graphs(trace: Trace) -> Captured | None:
         "kernels": TABLES["kernels"].conform(kernels).lazy()
     }
     return Captured(Trace(trace.manifest, tables), launches)
+
+
+def _captured_launches(trace: Trace) -> pl.DataFrame:
+    """Return the calls that launched into a graph and ran no kernel, with their op.
+
+    `capture` numbers the captures of a process.
+    """
+    columns = (
+        *("rank", "api_call_id", "kind", "api", "start_ns", "process_id", "span_id", "kernel"),
+        *_GRID,
+        *_BLOCK,
+    )
+    calls = trace.select("api_calls", *columns)
+    api = pl.col("api").cast(pl.String)
+    begins_capture = api.str.contains(_BEGIN)
+    if not calls.select(begins_capture.any()).item():
+        return calls.clear()
+    in_order = calls.sort("start_ns", "api_call_id").with_columns(
+        capture=begins_capture.cum_sum().over("rank", "process_id"),
+        n_ended=api.str.contains(_END).cum_sum().over("rank", "process_id"),
+    )
+    is_launch = pl.col("kind") == "kernel_launch"
+    is_captured = pl.col("capture") == pl.col("n_ended") + 1
+    ran = trace.select("kernels", "rank", "api_call_id")
+    ops = trace.select("spans", "rank", "span_id", *_OP).rename({"name": "op"})
+    return (
+        in_order.filter(is_launch, is_captured)
+        .join(ran, on=["rank", "api_call_id"], how="anti", maintain_order="left")
+        .join(ops, on=["rank", "span_id"], how="left", maintain_order="left")
+        .with_columns(kernel_id=pl.int_range(pl.len(), dtype=pl.Int64))
+        .cast({pl.Categorical: pl.String})
+    )
 
 
 def _with_batch_sizes(launches: pl.DataFrame, trace: Trace) -> pl.DataFrame:
@@ -240,47 +235,66 @@ def _compared(kernels: pl.DataFrame, launches: pl.DataFrame) -> tuple[float, pl.
     Without pairs the share is 1.
     """
     if (launches["name"] != "").all():
-        kernel_names = kernels["name"].str.strip_suffix(".kd")
-        names = pl.concat([kernel_names, launches["name"]])
-        codes = names.cast(pl.Categorical).to_physical()
-        kernel_codes = tuple(codes.head(kernels.height))
-        launch_codes = tuple(codes.tail(launches.height))
-        aligned = align(kernel_codes, launch_codes)
-        places = pl.Series(aligned, dtype=pl.Int64)
+        launch_rows = _aligned_by_name(kernels["name"], launches["name"])
     elif kernels.height == launches.height:
-        places = pl.int_range(kernels.height, eager=True)
+        launch_rows = pl.int_range(kernels.height, eager=True)
     else:
         return 1.0, None
-    paired = launches.select("op", "input_shapes", "kernel_id", *_GRID, launched="name").select(
-        pl.all().gather(places)
+    columns = launches.select(
+        "op",
+        "input_shapes",
+        "kernel_id",
+        launched="name",
+        **{f"launch_{name}": name for name in _GRID},
     )
-    paired = paired.rename({name: f"own_{name}" for name in _GRID})
-    both = pl.concat([kernels.drop("kernel_id"), paired], how="horizontal")
-    known = [fits for row in both.iter_rows(named=True) if (fits := _fits(row)) is not None]
-    return known.count(False) / len(known) if known else 0.0, paired["kernel_id"]
+    launch_of_kernel = columns.select(pl.all().gather(launch_rows))
+    pairs = pl.concat([kernels.drop("kernel_id"), launch_of_kernel], how="horizontal")
+    fits = [_fits(row) for row in pairs.iter_rows(named=True)]
+    known = [fit for fit in fits if fit is not None]
+    return known.count(False) / len(known) if known else 0.0, launch_of_kernel["kernel_id"]
+
+
+def _aligned_by_name(kernels: pl.Series, launches: pl.Series) -> pl.Series:
+    """Return, for each kernel, the row of the launch that is aligned with it by name, or None."""
+    names = pl.concat([kernels.str.strip_suffix(".kd"), launches])
+    codes = names.cast(pl.Categorical).to_physical()
+    kernel_codes = tuple(codes.head(kernels.len()))
+    launch_codes = tuple(codes.tail(launches.len()))
+    return pl.Series(align(kernel_codes, launch_codes), dtype=pl.Int64)
 
 
 def _fits(row: dict[str, Any]) -> bool | None:
     """Return whether a launch may have started the kernel; None if no property shows it."""
-    if row["kernel_id"] is None or row["launched"] not in ("", row["name"].removesuffix(".kd")):
+    is_of_name = row["launched"] in ("", row["name"].removesuffix(".kd"))
+    if row["kernel_id"] is None or not is_of_name:
         return False
     primitives = runs_as(row["op"] or "")
     if primitives is not None and row["primitive"] in MAIN and row["primitive"] not in primitives:
         return False
-    grid, block, own_grid = (
-        [row[name] for name in of] for of in (_GRID, _BLOCK, [f"own_{name}" for name in _GRID])
-    )
+    grid = [row[name] for name in _GRID]
+    launch_grid = [row[f"launch_{name}"] for name in _GRID]
     if None in grid:
         return None
-    if None not in own_grid:
+    if None not in launch_grid:
         # Some of HIP's functions take the grid as a number of threads.
-        return own_grid in (
-            grid,
-            [blocks * (threads or 1) for blocks, threads in zip(grid, block, strict=True)],
-        )
-    shapes = _shapes(row["input_shapes"])
-    matches = ((re.search(pattern, row["name"]), rule) for pattern, rule in _RULES if shapes)
-    return next((rule(match, grid, shapes) for match, rule in matches if match), None)
+        block = [row[name] or 1 for name in _BLOCK]
+        threads = [n_blocks * size for n_blocks, size in zip(grid, block, strict=True)]
+        return launch_grid in (grid, threads)
+    return _fits_shapes(row["name"], grid, _shapes(row["input_shapes"]))
+
+
+def _fits_shapes(kernel: str, grid: Sequence[int], shapes: list[list[int]]) -> bool | None:
+    """Return whether the kernel's grid follows from the op's input shapes, by one of _RULES.
+
+    Return None if no rule is for this kernel, or no shape is known.
+    """
+    if not shapes:
+        return None
+    for pattern, rule in _RULES:
+        match = re.search(pattern, kernel)
+        if match:
+            return rule(match, grid, shapes)
+    return None
 
 
 _VECTOR_THREADS = 128

@@ -114,8 +114,8 @@ def _modelled(trace: Trace, base: Trace | None = None, only: pl.Expr | None = No
     """Compute what `modelled` returns."""
     trace.require("roofline", "kernels")
     kernels = trace.select("kernels", *_KERNEL, where=only)
-    named = matching(kernels["name"], _IS_TF32, _IS_FP8)
-    kernels = kernels.with_columns(named[0].alias("is_tf32"), named[1].alias("is_fp8"))
+    is_tf32, is_fp8 = matching(kernels["name"], _IS_TF32, _IS_FP8)
+    kernels = kernels.with_columns(is_tf32.alias("is_tf32"), is_fp8.alias("is_fp8"))
     called = _called(trace, kernels, only).with_columns(run=pl.lit(None, pl.Int64))
     if has_replays(trace):
         called = _with_replays(called, trace, base)
@@ -127,12 +127,22 @@ def _modelled(trace: Trace, base: Trace | None = None, only: pl.Expr | None = No
             " record_shapes=True (tracelens collect torch does, unless with --no-shapes)"
         )
     known = called.filter(is_known)
+    calls = _with_contexts(_summed_by_call(known), trace).with_columns(precision=_precision())
+    rest = _explained(called.filter(~is_known), trace)
+    return Modelled(
+        calls,
+        rest.select("rank", "device_id", "step", "duration_ns", "why"),
+        known.select("kernel_id", *CALL),
+    )
+
+
+def _summed_by_call(kernels: pl.DataFrame) -> pl.DataFrame:
+    """Sum the kernels of each call, with the call's work."""
+    numbered = kernels.lazy().with_row_index("first_kernel")
     sums = (
-        known.lazy()
-        .with_row_index("row")
-        .group_by(CALL, maintain_order=True)
+        numbered.group_by(CALL, maintain_order=True)
         .agg(
-            pl.col("row", "step").first(),
+            pl.col("first_kernel", "step").first(),
             pl.col("duration_ns").sum(),
             pl.col("is_tf32", "is_fp8").any(),
             n_kernels=pl.len().cast(pl.Int64),
@@ -140,30 +150,30 @@ def _modelled(trace: Trace, base: Trace | None = None, only: pl.Expr | None = No
         .collect()
     )
     # The first kernel's row is looked up: `first()` of ten columns takes three times as long.
-    works = known.select(pl.col(_WORK.names()).gather(sums["row"]))
-    calls = sums.drop("row").hstack(works)
+    works = kernels.select(pl.col(_WORK.names()).gather(sums["first_kernel"]))
+    return sums.drop("first_kernel").hstack(works)
+
+
+def _precision() -> pl.Expr:
+    """Return the precision in which a call computes; None if it has no peak.
+
+    Kernels other than products compute in float32, whatever they read, and not on tensor cores.
+    """
     dtype = pl.col("dtype")
     flops = pl.col("flops")
+    of_dtype = dtype.replace_strict(_PRECISIONS, default=None, return_dtype=pl.String)
+    is_vector = (flops == 0) & of_dtype.is_not_null()
     is_tf32 = (dtype == "float32") & pl.col("is_tf32")
-    precision = dtype.replace_strict(_PRECISIONS, default=None, return_dtype=pl.String)
-    # Kernels other than products compute in float32, whatever they read, and not on tensor cores.
-    is_vector = (flops == 0) & precision.is_not_null()
-    calls = _with_contexts(calls, trace).with_columns(
-        precision=pl.when(is_vector)
+    return (
+        pl.when(is_vector)
         .then(pl.lit("fp32"))
-        .when("is_fp8", precision.is_in(["fp32", "bf16", "fp16"]))
+        .when("is_fp8", of_dtype.is_in(["fp32", "bf16", "fp16"]))
         .then(pl.lit("fp8"))
         .when(is_tf32)
         .then(pl.lit("tf32"))
         .when(flops > 0, dtype == "int8")
         .then(pl.lit("int8"))
-        .otherwise(precision)
-    )
-    rest = _explained(called.filter(~is_known), trace)
-    return Modelled(
-        calls,
-        rest.select("rank", "device_id", "step", "duration_ns", "why"),
-        known.select("kernel_id", *CALL),
+        .otherwise(of_dtype)
     )
 
 
@@ -176,10 +186,6 @@ def _with_contexts(calls: pl.DataFrame, trace: Trace) -> pl.DataFrame:
     """
     calls = calls.with_columns(cache_bytes=pl.lit(0.0))
     pair_flops = pl.col("pair_flops")
-    n_pairs = pl.col("n_pairs")
-    has_prompts = pl.col("phase").is_in(["prefill", "mixed"])
-    least_pairs = pl.when(has_prompts).then(pl.col("n_tokens").pow(2) / pl.col("n_requests"))
-    least_flops = (pair_flops * least_pairs).fill_nan(0).fill_null(0)
     is_cached = pair_flops > 0
     if not calls.select(is_cached.any()).item():
         return calls
@@ -187,20 +193,30 @@ def _with_contexts(calls: pl.DataFrame, trace: Trace) -> pl.DataFrame:
     steps = all_steps.unique(["rank", "step"], keep="first")
     contexts = steps.select("rank", "step").hstack(batches(steps["name"]))
     joined = calls.join(contexts, on=["rank", "step"], how="left", maintain_order="left")
-    is_told = is_cached & n_pairs.is_not_null()
-    tokens = pl.col("n_context_tokens") * pl.col("key_bytes")
-    with_tokens = pl.col("least_bytes") + tokens
-    return joined.with_columns(
-        flops=pl.when(is_told)
-        .then(pair_flops * n_pairs)
-        .otherwise(pl.max_horizontal("flops", least_flops)),
-        needed_flops=pl.when(is_told)
-        .then(pair_flops * pl.col("n_needed_pairs"))
-        .otherwise(pl.max_horizontal("needed_flops", least_flops / 2)),
-        least_bytes=pl.when(is_told).then(with_tokens).otherwise("least_bytes"),
-        cache_bytes=pl.when(is_told).then(tokens).otherwise("cache_bytes"),
-        assumed=pl.when(is_cached & ~is_told).then(pl.lit(UNKNOWN_CONTEXTS)).otherwise("assumed"),
-    ).select(calls.columns)
+    has_prompts = pl.col("phase").is_in(["prefill", "mixed"])
+    least_pairs = pl.when(has_prompts).then(pl.col("n_tokens").pow(2) / pl.col("n_requests"))
+    least_flops = (pair_flops * least_pairs).fill_nan(0).fill_null(0)
+    least_work = {
+        "flops": pl.max_horizontal("flops", least_flops),
+        "needed_flops": pl.max_horizontal("needed_flops", least_flops / 2),
+        "least_bytes": pl.col("least_bytes"),
+        "cache_bytes": pl.col("cache_bytes"),
+    }
+    cache_bytes = pl.col("n_context_tokens") * pl.col("key_bytes")
+    marked_work = {
+        "flops": pair_flops * pl.col("n_pairs"),
+        "needed_flops": pair_flops * pl.col("n_needed_pairs"),
+        "least_bytes": pl.col("least_bytes") + cache_bytes,
+        "cache_bytes": cache_bytes,
+    }
+    is_marked = is_cached & pl.col("n_pairs").is_not_null()
+    work = {
+        name: pl.when(is_marked).then(marked_work[name]).otherwise(least)
+        for name, least in least_work.items()
+    }
+    is_assumed = is_cached & ~is_marked
+    assumed = pl.when(is_assumed).then(pl.lit(UNKNOWN_CONTEXTS)).otherwise("assumed")
+    return joined.with_columns(**work, assumed=assumed).select(calls.columns)
 
 
 def _explained(rest: pl.DataFrame, trace: Trace) -> pl.DataFrame:
@@ -231,22 +247,24 @@ def _with_replays(called: pl.DataFrame, trace: Trace, base: Trace | None) -> pl.
 
     `run` is the replay's API call.
     """
+    launch = ["base_rank", "base_id"]
+    is_open = (pl.col("link") == "graph") & pl.col("op").is_null()
     for side, launches, pairs in replayed_launches(trace, base):
-        is_graph = pl.col("link") == "graph"
-        lacks_op = pl.col("op").is_null()
-        is_open = is_graph & lacks_op
         open_kernels = called.filter(is_open).drop(*_WORK.names(), "call", "run")
-        nodes = open_kernels.join(pairs, on=["rank", "kernel_id"]).join(
-            launches, on=["base_rank", "base_id"]
+        replayed = open_kernels.join(pairs, on=["rank", "kernel_id"]).join(launches, on=launch)
+        once = replayed.unique(launch, keep="first", maintain_order=True)
+        as_launched = once.select(
+            "name", "grid_x", "base_id", rank="base_rank", span_id="base_span"
         )
-        each = nodes.unique(["base_rank", "base_id"], keep="first", maintain_order=True)
-        known = _called(
-            side,
-            each.select("name", "grid_x", "base_id", rank="base_rank", span_id="base_span"),
-        ).select(*_WORK.names(), "call", "base_id", base_rank="rank")
-        placed = nodes.join(known, on=["base_rank", "base_id"], maintain_order="left")
-        placed = placed.with_columns(run="api_call_id").select(called.columns)
-        placed = placed.drop_nulls("op")
+        works = _called(side, as_launched).select(
+            *_WORK.names(), "call", "base_id", base_rank="rank"
+        )
+        placed = (
+            replayed.join(works, on=launch, maintain_order="left")
+            .with_columns(run="api_call_id")
+            .select(called.columns)
+            .drop_nulls("op")
+        )
         rest = called.join(placed, on=["rank", "kernel_id"], how="anti", maintain_order="left")
         called = pl.concat([rest, placed])
     return called
@@ -346,30 +364,35 @@ def _works(calls: pl.DataFrame) -> pl.DataFrame:
     keys = (*_INPUTS, "list_dtype", "list_assumed", "n_chosen", "weight_bytes")
     distinct = calls.lazy().group_by(keys, maintain_order=True).agg("rank", "span_id").collect()
     rows = [
-        _row(name, texts, of_lists, None if n_chosen is None else (n_chosen, width))
-        for name, *texts, dtype, assumed, n_chosen, width in distinct.select(keys).iter_rows()
-        for of_lists in [(dtype, assumed)]
+        _row(name, texts, list_dtype, list_assumed, None if n_chosen is None else (n_chosen, width))
+        for name, *texts, list_dtype, list_assumed, n_chosen, width in distinct.select(
+            keys
+        ).iter_rows()
     ]
-    known = (
-        distinct.select("rank", "span_id")
-        .hstack(pl.DataFrame(rows, schema=_WORK, orient="row"))
-        .drop_nulls("op")
-    )
+    works = pl.DataFrame(rows, schema=_WORK, orient="row")
+    known = distinct.select("rank", "span_id").hstack(works).drop_nulls("op")
     return known.explode("rank", "span_id")
 
 
 def _row(
     name: str,
     texts: list[str | None],
-    of_lists: tuple[str | None, str | None],
+    list_dtype: str | None,
+    list_assumed: str | None,
     experts: tuple[int, float] | None,
 ) -> tuple[object, ...]:
     """Return the columns that _WORK declares for a call; all None if its work is unknown."""
-    list_dtype, assumed = of_lists
     work = work_of(name, texts, list_dtype, experts)
     if work is None:
         return (None,) * len(_WORK)
-    size = None if work.least_bytes is None else float(work.least_bytes)
-    numbers = float(work.flops), float(work.needed_flops), size
-    cache = float(work.pair_flops), float(work.key_bytes)
-    return (name, *tensors_of(*texts[:2]), work.dtype, *numbers, *cache, work.assumed or assumed)
+    return (
+        name,
+        *tensors_of(*texts[:2]),
+        work.dtype,
+        float(work.flops),
+        float(work.needed_flops),
+        None if work.least_bytes is None else float(work.least_bytes),
+        float(work.pair_flops),
+        float(work.key_bytes),
+        work.assumed or list_assumed,
+    )

@@ -18,35 +18,37 @@ def name_by_neighbours(spans: pl.DataFrame, axis: ThreadAxis, moments: pl.Series
     last_call, next_call = _nearest(calls, axis, moments)
     recorded = axis.recorded(moments)
     row = axis.spans["row"].cast(pl.Int64).gather(previous)
-    row = _outermost_ended(spans, row, recorded)
-    name_before = spans["name"].gather(row)
+    row_before = _outermost_ended(spans, row, recorded)
+    name_before = spans["name"].gather(row_before)
     name_after = axis.spans["name"].gather(following)
     is_mark_before = each_once(name_before, _is_step).fill_null(value=False)
     is_mark_after = each_once(name_after, _is_step).fill_null(value=True)
-    has_mark_ended = (_ends(spans, row) <= recorded).fill_null(value=False)
+    has_mark_ended = (_ends(spans, row_before) <= recorded).fill_null(value=False)
     call_start = calls["start_ns"]
     span_start = axis.spans["start_ns"]
-    names = pl.DataFrame(
+    is_call_later = call_start.gather(last_call) >= span_start.gather(previous)
+    is_call_earlier = call_start.gather(next_call) < span_start.gather(following)
+    neighbours = pl.DataFrame(
         {
             "before": name_before.cast(pl.String),
             "after": name_after.cast(pl.String),
             "call_before": calls["api"].gather(last_call).cast(pl.String),
             "call_after": calls["api"].gather(next_call).cast(pl.String),
             "is_mark_after": is_mark_after,
-            "is_call_later": call_start.gather(last_call) >= span_start.gather(previous),
-            "is_call_earlier": call_start.gather(next_call) < span_start.gather(following),
+            "is_call_later": is_call_later.fill_null(value=True),
+            "is_call_earlier": is_call_earlier.fill_null(value=True),
             "is_outside": is_mark_before & has_mark_ended,
         }
     )
-    is_call_earlier = pl.col("is_call_earlier").fill_null(value=True)
-    is_call_later = pl.col("is_call_later").fill_null(value=True)
-    by_call_after = pl.col("is_mark_after") & is_call_earlier & pl.col("call_after").is_not_null()
+    by_call_after = pl.all_horizontal(
+        "is_mark_after", "is_call_earlier", pl.col("call_after").is_not_null()
+    )
     no_span_before = pl.col("before").is_null() | by_call_after
-    by_call_before = no_span_before & is_call_later & pl.col("call_before").is_not_null()
+    by_call_before = no_span_before & pl.col("is_call_later") & pl.col("call_before").is_not_null()
     before = pl.when(by_call_before).then("call_before").otherwise("before")
     after = pl.when(by_call_after).then("call_after").otherwise("after")
     is_outside = pl.col("is_outside")
-    sides = names.select(
+    sides = neighbours.select(
         before=_named(before, is_outside, "begin", "one step"),
         after=_named(after, is_outside, "end", "the next"),
     )
@@ -71,16 +73,17 @@ def _nearest(
 
     The last event began no later than the moment. A row is None if there is no such event.
     """
+    first_after = events["start_ns"].search_sorted(moments, "right").cast(pl.Int64)
     thread = axis.thread_of(moments)
-    after = events["start_ns"].search_sorted(moments, "right")
-    places = after.cast(pl.Int64) - 1, after.cast(pl.Int64)
-    inside = [place.set((place < 0) | (place >= events.height), None) for place in places]
-    owners = [axis.thread_of(events["start_ns"].gather(place)) for place in inside]
-    last, following = (
-        place.set(~(owner == thread).fill_null(value=False), None)
-        for place, owner in zip(inside, owners, strict=True)
-    )
-    return last, following
+
+    def of_thread(row: pl.Series) -> pl.Series:
+        is_outside = (row < 0) | (row >= events.height)
+        existing = row.set(is_outside, None)
+        row_thread = axis.thread_of(events["start_ns"].gather(existing))
+        is_of_thread = (row_thread == thread).fill_null(value=False)
+        return existing.set(~is_of_thread, None)
+
+    return of_thread(first_after - 1), of_thread(first_after)
 
 
 def _ends(spans: pl.DataFrame, rows: pl.Series) -> pl.Series:

@@ -21,6 +21,7 @@ _MOST = 0.5
 _FRAMES = 100
 """At most this many functions are examined, those that take longest."""
 _EDGES = ["start_ns", "end_ns"]
+_LENGTH = pl.col("end_ns") - pl.col("start_ns")
 
 
 def python_of_another_thread(model: TimeModel, rank: int, cause: str, place: str) -> str | None:
@@ -37,27 +38,27 @@ def python_of_another_thread(model: TimeModel, rank: int, cause: str, place: str
     at_place = model.host.filter(pl.col("rank") == rank, is_there).select(
         pl.col("process_id", "thread_id").cast(pl.Int64), "start_ns", end_ns=END
     )
-    columns = ("kind", "name", "process_id", "thread_id", "start_ns", "duration_ns")
-    spans = model.trace.select("spans", *columns, rank=rank)
     if at_place.is_empty():
         return None
     of_threads = at_place.group_by("process_id", "thread_id", maintain_order=True)
-    lengths = of_threads.agg(ns=(pl.col("end_ns") - pl.col("start_ns")).sum())
-    process, thread = lengths.sort("ns", descending=True, maintain_order=True).row(0)[:2]
+    by_time = of_threads.agg(ns=_LENGTH.sum()).sort("ns", descending=True, maintain_order=True)
+    process, thread, _ = by_time.row(0)
+    columns = ("kind", "name", "process_id", "thread_id", "start_ns", "duration_ns")
+    spans = model.trace.select("spans", *columns, rank=rank)
     is_other_thread = (pl.col("process_id") == process) & (pl.col("thread_id") != thread)
     others = spans.filter(is_other_thread).with_columns(
         pl.col("start_ns").cast(pl.Int64), end_ns=END.cast(pl.Int64)
     )
-    (waits,) = matching(others["name"], _RELEASES)
-    holds_lock = (others["kind"] == "python") & ~waits
+    (is_waiting,) = matching(others["name"], _RELEASES)
+    holds_lock = (others["kind"] == "python") & ~is_waiting
     frames = others.filter(holds_lock)
-    releasing = union(others.filter(~holds_lock).select(_EDGES))
-    locked = _without(union(frames.select(_EDGES)), releasing)
-    host_times = union(at_place.filter(pl.col("thread_id") == thread).select(_EDGES))
-    running = _both(host_times, locked)
-    length = pl.col("end_ns") - pl.col("start_ns")
-    ran_ns = int(running.select(length.sum()).item())
-    host_ns = at_place.select(length.sum()).item()
+    locked = _without(
+        union(frames.select(_EDGES)), union(others.filter(~holds_lock).select(_EDGES))
+    )
+    host_time = union(at_place.filter(pl.col("thread_id") == thread).select(_EDGES))
+    running = _both(host_time, locked)
+    ran_ns = int(running.select(_LENGTH.sum()).item())
+    host_ns = at_place.select(_LENGTH.sum()).item()
     if not ran_ns or ran_ns < _MOST * host_ns:
         return None
     return _innermost(frames, running, ran_ns)
