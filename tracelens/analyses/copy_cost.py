@@ -43,21 +43,16 @@ def copy_cost(trace: Trace, base: Trace | None = None) -> pl.DataFrame:
         )
     copies = _with_casts(trace)
     kernels = trace.select("kernels", "rank", "device_id", "start_ns", "duration_ns")
-    hidden = covered_ns(copies, kernels, ["rank", "device_id"])
-    size, ns, is_large = (
-        pl.col("size_bytes"),
-        pl.col("duration_ns"),
-        pl.col("size_bytes") >= _PINNED_BYTES,
-    )
-    copies = copies.with_columns(exposed_ns=ns - hidden)
-    both = pl.concat(
-        [
-            copies.with_columns(step=pl.lit(None, pl.Int64)),
-            copies.filter(pl.col("step").is_not_null()),
-        ]
-    )
-    frame = (
-        both.group_by(_KEY)
+    hidden_ns = covered_ns(copies, kernels, ["rank", "device_id"])
+    size = pl.col("size_bytes")
+    ns = pl.col("duration_ns")
+    is_large = size >= _PINNED_BYTES
+    copies = copies.with_columns(exposed_ns=ns - hidden_ns)
+    in_steps = copies.filter(pl.col("step").is_not_null())
+    of_whole_trace = copies.with_columns(step=pl.lit(None, pl.Int64))
+    sums = (
+        pl.concat([of_whole_trace, in_steps])
+        .group_by(_KEY)
         .agg(
             *durations(),
             pl.col("size_bytes", "exposed_ns").sum(),
@@ -69,19 +64,17 @@ def copy_cost(trace: Trace, base: Trace | None = None) -> pl.DataFrame:
             large_bytes=size.filter(is_large).sum(),
             small_ns=ns.filter(~is_large).sum(),
         )
-        .with_columns(bandwidth_bytes_per_s=1e9 * over(size, pl.col("sized_ns")))
     )
     rates = _pinned_rates(trace)
     if base is not None:
-        rates = pl.concat([rates, _pinned_rates(base).join(rates, on="direction", how="anti")])
-    pageable = (pl.col("source_memory") == "pageable") | (
-        pl.col("destination_memory") == "pageable"
-    )
-    frame = frame.join(rates, on="direction", how="left").with_columns(
-        pinned_ns=pl.when(pageable).then(
-            pl.col("small_ns")
-            + (pl.col("large_bytes") / pl.col("rate") * 1e9).round().cast(pl.Int64)
-        )
+        rates_of_base = _pinned_rates(base).join(rates, on="direction", how="anti")
+        rates = pl.concat([rates, rates_of_base])
+    memories = pl.col("source_memory", "destination_memory")
+    is_pageable = pl.any_horizontal(memories == "pageable")
+    large_ns = (pl.col("large_bytes") / pl.col("pinned_rate") * 1e9).round().cast(pl.Int64)
+    frame = sums.join(rates, on="direction", how="left").with_columns(
+        bandwidth_bytes_per_s=1e9 * over(size, pl.col("sized_ns")),
+        pinned_ns=pl.when(is_pageable).then(pl.col("small_ns") + large_ns),
     )
     return COPY_COST.conform(frame.sort(_KEY, nulls_last=False))
 
@@ -92,21 +85,19 @@ def _with_casts(trace: Trace) -> pl.DataFrame:
     Columns: read_bytes, written_bytes, wasted, dtype and is_recorded.
     """
     wasted = pl.col("elements") * (pl.col("read_bytes") - pl.col("written_bytes"))
-    return trace.memcpys.join(
-        casts_after_copies(trace), on=["rank", "memcpy_id"], how="left"
-    ).with_columns(wasted=wasted.fill_null(0))
+    casts = casts_after_copies(trace)
+    with_casts = trace.memcpys.join(casts, on=["rank", "memcpy_id"], how="left")
+    return with_casts.with_columns(wasted=wasted.fill_null(0))
 
 
 def _pinned_rates(trace: Trace) -> pl.DataFrame:
-    """Return direction and bytes per second of copies between pinned host memory and the device."""
-    pinned = trace.memcpys.filter(
-        ((pl.col("source_memory") == "pinned") | (pl.col("destination_memory") == "pinned"))
-        & (pl.col("size_bytes") >= _PINNED_BYTES)
-    )
+    """Return direction and pinned_rate: the bytes per second of large copies of pinned memory."""
+    memories = pl.col("source_memory", "destination_memory")
+    is_pinned = pl.any_horizontal(memories == "pinned")
+    pinned = trace.memcpys.filter(is_pinned, pl.col("size_bytes") >= _PINNED_BYTES)
     sums = pinned.group_by("direction").agg(pl.col("size_bytes", "duration_ns").sum())
-    return sums.select(
-        "direction", rate=1e9 * over(pl.col("size_bytes"), pl.col("duration_ns"))
-    ).drop_nulls()
+    rate = 1e9 * over(pl.col("size_bytes"), pl.col("duration_ns"))
+    return sums.select("direction", pinned_rate=rate).drop_nulls()
 
 
 def notes(trace: Trace, frame: pl.DataFrame, _base: Trace | None = None) -> list[str]:

@@ -146,78 +146,62 @@ class _Reading:
     def take(self, calls: pl.DataFrame) -> None:
         """Add the next calls; those of a rank come one after another."""
         calls = self.known(calls)
-        rows = [pl.Series([], dtype=pl.Int64)]
-        runs = calls["rank"].rle().struct.unnest()
-        for rank, n in runs.select("value", "len").iter_rows():
-            rows.append(pl.int_range(self.n_calls[rank], self.n_calls[rank] + n, eager=True))
-            self.n_calls[rank] += n
-        self.are_rows &= (calls["api_call_id"] == pl.concat(rows)).all()
-        like, distinct_threads = numbered(calls, _THREAD)
-        threads = [
-            self.threads[rank].setdefault((*thread,), len(self.threads[rank]))
-            for rank, *thread in distinct_threads.iter_rows()
+        self.are_rows &= (calls["api_call_id"] == self._next_rows(calls["rank"])).all()
+        thread, distinct_threads = numbered(calls, _THREAD)
+        thread_numbers = [
+            self.threads[rank].setdefault((process, thread_id), len(self.threads[rank]))
+            for rank, process, thread_id in distinct_threads.iter_rows()
         ]
-        place = self.ops.gather(
-            rows_of(self.sites["rank"], self.sites["site_id"], calls.select("rank", "site_id"))
-        )
-        if self.launches.height:
-            ids = self.launches["api_call_id"]
-            row = rows_of(self.launches["rank"], ids, calls.select("rank", "api_call_id"))
-            launch_place = self.of_launches.gather(row)
-            place = pl.select(pl.coalesce(launch_place, place)).to_series()
-        bare = (place.fill_null(-1) < 0).arg_true()
-        place = place.scatter(
-            bare, self.numbers(calls["rank"].gather(bare), calls["api"].gather(bare))
-        )
-        returned = pl.col("start_ns") + pl.col("duration_ns")
+        place = self._places_of(calls)
+        lacks_place = (place.fill_null(-1) < 0).arg_true()
+        apis = self.numbers(calls["rank"].gather(lacks_place), calls["api"].gather(lacks_place))
         self.parts.append(
             calls.select(
-                returned=returned,
-                thread=pl.Series(threads, dtype=pl.Int32).gather(like),
-                place=place,
+                returned=pl.col("start_ns") + pl.col("duration_ns"),
+                thread=pl.Series(thread_numbers, dtype=pl.Int32).gather(thread),
+                place=place.scatter(lacks_place, apis),
             )
         )
+
+    def _next_rows(self, ranks: pl.Series) -> pl.Series:
+        """Number the calls of each rank, after those that were read before, and count them."""
+        rows = [pl.Series([], dtype=pl.Int64)]
+        for rank, n in ranks.rle().struct.unnest().select("value", "len").iter_rows():
+            first = self.n_calls[rank]
+            self.n_calls[rank] = first + n
+            rows.append(pl.int_range(first, first + n, eager=True))
+        return pl.concat(rows)
+
+    def _places_of(self, calls: pl.DataFrame) -> pl.Series:
+        """Return the place of each call, else its op; None or -1 if neither is known."""
+        sites = calls.select("rank", "site_id")
+        op = self.ops.gather(rows_of(self.sites["rank"], self.sites["site_id"], sites))
+        if self.launches.is_empty():
+            return op
+        ids = calls.select("rank", "api_call_id")
+        launch = rows_of(self.launches["rank"], self.launches["api_call_id"], ids)
+        return pl.select(pl.coalesce(self.of_launches.gather(launch), op)).to_series()
 
     def finished(self, activities: pl.DataFrame, ids: pl.DataFrame | None) -> dict[int, HostTime]:
         """Return the hosts with their activities, once all calls were read.
 
         `ids` names the calls if only some were read.
         """
-        activities = self.known(activities)
-        cause_code = pl.col("cause").cast(pl.Enum(CAUSES)).to_physical()
-        cause = cause_code.cast(pl.UInt8)
-        is_own = pl.col("what").eq_missing(pl.lit(PROFILER))
-        start_ns = pl.col("start_ns")
-        profiler_code = pl.lit(PROFILER_CODE, pl.UInt8)
-        segments = activities.select(
-            *_THREAD,
-            "start_ns",
-            end_ns=start_ns + pl.col("duration_ns"),
-            cause=pl.when(is_own).then(profiler_code).otherwise(cause),
-            place=self.numbers(activities["rank"], activities["what"]),
-        )
-        active_threads = segments.group_by(_THREAD, maintain_order=True).agg(
-            ns=(pl.col("end_ns") - start_ns).sum()
-        )
-        active_threads = active_threads.with_row_index("thread_number")
-        # The main thread is the one with most known time.
-        mains: dict[int, dict[int | None, Thread]] = {rank: {} for rank in self.places}
-        by_time = active_threads.sort("ns", *_THREAD, descending=[True, False, False, False])
-        for rank, process, thread in by_time.select(_THREAD).iter_rows():
-            mains[rank].setdefault(process, (process, thread))
-        for rank, threads in self.threads.items():
-            for main in mains[rank].values():
-                threads.setdefault(main, len(threads))
+        segments = self._segments(self.known(activities))
+        length = pl.col("end_ns") - pl.col("start_ns")
+        by_thread = segments.group_by(_THREAD, maintain_order=True).agg(ns=length.sum())
+        active_threads = by_thread.with_row_index("thread_number")
+        mains = self._main_threads(active_threads)
         with_threads = segments.join(active_threads, on=_THREAD, nulls_equal=True)
         tracks = tracks_by_rank(with_threads, active_threads, mains, self.threads)
         calls = pl.concat(self.parts, rechunk=True)
-        of_calls = None if ids is None else self.known(ids)
+        ids_of_calls = None if ids is None else self.known(ids)["api_call_id"]
         first_call = 0
         hosts = {}
         for rank, n in self.n_calls.items():
             hosts[rank] = HostTime(
                 calls.slice(first_call, n),
-                None if of_calls is None else of_calls["api_call_id"].slice(first_call, n),
+                None if ids_of_calls is None else ids_of_calls.slice(first_call, n),
                 [*self.places[rank]],
                 [*self.threads[rank]],
                 mains[rank],
@@ -225,6 +209,33 @@ class _Reading:
             )
             first_call += n
         return hosts
+
+    def _segments(self, activities: pl.DataFrame) -> pl.DataFrame:
+        """Return the activities with their end, and with numbers as cause and place."""
+        cause = pl.col("cause").cast(pl.Enum(CAUSES)).to_physical().cast(pl.UInt8)
+        is_of_profiler = pl.col("what").eq_missing(pl.lit(PROFILER))
+        of_profiler = pl.lit(PROFILER_CODE, pl.UInt8)
+        return activities.select(
+            *_THREAD,
+            "start_ns",
+            end_ns=pl.col("start_ns") + pl.col("duration_ns"),
+            cause=pl.when(is_of_profiler).then(of_profiler).otherwise(cause),
+            place=self.numbers(activities["rank"], activities["what"]),
+        )
+
+    def _main_threads(self, active_threads: pl.DataFrame) -> dict[int, dict[int | None, Thread]]:
+        """Return each rank's main threads by process: those with most known time.
+
+        They get a number if they have none.
+        """
+        mains: dict[int, dict[int | None, Thread]] = {rank: {} for rank in self.places}
+        by_time = active_threads.sort("ns", *_THREAD, descending=[True, False, False, False])
+        for rank, process, thread in by_time.select(_THREAD).iter_rows():
+            mains[rank].setdefault(process, (process, thread))
+        for rank, threads in self.threads.items():
+            for main in mains[rank].values():
+                threads.setdefault(main, len(threads))
+        return mains
 
 
 def launch_places(trace: Trace) -> pl.DataFrame:
@@ -237,20 +248,19 @@ def launch_places(trace: Trace) -> pl.DataFrame:
 
 
 def _launch_places(trace: Trace) -> pl.DataFrame:
-    parts = [pl.DataFrame(schema=_PLACED)]
     is_of_torch = any(source.get("kind") == "torch" for source in trace.manifest.sources)
-    launches = pl.col("kind").is_in(LAUNCHES) & pl.col("span_id").is_not_null()
+    is_launch_in_span = pl.col("kind").is_in(LAUNCHES) & pl.col("span_id").is_not_null()
     # Columns of millions of spans are released rank by rank.
     reading = trace.uncached()
+    parts = [pl.DataFrame(schema=_PLACED)]
     for rank in trace.heights("spans"):
         kinds = reading.select("spans", "kind", rank=rank)
         if not (kinds["kind"] == "python").any():
             parts.append(_in_regions(reading, rank))
             continue
         spans = reading.select("spans", *_SPANS, rank=rank)
-        calls = reading.select(
-            "api_calls", "rank", "api_call_id", "span_id", where=launches, rank=rank
-        )
+        columns = ("rank", "api_call_id", "span_id")
+        calls = reading.select("api_calls", *columns, where=is_launch_in_span, rank=rank)
         earlier = read_entered_earlier(reading, rank) if is_of_torch else None
         parts += [_place(tree, of_rank(calls, tree), earlier) for tree in span_trees(spans)]
     return pl.concat(parts)
@@ -265,7 +275,8 @@ def _in_regions(trace: Trace, rank: int) -> pl.DataFrame:
     is_region = pl.col("kind").is_in(["annotation", "nvtx"])
     times = (*_THREAD, "name", "start_ns", "duration_ns")
     spans = trace.select("spans", *times, where=is_region, rank=rank)
-    regions = spans.filter(~matching(spans["name"], _NO_REGION)[0])
+    (names_no_region,) = matching(spans["name"], _NO_REGION)
+    regions = spans.filter(~names_no_region)
     if regions.is_empty():
         return pl.DataFrame(schema=_PLACED)
     regions = regions.with_columns(
@@ -276,13 +287,14 @@ def _in_regions(trace: Trace, rank: int) -> pl.DataFrame:
     is_launch = pl.col("kind").is_in(LAUNCHES)
     calls = trace.select("api_calls", *columns, where=is_launch, rank=rank)
     opens_regions = pl.col("thread_id").is_in(regions["thread_id"].unique().implode())
-    of_thread, of_process = (
-        during(part.with_columns(process_id=key), regions.with_columns(process_id=key), *_REGION)
-        for part, key in (
-            (calls.filter(opens_regions), pl.col("thread_id")),
-            (calls.filter(~opens_regions), pl.col("process_id")),
-        )
-    )
+
+    def in_regions(calls: pl.DataFrame, owner: str) -> pl.DataFrame:
+        # `during` looks for what is open in the same process, so that is what owns the regions.
+        by_owner = pl.col(owner).alias("process_id")
+        return during(calls.with_columns(by_owner), regions.with_columns(by_owner), *_REGION)
+
+    of_thread = in_regions(calls.filter(opens_regions), "thread_id")
+    of_process = in_regions(calls.filter(~opens_regions), "process_id")
     placed = pl.concat([of_thread, of_process]).drop_nulls("region")
     ops = trace.select("sites", "rank", "site_id", "op", rank=rank)
     with_ops = placed.join(ops, on=["rank", "site_id"], how="left", maintain_order="left")
@@ -303,19 +315,19 @@ def _place(
     parent = tree["parent_id"]
     is_in_python = outermost_row(parent, tree["kind"] == "python").is_not_null()
     calls = calls.filter(is_in_python.gather(calls["span_id"]))
-    is_around_calls = _are_around(parent, calls["span_id"])
-    around = tree.select("parent_id", "kind", "name").filter(is_around_calls)
-    row_around = is_around_calls.cum_sum().cast(pl.Int32) - 1
-    around = around.with_columns(parent_id=row_around.gather(around["parent_id"]))
-    chain_of_row, chains = call_paths(around, "kind", "name")
+    is_kept = _are_around(parent, calls["span_id"])
+    kept_row = is_kept.cum_sum().cast(pl.Int32) - 1
+    spans = tree.select("parent_id", "kind", "name").filter(is_kept)
+    spans = spans.with_columns(parent_id=kept_row.gather(spans["parent_id"]))
+    chain_of_span, chains = call_paths(spans, "kind", "name")
     paths = find_paths(chains, pl.int_range(chains.height, eager=True))
-    has_own = paths.frame["own"].is_not_null()
-    texts = paths.texts(chains, paths.frame["place"].set(~has_own, None))
-    what = texts.cast(pl.Categorical)
+    lacks_own = paths.frame["own"].is_null()
+    texts = paths.texts(chains, paths.frame["place"].set(lacks_own, None))
+    what_of_chain = texts.cast(pl.Categorical)
     if earlier is not None:
-        what = mark_lines(what, earlier)
-    chain_of_call = chain_of_row.gather(row_around.gather(calls["span_id"]))
-    placed = calls.with_columns(what=what.gather(chain_of_call)).drop_nulls("what")
+        what_of_chain = mark_lines(what_of_chain, earlier)
+    chain_of_call = chain_of_span.gather(kept_row.gather(calls["span_id"]))
+    placed = calls.with_columns(what=what_of_chain.gather(chain_of_call)).drop_nulls("what")
     return placed.select(*_PLACED).cast(_PLACED)  # type: ignore[arg-type]
 
 

@@ -229,20 +229,24 @@ def _pass(device: DeviceWork, causes: pl.Series | None) -> _Passed:
     host = device.host
     windows = device.windows
     n_windows = windows.height + 1
+    n_places = len(host.places) + 1
     n_work = sum(part.height for part in device.work)
-    lengths = (
-        len(UNIONS) * n_windows,
-        2 * len(IDLE_KINDS) * n_windows,
-        _MEASURES * len(IDLE_KINDS) * (len(host.places) + 1),
-        n_work,
+    busy, idle, by_place, launching = (
+        bytearray(8 * n_sums)
+        for n_sums in (
+            len(UNIONS) * n_windows,
+            2 * len(IDLE_KINDS) * n_windows,
+            _MEASURES * len(IDLE_KINDS) * n_places,
+            n_work,
+        )
     )
-    busy, sums, cells, launching = (bytearray(8 * length) for length in lengths)
     last_ends = windows["end_ns"].tail(1).to_list()
+    has_threads = len(host.threads) > 1
     end_ns = LIBRARY.idle_time(
         *(column for part in device.work for column in _memory(part, _WORK)),
         None if causes is None else memory(causes, _U8),
         *_memory(host.calls, {"returned": _I64, "place": _I32}),
-        *(_memory(host.calls, {"thread": _I32}) if len(host.threads) > 1 else [None]),
+        memory(host.calls["thread"], _I32) if has_threads else None,
         *_memory(host.tracks.of_threads, dict.fromkeys(TRACKS_OF_THREAD, _I32)),
         array("q", [first for first, _ in host.tracks.bounds]),
         array("q", [after for _, after in host.tracks.bounds]),
@@ -255,11 +259,11 @@ def _pass(device: DeviceWork, causes: pl.Series | None) -> _Passed:
         device.last_thread,
         host.unrecorded,
         busy,
-        sums,
-        cells,
+        idle,
+        by_place,
         launching,
     )
-    return busy, sums, cells, launching, end_ns
+    return busy, idle, by_place, launching, end_ns
 
 
 def _decoded(devices: Mapping[int, DeviceWork], passed: Sequence[_Passed]) -> DeviceTimes:
@@ -268,56 +272,79 @@ def _decoded(devices: Mapping[int, DeviceWork], passed: Sequence[_Passed]) -> De
         (number, device.windows.height + 1, len(device.host.places) + 1)
         for number, device in devices.items()
     ]
-    about = pl.DataFrame(
+    sizes = pl.DataFrame(
         counts, schema=dict.fromkeys(("device", "n_windows", "n_places"), _I64), orient="row"
     )
     n_windows = pl.col("n_windows")
     n_places = pl.col("n_places")
-    about = about.with_columns(
-        first=n_windows.cum_sum() - n_windows,
-        cell=len(IDLE_KINDS) * (n_places.cum_sum() - n_places),
+    # Where the sums of a device begin: its first window of all, and its first sum by place.
+    sizes = sizes.with_columns(
+        first_window=n_windows.cum_sum() - n_windows,
+        first_by_place=len(IDLE_KINDS) * (n_places.cum_sum() - n_places),
     )
     *sums, ends = zip(*passed, strict=True)
-    busy, idle, cells, launching = (series(b"".join(parts), _I64) for parts in sums)
-    window_numbers = pl.int_ranges("n_windows")
-    windows = about.with_columns(window=window_numbers).explode("window")
-    row = len(UNIONS) * pl.col("first") + pl.col("window")
+    busy, idle, by_place, launching = (series(b"".join(parts), _I64) for parts in sums)
+    return DeviceTimes(
+        _busy_of_windows(sizes, busy),
+        _idle(sizes, idle),
+        _places(sizes, by_place),
+        launching,
+        [*ends],
+    )
+
+
+def _busy_of_windows(sizes: pl.DataFrame, sums: pl.Series) -> pl.DataFrame:
+    """Return the lengths of UNIONS by device and window.
+
+    The sums of a device are those of all its windows for the first union, then for the next.
+    """
+    windows = sizes.with_columns(window=pl.int_ranges("n_windows")).explode("window")
+    first = len(UNIONS) * pl.col("first_window") + pl.col("window")
     lengths = {
-        name: busy.gather(windows.select(row + k * n_windows).to_series())
-        for k, name in enumerate(UNIONS)
+        name: sums.gather(windows.select(first + number * pl.col("n_windows")).to_series())
+        for number, name in enumerate(UNIONS)
     }
-    busy_frame = windows.select("device", "window").with_columns(**lengths)
-    return DeviceTimes(busy_frame, _idle(about, idle), _places(about, cells), launching, [*ends])
+    return windows.select("device", "window").with_columns(**lengths)
 
 
-def _idle(about: pl.DataFrame, sums: pl.Series) -> pl.DataFrame:
-    filled = (sums > 0).arg_true().cast(pl.Int64)
-    n = len(IDLE_KINDS)
-    of = about[last_before(about["first"] * 2 * n, filled)]
-    offset = pl.col("at") - 2 * n * pl.col("first")
-    window_number = offset // (2 * n)
-    return of.with_columns(filled.alias("at"), idle_ns=sums.gather(filled)).select(
-        "device", "idle_ns", window=window_number, within=offset // n % 2 == 1, cause=offset % n
+def _idle(sizes: pl.DataFrame, sums: pl.Series) -> pl.DataFrame:
+    """Return `idle` of DeviceTimes.
+
+    A window has one sum per cause outside of the device's work, then one per cause within it.
+    """
+    row = (sums > 0).arg_true().cast(pl.Int64)
+    n_causes = len(IDLE_KINDS)
+    n_in_window = 2 * n_causes
+    of_device = sizes[last_before(sizes["first_window"] * n_in_window, row)]
+    row_in_device = pl.col("row") - n_in_window * pl.col("first_window")
+    return of_device.with_columns(row.alias("row"), idle_ns=sums.gather(row)).select(
+        "device",
+        "idle_ns",
+        window=row_in_device // n_in_window,
+        within=row_in_device // n_causes % 2 == 1,
+        cause=row_in_device % n_causes,
     )
 
 
-def _places(about: pl.DataFrame, cells: pl.Series) -> pl.DataFrame:
+def _places(sizes: pl.DataFrame, sums: pl.Series) -> pl.DataFrame:
+    """Return `places` of DeviceTimes.
+
+    A cause has the measures of each place in turn.
+    """
     measures = pl.DataFrame(
-        {name: cells.gather_every(_MEASURES, measure) for measure, name in enumerate(PLACES[2:])}
+        {name: sums.gather_every(_MEASURES, number) for number, name in enumerate(PLACES[2:])}
     )
-    has_gaps = measures["n_gaps"] > 0
-    measure = has_gaps.arg_true().cast(pl.Int64)
-    of = about[last_before(about["cell"], measure)]
-    offset = pl.col("at") - pl.col("cell")
-    n_places = pl.col("n_places")
+    row = (measures["n_gaps"] > 0).arg_true().cast(pl.Int64)
+    of_device = sizes[last_before(sizes["first_by_place"], row)]
+    row_in_device = pl.col("row") - pl.col("first_by_place")
     return (
-        of.with_columns(measure.alias("at"))
-        .hstack(measures[measure])
+        of_device.with_columns(row.alias("row"))
+        .hstack(measures[row])
         .select(
             "device",
             *PLACES[2:],
-            cause=offset // n_places,
-            place=offset % n_places,
+            cause=row_in_device // pl.col("n_places"),
+            place=row_in_device % pl.col("n_places"),
         )
     )
 

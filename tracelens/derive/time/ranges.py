@@ -111,14 +111,11 @@ def by_start(first: pl.DataFrame, *others: pl.DataFrame) -> pl.DataFrame:
 
     The first frame may have millions of rows. If they are in order already, they are not sorted.
     """
-    in_order = (
-        first if first["start_ns"].is_sorted() else first.sort("start_ns", maintain_order=True)
-    )
-    return (
-        in_order.merge_sorted(pl.concat(others).sort("start_ns"), key="start_ns")
-        if others
-        else in_order
-    )
+    start = first["start_ns"]
+    in_order = first if start.is_sorted() else first.sort("start_ns", maintain_order=True)
+    if not others:
+        return in_order
+    return in_order.merge_sorted(pl.concat(others).sort("start_ns"), key="start_ns")
 
 
 def one_after_another(*frames: pl.DataFrame) -> Iterator[tuple[pl.DataFrame, ...]]:
@@ -128,46 +125,45 @@ def one_after_another(*frames: pl.DataFrame) -> Iterator[tuple[pl.DataFrame, ...
     duration_ns. The size of a group is limited so that its memory is bounded and its moments fit
     into 64 bits. Ranks that the first frame lacks are left out.
     """
+    extents = _extents_of_ranks(frames)
+    if extents.height < 2:
+        yield frames
+        return
+    shifts: list[dict[int, int]] = [{}]
+    until = None
+    n_rows = 0
+    for rank, first, last, n in extents.join(frames[0], on="rank", how="semi").iter_rows():
+        shift = 0 if until is None else until + 1 - first
+        n_rows += n
+        if last + shift > _LATEST or n_rows > _MOST_ROWS:
+            shifts.append({})
+            shift = 0
+            n_rows = n
+        shifts[-1][rank] = shift
+        until = last + shift
+    shifted_ns = pl.col("start_ns") + pl.col("shift")
+    for of_group in shifts:
+        by_rank = pl.DataFrame(
+            {"rank": of_group.keys(), "shift": of_group.values()},
+            schema={"rank": pl.Int32, "shift": pl.Int64},
+        )
+        yield tuple(
+            frame.join(by_rank, on="rank", maintain_order="left")
+            .with_columns(start_ns=shifted_ns)
+            .drop("shift")
+            for frame in frames
+        )
+
+
+def _extents_of_ranks(frames: Sequence[pl.DataFrame]) -> pl.DataFrame:
+    """Return one row per rank: its first start, its last end, and its number of rows."""
     start = pl.col("start_ns")
-    end = pl.col("end_ns")
     times = [
         frame.select("rank", start, end_ns=END if "duration_ns" in frame.columns else start)
         for frame in frames
     ]
-    extents = (
-        pl.concat(times)
-        .lazy()
-        .group_by("rank")
-        .agg(start.min(), end.max(), n=pl.len())
-        .sort("rank")
-        .collect()
-    )
-    if extents.height < 2:
-        yield frames
-        return
-    del times
-    moves: list[dict[int, int]] = [{}]
-    until = None
-    n_rows = 0
-    for rank, first, last, n in extents.join(frames[0], on="rank", how="semi").iter_rows():
-        move = 0 if until is None else until + 1 - first
-        n_rows += n
-        if last + move > _LATEST or n_rows > _MOST_ROWS:
-            moves = [*moves, {}]
-            move = 0
-            n_rows = n
-        moves[-1][rank], until = move, last + move
-    for moves_of_group in moves:
-        move_by = pl.DataFrame(
-            {"rank": moves_of_group.keys(), "move": moves_of_group.values()},
-            schema={"rank": pl.Int32, "move": pl.Int64},
-        )
-        yield tuple(
-            frame.join(move_by, on="rank", maintain_order="left")
-            .with_columns(start + pl.col("move"))
-            .drop("move")
-            for frame in frames
-        )
+    by_rank = pl.concat(times).lazy().group_by("rank")
+    return by_rank.agg(start.min(), pl.col("end_ns").max(), n=pl.len()).sort("rank").collect()
 
 
 def place_work(ranges: pl.DataFrame, calls: pl.DataFrame, work: pl.DataFrame) -> Ranges:
@@ -224,44 +220,42 @@ def _launched(calls: pl.DataFrame, work: pl.DataFrame, edges: pl.Series) -> pl.D
     if row.null_count():
         work = work.filter(row.is_not_null())
         row = row.drop_nulls()
-    begins = calls["start_ns"].search_sorted(edges)  # the first call of each segment
-    n_begun = begins.search_sorted(row.cast(begins.dtype), side="right")
+    first_calls = calls["start_ns"].search_sorted(edges)
+    n_begun = first_calls.search_sorted(row.cast(first_calls.dtype), side="right")
     segment = n_begun.cast(pl.Int64) - 1
     thread_columns = calls.select(THREAD).get_columns()
     threads = calls.select(column.gather(row) for column in thread_columns)
-    thread_number, thread_rows = numbered(threads, THREAD)
-    n_threads = max(thread_rows.height, 1)
+    thread_number, distinct_threads = numbered(threads, THREAD)
+    # Threads and segments are numbered together, because grouping by one column is faster.
+    n_threads = max(distinct_threads.height, 1)
     key = segment if n_threads == 1 else segment * n_threads + thread_number.cast(pl.Int64)
     # A call with several pieces of work counts once, with its first piece. Most calls have one
     # piece, which is checked first because it is faster.
-    stands = [] if is_each_once(row) else [row.is_first_distinct().alias("stands")]
-    n_launches = pl.col("stands").sum() if stands else pl.len()
+    is_first_piece = [] if is_each_once(row) else [row.is_first_distinct().alias("is_first_piece")]
+    n_launches = pl.col("is_first_piece").sum() if is_first_piece else pl.len()
     ns = pl.col("duration_ns")
     start_ns = pl.col("start_ns")
     end = pl.col("end")
-    sums = (
+    by_kind = (
         work.select("start_ns", "duration_ns", "is_kernel", end=END)
-        .with_columns(key.alias("key"), *stands)
+        .with_columns(key.alias("key"), *is_first_piece)
         .group_by("key", "is_kernel")
-        .agg(
-            n_launches.cast(pl.Int64).alias("n_launches"),
-            ns.sum(),
-            start_ns.min(),
-            end.max(),
-        )
+        .agg(n_launches.cast(pl.Int64).alias("n_launches"), ns.sum(), start_ns.min(), end.max())
     )
-    together = sums.group_by("key").agg(
+    sums = by_kind.group_by("key").agg(
         pl.col("n_launches").sum(),
         device_ns=ns.sum(),
         kernel_ns=ns.filter("is_kernel").sum(),
         first=start_ns.min(),
         last=end.max(),
     )
-    together = together.sort("key").with_columns(
+    sums = sums.sort("key").with_columns(
         segment=pl.col("key") // n_threads, thread_number=pl.col("key") % n_threads
     )
-    thread_ids = thread_rows[together["thread_number"]].cast(dict.fromkeys(THREAD[1:], pl.Int64))
-    return together.hstack(thread_ids).drop("key", "thread_number")
+    ids_of_threads = distinct_threads[sums["thread_number"]]
+    return sums.hstack(ids_of_threads.cast(dict.fromkeys(THREAD[1:], pl.Int64))).drop(
+        "key", "thread_number"
+    )
 
 
 def sums_of_ranges(ranges: Ranges) -> pl.DataFrame:
@@ -280,28 +274,29 @@ def sums_of_ranges(ranges: Ranges) -> pl.DataFrame:
 
 
 def _runs(ranges: Ranges, key: Sequence[str]) -> tuple[pl.DataFrame, pl.Series, pl.Series]:
-    """Sum the work by key and segment, sorted, and find the rows during which each range was open.
+    """Sort the work by key and segment, and find the rows during which each range was open.
 
     The rows of a range are consecutive. Returns the first row's number and the number after the
     last.
     """
-    size = len(ranges.edges) + 1  # segments begin at -1
+    # One number stands for a group and a segment; segments begin at -1.
+    n_segments = len(ranges.edges) + 1
     group, groups = numbered(ranges.launched.select(key), key)
-    work = ranges.launched.with_columns(
-        at=group.cast(pl.Int64) * size + pl.col("segment") + 1
-    ).sort("at")
-    numbers_of_groups = pl.int_range(pl.len(), dtype=pl.Int64)
-    numbers = groups.with_columns(number=numbers_of_groups)
-    number = ranges.tree.select(key).join(numbers, on=key, how="left", maintain_order="left")[
-        "number"
-    ]
-    first = number.fill_null(groups.height) * size + 1
-    edges = (
-        ranges.edges.search_sorted(edge).cast(pl.Int64)
-        for edge in ranges.tree.select("start_ns", end_ns=END)
+    place = group.cast(pl.Int64) * n_segments + pl.col("segment") + 1
+    work = ranges.launched.with_columns(place=place).sort("place")
+    group_numbers = groups.with_columns(number=pl.int_range(pl.len(), dtype=pl.Int64))
+    of_ranges = ranges.tree.select(key).join(
+        group_numbers, on=key, how="left", maintain_order="left"
     )
-    begin, end = (work["at"].search_sorted(first + edge).cast(pl.Int64) for edge in edges)
-    return work, begin, end
+    no_group = groups.height
+    first_place = of_ranges["number"].fill_null(no_group) * n_segments + 1
+
+    def first_row(moments: pl.Series) -> pl.Series:
+        segment = ranges.edges.search_sorted(moments).cast(pl.Int64)
+        return work["place"].search_sorted(first_place + segment).cast(pl.Int64)
+
+    ends = ranges.tree.select(END).to_series()
+    return work, first_row(ranges.tree["start_ns"]), first_row(ends)
 
 
 def _run_sums(
@@ -332,16 +327,24 @@ def _run_extent(launched: pl.DataFrame, begin: pl.Series, end: pl.Series) -> pl.
     longest = length.max()
     while isinstance(longest, int) and size <= longest:
         is_of_size = (length >= size) & (length < 2 * size)
-        rows = is_of_size.arg_true()
-        left = begin.gather(rows)
-        right = end.gather(rows) - size
-        begins = pl.DataFrame({"a": first.gather(left), "b": first.gather(right)}).min_horizontal()
-        ends = pl.DataFrame({"a": last.gather(left), "b": last.gather(right)}).max_horizontal()
-        extent = extent.scatter(rows, ends - begins)
-        first = pl.DataFrame({"a": first, "b": first.shift(-size)}).min_horizontal()
-        last = pl.DataFrame({"a": last, "b": last.shift(-size)}).max_horizontal()
+        runs = is_of_size.arg_true()
+        left_block = begin.gather(runs)
+        right_block = end.gather(runs) - size
+        least = _lesser(first.gather(left_block), first.gather(right_block))
+        greatest = _greater(last.gather(left_block), last.gather(right_block))
+        extent = extent.scatter(runs, greatest - least)
+        first = _lesser(first, first.shift(-size))
+        last = _greater(last, last.shift(-size))
         size *= 2
     return extent
+
+
+def _lesser(left: pl.Series, right: pl.Series) -> pl.Series:
+    return pl.DataFrame({"left": left, "right": right}).min_horizontal()
+
+
+def _greater(left: pl.Series, right: pl.Series) -> pl.Series:
+    return pl.DataFrame({"left": left, "right": right}).max_horizontal()
 
 
 def _paths(names: pl.Series, parent: pl.Series) -> pl.Series:
