@@ -2,7 +2,6 @@
 
 import difflib
 from collections.abc import Iterator, Mapping
-from itertools import zip_longest
 from typing import Any
 
 import polars as pl
@@ -162,8 +161,8 @@ def stack_alignment(  # noqa: PLR0913 - two traces, and four choices that have d
         raise UsageError(f"occurrence is one of {', '.join(_OCCURRENCES)}, not {occurrence!r}")
     rows: list[dict[str, Any]] = []
     for stack_base, stack_other in _pairs(base, other):
-        base_path = _measure(base, stack_base, entry_base, (via, occurrence))
-        other_path = _measure(other, stack_other, entry_other, (via, occurrence))
+        base_path = _measure(base, stack_base, entry_base, via, occurrence)
+        other_path = _measure(other, stack_other, entry_other, via, occurrence)
         symbols = {"symbol_base": stack_base["symbol"], "symbol_other": stack_other["symbol"]}
         rows += [
             symbols | row
@@ -228,17 +227,23 @@ def _parting(row: Mapping[str, Any]) -> str:
 
 def _from_outside(base: pl.DataFrame, other: pl.DataFrame) -> str:
     """Count the outermost frames that both stacks share, and name what each calls next."""
-    mine, theirs = (
+    base_functions, other_functions = (
         frames.sort("level", descending=True)["function"].to_list() for frames in (base, other)
     )
-    n_shared = n_shared_outer(mine, theirs)
+    n_shared = n_shared_outer(base_functions, other_functions)
     if not n_shared:
         return "From the outside they share no frame."
-    of = " and ".join(dict.fromkeys(f"{len(side):,}" for side in (mine, theirs)))
-    rest = [*zip_longest(mine, theirs, fillvalue="nothing")][n_shared:]
-    parting = f" Then base calls {rest[0][0]}; other {rest[0][1]}." if rest else ""
-    last = mine[n_shared - 1]
-    return f"From the outside they share {n_shared:,} frames of {of}, to {last}.{parting}"
+    depths = dict.fromkeys((len(base_functions), len(other_functions)))
+    of = " and ".join(f"{depth:,}" for depth in depths)
+    last = base_functions[n_shared - 1]
+    shared = f"From the outside they share {n_shared:,} frames of {of}, to {last}."
+    if n_shared == max(depths):
+        return shared
+    next_base, next_other = (
+        functions[n_shared] if n_shared < len(functions) else "nothing"
+        for functions in (base_functions, other_functions)
+    )
+    return f"{shared} Then base calls {next_base}; other {next_other}."
 
 
 def _doubts(side: str, stack: Mapping[str, Any]) -> Iterator[str]:
@@ -263,30 +268,29 @@ def _pairs(base: Trace, other: Trace) -> list[tuple[dict[str, Any], dict[str, An
 
 
 def _measure(
-    trace: Trace, stack: Mapping[str, Any], entry: str | None, way: tuple[str, str]
+    trace: Trace, stack: Mapping[str, Any], entry: str | None, via: str, occurrence: str
 ) -> _Path:
     """Find the levels of entry and via in one stack.
 
     `via` counts only between the entry and frame 0.
     """
     frames: pl.DataFrame = stack["frames"]
-    via, occurrence = way
     levels, functions, roles = (frames[name].to_list() for name in ("level", "function", "role"))
-    start = find_function(
-        functions, entry or WELL_KNOWN_ENTRIES, occurrence if entry else "outermost"
-    )
-    if start is None and entry:
-        raise TracelensError(_not_found(trace, stack, entry))
-    if start is None:
-        start = max(
-            (i for i, role in enumerate(roles) if role != "runtime"), default=len(roles) - 1
-        )
-    middle = find_function(functions[: start + 1], via, occurrence)
+    if entry:
+        entry_place = find_function(functions, entry, occurrence)
+        if entry_place is None:
+            raise TracelensError(_not_found(trace, stack, entry))
+    else:
+        entry_place = find_function(functions, WELL_KNOWN_ENTRIES)
+    if entry_place is None:
+        outside_runtime = (i for i, role in enumerate(roles) if role != "runtime")
+        entry_place = max(outside_runtime, default=len(roles) - 1)
+    via_place = find_function(functions[: entry_place + 1], via, occurrence)
     return _Path(
         functions=dict(zip(levels, functions, strict=True)),
         roles=dict(zip(levels, roles, strict=True)),
-        entry=levels[start],
-        via=None if middle is None else levels[middle],
+        entry=levels[entry_place],
+        via=None if via_place is None else levels[via_place],
     )
 
 
@@ -311,33 +315,32 @@ def _segment(segment: str, base: _Path, other: _Path) -> Iterator[dict[str, Any]
 
     There are no rows if neither stack has the segment.
     """
-    sides = [
-        (side, path, ends)
-        for side, path in (("base", base), ("other", other))
-        if (ends := path.ends(segment))
-    ]
+    paths = {"base": base, "other": other}
+    ends = {side: path.ends(segment) for side, path in paths.items()}
+    sides = [(side, paths[side], *levels) for side, levels in ends.items() if levels is not None]
     if not sides:
         return
-    first = max(inner for *_, (inner, _) in sides) + (segment == "entry_to_via")
-    last = min(outer for *_, (_, outer) in sides)
-    are_both, run = len(sides) == 2, _run(base, other)
+    # Where segments meet, a frame counts in the inner one.
+    first = max(inner for _, _, inner, _ in sides) + (segment == "entry_to_via")
+    last = min(outer for *_, outer in sides)
+    are_both = len(sides) == 2
+    n_alike = _count_alike(base, other)
     for role in (None, *ROLES):
-        if role is not None and not any(
-            path.count(role, inner + 1, outer) for _, path, (inner, outer) in sides
-        ):
+        n_edges = {side: path.count(role, inner + 1, outer) for side, path, inner, outer in sides}
+        if role is not None and not any(n_edges.values()):
             continue
-        n_common = base.count(role, first, min(run - 1, last)) if are_both else None
+        n_common = base.count(role, first, min(n_alike - 1, last)) if are_both else None
         row: dict[str, Any] = {"segment": segment, "role": role, "n_common": n_common}
-        for side, path, (inner, outer) in sides:
+        for side, path, inner, outer in sides:
             row[f"start_{side}"] = path.functions[outer]
-            row[f"n_edges_{side}"] = path.count(role, inner + 1, outer)
+            row[f"n_edges_{side}"] = n_edges[side]
             row[f"n_frames_between_{side}"] = path.count(role, inner + 1, outer - 1)
-            if are_both and role is None and first <= run <= outer:
-                row[f"diverges_{side}"] = path.functions.get(run)
+            if are_both and role is None and first <= n_alike <= outer:
+                row[f"diverges_{side}"] = path.functions.get(n_alike)
         yield row
 
 
-def _run(base: _Path, other: _Path) -> int:
+def _count_alike(base: _Path, other: _Path) -> int:
     """Count the levels from 0 on at which both stacks have the same function.
 
     User code or an unnamed function ends the count.

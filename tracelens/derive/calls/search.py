@@ -91,6 +91,7 @@ class _Match(Struct, frozen=True):
 
 
 _Found: TypeAlias = tuple[float, list[Call]] | None
+_State: TypeAlias = tuple[frozenset[str], Have]
 
 
 class Search(Struct):
@@ -115,20 +116,18 @@ class Search(Struct):
         for node in part.nodes:
             for name in node.inputs:
                 readers.setdefault(name, []).append(node)
-        matches = []
         kept = frozenset(part.kept)
+        matches: list[_Match] = []
         for node in part.nodes:
-            fitting = [
-                m for function in self.functions if (m := _fit(function, node, readers, kept))
-            ]
-            matches += (
-                fitting
-                if any(len(m.nodes) == 1 for m in fitting)
-                else [*fitting, _Match(OTHER, (node,), node.inputs)]
-            )
-        inside = {node.name for node in part.nodes} | {node.name for node in part.given}
+            fits = (_fit(function, node, readers, kept) for function in self.functions)
+            fitting = [match for match in fits if match]
+            matches += fitting
+            if all(len(match.nodes) != 1 for match in fitting):
+                matches.append(_Match(OTHER, (node,), node.inputs))
+        inside = {node.name for node in (*part.given, *part.nodes)}
         return [
-            replace(m, inputs=tuple(name for name in m.inputs if name in inside)) for m in matches
+            replace(match, inputs=tuple(name for name in match.inputs if name in inside))
+            for match in matches
         ]
 
     def best(self, part: Part, given: Have, wanted: str) -> _Found:
@@ -155,43 +154,54 @@ class Search(Struct):
         ]
 
     def _best_first(self, part: Part, given: Have, wanted: str) -> _Found:
+        """Search by A* (Hart, Nilsson and Raphael, 1968).
+
+        A state says which nodes are covered and which tensors there are, each in which layouts. The
+        least costs of the other nodes bound its remaining cost from below.
+        """
         self.statistics.n_parts += 1
         nodes = {node.name: node for node in (*part.given, *part.nodes)}
-        matches = self.matches(part)
         readers = {name: [n.name for n in part.nodes if name in n.inputs] for name in nodes}
+        matches = self.matches(part)
         least = self._least(part, matches)
-        everything = frozenset(node.name for node in part.nodes)
-        start: tuple[frozenset[str], Have] = (frozenset(), given)
+        all_names = frozenset(node.name for node in part.nodes)
         order = itertools.count()
-        queue: list[tuple[float, int, float, tuple[frozenset[str], Have], tuple[Call, ...]]] = [
+        start: _State = (frozenset(), given)
+        queue: list[tuple[float, int, float, _State, tuple[Call, ...]]] = [
             (sum(least.values()), next(order), 0.0, start, ())
         ]
-        done: set[tuple[frozenset[str], Have]] = set()
+        expanded: set[_State] = set()
         while queue:
             _, _, cost, state, calls = heapq.heappop(queue)
-            if state in done:
+            if state in expanded:
                 continue
-            if len(done) == MOST_STATES:
+            if len(expanded) == MOST_STATES:
                 self.statistics.is_bound = True
                 return None
-            done.add(state)
+            expanded.add(state)
             self.statistics.n_states += 1
             covered, have = state
-            is_complete = covered == everything
-            if is_complete and _are_there(part.wanted, nodes, have, wanted):
+            if covered == all_names and _are_there(part.wanted, nodes, have, wanted):
                 return cost, list(calls)
-            for call, new in self._next(part, nodes, matches, covered, have):
+            for call, results in self._next(part, nodes, matches, covered, have):
                 is_transform = call.function in ("to_nhwc", "to_nchw")
-                reached = covered if is_transform else covered | frozenset(call.nodes)
-                kept = frozenset(
+                covered_then = covered if is_transform else covered | frozenset(call.nodes)
+                have_then = frozenset(
                     (name, layout)
-                    for name, layout in have | new
-                    if name in part.kept or any(reader not in reached for reader in readers[name])
+                    for name, layout in have | results
+                    if name in part.kept or any(r not in covered_then for r in readers[name])
                 )
-                total = cost + call.cost.ns + self.launch_ns
-                rest = sum(ns for name, ns in least.items() if name not in reached)
+                cost_then = cost + call.cost.ns + self.launch_ns
+                least_rest = sum(ns for name, ns in least.items() if name not in covered_then)
                 heapq.heappush(
-                    queue, (total + rest, next(order), total, (reached, kept), (*calls, call))
+                    queue,
+                    (
+                        cost_then + least_rest,
+                        next(order),
+                        cost_then,
+                        (covered_then, have_then),
+                        (*calls, call),
+                    ),
                 )
         return None
 
@@ -265,20 +275,22 @@ class Search(Struct):
         input is read again, whether a call may overwrite it, and whether a view shares its memory.
         """
         first = match.inputs[0] if match.inputs else ""
-        after = covered | {node.name for node in match.nodes}
+        source = nodes[first].alias_of if first in nodes else ""
         views = [n.name for n in part.nodes if n.alias_of == first and n.name in covered]
-        of_view = nodes[first].alias_of if first in nodes else ""
-        views += [of_view] if of_view in nodes else []
+        if source in nodes:
+            views.append(source)
+        covered_then = covered | {node.name for node in match.nodes}
         given = {node.name for node in part.given if node.op in GIVEN}
-        fixed = first in given or of_view in given or (of_view != "" and of_view not in nodes)
+        is_view_of_outside = source != "" and source not in nodes
         places = places_of(match.nodes, [nodes[name] for name in match.inputs], layouts)
-        live = _is_live(first, part, after)
         places["in0"] = replace(
-            places["in0"], live=live, fixed=fixed, aliases=(_VIEW,) * bool(views)
+            places["in0"],
+            live=_is_live(first, part, covered_then),
+            fixed=first in given or source in given or is_view_of_outside,
+            aliases=(_VIEW,) if views else (),
         )
-        places[_VIEW] = Facts(
-            (1, 1, 1, 1), (1, 1, 1, 1), live=any(_is_live(v, part, after) for v in views)
-        )
+        is_view_live = any(_is_live(view, part, covered_then) for view in views)
+        places[_VIEW] = Facts((1, 1, 1, 1), (1, 1, 1, 1), live=is_view_live)
         key = (match.function.name, tuple(sorted(places.items())))
         if key not in self._legal:
             self.statistics.n_checks += 1
@@ -328,9 +340,12 @@ def _window(node: Node) -> tuple[int, ...]:
 
     They are zeros if the arguments were not recorded.
     """
-    lists = [value for value in json.loads(node.call)[2][:2] if isinstance(value, list)]
-    both = [value * 2 if len(value) == 1 else value for value in lists]
-    return tuple(n for value in both for n in value) if len(both) == 2 else (0, 0, 0, 0)
+    arguments = json.loads(node.call)[2]
+    strides_and_padding = [value for value in arguments[:2] if isinstance(value, list)]
+    if len(strides_and_padding) != 2:
+        return (0, 0, 0, 0)
+    pairs = [value * 2 if len(value) == 1 else value for value in strides_and_padding]
+    return tuple(number for pair in pairs for number in pair)
 
 
 def _is_flat(node: Node) -> bool:

@@ -8,6 +8,8 @@ sequences are aligned, each distinct one once.
 """
 
 import re
+from collections.abc import Mapping, Sequence
+from itertools import pairwise
 
 import polars as pl
 
@@ -74,34 +76,26 @@ def _calls(kernels: pl.DataFrame, tree: pl.DataFrame) -> pl.DataFrame:
     Added are the graph's key, the run of the graph, and the call in it. The call is the outermost
     op between the kernel's launch and the graph; without an op, the kernel is a call of its own.
     """
-    keys = tree["name"].str.extract(_GRAPH_SPAN)
+    graph_keys = tree["name"].str.extract(_GRAPH_SPAN)
     is_op = tree["kind"] == "op"
-    walk = (
-        kernels.select("span_id")
-        .drop_nulls()
-        .unique()
-        .with_columns(up="span_id", op=pl.lit(None, pl.Int64))
-    )
-    frames = [walk.clear()]
+    launches = kernels.select("span_id").drop_nulls().unique()
+    # All launches walk up their call stacks together, one span a round, until they reach a graph.
+    walk = launches.with_columns(span="span_id", op=pl.lit(None, pl.Int64))
+    in_graphs = [walk.clear()]
     while walk.height:
-        at_graph = keys.gather(walk["up"]).is_not_null()
-        frames.append(walk.filter(at_graph))
-        walk = walk.filter(~at_graph)
-        is_op_above = is_op.gather(walk["up"])
-        op = walk["up"].zip_with(is_op_above, walk["op"])
-        span_above = tree["parent_id"].gather(walk["up"])
-        walk = walk.with_columns(op=op, up=span_above).drop_nulls("up")
-    within = pl.concat(frames)
-    within = within.with_columns(
-        graph_key=keys.gather(within["up"]), op_name=tree["name"].gather(within["op"])
+        is_at_graph = graph_keys.gather(walk["span"]).is_not_null()
+        in_graphs.append(walk.filter(is_at_graph))
+        walk = walk.filter(~is_at_graph)
+        outermost_op = walk["span"].zip_with(is_op.gather(walk["span"]), walk["op"])
+        span_above = tree["parent_id"].gather(walk["span"])
+        walk = walk.with_columns(op=outermost_op, span=span_above).drop_nulls("span")
+    in_graph = pl.concat(in_graphs).rename({"span": "run"})
+    in_graph = in_graph.with_columns(
+        graph_key=graph_keys.gather(in_graph["run"]), op_name=tree["name"].gather(in_graph["op"])
     )
-    joined = kernels.join(
-        within.rename({"up": "run"}), on="span_id", how="inner", maintain_order="left"
-    )
-    return joined.with_columns(
-        label=pl.when(pl.col("name").str.starts_with("triton_"))
-        .then("name")
-        .otherwise(pl.col("op_name")),
+    is_triton = pl.col("name").str.starts_with("triton_")
+    return kernels.join(in_graph, on="span_id", how="inner", maintain_order="left").with_columns(
+        label=pl.when(is_triton).then("name").otherwise("op_name"),
         call=pl.coalesce("op", -1 - pl.col("kernel_id")),
     )
 
@@ -207,30 +201,33 @@ def _align(calls: list[tuple[str, list[str]]], recorded: list[tuple[int, str]]) 
     Calls are first aligned by name. `_fill_gaps` then fills in what lies between two aligned calls.
     """
     labels = [label for label, _ in calls]
-    expected = [label for _, label in recorded]
-    both = set(labels) & set(expected)
-    mine, theirs = (
-        [position for position, label in enumerate(of) if label in both]
-        for of in (labels, expected)
-    )
-    codes = {label: code for code, label in enumerate(sorted(both))}
-    places = align(
-        tuple(codes[labels[position]] for position in mine),
-        tuple(codes[expected[position]] for position in theirs),
-    )
+    recorded_labels = [label for _, label in recorded]
+    codes = {label: code for code, label in enumerate(sorted({*labels} & {*recorded_labels}))}
+    run_places, run_codes = _with_codes(labels, codes)
+    recorded_places, recorded_codes = _with_codes(recorded_labels, codes)
     matched: list[int | None] = [None] * len(calls)
-    for position, place in zip(mine, places, strict=True):
-        matched[position] = None if place is None else theirs[place]
-    _fill_gaps(calls, expected, matched)
+    for position, match in enumerate(align(run_codes, recorded_codes)):
+        if match is not None:
+            matched[run_places[position]] = recorded_places[match]
+    _fill_gaps(calls, recorded_labels, matched)
+    call_orders = [None if place is None else recorded[place][0] for place in matched]
     return [
-        None if place is None else recorded[place][0]
-        for place, (_, primitives) in zip(matched, calls, strict=True)
+        call_order
+        for call_order, (_, primitives) in zip(call_orders, calls, strict=True)
         for _ in primitives
     ]
 
 
+def _with_codes(
+    labels: Sequence[str], codes: Mapping[str, int]
+) -> tuple[list[int], tuple[int, ...]]:
+    """Return the places of the labels that have a code, and these codes."""
+    places = [place for place, label in enumerate(labels) if label in codes]
+    return places, tuple(codes[labels[place]] for place in places)
+
+
 def _fill_gaps(
-    calls: list[tuple[str, list[str]]], expected: list[str], matched: list[int | None]
+    calls: list[tuple[str, list[str]]], recorded_labels: list[str], matched: list[int | None]
 ) -> None:
     """Match kernels without an op, as in a CUDA graph's replay, with recorded library calls.
 
@@ -238,24 +235,20 @@ def _fill_gaps(
     library calls that were recorded between the same two: `calls_in_gap` decides which kernel
     belongs to which call.
     """
-    first = 0
-    last = -1
-    while first < len(calls):
-        place = matched[first]
-        if place is not None:
-            last = place
-            first = first + 1
-            continue
-        end = next((i for i in range(first, len(calls)) if matched[i] is not None), len(calls))
-        until = matched[end] if end < len(calls) else len(expected)
-        externs = [i for i in range(last + 1, until or 0) if expected[i].startswith("extern ")]
-        unknown = [i for i in range(first, end) if calls[i][0].startswith("?")]
+    edges = [(i, place) for i, place in enumerate(matched) if place is not None]
+    before_all, after_all = (-1, -1), (len(calls), len(recorded_labels))
+    for (before, place_before), (after, place_after) in pairwise([before_all, *edges, after_all]):
+        unknown = [i for i in range(before + 1, after) if calls[i][0].startswith("?")]
+        externs = [
+            place
+            for place in range(place_before + 1, place_after)
+            if recorded_labels[place].startswith("extern ")
+        ]
         calls_of_kernels = calls_in_gap(
-            [calls[i][1][0] for i in unknown], [expected[i] for i in externs]
+            [calls[i][1][0] for i in unknown], [recorded_labels[place] for place in externs]
         )
         for i, extern in zip(unknown, calls_of_kernels, strict=True):
             matched[i] = None if extern is None else externs[extern]
-        first = end
 
 
 def kernel_shares(provenance: pl.DataFrame) -> pl.DataFrame:

@@ -193,13 +193,15 @@ def _advice_by_host_place(
     program: JudgedProgram, places: list[tuple[str, int]]
 ) -> Mapping[str, str]:
     """Return advice on the host's other work by a pattern of its places; the first match counts."""
-    in_optimizer = {_IN_OPTIMIZER: _BY_HOST_OPTIMIZER} if _has_host_optimizer(program) else {}
-    is_in_ops = _is_mostly(places, INSIDE_OP)
-    is_beside_device = is_in_ops and program.trace.has("kernels")
-    in_ops = {_in_launching_ops(program.trace): _BY_OP} if is_in_ops else {}
-    in_ops |= {_INSIDE_WORKING_OP: _BY_OP_ON_CPU} if is_beside_device else {}
-    unseen = {} if program.n_steps else {_NOT_RECORDED: _UNSEEN_WITHOUT_STEPS}
-    return in_optimizer | _BY_HOST_PLACE | unseen | in_ops
+    advice = {_IN_OPTIMIZER: _BY_HOST_OPTIMIZER} if _has_host_optimizer(program) else {}
+    advice |= _BY_HOST_PLACE
+    if not program.n_steps:
+        advice[_NOT_RECORDED] = _UNSEEN_WITHOUT_STEPS
+    if _is_mostly(places, INSIDE_OP):
+        advice[_in_launching_ops(program.trace)] = _BY_OP
+        if program.trace.has("kernels"):
+            advice[_INSIDE_WORKING_OP] = _BY_OP_ON_CPU
+    return advice
 
 
 def _by_kind(advice: Mapping[str, str], places: list[tuple[str, int]]) -> str | None:
@@ -279,25 +281,26 @@ def _uncached(program: JudgedProgram) -> str | None:
     is_memory = pl.col("kind") == "memory"
     calls = program.trace.select("api_calls", "rank", "step", "api", where=is_memory)
     api = pl.col("api")
-    in_step = calls.filter(program.is_judged)
-    counts = in_step.with_columns(api.cast(pl.String))
-    allocates, releases = (
-        counts.filter(api.str.contains(pattern))
-        for pattern in (_DEVICE_ALLOCATES, _DEVICE_RELEASES)
-    )
-    for part in (allocates, releases):
-        steps = part.drop_nulls("step").select("rank", "step").n_unique()
-        if (steps < max(program.n_steps, 2)) if program.n_steps else (part.height < _REPEATED):
+    judged = calls.filter(program.is_judged).with_columns(api.cast(pl.String))
+    counts = []
+    for pattern in (_DEVICE_ALLOCATES, _DEVICE_RELEASES):
+        of_kind = judged.filter(api.str.contains(pattern))
+        if not _is_repeated(of_kind, program.n_steps):
             return None
-    n = max(program.n_steps, 1)
-    counts_in_words = [
-        f"{part['api'].mode().sort()[0]} {part.height / n:,.3g}" for part in (allocates, releases)
-    ]
+        commonest = of_kind["api"].mode().sort()[0]
+        counts.append(f"{commonest} {of_kind.height / max(program.n_steps, 1):,.3g}")
     every = "a step" if program.n_steps else "in all"
     return (
-        f"Keep memory: {counts_in_words[0]} and {counts_in_words[1]} times {every};"
+        f"Keep memory: {' and '.join(counts)} times {every};"
         " is the caching allocator off, or emptied by empty_cache()?"
     )
+
+
+def _is_repeated(calls: pl.DataFrame, n_steps: int) -> bool:
+    """Return whether there is a call in each of at least two steps; without steps, many calls."""
+    if not n_steps:
+        return calls.height >= _REPEATED
+    return calls.drop_nulls("step").select("rank", "step").n_unique() >= max(n_steps, 2)
 
 
 def launch_rules(program: JudgedProgram) -> Iterator[Rule]:
@@ -306,32 +309,53 @@ def launch_rules(program: JudgedProgram) -> Iterator[Rule]:
     Nothing is advised if the program captures a graph.
     """
     use = graph_use(program.trace)
-    of_process = not program.trace.has("kernels")
     if use == GraphUse.CAPTURED:
         return
-    is_worth = program.parts["launch"] >= WORTH_IT * program.total_ns
-    asks_for_graph = is_worth and not of_process and use != GraphUse.REPLAYED
-    changing = op_of_changing_sizes(program.trace) if asks_for_graph else None
-    reads = _reads(program) if of_process else None
+    if program.trace.has("kernels"):
+        yield _launches_of_device(program, use)
+    else:
+        yield from _calls_of_process(program, use)
+
+
+def _launches_of_device(program: JudgedProgram, use: GraphUse) -> Rule:
+    """Advise fewer launches of a device's work.
+
+    A replay can compute the change if the program can run in one graph as it is.
+    """
+    ns = program.parts["launch"]
+    is_worth_it = ns >= WORTH_IT * program.total_ns
+    may_use_graph = use != GraphUse.REPLAYED
+    changing = op_of_changing_sizes(program.trace) if is_worth_it and may_use_graph else None
+    guards = _guards(program) if use == GraphUse.COMPILED else None
+    text = _LAUNCHES[use] if changing is None else _OF_CHANGING_SIZES.format(changing)
+    is_replayed = may_use_graph and changing is None and guards is None
+    return Rule(
+        ns=ns,
+        text=guards or text,
+        cause="launch",
+        section="idle_gaps, dispatch_depth",
+        is_of_host=True,
+        places=program.places_of("launch"),
+        expression="cuda_graph" if is_replayed else None,
+    )
+
+
+def _calls_of_process(program: JudgedProgram, use: GraphUse) -> Iterator[Rule]:
+    """Advise fewer calls of ops in a process without a device; reads of values are a rule apart."""
+    reads = _reads(program)
     if reads is not None:
         yield reads
-    text = _LAUNCHES[use] if changing is None else _OF_CHANGING_SIZES.format(changing)
+    places_of_reads = {} if reads is None else dict(reads.places)
     guards = _guards(program) if use == GraphUse.COMPILED else None
-    is_without = (
-        of_process or use == GraphUse.REPLAYED or changing is not None or guards is not None
-    )
     yield Rule(
-        ns=program.parts["launch"] - (reads.ns if reads is not None else 0),
-        text=guards or (_OF_PROCESS if of_process else text),
+        ns=program.parts["launch"] - (0 if reads is None else reads.ns),
+        text=guards or _OF_PROCESS,
         cause="launch",
-        section="idle_gaps, top_ops" if of_process else "idle_gaps, dispatch_depth",
+        section="idle_gaps, top_ops",
         is_of_host=True,
         places=[
-            (what, ns)
-            for what, ns in program.places_of("launch")
-            if reads is None or what not in dict(reads.places)
+            (what, ns) for what, ns in program.places_of("launch") if what not in places_of_reads
         ],
-        expression=None if is_without else "cuda_graph",
     )
 
 
