@@ -155,8 +155,8 @@ DATA_MUTANTS = (
     Mutant(
         "ids of a rank's second capture begin after the first one's",
         "tracelens/trace/combine.py",
-        "int(highest) + 1",
-        "int(highest)",
+        "collect().item()) + 1",
+        "collect().item())",
         "combine",
     ),
     # Sources.

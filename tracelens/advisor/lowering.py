@@ -42,20 +42,17 @@ def lowerings() -> dict[str, Lowering]:
         return rows.view(x.shape[0], x.shape[2], x.shape[3], -1).permute(0, 3, 1, 2)
 
     def gemm(x: Any, w: Any, b: Any, *_: Any) -> Any:
-        weight = w.reshape(w.shape[0], -1).t()
-        if (
-            x.shape[0] == 1 and x.is_contiguous()
-        ):  # in memory, the pixels of one image already are the columns of a matrix
+        weight = w.reshape(w.shape[0], -1)
+        if x.shape[0] == 1 and x.is_contiguous():
+            # In memory, the pixels of one image already are the columns of a matrix.
             columns = x.view(x.shape[1], -1)
             product = (
-                torch.mm(weight.t(), columns)
-                if b is None
-                else torch.addmm(b[:, None], weight.t(), columns)
+                torch.mm(weight, columns) if b is None else torch.addmm(b[:, None], weight, columns)
             )
             return product.view(1, -1, *x.shape[2:])
-        return as_image(
-            torch.mm(as_rows(x), weight) if b is None else torch.addmm(b, as_rows(x), weight), x
-        )
+        rows = as_rows(x)
+        product = torch.mm(rows, weight.t()) if b is None else torch.addmm(b, rows, weight.t())
+        return as_image(product, x)
 
     def gemm_relu(x: Any, w: Any, b: Any, *_: Any) -> Any:
         return as_image(torch._addmm_activation(b, as_rows(x), w.reshape(w.shape[0], -1).t()), x)  # noqa: SLF001
@@ -66,8 +63,8 @@ def lowerings() -> dict[str, Lowering]:
             return gelu(product, "tanh") if use_gelu else torch.relu_(product)
         rows = x.reshape(-1, x.shape[-1])
         b = w.new_zeros(w.shape[0]) if b is None else b
-        found = torch._addmm_activation(b, rows, w.t(), use_gelu=use_gelu)  # noqa: SLF001 - the only door
-        return found.view(*x.shape[:-1], -1)
+        result = torch._addmm_activation(b, rows, w.t(), use_gelu=use_gelu)  # noqa: SLF001 - the only door
+        return result.view(*x.shape[:-1], -1)
 
     def linear_relu(x: Any, w: Any, b: Any, *_: Any) -> Any:
         return activated(x, w, b, use_gelu=False)

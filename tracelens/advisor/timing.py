@@ -85,22 +85,24 @@ def _events(torch: Any, *, flush: bool) -> Callable[[Callable[[], Any], int], li
 
     Other work keeps the device busy first, so that the host is ahead when a call begins.
     """
-    many = torch.empty(_FLUSH_BYTES, dtype=torch.int8, device="cuda")
-    is_busy: Callable[[], Any] = many.zero_ if flush else partial(torch.cuda._sleep, _BUSY_CYCLES)  # noqa: SLF001
+    cache_sized = torch.empty(_FLUSH_BYTES, dtype=torch.int8, device="cuda")
+    keep_busy: Callable[[], Any] = (
+        cache_sized.zero_ if flush else partial(torch.cuda._sleep, _BUSY_CYCLES)  # noqa: SLF001
+    )
 
-    def time_them(call: Callable[[], Any], n: int) -> list[float]:
+    def timed_ns(call: Callable[[], Any], n: int) -> list[float]:
         pairs = [[torch.cuda.Event(enable_timing=True) for _ in range(2)] for _ in range(n)]
         for begin, end in pairs:
-            is_busy()
-            is_busy()
+            keep_busy()
+            keep_busy()
             begin.record()
             call()
             end.record()
         torch.cuda.synchronize()
         return [begin.elapsed_time(end) * 1e6 for begin, end in pairs]
 
-    nothing = statistics.median(time_them(lambda: None, 50))
-    return lambda call, n: [max(t - nothing, 0.0) for t in time_them(call, n)]
+    of_events_ns = statistics.median(timed_ns(lambda: None, 50))
+    return lambda call, n: [max(ns - of_events_ns, 0.0) for ns in timed_ns(call, n)]
 
 
 def _prepared(torch: Any, candidate: Mapping[str, str], device: Any) -> Callable[[], Any]:
@@ -113,29 +115,31 @@ def _prepared(torch: Any, candidate: Mapping[str, str], device: Any) -> Callable
     layout = candidate["layout"]
     dtype = getattr(torch, candidate["dtype"])
 
-    def made(shape: list[int]) -> Any:
+    def tensor(shape: list[int]) -> Any:
         return laid_out(torch.randn(shape, device=device, dtype=dtype), layout)
 
-    x = made(shapes[0])
+    x = tensor(shapes[0])
     if function in ("to_nhwc", "to_nchw"):
         source = laid_out(x, "NCHW" if layout == "NHWC" else "NHWC")
-        return lambda: laid_out(source, layout)
+        return partial(laid_out, source, layout)
     call = lowerings()[function]
+    inputs: list[Any] = [x]
     if op in ("conv2d", "linear"):
-        weight = made(shapes[1])
-        bias = made(shapes[2]) if shapes[2] else None
-        added = {
-            "conv_add_relu": lambda: [torch.conv2d(x, weight, bias, *arguments)],
-            "linear_add": lambda: [torch.nn.functional.linear(x, weight)],
-        }.get(function, list)()
-        return lambda: call(x, weight, bias, *added, *arguments)
-    if op == ATTENTION:
-        key, value, *mask = (made(shape) if shape else None for shape in shapes[1:])
-        return lambda: call(x, key, value, *mask)
-    if op == "batch_norm":
+        weight = tensor(shapes[1])
+        bias = tensor(shapes[2]) if shapes[2] else None
+        inputs += [weight, bias]
+        if function == "conv_add_relu":
+            inputs.append(torch.conv2d(x, weight, bias, *arguments))
+        elif function == "linear_add":
+            inputs.append(torch.nn.functional.linear(x, weight))
+        inputs += arguments
+    elif op == ATTENTION:
+        inputs += [tensor(shape) if shape else None for shape in shapes[1:]]
+    elif op == "batch_norm":
         norm = [torch.rand(shapes[0][1], device=device, dtype=dtype) + 0.5 for _ in range(4)]
-        return lambda: call(x, *norm, 0.1, 1e-5)
-    if op in ("add", "mul"):
-        other = made(shapes[1])
-        return lambda: call(x, other)
-    return lambda: call(x, *arguments)
+        inputs += [*norm, 0.1, 1e-5]
+    elif op in ("add", "mul"):
+        inputs.append(tensor(shapes[1]))
+    else:
+        inputs += arguments
+    return partial(call, *inputs)

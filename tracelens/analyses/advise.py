@@ -19,6 +19,7 @@ from tracelens.derive.calls.advising import (
 )
 from tracelens.derive.calls.call_graph import MOST_KERNELS, MOST_STEPS
 from tracelens.derive.calls.costs import BOUND, least_sure
+from tracelens.derive.calls.search import Call
 from tracelens.derive.calls.sequence import Advised
 from tracelens.schemas.results.common import RANK
 from tracelens.storage.table import Column, Table
@@ -193,38 +194,49 @@ def _launching(advice: Advice, whole: dict[str, Any]) -> dict[str, Any]:
 
 
 def _row(parts: Sequence[Advised], number: int | None) -> dict[str, Any]:
+    """Return the columns of one sub-graph, or of all if `number` is None."""
     nodes = [node for part in parts for node in part.part.nodes]
     judged = [part for part in parts if part.is_judged]
-    now = sum(node.device_ns or 0.0 for part in judged for node in part.part.nodes)
     advised_calls = [call for part in judged for call in part.calls]
-    low, then, high = (
-        sum(getattr(call.cost, what) for call in advised_calls) for what in ("low", "ns", "high")
-    )
-    is_changed = any(_is_changed(part) for part in judged)
-    computing = [call for call in advised_calls if not call.function.startswith("to_")]
-    evidence = least_sure(call.cost.evidence for call in computing) if is_changed else "none"
-    is_bound = {call.cost.evidence for call in advised_calls} == {BOUND}
-    return {
+    device_ns = sum(node.device_ns or 0.0 for part in judged for node in part.part.nodes)
+    first_and_last = [node.module_path or node.op for node in nodes[:1] + nodes[-1:]]
+    row = {
         "sub_graph": number,
-        "layers": " … ".join(
-            dict.fromkeys(node.module_path or node.op for node in nodes[:1] + nodes[-1:])
-        ),
+        "layers": " … ".join(dict.fromkeys(first_and_last)),
         "calls_now": _listed(Counter(node.op for node in nodes)),
-        "calls_advised": (
-            _listed(Counter(f"{c.function} {c.layout}" for c in advised_calls))
-            if is_changed
-            else ""
-        ),
-        "device_ns": round(now),
+        "calls_advised": "",
+        "device_ns": round(device_ns),
         "transform_now_ns": round(sum(node.transform_ns for node in nodes)),
         "transform_then_ns": round(sum(call.cost.transform_ns for call in advised_calls)),
-        "saving_low_ns": round(now - high) if is_changed else 0,
-        "saving_ns": None if is_bound else round(now - then) if is_changed else 0,
-        "saving_high_ns": round(now - low) if is_changed else 0,
-        "evidence": evidence,
-        "change": _change(judged) if is_changed else "",
+        "saving_low_ns": 0,
+        "saving_ns": 0,
+        "saving_high_ns": 0,
+        "evidence": "none",
+        "change": "",
         "n_unmatched": sum(node.device_ns is None for node in nodes),
         "unjudged_ns": 0,
+    }
+    if any(_is_changed(part) for part in judged):
+        row |= _changed(advised_calls, device_ns) | {"change": _change(judged)}
+    if {call.cost.evidence for call in advised_calls} == {BOUND}:
+        row["saving_ns"] = None
+    return row
+
+
+def _changed(advised_calls: Sequence[Call], device_ns: float) -> dict[str, Any]:
+    """Return the columns on calls that differ from those that ran, and on what they save."""
+    low, usual, high = (
+        sum(getattr(call.cost, name) for call in advised_calls) for name in ("low", "ns", "high")
+    )
+    computing = [call for call in advised_calls if not call.function.startswith("to_")]
+    return {
+        "calls_advised": _listed(
+            Counter(f"{call.function} {call.layout}" for call in advised_calls)
+        ),
+        "saving_low_ns": round(device_ns - high),
+        "saving_ns": round(device_ns - usual),
+        "saving_high_ns": round(device_ns - low),
+        "evidence": least_sure(call.cost.evidence for call in computing),
     }
 
 

@@ -61,36 +61,37 @@ def layer_oracle(
     kernels = both_kernel_times(base, other)
     pairs = layer_pairs(base, other, kernels)
     way = _chosen_way(pairs, method)
-    layers = _ordered(pairs, way, base, other)
-    measured = _measured_region(base, other, way.get("other_configuration")) or 0.0
-    change_cost = measured / 2 if switch_cost_ns is None else switch_cost_ns
-    region = (
-        measured if way["method"] == "layer" else 0.0
-    )  # part of the time of each layer that is compiled by itself
-    profiled = way | {"method": "profiler"}  # sums the operations of each layer
+    all_layers = _ordered(pairs, way, base, other)
+    measured_ns = _measured_region(base, other, way.get("other_configuration")) or 0.0
+    change_ns = measured_ns / 2 if switch_cost_ns is None else switch_cost_ns
+    # Timed alone, each compiled layer is a region, whose call is part of its time.
+    region_ns = measured_ns if way["method"] == "layer" else 0.0
     if beyond_spread:
-        layers = layers.with_columns(
-            other_ns=pl.when(pl.col("is_clear").fill_null(value=True))
-            .then("other_ns")
-            .otherwise(pl.col("base_ns") + region)
+        is_clear = pl.col("is_clear").fill_null(value=True)
+        unchanged_ns = pl.col("base_ns") + region_ns
+        all_layers = all_layers.with_columns(
+            other_ns=pl.when(is_clear).then("other_ns").otherwise(unchanged_ns)
         )
+    # The profiler's times sum the operations of each layer.
+    by_profiler = way | {"method": "profiler"}
     rows: list[dict[str, Any]] = []
-    for rank in layers["rank"].unique().sort():
-        mine = layers.filter(pl.col("rank") == rank).to_dicts()
-        mixtures = {"best_of_two": best_of_two(mine)}
+    for rank in all_layers["rank"].unique().sort():
+        is_of_rank = pl.col("rank") == rank
+        layers = all_layers.filter(is_of_rank).to_dicts()
+        paths = {"best_of_two": best_of_two(layers)}
         if kernels is not None and way["method"] == "kernels":
-            of_layer = operations(kernels, rank)
+            times = operations(kernels, rank)
             if beyond_spread:
-                clear = {layer["layer"] for layer in mine if layer["is_clear"]}
-                of_layer = {layer: times for layer, times in of_layer.items() if layer in clear}
-            mixtures["profile_timed"] = by_operation(mine, of_layer)
-        elif _of(pairs, profiled).height:
-            by_profiler = _ordered(pairs, profiled, base, other).filter(pl.col("rank") == rank)
-            mixtures["profile_timed"] = best_of_two(by_profiler.to_dicts())
-        mixtures["dynamic"] = dynamic(mine, change_cost, region)
+                clear = {layer["layer"] for layer in layers if layer["is_clear"]}
+                times = {layer: of_layer for layer, of_layer in times.items() if layer in clear}
+            paths["profile_timed"] = by_operation(layers, times)
+        elif _of(pairs, by_profiler).height:
+            profiled = _ordered(pairs, by_profiler, base, other).filter(is_of_rank)
+            paths["profile_timed"] = best_of_two(profiled.to_dicts())
+        paths["dynamic"] = dynamic(layers, change_ns, region_ns)
         rows += [
             {"oracle": oracle, "rank": rank, "method": way["method"]} | row
-            for oracle, path in mixtures.items()
+            for oracle, path in paths.items()
             for row in with_total(path)
         ]
     frame = LAYER_ORACLE.conform(pl.DataFrame(rows, infer_schema_length=None))

@@ -11,6 +11,7 @@ from tracelens.analyses.job import bubble_sentence, waiting_sentence
 from tracelens.answers.answer import WORK, Answer, Bar
 from tracelens.answers.changes import changes_of, changes_of_job
 from tracelens.answers.program import (
+    Limits,
     incomplete,
     next_sections,
     no_change,
@@ -18,8 +19,7 @@ from tracelens.answers.program import (
     special_limits,
 )
 from tracelens.answers.recorded import about
-from tracelens.answers.second_part import Limits
-from tracelens.answers.step_bar import kind_of, program_bar
+from tracelens.answers.step_bar import kind_of, percents_in, program_bar
 from tracelens.answers.words import place_text
 from tracelens.derive.rank_ranges import list_ranks
 from tracelens.derive.ranks.missing import describe_missing
@@ -142,7 +142,8 @@ def _of_all(trace: Trace, judged: Sequence[RankTime], row: dict[str, Any]) -> An
     limits = Limits(bound, _first(of_bound["what"]), second, _first(of_second["second_what"]))
     special = special_limits(time_model(trace), ranks[0], limits)
     bar = program_bar(together)
-    sentence = program_sentence(together, bound, limits.shares(bar, together), special=special)
+    shares = percents_in(bar, together, limits.parts)
+    sentence = program_sentence(together, bound, shares, special=special)
     of_whom = "On every rank" if len(ranks) == len(judged) else f"On {_named(ranks)}"
     bubble = bubble_sentence(trace, judged)
     culprit = _culprit(row)

@@ -9,14 +9,16 @@ from collections.abc import Mapping
 from typing import Any
 
 import polars as pl
+from msgspec import Struct
+from msgspec.structs import replace
 
 from tracelens.analyses.verdict import longest_kernel, verdict
 from tracelens.answers.answer import LEAST_SHARE, WORK, Answer
 from tracelens.answers.changes import changes_of
 from tracelens.answers.recorded import about, has_stacks, served, uneven_steps
-from tracelens.answers.second_part import Limits, words_with_second
+from tracelens.answers.second_part import words_with_second
 from tracelens.answers.several_gpus import sentence_of_gpus
-from tracelens.answers.step_bar import kind_of, program_bar
+from tracelens.answers.step_bar import kind_of, label_of, percents_in, program_bar
 from tracelens.answers.words import (
     DEVICE_SENTENCES,
     PROCESS_SENTENCES,
@@ -76,6 +78,36 @@ _MORE_BLOCKS = (
 )
 
 
+class Limits(Struct, frozen=True):
+    """The part of a step that limits a rank, and a second one of comparable time, with places.
+
+    A place is None if it is not known. `second` is None for most ranks.
+    """
+
+    bound: str
+    where: str | None
+    second: str | None = None
+    second_where: str | None = None
+
+    @property
+    def parts(self) -> tuple[str, ...]:
+        """The bound, and the second part if there is one."""
+        return (self.bound,) if self.second is None else (self.bound, self.second)
+
+    @property
+    def last_where(self) -> str | None:
+        """The second part's place, else the bound's."""
+        return self.second_where or self.where
+
+    @property
+    def place_of_second(self) -> tuple[str, ...]:
+        """Where the second part lies, by the label that it has in the bar."""
+        if self.second is None:
+            return ()
+        text = place_text(self.second_where, is_busy=kind_of(self.second) == WORK)
+        return () if text is None else (f"{label_of(self.second, is_process=False)}: {text}",)
+
+
 def answer_program(trace: Trace) -> Answer:
     """Return the answer for the lowest rank that has a verdict.
 
@@ -112,21 +144,22 @@ def answer_program(trace: Trace) -> Answer:
         second,
         None if second is None else _where(model, row, "second"),
     )
+    loading = _loaded_once(rank)
+    without = ("loading",) if loading else ()
+    changes = changes_of(trace, rank.judged_step_ns, limits.last_where, without)
+    bar = program_bar(rank)
+    shares = percents_in(bar, rank, limits.parts)
     reads = read_place is not None
     if few_sms is None:
         special = special_limits(model, rank, limits, reads=reads)
     else:
         special = "The GPU computes on few of its SMs"
-    bar = program_bar(rank)
-    sentence = program_sentence(rank, bound, limits.shares(bar, rank), special=special)
+    sentence = program_sentence(rank, bound, shares, special=special)
     if rank.n_devices > 1:
         sentence = sentence_of_gpus(model, rank, whole_of(rank)) or sentence
     sentence, on_long_steps = _with_long_steps(trace, rank, sentence)
     place = _place(trace, rank, limits.where, bound, reads=reads)
     launching = _launching_functions(model, rank, second or bound)
-    loading = _loaded_once(rank)
-    without = ("loading",) if loading else ()
-    changes = changes_of(trace, rank.judged_step_ns, limits.last_where, without)
     details = (
         *(() if launching else limits.place_of_second),
         row["caveat"],
@@ -137,17 +170,19 @@ def answer_program(trace: Trace) -> Answer:
         *loading,
         *_of_another_thread(model, rank, second or bound, limits.last_where),
         on_long_steps,
-        *uneven_steps(model, rank.rank),
     )
-    return Answer(
+    unprofiled = (
+        _profiler_cost(trace, rank)
+        or _replayed_step(trace, rank)
+        or _profiler_work(rank)
+        or _beside_mark(model, rank)
+    )
+    answer = Answer(
         sentence,
         place=None if launching and second is None else place,
         details=tuple(text for text in details if text),
         bars=(bar,),
-        unprofiled=_profiler_cost(trace, rank)
-        or _replayed_step(trace, rank)
-        or _profiler_work(rank)
-        or _beside_mark(model, rank),
+        unprofiled=unprofiled,
         changes=changes,
         no_change=None if changes else _MORE_BLOCKS if few_sms else no_change(rank),
         doubts=doubts,
@@ -157,6 +192,7 @@ def answer_program(trace: Trace) -> Answer:
         ),
         about=about(trace),
     )
+    return replace(answer, details=(*answer.details, *uneven_steps(model, rank.rank)))
 
 
 def _few_sms(trace: Trace, rank: RankTime) -> SmUse | None:

@@ -1,6 +1,6 @@
 """Draw a step, or the program's time, as a bar: its parts and their labels."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from tracelens.answers.answer import REST, WAIT, WORK, Bar, Part
 from tracelens.derive.time.bounds import PART_WORDS, PROCESS_WORDS
@@ -48,8 +48,18 @@ def parts_of(shares: Mapping[str, float], kinds: Mapping[str, str]) -> tuple[Par
     return (*parts, *([Part("other", rest, REST)] if is_shown else []))
 
 
-def percent_in(bar: Bar, rank: RankTime, part: str) -> str:
-    """Return the share of a part as its bar shows it, so that sentence and bar agree."""
-    label = label_of(part, is_process=rank.is_process)
-    shown = [n for one, n in zip(bar.parts, bar.percents, strict=True) if one.label == label]
-    return f"{shown[0] if shown else round(rank.shares[part] * 100)} %"
+def percents_in(bar: Bar, rank: RankTime, parts: Sequence[str]) -> str:
+    """Return the shares of the parts, joined by `and`.
+
+    They are as the bar shows them, so that sentence and bar agree.
+    """
+    percents = []
+    for part in parts:
+        label = label_of(part, is_process=rank.is_process)
+        drawn = [
+            n
+            for bar_part, n in zip(bar.parts, bar.percents, strict=True)
+            if bar_part.label == label
+        ]
+        percents.append(drawn[0] if drawn else round(rank.shares[part] * 100))
+    return " and ".join(f"{percent} %" for percent in percents)

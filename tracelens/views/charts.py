@@ -58,60 +58,52 @@ def _bars(asked: Bars, result: Table) -> Drawing | None:
     """Draw one bar per row. A speedup's begins at 1 and goes left or right on a log axis."""
     measure, color = asked.measure, asked.color
     is_ratio = measure.startswith("speedup")
-    frame = asked.frame.filter(
-        pl.col(measure).is_not_null() & (pl.col(measure) > 0 if is_ratio else True)
-    )
-    n_rows = frame.height
-    frame = frame.sort(measure, descending=True, maintain_order=True).head(TOP)
-    if frame.is_empty():
+    known = asked.frame.drop_nulls(measure)
+    drawn = known.filter(pl.col(measure) > 0) if is_ratio else known
+    longest = drawn.sort(measure, descending=True, maintain_order=True).head(TOP)
+    if longest.is_empty():
         return None
     axis, scale = _axis(result, asked.frame, [measure])
-    value = pl.Series("value", [_scaled(v, scale) for v in frame[measure]], pl.Float64)
-    label = pl.Series("label", labels(frame, asked.names), pl.String)
-    rows = frame.select(value, label, *([color] if color else [])).to_dicts()
-    x = alt.X(
-        "value:Q",
-        title=axis,
-        scale=alt.Scale(type="log", nice=False) if is_ratio else alt.Scale(),
-        axis=_NUMBERS,
-    )
+    value = pl.Series("value", [_scaled(v, scale) for v in longest[measure]], pl.Float64)
+    label = pl.Series("label", labels(longest, asked.names), pl.String)
+    colored_by = [] if color is None else [color]
+    rows = longest.select(value, label, *colored_by).to_dicts()
+    x_scale = alt.Scale(type="log", nice=False) if is_ratio else alt.Scale()
     encoding: dict[str, Any] = {
-        "x": x,
+        "x": alt.X("value:Q", title=axis, scale=x_scale, axis=_NUMBERS),
         "y": _row_axis(),
-        "tooltip": _tooltips(axis, *([color] if color else [])),
+        "tooltip": _tooltips(axis, *colored_by),
     }
     if is_ratio:
         encoding["x2"] = alt.X2Datum(1)
     if color is not None:
-        encoding["color"] = _color(color, frame[color].unique(maintain_order=True).to_list())
-    chart = _base(rows, frame.height * _BAR).mark_bar(color=COOL[0]).encode(**encoding)
-    return Drawing(_title(asked.title, n_rows), chart)
+        encoding["color"] = _color(color, longest[color].unique(maintain_order=True).to_list())
+    chart = _base(rows, longest.height * _BAR).mark_bar(color=COOL[0]).encode(**encoding)
+    return Drawing(_title(asked.title, drawn.height), chart)
 
 
 def _split_bars(asked: SplitBars, result: Table) -> Drawing | None:
     """Draw stacked or grouped bars, without parts that are zero everywhere."""
-    frame, names, stacked = asked.frame, asked.names, asked.stacked
+    names, stacked = asked.names, asked.stacked
     parts = {
         column: word
         for column, word in asked.parts.items()
-        if column in frame.columns and largest_of(frame[column])
+        if column in asked.frame.columns and largest_of(asked.frame[column])
     }
     if not parts:
         return None
-    across = pl.sum_horizontal(*parts) if stacked else pl.max_horizontal(*parts)
-    wide = frame.group_by(names, maintain_order=True).agg(pl.col(list(parts)).sum())
-    wide = wide.with_columns(size=across).filter(pl.col("size") > 0)
-    n_rows = wide.height
-    wide = (
-        wide if asked.in_order else wide.sort("size", descending=True, maintain_order=True)
-    ).head(TOP)
+    size = pl.sum_horizontal(*parts) if stacked else pl.max_horizontal(*parts)
+    sums = asked.frame.group_by(names, maintain_order=True).agg(pl.col(list(parts)).sum())
+    drawn = sums.with_columns(size=size).filter(pl.col("size") > 0)
+    in_order = drawn if asked.in_order else drawn.sort("size", descending=True, maintain_order=True)
+    first = in_order.head(TOP)
     axis, scale = _axis(result, asked.frame, list(parts))
-    words = list(parts.values())
     rows = [
         {"label": label, "part": word, "order": i, "value": _scaled(row[column], scale)}
-        for label, row in zip(labels(wide, names), wide.iter_rows(named=True), strict=True)
+        for label, row in zip(labels(first, names), first.iter_rows(named=True), strict=True)
         for i, (column, word) in enumerate(parts.items())
     ]
+    words = list(parts.values())
     encoding: dict[str, Any] = {
         "x": alt.X("value:Q", title=axis, stack="zero" if stacked else None, axis=_NUMBERS),
         "y": _row_axis(),
@@ -120,60 +112,52 @@ def _split_bars(asked: SplitBars, result: Table) -> Drawing | None:
     }
     if stacked:
         encoding["order"] = alt.Order("order:Q")
+        bar_height = _BAR
     else:
         encoding["yOffset"] = alt.YOffset("part:N", sort=words)
-    height = wide.height * (_BAR if stacked else _THIN_BAR * len(words) + 4)
-    return Drawing(_title(asked.title, n_rows), _base(rows, height).mark_bar().encode(**encoding))
+        bar_height = _THIN_BAR * len(words) + 4
+    chart = _base(rows, first.height * bar_height).mark_bar().encode(**encoding)
+    return Drawing(_title(asked.title, drawn.height), chart)
 
 
 def _points(asked: Points, result: Table) -> Drawing | None:
     """Draw one point per row that has values on both axes, below the roofs."""
-    axes, color, size = asked.axes, asked.color, "duration_total_ns"
-    logarithmic = axes if asked.roofs else axes[:1]
-    frame = (
-        asked.frame.drop_nulls(axes)
-        .filter(pl.all_horizontal(pl.col(logarithmic) > 0))
-        .head(_MOST_POINTS)
-    )
+    x, y = asked.axes
+    logarithmic = (x, y) if asked.roofs else (x,)
+    is_drawn = pl.all_horizontal(pl.col(logarithmic) > 0)
+    frame = asked.frame.drop_nulls((x, y)).filter(is_drawn).head(_MOST_POINTS)
     if frame.is_empty():
         return None
-    drawn = dict(zip(("x", "y", "size"), (*axes, size), strict=True))
-    on = {field: _axis(result, asked.frame, [column]) for field, column in drawn.items()}
+    columns = {"x": x, "y": y, "size": "duration_total_ns"}
+    titles, scales = {}, {}
+    for channel, column in columns.items():
+        titles[channel], scales[channel] = _axis(result, asked.frame, [column])
     rows = [
-        {
-            "label": label,
-            color: row[color],
-            **{field: _scaled(row[c], on[field][1]) for field, c in drawn.items()},
-        }
+        {"label": label, asked.color: row[asked.color]}
+        | {channel: _scaled(row[column], scales[channel]) for channel, column in columns.items()}
         for label, row in zip(labels(frame, asked.names), frame.iter_rows(named=True), strict=True)
     ]
-    values = [
-        alt.Tooltip(f"{field}:Q", title=axis, format=",.4~g") for field, (axis, _) in on.items()
-    ]
     place = {
-        "x": alt.X("x:Q", title=on["x"][0], scale=alt.Scale(type="log"), axis=_NUMBERS),
+        "x": alt.X("x:Q", title=titles["x"], scale=alt.Scale(type="log"), axis=_NUMBERS),
         "y": alt.Y(
             "y:Q",
-            title=on["y"][0],
+            title=titles["y"],
             scale=alt.Scale(type="log" if asked.roofs else "linear"),
             axis=_NUMBERS,
         ),
-        "color": _color(color, frame[color].unique(maintain_order=True).to_list()),
+        "color": _color(asked.color, frame[asked.color].unique(maintain_order=True).to_list()),
     }
-    layers = [
-        alt.Chart()
-        .mark_circle(opacity=0.75)
-        .encode(
-            **place,
-            size=alt.Size("size:Q", legend=None, scale=alt.Scale(range=[30, 900])),
-            tooltip=[alt.Tooltip("label:N", title="name"), *values],
-        )
+    size = alt.Size("size:Q", legend=None, scale=alt.Scale(range=[30, 900]))
+    values = [
+        alt.Tooltip(f"{channel}:Q", title=title, format=",.4~g")
+        for channel, title in titles.items()
     ]
-    roofs = _roofs(asked, rows, on["y"][1])
+    tooltip = [alt.Tooltip("label:N", title="name"), *values]
+    layers = [alt.Chart().mark_circle(opacity=0.75).encode(**place, size=size, tooltip=tooltip)]
+    roofs = _roofs(asked, rows, scales["y"])
     if roofs:
-        layers.append(
-            alt.Chart(alt.InlineData(values=roofs)).mark_line(strokeDash=[4, 4]).encode(**place)
-        )
+        lines = alt.Chart(alt.InlineData(values=roofs)).mark_line(strokeDash=[4, 4])
+        layers.append(lines.encode(**place))
     chart = alt.LayerChart(data=alt.InlineData(values=rows), layer=layers)
     return Drawing(
         asked.title, chart.properties(width="container", height=280, background="transparent")
@@ -183,13 +167,19 @@ def _points(asked: Points, result: Table) -> Drawing | None:
 def _roofs(asked: Points, rows: list[dict[str, Any]], scale: Scale) -> list[dict[str, Any]]:
     """Return the corners of each roof's line, which rises up to its ridge and is level after it."""
     xs = [row["x"] for row in rows if row["x"] is not None]
-    words = {row[asked.color] for row in rows}
-    return [
-        {asked.color: word, "x": x, "y": min(most, slope * x) / scale.divisor}
-        for word, (most, slope) in asked.roofs.items()
-        if word in words and math.isfinite(ridge := most / slope)
-        for x in sorted({min(*xs, ridge) / 2, ridge, max(*xs, ridge) * 2})
-    ]
+    drawn = {row[asked.color] for row in rows}
+    corners = []
+    for word, (most, slope) in asked.roofs.items():
+        ridge = most / slope
+        if word not in drawn or not math.isfinite(ridge):
+            continue
+        begin = min(*xs, ridge) / 2
+        end = max(*xs, ridge) * 2
+        corners += [
+            {asked.color: word, "x": x, "y": min(most, slope * x) / scale.divisor}
+            for x in sorted({begin, ridge, end})
+        ]
+    return corners
 
 
 def _lines(asked: Lines, result: Table) -> Drawing | None:
@@ -231,37 +221,31 @@ def _density(asked: Density, result: Table) -> Drawing | None:
     The axis is logarithmic, with a line at 1. The density is of the logarithm, by Vega's Gaussian
     kernel with the bandwidth of Scott's rule.
     """
-    measure, group = asked.measure, asked.group
-    finite = pl.col(measure).is_finite() & (pl.col(measure) > 0)
-    frame = asked.frame.filter(finite.fill_null(False)).filter(
-        pl.col(measure).n_unique().over(group) >= 3
-    )
+    value = pl.col(asked.measure)
+    is_positive = (value.is_finite() & (value > 0)).fill_null(False)
+    has_curve = value.n_unique().over(asked.group) >= 3
+    frame = asked.frame.filter(is_positive).filter(has_curve)
     if frame.is_empty():
         return None
     rows = [
-        {"log2": math.log2(value), "group": printable(str(name)), "value": value}
-        for value, name in frame.select(measure, group).iter_rows()
+        {"log2": math.log2(ratio), "group": printable(str(name)), "value": ratio}
+        for ratio, name in frame.select(asked.measure, asked.group).iter_rows()
     ]
-    lowest, highest = min(row["log2"] for row in rows), max(row["log2"] for row in rows)
+    lowest = min(row["log2"] for row in rows)
+    highest = max(row["log2"] for row in rows)
     margin = max((highest - lowest) / 4, 0.1)
-    words = list(dict.fromkeys(row["group"] for row in rows))
-    axis, _ = _axis(result, asked.frame, [measure])
-    curves = (
-        alt.Chart()
-        .transform_density(
-            "log2",
-            groupby=["group"],
-            as_=["log2", "density"],
-            extent=[min(lowest, 0) - margin, max(highest, 0) + margin],
-        )
-        .transform_calculate(ratio="pow(2, datum.log2)")
-        .mark_area(opacity=0.45, line=True)
-        .encode(
-            x=alt.X("ratio:Q", title=axis, scale=alt.Scale(type="log", nice=False), axis=_NUMBERS),
-            y=alt.Y("density:Q", title="density", stack=None, axis=_NUMBERS),
-            color=_color("group", words),
-            tooltip=[alt.Tooltip("group:N"), alt.Tooltip("ratio:Q", title=axis, format=",.3~g")],
-        )
+    extent = [min(lowest, 0) - margin, max(highest, 0) + margin]
+    groups = list(dict.fromkeys(row["group"] for row in rows))
+    axis, _ = _axis(result, asked.frame, [asked.measure])
+    density = alt.Chart().transform_density(
+        "log2", groupby=["group"], as_=["log2", "density"], extent=extent
+    )
+    with_ratio = density.transform_calculate(ratio="pow(2, datum.log2)")
+    curves = with_ratio.mark_area(opacity=0.45, line=True).encode(
+        x=alt.X("ratio:Q", title=axis, scale=alt.Scale(type="log", nice=False), axis=_NUMBERS),
+        y=alt.Y("density:Q", title="density", stack=None, axis=_NUMBERS),
+        color=_color("group", groups),
+        tooltip=[alt.Tooltip("group:N"), alt.Tooltip("ratio:Q", title=axis, format=",.3~g")],
     )
     even = alt.Chart().mark_rule(strokeDash=[4, 4], color=GREY).encode(x=alt.XDatum(1))
     chart = alt.LayerChart(data=alt.InlineData(values=rows), layer=[curves, even])

@@ -55,47 +55,48 @@ def attribute_kernels(
     """
     ns = pl.col("duration_ns")
     bounds = ("low_ns", "high_ns")
-    key, more = ([*_KEY, "step"], ["step"]) if by_step else (_KEY, [])
-    placed = _placed_work(trace, in_steps=in_steps, base=base, key=more)
-    sums = placed.group_by(*key, "evidence", "library", "primitive")
-    sorts = sums.agg(pl.col("duration_ns", *bounds, "n").sum())
-    by_evidence = (
-        sorts.group_by(*key, "evidence")
-        .agg(ns.sum())
-        .sort("duration_ns", "evidence", descending=True)
-    )
-    first_evidence = pl.col("evidence").first()
-    evidence = by_evidence.group_by(key).agg(first_evidence)
-    duration_total_ns = pl.col("duration_total_ns")
+    steps = ["step"] if by_step else []
+    key = [*_KEY, *steps]
+    placed = _placed_work(trace, in_steps=in_steps, base=base, key=steps)
+    by_kind = placed.group_by(*key, "evidence", "library", "primitive")
+    work = by_kind.agg(pl.col("duration_ns", *bounds, "n").sum())
     is_root_only = pl.col("evidence") == ROOT_ONLY
-    n_kernels = pl.col("n").sum().cast(pl.Int64)
+    by_library = {
+        f"library_{library}_ns": ns.filter(pl.col("library") == library).sum()
+        for library in LIBRARIES
+    }
+    by_primitive = {
+        f"primitive_{primitive}_ns": ns.filter(pl.col("primitive") == primitive).sum()
+        for primitive in PRIMITIVES
+    }
+    sums = work.group_by(key).agg(
+        pl.col(bounds).sum(),
+        n_kernels=pl.col("n").sum().cast(pl.Int64),
+        duration_total_ns=ns.sum(),
+        estimate_ns=ns.sum(),
+        root_only_ns=ns.filter(is_root_only).sum(),
+        **by_library,
+        **by_primitive,
+    )
+    total_ns = pl.col("duration_total_ns")
     frame = (
-        sorts.group_by(key)
-        .agg(
-            n_kernels.alias("n_kernels"),
-            ns.sum().alias("duration_total_ns"),
-            ns.sum().alias("estimate_ns"),
-            pl.col(bounds).sum(),
-            ns.filter(is_root_only).sum().alias("root_only_ns"),
-            *(
-                ns.filter(pl.col("library") == word).sum().alias(f"library_{word}_ns")
-                for word in LIBRARIES
-            ),
-            *(
-                ns.filter(pl.col("primitive") == word).sum().alias(f"primitive_{word}_ns")
-                for word in PRIMITIVES
-            ),
-        )
-        .join(evidence, on=key, nulls_equal=True)
+        sums.join(_main_evidence(work, key), on=key, nulls_equal=True)
         .with_columns(
-            share_frac=over(duration_total_ns, duration_total_ns.sum().over("rank"), 0.0),
-            layout_frac=over(pl.col("primitive_layout_ns"), duration_total_ns, 0.0),
+            share_frac=over(total_ns, total_ns.sum().over("rank"), 0.0),
+            layout_frac=over(pl.col("primitive_layout_ns"), total_ns, 0.0),
         )
         .sort("rank", "duration_total_ns", "layer", "phase", descending=[False, True, False, False])
     )
     if by_step:
         return LAYER_ATTRIBUTION_BY_STEP.conform(frame.sort("rank", "step", maintain_order=True))
     return LAYER_ATTRIBUTION.conform(frame)
+
+
+def _main_evidence(work: pl.DataFrame, key: list[str]) -> pl.DataFrame:
+    """Return, for each value of the key, the evidence of most of its time."""
+    by_evidence = work.group_by(*key, "evidence").agg(pl.col("duration_ns").sum())
+    most_first = by_evidence.sort("duration_ns", "evidence", descending=True)
+    return most_first.group_by(key).agg(pl.col("evidence").first())
 
 
 def layer_step_times(trace: Trace) -> pl.DataFrame:

@@ -10,7 +10,7 @@ import polars as pl
 from msgspec import Struct
 from msgspec.structs import asdict
 
-from tracelens.derive.replay.changes import doubt_of, spread_of
+from tracelens.derive.replay.changes import Doubt, doubt_of, spread_of
 from tracelens.derive.replay.costs import (
     CHANGE_WIDTH,
     NO_COSTS,
@@ -182,9 +182,10 @@ def _of_job(trace: Trace, changes: Sequence[str], of_job: Sequence[str]) -> Pred
 def _of_rank(subject: Subject, changes: Sequence[str], step: UnprofiledStep | None) -> Prediction:
     replay = subject.replay
     error = _accepted_error(replay, step)
+    spreads = [spread_of(subject, text) for text in changes]
+    doubts = [doubt_of(text) for text in changes]
     scale, costs = scale_and_costs(subject.trace, replay, step)
     scenarios = weights_of_scenarios(replay, costs)
-    spreads = [spread_of(subject, text) for text in changes]
     usual_changes = [spread.usual for spread in spreads]
     changed_scenarios = [_made(usual_changes, weights) for weights in scenarios]
     befores, afters = (
@@ -204,7 +205,7 @@ def _of_rank(subject: Subject, changes: Sequence[str], step: UnprofiledStep | No
         floor_ns = _LEAST_OF_DEVICE * min(_device_step_ns(replay, best) * scale, usual)
     if not _changes_device(replay, recorded, changed):
         floor_ns = _LEAST_OF_DEVICE * min(_device_step_ns(replay, changed) * scale, usual)
-    doubt_ns = _doubt_ns(changes, before, usual)
+    doubt_ns = _doubt_ns(doubts, before, usual)
     margin = CHANGE_WIDTH * (uncertainty_ns(*afters[:3]) + doubt_ns)
     margin_below = math.hypot(margin, usual - afters[3])
     low, high = max(least_ns - margin_below, floor_ns), most_ns + margin
@@ -249,9 +250,8 @@ def _accepted_error(replay: Replay, step: UnprofiledStep | None) -> float:
     return error
 
 
-def _doubt_ns(changes: Sequence[str], before: float, usual: float) -> float:
+def _doubt_ns(doubts: Sequence[Doubt], before: float, usual: float) -> float:
     """Return the doubt that the changes add to a step's time: the largest of any of them."""
-    doubts = [doubt_of(text) for text in changes]
     of_change = max((doubt.of_change for doubt in doubts), default=0)
     of_rest = max((doubt.of_rest for doubt in doubts), default=0)
     return of_change * abs(before - usual) + of_rest * usual
