@@ -139,3 +139,26 @@ def test_cells_are_no_steps_where_a_recording_begins() -> None:
         finder.remove()
     # The first call is only seen.
     assert begun == ["outermost module"] * 5
+
+
+def test_a_compiled_optimizer_marks_no_steps(monkeypatch: pytest.MonkeyPatch) -> None:
+    import torch  # noqa: PLC0415 - not without it
+
+    from tracelens.collectors.torch.live.steps import StepFinder  # noqa: PLC0415 - as above
+
+    begun: list[str | None] = []
+    finder = StepFinder(lambda: None, lambda: begun.append(finder.source))
+    parameter = torch.zeros(2, requires_grad=True)
+    parameter.grad = torch.ones(2)
+    optimizer = torch.optim.SGD([parameter], lr=0.1)
+    finder.install()
+    try:
+        # As while torch.compile traces optimizer.step, hooks included.
+        monkeypatch.setattr(torch.compiler, "is_compiling", lambda: True)
+        optimizer.step()
+        assert begun == []
+        monkeypatch.undo()
+        optimizer.step()
+        assert begun == ["optimizer"]
+    finally:
+        finder.remove()

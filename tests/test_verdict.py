@@ -121,6 +121,22 @@ def test_each_bound_with_its_share_of_step_time_and_its_place(
     assert row["step_ns"] == 9_500_000
 
 
+@pytest.mark.parametrize(
+    ("copied", "then"),
+    [
+        (700, None),  # 700 of 9,500 µs are 7.4 %
+        (1_100, "; then copies 11.6%"),
+    ],
+)
+def test_a_third_part_is_named_from_a_tenth_on(copied: int, then: str | None) -> None:
+    """The device is idle for most of the time, and computes for 3,100 µs."""
+    kernels = [*busy(0, 3_000), work(9_400, 9_500)]
+    copies = [copy(3_000, 3_000 + copied)]
+    evidence = only(program([STEP], [launch(0, 10)], kernels, memcpys=copies))["evidence"]
+    assert ("; then" in evidence) == (then is not None)
+    assert then is None or then in evidence
+
+
 def test_waiting_for_another_rank() -> None:
     """Both compute 4,000 µs.
 

@@ -101,7 +101,7 @@ class Limits(Struct, frozen=True):
 
     @property
     def place_of_second(self) -> tuple[str, ...]:
-        """Where the second part lies, by the label that it has in the bar."""
+        """The label that the second part has in the bar, and its place; empty without one."""
         if self.second is None:
             return ()
         text = place_text(self.second_where, is_busy=kind_of(self.second) == WORK)

@@ -139,7 +139,7 @@ def _spelling(frame: StackFrame) -> tuple[str, bool]:
 
 
 def _normalised_names(stops: Sequence[Stop]) -> dict[tuple[str, bool], str]:
-    """Normalise each distinct name of the stops' functions once; the key is its `_spelling`.
+    """Return the normalised name of each distinct function; the key is its `_spelling`.
 
     In Python's names, such as `make.<locals>.inner`, brackets hold no template arguments.
     """
