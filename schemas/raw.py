@@ -74,7 +74,10 @@ _GRAPH_NODES = Table(
 
 
 def _raw(name: str) -> Table:
-    """Make the raw twin of a table: no derived columns, but those that only `assemble` reads."""
+    """Make the raw twin of a table.
+
+    It has no derived columns, but also those that only `assemble` reads.
+    """
     is_work = name in {"kernels", "memcpys", "memsets", "synchronizations"}
     own_columns = [
         replace(column, nullable=column.nullable or (is_work and column.name in _OPTIONAL))

@@ -1,4 +1,4 @@
-"""Declare functions of higher floors that lower floors call, so that no import points upwards.
+"""Declare functions of upper packages that lower packages call without importing them.
 
 `tracelens/__init__`, which Python imports before any other module of the package, fills them in.
 Each function imports its module when it is called.
@@ -11,7 +11,7 @@ _NOT_FILLED_IN = "tracelens/__init__ has not been imported"
 
 
 class Hooks:
-    """Functions of higher floors."""
+    """Functions of upper packages (collectors, report and views), for callers in lower ones."""
 
     def __init__(self) -> None:
         self.list_collectors: Callable[[], object] = _missing

@@ -240,8 +240,9 @@ def _in_two_threads(
 ) -> list[Section]:
     """Run the analyses in two threads; return each analysis's section.
 
-    One thread begins with the first analysis, the other with the last, until they meet, because one
-    analysis leaves half of two cores idle. Analyses that share intermediate results are neighbours.
+    A single analysis uses about one of two cores, so one thread begins with the first analysis and
+    the other with the last, until they meet. Analyses that share intermediate results are
+    neighbours.
     """
     left, sections = deque(chosen), dict[str, Section]()
 

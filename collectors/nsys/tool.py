@@ -105,7 +105,7 @@ def look_for_nsys(_: str) -> Found:
     path = _best()
     if path is None:
         return Found(False)
-    lacks = f"{path} has no QdstrmImporter beside it, and records without it only: {INSTALL}"
+    lacks = f"{path} has no QdstrmImporter beside it, so it records but writes no report: {INSTALL}"
     return program_at(str(path))._replace(advice=None if importer_of(path) is not None else lacks)
 
 

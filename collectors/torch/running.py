@@ -256,8 +256,8 @@ def _of_steps(report: Mapping[str, Any], settings: Settings, *, is_light: bool) 
         if is_light:
             light = [n for n, kind, _ in report.get("step_ns", ()) if kind == "light"]
             sentences.append(
-                f"recorded {_numbered(light)} again without stacks, shapes and modules: times"
-                " are of these"
+                f"recorded {_numbered(light)} again without stacks, shapes and modules, for the"
+                " times"
             )
         wanted = settings.active if settings.window_s is None else None
         if wanted is not None and len(steps) < wanted:

@@ -194,7 +194,7 @@ JOB = Table(
             nullable=True,
             values=("rank", "node", "stage", "group", "ranks"),
         ),
-        Column("rank", I32, "The rank, where it is one.", nullable=True),
+        Column("rank", I32, "The rank, if the culprit is a single one.", nullable=True),
         Column("ranks", STR, "The ranks.", nullable=True),
         Column(
             "cause",

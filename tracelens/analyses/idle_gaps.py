@@ -89,7 +89,7 @@ def _is_live(trace: Trace) -> bool:
 
 
 def _of_shares(trace: Trace) -> list[str]:
-    """Say how much of recorded idle time the shares count, if the profiler slows the host."""
+    """Say how much recorded idle time the shares leave out, because the profiler added it."""
     kept = time_model(trace).kept_shares()
     several = len(trace.manifest.ranks) > 1
     return [

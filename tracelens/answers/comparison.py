@@ -153,7 +153,10 @@ def _label(part: str, *, is_process: bool) -> str:
 def _changed_parts(
     parts: dict[str, dict[str, Any]], step_ns: float, *, is_process: bool
 ) -> Iterator[str]:
-    """List the parts of a step that take less and more time, the largest differences first."""
+    """List the parts of a step that take less time than in base, and those that take more.
+
+    Of each, the largest differences come first.
+    """
     rows = [row for row in parts.values() if abs(row["more_ns"] or 0) >= _LEAST_CHANGE * step_ns]
     for word, sign in (("less", -1), ("more", 1)):
         changed = sorted(

@@ -347,7 +347,7 @@ def _conclude(
 ) -> None:
     """Report the gates' results, and exit as they demand.
 
-    Raises SourceError, with the reason, if the two were not compared.
+    Raises SourceError with the reason if the comparison was refused.
     """
     if refused is not None:
         raise SourceError(refused)

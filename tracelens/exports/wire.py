@@ -61,7 +61,7 @@ def packet_head(event: bytes, n_more: int) -> bytes:
 
 
 def texts(values: Sequence[bytes]) -> pa.Array:
-    """Return bytes as an array; pieces are taken from it by index."""
+    """Return byte strings as an array, from which the caller takes those of each row by index."""
     return pa.array(values, _BYTES)
 
 

@@ -95,7 +95,7 @@ def compiled_prefixes(
 
 
 def _cut(torch: Any, nodes: Sequence[Any], cut: int) -> Any:
-    """Return the graph up to that node, the node included.
+    """Return the graph up to and including the node at position `cut`.
 
     All values that later nodes need are its output.
     """

@@ -1,6 +1,6 @@
 """Find whether a capture begins or ends while the device works.
 
-If so, its beginning shows work launched before it, or work launched at its end is missing.
+If so, it begins with work that was launched earlier, or it lacks work that it launched at its end.
 """
 
 from collections.abc import Sequence

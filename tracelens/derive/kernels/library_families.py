@@ -361,7 +361,8 @@ def _gated_delta(bound: Bound) -> int:
     """Return the operations of a gated delta rule, token by token.
 
     The result is (tokens, heads, width). A head's state is as wide for keys as for values. Each
-    number of the state decays, is read by the key, is changed, and is read by the query.
+    number of the state takes seven operations: one product for its decay, and a product and a sum
+    each to read it by the key, to change it, and to read it by the query.
     """
     result = bound.all("o")
     if not result or len(result[0].shape) != 3:

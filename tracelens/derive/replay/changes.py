@@ -239,9 +239,7 @@ def _faster(subject: Subject, name: str, times: str) -> Change:
     is_number = re.fullmatch(r"[0-9]{1,9}(?:\.[0-9]{1,9})?", times)
     factor = float(times) if is_number else 0
     if factor < _LEAST_FACTOR:
-        raise UsageError(
-            f"faster {name}: {times[:40]} is not a factor, which is a number from {_LEAST_FACTOR} on"
-        )
+        raise UsageError(f"faster {name}: {times[:40]} is not a factor of at least {_LEAST_FACTOR}")
     labels = subject.labels
     table = subject.replay.table
     word = name.lower()

@@ -1,4 +1,4 @@
-"""Find when another rank first waits long for a rank."""
+"""Find, for each rank, the first moment at which another rank waits long for it."""
 
 from collections.abc import Mapping
 
