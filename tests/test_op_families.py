@@ -18,6 +18,7 @@ from tracelens.derive.kernels.op_work import work_of
 from tracelens.derive.kernels.recorded_call import RecordedCall
 
 F, H, L = "float", "c10::BFloat16", "long int"
+C = "c10::complex<float>"
 FP8, BYTE = "c10::Float8_e4m3fn", "unsigned char"
 FP4 = "c10::Float4_e2m1fn_x2"
 S, LIST, NONE = "Scalar", "ScalarList", ""
@@ -137,6 +138,34 @@ def value(number: Any, of: str = S) -> tuple[Any, str, Any]:
             (32 * 12 + 512, 0),
         ),
         ("native_dropout", [tensor(2, 3), value(0.1), value(True)], (24 + 24 + 6, 12)),
+        # Two rows of 8 real numbers have 5 complex ones each: 2.5 * 8 * log2(8) operations a row.
+        ("_fft_r2c", [tensor(2, 8), value([1], LIST), value(0), value(True)], (64 + 80, 120)),
+        ("_fft_c2r", [tensor(2, 5, of=C), value([1], LIST), value(0), value(8)], (80 + 64, 120)),
+        ("_fft_c2c", [tensor(2, 8, of=C), value([1], LIST), value(0), value(True)], (256, 240)),
+        # 5 tokens of two sequences, each by matrices of 8x3 and 8x2; two states of 2x2.
+        (
+            "_cudnn_rnn",
+            [
+                tensor(5, 3),
+                ([[8, 3], [8, 2], [8], [8]], "TensorList", None),
+                *[value(4), tensor(56), tensor(1, 2, 2), tensor(1, 2, 2)],
+                *[value(n) for n in (2, 2, 0, 1, False, 0.0, True, False)],
+                value([2, 2, 1], LIST),
+                value(None, NONE),
+            ],
+            (60 + 32 + 224 + 40 + 32, 2 * 5 * 40),
+        ),
+        # Gates of 2x6 from input and state, a state of 2x2, of which five times as much is saved.
+        (
+            "_thnn_fused_gru_cell",
+            [tensor(2, 6), tensor(2, 6), tensor(2, 2), *[value(None, NONE)] * 2],
+            (4 * (12 + 12 + 4 + 4 + 20), 60),
+        ),
+        (
+            "_thnn_fused_lstm_cell_backward_impl",
+            [tensor(2, 2), value(None, NONE), *[tensor(2, 2)] * 2, tensor(2, 8), value(False)],
+            (4 * (4 + 4 + 4 + 16 + 16 + 4), 80),
+        ),
     ],
 )
 def test_bytes_by_hand(name: str, inputs: Inputs, expected: tuple[int, int]) -> None:

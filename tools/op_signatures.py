@@ -35,6 +35,8 @@ _BY_NAME = {
     "k": "q",
     "num_weights": "N",
     "group": "g",
+    "bidirectional": "B",
+    "last_dim_size": "u",
 }
 _PATTERNS = {
     "fill": (
@@ -56,7 +58,7 @@ _PATTERNS = {
         " _fused_rms_norm_backward"
     ),
     "embedding": "embedding",
-    "embedding_backward": "embedding_dense_backward",
+    "embedding_backward": "embedding_dense_backward _embedding_bag_dense_backward",
     "gather": "gather index_select",
     "indexed": "index _unsafe_index",
     "scatter": (
@@ -97,6 +99,13 @@ _PATTERNS = {
         " _amp_foreach_non_finite_check_and_unscale_ take repeat_interleave"
     ),
     "optimizer": "_fused_(adam|adamw|sgd|adagrad)_",
+    "rnn": "_cudnn_rnn miopen_rnn",
+    "rnn_backward": "(_cudnn|miopen)_rnn_backward",
+    "lstm_cell": "_thnn_fused_lstm_cell",
+    "gru_cell": "_thnn_fused_gru_cell",
+    "lstm_cell_backward": "_thnn_fused_lstm_cell_backward_impl",
+    "gru_cell_backward": "_thnn_fused_gru_cell_backward",
+    "fourier": "_fft_(r2c|c2r|c2c)",
 }
 """Families of ops by patterns of their names; the first pattern that fits counts.
 
@@ -134,6 +143,8 @@ def _by_name(op: str) -> str | None:
 def signature(schema: Any, op: str, family: str) -> str:
     """Return the letters of an overload's arguments and results."""
     arguments = "".join(_role(argument) for argument in schema.arguments)
+    if family.startswith("rnn"):
+        arguments = arguments.replace("l", "W")
     if any(role in arguments for role in "wm"):
         return f"{arguments}>"
     results = [_result(result, op) for result in schema.returns]

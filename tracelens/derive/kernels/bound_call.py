@@ -16,6 +16,7 @@ ROLES = {
     "m": "a list of tensors that are changed in place",
     "n": "a list of tensors that only take the result",
     "L": "a list of tensors of which the call reads a part only",
+    "W": "the weights of a recurrent layer",
     "i": "of results: 64-bit indices",
     "b": "of results: truth values",
     "f": "scale_factors; of results: statistics in float32",
@@ -36,6 +37,8 @@ ROLES = {
     "g": "group",
     "h": "headdim",
     "C": "is_causal",
+    "B": "bidirectional",
+    "u": "last_dim_size",
     "1": "size_m",
     "2": "size_n",
     "3": "size_k",
@@ -46,7 +49,7 @@ ROLES = {
     ".": "any other argument",
 }
 """Meaning of the letters in a signature. Any other kind of argument has its name in torch."""
-_TENSORS, _LISTS = "two-KeS", "lmnL"
+_TENSORS, _LISTS = "two-KeS", "lmnLW"
 _WIDTHS = {0: 1, 1: 1, 2: 2, 3: 4, 4: 8, 5: 2, 6: 4, 7: 8, 9: 8, 10: 16, 11: 1, 15: 2}
 """Bytes per element by torch's number of the type (c10/core/ScalarType.h)."""
 _RANKS = ("bool", "uint8", "int8", "uint16", "int16", "uint32", "int32", "uint64", "int64")

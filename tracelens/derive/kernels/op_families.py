@@ -18,6 +18,7 @@ from tracelens.derive.kernels.bound_call import Bound, Family, bind, computed_in
 from tracelens.derive.kernels.library_families import LIBRARY_FAMILIES
 from tracelens.derive.kernels.product_families import PRODUCTS
 from tracelens.derive.kernels.recorded_call import RecordedCall, UnknownWorkError, are_sizes
+from tracelens.derive.kernels.recurrent_families import RECURRENT
 
 _SIGNATURES = Path(__file__).with_name("op_signatures.json")
 _CUSTOM = Path(__file__).with_name("custom_ops.toml")
@@ -336,6 +337,7 @@ FAMILIES: Mapping[str, Family] = {
     "added_norm": Family(_first_two, 7),
     "rotated": Family(_first_two, backward=1),
     **PRODUCTS,
+    **RECURRENT,
     **LIBRARY_FAMILIES,
 }
 """The families by name.
