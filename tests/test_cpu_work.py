@@ -10,7 +10,7 @@ from tests.test_cpu_only import OTHER, US, process, span, step
 from tracelens.analyses import compare_time, idle_gaps, time_breakdown, verdict
 from tracelens.analyses.idle_gaps import notes
 from tracelens.answers import make_answer
-from tracelens.derive.time.cpu_only import reads_of
+from tracelens.derive.time.cpu_only import count_reads, reads_of
 from tracelens.schemas import TABLES
 from tracelens.trace import Trace
 
@@ -108,6 +108,16 @@ def test_one_read_a_step_is_once_a_step() -> None:
     answer = make_answer(trace)
     assert answer.place == "in aten::item, once a step"
     assert answer.changes[0].text == "read the value back only every few steps"
+
+
+def test_what_an_optimizer_reads_itself_is_not_the_programs() -> None:
+    """Adam reads how many steps each parameter took: nothing that the program could leave out."""
+    name = "Optimizer.step#Adam.step"
+    own = [op(100 * i, 100 * i + 8, "aten::item", "[[]]", step=i) for i in range(3)]
+    steps = [span(100 * i, 100 * i + 90, name, kind="annotation", step=i) for i in range(3)]
+    trace = process(*(step(i, 100 * i, 100 * i + 100) for i in range(3)), *steps, *own)
+    assert idle_gaps(trace).filter(cause="launch")["what"].to_list() == [name]
+    assert count_reads(trace, 0) == 0
 
 
 def test_reads_of_any_line_are_reads() -> None:

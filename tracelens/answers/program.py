@@ -29,11 +29,12 @@ from tracelens.answers.words import (
 )
 from tracelens.derive.columns.time_text import duration, span_text
 from tracelens.derive.kernels.work_kinds import language_kinds
+from tracelens.derive.processes.cpu_work import READS
 from tracelens.derive.replay.unprofiled import bounds_of_range, measured_range, unprofiled_steps
 from tracelens.derive.time.activity_places import PROFILER
 from tracelens.derive.time.bound_places import CASTS, count_casts
 from tracelens.derive.time.bounds import INSIDE_OP, PART_WORDS, PROCESS_WORDS, UNRECORDED
-from tracelens.derive.time.cpu_only import READS, count_reads, reads_of, unseen_device
+from tracelens.derive.time.cpu_only import count_reads, reads_of, unseen_device
 from tracelens.derive.time.graph_use import count_captured, is_capture
 from tracelens.derive.time.host_waits import is_wait
 from tracelens.derive.time.idle_advice import WORKERS

@@ -33,6 +33,9 @@ Such an op computes for about a microsecond, no longer than its call takes.
 """
 _USUAL_WIDTH = 4
 """Bytes assumed for an element whose type was not recorded."""
+READS = "aten::item"
+"""The op that reads a single value of a tensor, as `.item()` and `float()` do."""
+_OPTIMIZER = r"^Optimizer\.step#"
 _LEAST_NS = 10_000
 """An operator of unknown shapes works if the median self time of its calls is at least this.
 
@@ -52,8 +55,8 @@ def process_work(spans: pl.DataFrame, process_id: int | None) -> pl.DataFrame:
 
     `spans` are of one rank, with COLUMNS and SHAPES, and parent_id as row number. Columns are
     start_ns, end_ns, `work` (a kind), `op` (the innermost op) and `call` (the outermost op); both
-    ops are None in communication. If threads do different kinds of work at once, the first kind
-    counts.
+    ops are None in communication. The call of a value that an optimizer reads itself is the
+    optimizer's step. If threads do different kinds of work at once, the first kind counts.
     """
     wanted_process = pl.Series([process_id], dtype=pl.Int64)
     is_own = spans["process_id"].eq_missing(wanted_process)
@@ -92,7 +95,7 @@ def _ops(spans: pl.DataFrame, is_own: pl.Series) -> pl.DataFrame:
     """Return the ops of a process: thread_id, start_ns, end_ns, op, above and call.
 
     The last three are rows of spans. `above` is the nearest op around each, `call` the outermost,
-    which may be the op itself.
+    which may be the op itself, or the step of the optimizer that reads a value.
     """
     names = spans["name"].cast(pl.Categorical)
     communicates, is_python_node = matching(names, COMMUNICATION, PYTHON_NODE)
@@ -102,14 +105,30 @@ def _ops(spans: pl.DataFrame, is_own: pl.Series) -> pl.DataFrame:
     parent_rows = spans["parent_id"].cast(pl.Int64)
     above = _nearest(parent_rows, is_op, row)
     start_ns = pl.col("start_ns")
+    call = _outermost(row, above)
+    of_optimizer = steps_around_reads(spans.select("parent_id", name=names))
     return spans[row].select(
         "thread_id",
         start_ns=start_ns.cast(pl.Int64),
         end_ns=start_ns.cast(pl.Int64) + pl.col("duration_ns"),
         op=row,
         above=above,
-        call=_outermost(row, above),
+        call=of_optimizer.gather(call).fill_null(call),
     )
+
+
+def steps_around_reads(spans: pl.DataFrame) -> pl.Series:
+    """Return for each span that reads a value in an optimizer's step the row of that step.
+
+    It is None for all other spans. `spans` are of one rank, with names and parent_id as row number.
+    """
+    names = spans["name"].cast(pl.Categorical)
+    reads, is_step = matching(names, rf"^{READS}$", _OPTIMIZER)
+    rows = reads.arg_true().cast(pl.Int64)
+    steps = pl.repeat(None, spans.height, dtype=pl.Int64, eager=True)
+    if not is_step.any() or rows.is_empty():
+        return steps
+    return steps.scatter(rows, _nearest(spans["parent_id"].cast(pl.Int64), is_step, rows))
 
 
 def _innermost(ops: pl.DataFrame) -> pl.DataFrame:

@@ -13,8 +13,10 @@ from tracelens.derive.processes.cpu_work import (
     COLUMNS,
     COMMUNICATES,
     COPY,
+    READS,
     SHAPES,
     process_work,
+    steps_around_reads,
 )
 from tracelens.derive.time.activity_places import PROFILER
 from tracelens.derive.time.cpu_busy import COMPUTES
@@ -26,8 +28,6 @@ from tracelens.schemas.host import CAUSES
 from tracelens.schemas.results.time import PROGRAM, TIME_BREAKDOWN
 from tracelens.trace import Trace
 
-READS = "aten::item"
-"""The op that reads a single value of a tensor, as `.item()` and `float()` do."""
 _WITHIN = " > "
 _LENGTH = pl.col("end_ns") - pl.col("start_ns")
 _IS_IDLE = pl.col("work").is_null() | (pl.col("work") == CALLS)
@@ -78,10 +78,13 @@ def reads_of(places: Sequence[tuple[str, int]]) -> list[tuple[str, int]]:
 def count_reads(trace: Trace, rank: int) -> int:
     """Count the single values of tensors that the rank's program reads.
 
-    If the rank marks steps, only reads in steps count.
+    If the rank marks steps, only reads in steps count. What an optimizer reads itself, such as how
+    many steps it took, does not count.
     """
+    spans = trace.select("spans", "rank", "step", "name", "parent_id", rank=rank)
+    of_optimizer = steps_around_reads(spans)
     is_read = (pl.col("name") == READS) & in_program(trace)
-    return trace.select("spans", "rank", "step", where=is_read, rank=rank).height
+    return spans.filter(of_optimizer.is_null()).filter(is_read).height
 
 
 def longest_communication(trace: Trace) -> dict[int, str]:
