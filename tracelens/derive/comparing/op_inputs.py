@@ -27,6 +27,7 @@ _NO_WORK = (
 How often they are called, and with which shapes, depends on the library.
 """
 _NOT_RECORDED = "not recorded (record_shapes=True does)"
+_INPUTS = ("input_shapes", "input_dtypes")
 _MOST = 0.5
 """Two runs may do the same work if at most this share of one run's calls lacks a counterpart."""
 
@@ -86,10 +87,15 @@ def inputs_of_ops(base: Trace, other: Trace, column: str) -> tuple[str | None, s
 
 def _calls_of_ops(trace: Trace, column: str) -> pl.DataFrame:
     """Count the calls of ops by name and inputs: name, the column, n."""
-    spans = trace.select("spans", "kind", "name", column).lazy()
-    is_op = pl.col("kind") == "op"
-    calls = spans.filter(is_op).group_by("name", column).len("n").collect()
+    calls = trace.derived(_calls_by_inputs).group_by("name", column).agg(pl.col("n").sum())
     return calls.cast({pl.Categorical: pl.String})
+
+
+def _calls_by_inputs(trace: Trace) -> pl.DataFrame:
+    """Count the calls of ops: name, the columns of inputs, n."""
+    spans = trace.select("spans", "kind", "name", *_INPUTS).lazy()
+    is_op = pl.col("kind") == "op"
+    return spans.filter(is_op).group_by("name", *_INPUTS).len("n").collect()
 
 
 def _comparable(sides: Sequence[pl.DataFrame], *, is_compiled: bool) -> list[pl.DataFrame]:

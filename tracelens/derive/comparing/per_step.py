@@ -62,13 +62,21 @@ def each_step(measured: pl.DataFrame, steps: pl.DataFrame, key: Sequence[str]) -
     totals = pl.col("value", "n").sum()
     sums = inside.lazy().group_by(*key, "step").agg(totals).collect()
     distinct_keys = sums.select(key).unique(maintain_order=True)
-    # Sorted now, while there are fewer rows than keys times steps.
-    every = steps.sort("step").join(distinct_keys, on="rank", maintain_order="left")
-    full = every.join(sums, on=[*key, "step"], how="left", nulls_equal=True, maintain_order="left")
+    # A key's steps come one after another, so a sum's row is known without joining all rows.
+    ordered = steps.sort("step").with_columns(place=pl.int_range(pl.len()).over("rank"))
+    every = distinct_keys.join(ordered, on="rank", maintain_order="left_right")
+    first_rows = every.with_row_index("first").filter(place=0).select(*key, "first")
+    placed = sums.join(first_rows, on=key, nulls_equal=True).join(ordered, on=["rank", "step"])
+    row = placed["first"] + placed["place"]
+    full = every.with_columns(
+        pl.repeat(0, every.height, dtype=sums[name].dtype, eager=True)
+        .scatter(row, placed[name])
+        .alias(name)
+        for name in ("value", "n")
+    )
     columns = [*key, "value", "n"]
     calls = measured.filter(~rank.is_in(marked)).select(columns)
-    values_or_zero = pl.col("value", "n").fill_null(0)
-    return pl.concat([full.with_columns(values_or_zero).select(columns), calls])
+    return pl.concat([full.select(columns), calls])
 
 
 def layer_values(trace: Trace) -> pl.DataFrame:

@@ -139,12 +139,11 @@ def _samples(side: pl.DataFrame, key: list[str], *, by_run: bool) -> pl.DataFram
     value = pl.col("value")
     if by_run:
         return side.group_by(*key, "run").agg(value.cast(pl.Float64).median()).drop("run")
-    values = side.select(*key, value.cast(pl.Float64))
-    if not values.height or values.group_by(key).len()["len"].max() <= MAX_SAMPLES:  # type: ignore[operator]  # a number
-        return values
     n_groups = pl.min_horizontal(pl.len(), MAX_SAMPLES)
-    group = (pl.int_range(pl.len()) * n_groups // pl.len()).over(key)
-    return values.with_columns(group=group).group_by(*key, "group").agg(value.mean()).drop("group")
+    group = pl.int_range(pl.len()) * n_groups // pl.len()
+    numbered = side.lazy().group_by(key).agg(value.cast(pl.Float64), group=group)
+    values = numbered.explode("value", "group")
+    return values.group_by(*key, "group").agg(value.mean()).drop("group").collect()
 
 
 def _median_variance(side: pl.DataFrame, rows: pl.DataFrame, key: list[str]) -> pl.Series:

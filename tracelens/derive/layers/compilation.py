@@ -28,6 +28,10 @@ def shows_compilation(trace: Trace) -> bool:
 
     Kernels from Inductor, annotations of torch.compile, and compile provenance show this.
     """
+    return trace.derived(_shows_compilation)
+
+
+def _shows_compilation(trace: Trace) -> bool:
     if trace.has("provenance"):
         return True
     return any(

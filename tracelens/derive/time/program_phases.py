@@ -281,10 +281,13 @@ def _phases_of_steps(known: _Rank) -> list[str]:
     is_program = pl.Series(phases_of_steps) == PROGRAM
     counted = steps.with_columns(_launched(known))
     in_program = counted.filter(is_program)
+    # No median of a step's others is longer than that of all but the shortest step.
+    usual_ns = in_program["duration_ns"].sort().slice(1).median()
+    is_short = steps["duration_ns"] < _TAIL * (usual_ns or 0)  # type: ignore[operator]  # a number
     windows = steps["window"].to_list()
-    for place, phase in enumerate(phases_of_steps):
+    for place in (is_short & is_program).arg_true():
         is_last = place + 1 == steps.height or windows[place] != windows[place + 1]
-        if is_last and phase == PROGRAM and _is_tail(counted.row(place, named=True), in_program):
+        if is_last and _is_tail(counted.row(place, named=True), in_program):
             phases_of_steps[place] = TEAR_DOWN
     return phases_of_steps
 

@@ -13,10 +13,11 @@ def attribute(rows: pl.Series, values: pl.Series, n_rows: int) -> pl.Series:
     Values without a row (None) are left out.
     """
     sums = (
-        pl.DataFrame({"row": rows, "value": values})
+        pl.LazyFrame({"row": rows, "value": values})
         .drop_nulls("row")
         .group_by("row")
         .agg(pl.col("value").sum())
+        .collect()
     )
     zeros = pl.repeat(0, n_rows, dtype=pl.Int64, eager=True)
     return zeros.scatter(sums["row"], sums["value"])
