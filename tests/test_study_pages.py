@@ -18,7 +18,7 @@ PAGES = {
     "cross_layer": "cross_layer",
     "advisor": "advisor",
 }
-MOST_WORDS = 1600
+MOST_WORDS = 1500
 MOST_WORDS_OF_DETAILS = 1800
 WIDEST_ROW = 200
 BEFORE_THE_PICTURE = 150
