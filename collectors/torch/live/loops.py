@@ -110,19 +110,22 @@ class Loops:
         return mark if isinstance(mark, _Mark) and mark.owner is self else None
 
 
+_AFTER_HANDLER = 5
+"""Instructions between a handler's end and its jump: they forget the exception and its name."""
+
+
 @functools.cache
 def _loops(code: CodeType) -> list[tuple[int, int]]:
     """List the first and last instruction of each loop of a function.
 
-    A jump back from a line before its target's ends an exception's handler: it is no loop.
+    A jump back right after the end of an exception's handler leads behind its statement: it is no
+    loop.
     """
     found: dict[int, int] = {}
-    lines: dict[int, int] = {}
-    line = code.co_firstlineno
+    latest: list[str] = []
     for one in dis.get_instructions(code):
-        line = (one.positions and one.positions.lineno) or line
-        lines[one.offset] = line
         is_back = "JUMP_BACKWARD" in one.opname and "NO_INTERRUPT" not in one.opname
-        if is_back and one.argval in lines and lines[one.argval] <= line:
+        if is_back and "POP_EXCEPT" not in latest[-_AFTER_HANDLER:]:
             found[one.argval] = one.offset
+        latest.append(one.opname)
     return [*found.items()]

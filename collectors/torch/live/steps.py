@@ -89,6 +89,7 @@ class StepFinder:
         self._turns = Turns()
         self._loop: Loop | None = None
         self._n_calls_in_turn, self._n_since_turn = 1, 0
+        self._marking: list[Any] = []
         self._unhook: Callable[[], None] | None = None
         self._undo: list[Callable[[], None]] = []
         self._spied: list[Any] = []
@@ -290,8 +291,8 @@ class StepFinder:
     def recorded(self) -> None:
         """Note that the recording is over, and watch module calls again if they mark the steps."""
         self._is_paused = self._is_recording = False
-        if self._undo and self.source == MODULE and self._unhook is None and self._loop is None:
-            self._hook(self.main)
+        if self._undo and self.source == MODULE and self._unhook is None:
+            self._hook()
             self._is_settled = self._unhook is not None
         self._spy_on()
 
@@ -318,7 +319,11 @@ class StepFinder:
         self._called = True
         caller = sys._getframe(1)
         if self._loop is not None:
-            self._maybe_turn(module, caller)
+            if self._unhook is None and not self._is_in_a_call() and _may_mark(module):
+                self._maybe_turn(module, caller)
+                # As below: hooks that came back report this call, too.
+                is_marking = any(one is module for one in self._marking)
+                self._is_told = self._loop is not None and self._unhook is not None and is_marking
             return
         if self.source == MODULE:
             self._maybe_another(module)
@@ -345,17 +350,18 @@ class StepFinder:
 
     def _begin_with(self, step: Step, called: Any) -> None:
         """Begin steps as it was found; `called` is the module that is just called."""
-        self._loop, self._n_calls_in_turn = step.loop, step.n_calls
-        if step.loop is not None:
-            self.main = step.module
-            self._boundary()
-        else:
+        self._loop, self._n_calls_in_turn = step.loop, len(step.turn)
+        if step.loop is None:
             self._go_by(step.module, is_called=step.module is called)
+            return
+        self.main = step.module
+        self._marking = list({id(module): module for module in step.turn}.values())
+        self._boundary()
+        self._hook()
+        self._is_settled = self._is_told = self._unhook is not None
 
     def _maybe_turn(self, module: Any, caller: FrameType) -> None:
         """Begin a step if the loop that makes the steps has turned."""
-        if self._is_in_a_call() or not _may_mark(module):
-            return
         loop = self._turns.note(module, caller)
         self._n_since_turn += 1
         if loop is not None and self._loop is not None and loop.is_around(self._loop):
@@ -405,27 +411,33 @@ class StepFinder:
     def _go_by(self, module: Any, *, is_called: bool = True) -> None:
         """Begin steps at the calls of this module, from this call on if the module is called."""
         self._let_go()
-        self.main = module
-        self._hook(module)
+        self.main, self._marking = module, [module]
+        self._hook()
         if self._unhook is None and is_called:
             self._boundary()
 
-    def _hook(self, module: Any) -> None:
-        """Put a hook on the module itself, which costs less than watching all calls.
+    def _hook(self) -> None:
+        """Put hooks on the modules that mark steps, which costs less than watching all calls.
 
         Scripted modules take no hooks, and a hook of a module.compile() model would be compiled;
         the calls of both are still watched.
         """
-        if not self._is_recording and getattr(module, "_compiled_call_impl", None) is None:
-            with contextlib.suppress(RuntimeError):
-                self._unhook = module.register_forward_pre_hook(self._called_again).remove
+        is_compiled = any(
+            getattr(module, "_compiled_call_impl", None) is not None for module in self._marking
+        )
+        if self._is_recording or is_compiled:
+            return
+        with contextlib.suppress(RuntimeError), contextlib.ExitStack() as hooks:
+            for module in self._marking:
+                hooks.callback(module.register_forward_pre_hook(self._called_again).remove)
+            self._unhook = hooks.pop_all().close
 
     def _let_go(self) -> None:
         if self._unhook is not None:
             self._unhook()
             self._unhook = None
 
-    def _called_again(self, _module: Any, _args: Any) -> None:
+    def _called_again(self, module: Any, _args: Any) -> None:
         if (
             torch.compiler.is_compiling()
         ):  # a function around the module, which is not part of the program
@@ -435,9 +447,11 @@ class StepFinder:
             and self._thread is threading.current_thread()
             and not self._is_tracing
         ):
-            if not self._is_told:
+            is_told, self._is_told = self._is_told, False
+            if self._loop is not None and not is_told:
+                self._maybe_turn(module, sys._getframe(1))
+            elif not is_told:
                 self._boundary()
-            self._is_told = False
 
 
 def _may_mark(module: Any) -> bool:

@@ -20,11 +20,11 @@ _SHORT = 8
 class Step:
     """The meaning of a step: a turn of a loop, or a call of a module that each turn calls once.
 
-    `n_calls` is the number of calls in a turn. `loop` is None if the module's calls tell the turns.
+    `turn` lists the modules called in a turn. `loop` is None if the module's calls tell the turns.
     """
 
     module: Any
-    n_calls: int = 1
+    turn: list[Any]
     loop: Loop | None = None
 
 
@@ -72,11 +72,11 @@ class Turns:
         is_alike = len(turns) == 2 and _are_same(*turns)
         is_known = n > _SHORT or self._loops.is_outermost(loop, caller)
         if is_known and (loop is None or turns[-1] == [module]):
-            return Step(module)
+            return Step(module, [module])
         if is_known and is_alike:
             return _step(turns[0], loop)
         ((most, _),) = Counter(map(id, self._calls)).most_common(1)
-        return Step(module) if n > 2 * _SHORT and most == id(module) else None
+        return Step(module, [module]) if n > 2 * _SHORT and most == id(module) else None
 
     def _begins(self, loop: Loop | None) -> list[int]:
         """Return the calls before which the loop turned, or one around it; and the first call."""
@@ -115,8 +115,8 @@ def _step(turn: list[Any], loop: Loop | None) -> Step:
     counts = Counter(map(id, turn))
     for module in turn:
         if counts[id(module)] == 1:
-            return Step(module, len(turn))
-    return Step(turn[0], len(turn), loop)
+            return Step(module, turn)
+    return Step(turn[0], turn, loop)
 
 
 def _are_same(some: list[Any], others: list[Any]) -> bool:
