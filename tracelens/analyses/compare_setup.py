@@ -46,7 +46,7 @@ def compare_setup(base: Trace, other: Trace) -> pl.DataFrame:
 
 
 def notes(base: Trace, other: Trace, frame: pl.DataFrame) -> list[str]:
-    """Name what each difference invalidates, and the properties that neither capture records."""
+    """Name what each difference invalidates, and the properties that a capture does not record."""
     refused = unrelated(base, other)
     sentences = [f"{refused[0].upper()}{refused[1:]}."] if refused else []
     sentences += [
@@ -59,7 +59,7 @@ def notes(base: Trace, other: Trace, frame: pl.DataFrame) -> list[str]:
     ]
     unknown = frame.filter(status="unknown")["what"].to_list()
     if unknown:
-        sentences.append(f"Not known for both runs: {', '.join(unknown)}.")
+        sentences.append(f"Not known for at least one run: {', '.join(unknown)}.")
     return sentences
 
 

@@ -203,7 +203,7 @@ def aligned_kernels(base: Trace, other: Trace) -> pl.DataFrame:
 
 
 def _codes(base_kernels: pl.DataFrame, other_kernels: pl.DataFrame) -> tuple[pl.Series, pl.Series]:
-    """Number the launches of both captures: equal name, grid, block and registers, equal code."""
+    """Number the launches of both captures by name, grid, block and registers; equal ones alike."""
     columns = ["name", *SHAPE, "registers_per_thread"]
     # Some sources do not record registers.
     known = [name for name in columns if base_kernels[name].count() and other_kernels[name].count()]

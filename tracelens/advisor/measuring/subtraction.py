@@ -24,7 +24,7 @@ def eager_prefixes(
     run: Callable[[], Any],
     wait: Callable[[], None],
 ) -> list[Callable[[], int]]:
-    """Return runs that end before the first call of a layer, and after each call.
+    """Return runs that end early: the first before any layer is called, the others after each call.
 
     A run returns the nanoseconds that it took. A forward hook ends it by raising at the layer's nth
     call; no other layer has a hook. This works for any model.

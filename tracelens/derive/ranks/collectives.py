@@ -140,7 +140,11 @@ def _without_contradictions(
 
 
 def _communication_kernels(trace: Trace) -> tuple[pl.DataFrame, list[str]]:
-    """Return communication kernels as their library recorded them, and remarks on the others."""
+    """Return the communication kernels, with their collective if their library recorded it.
+
+    Also return remarks on the kernels for which it did not. Of these, sends and receives are left
+    out.
+    """
     recorded = trace.collectives
     columns = (
         "rank",

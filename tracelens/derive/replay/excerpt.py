@@ -132,7 +132,10 @@ def _marks(trace: Trace, rank: int, steps: pl.DataFrame) -> list[int]:
 
 
 def _whole(trace: Trace, rank: int) -> tuple[pl.DataFrame, list[int]]:
-    """Return the whole trace of the rank as one step without a number, and its begin and end."""
+    """Return the whole trace of the rank as one step without a number.
+
+    Also return when the host began and ended; an empty list without a recorded host.
+    """
     edges: dict[str, tuple[int, int]] = {}
     for table in ("api_calls", "spans", "kernels", "memcpys", "memsets"):
         times = trace.select(table, "start_ns", "duration_ns", rank=rank)
