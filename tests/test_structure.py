@@ -27,7 +27,7 @@ FOLDERS = {
 
 
 def levels() -> list[list[str]]:
-    """The floors that CONTRIBUTING.md prints, from the lowest up."""
+    """Return the levels that CONTRIBUTING.md prints, the lowest first."""
     drawn = re.search(r"```levels\n(.*?)```", (ROOT / "CONTRIBUTING.md").read_text(), re.DOTALL)
     assert drawn
     return [re.findall(r"[\w.]+", floor) for floor in drawn[1].split("\n") if floor.strip()]
@@ -57,15 +57,15 @@ def modules() -> dict[str, Path]:
 
 
 def place(module: str) -> tuple[int, str]:
-    """The module's floor, and its room there: a module or a package directly below `tracelens`.
+    """Return the module's level, and the module or package directly below `tracelens` it is in.
 
-    `__main__` is the command line's door.
+    `__main__` counts as part of the command line.
     """
     room = "".join(module.split(".")[1:2]).replace("__main__", "cli")
     for floor, rooms in enumerate(LEVELS):
         if (room or "tracelens") in rooms:
             return floor, room
-    pytest.fail(f"{module} stands on no floor in CONTRIBUTING.md: say where it belongs")
+    pytest.fail(f"{module} is on no level in CONTRIBUTING.md: say where it belongs")
 
 
 @cache
