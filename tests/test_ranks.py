@@ -275,8 +275,8 @@ def test_kernels_are_matched_by_order_and_sends_not_at_all() -> None:
     send = {"name": "ncclDevKernel_SendRecv(x)", "is_communication": True}
     trace = make_trace(kernels=[talk(0, 0, 10), talk(1, 4, 10), work(1, 20, 30) | send])
     assert match_collectives(trace).remarks == [
-        "2 communication kernels do not tell their collective: matched by order.",
-        "1 kernels that send and receive do not tell to whom, and are left out.",
+        "2 communication kernels have no recorded collective: matched by order.",
+        "1 kernels that send and receive have no recorded peer, and are left out.",
     ]
     assert tl.analyses.waiting_for(trace).rows() == [(0, 1, 1, 4, 4)]
 

@@ -35,7 +35,9 @@ def test_median_and_spread_of_a_rank() -> None:
 
 def test_one_step_tells_no_spread() -> None:
     said = step_sentences(model(steps(10_000)))
-    assert said == ["A step takes 10.00 ms; there is one, so nothing tells how much it varies."]
+    assert said == [
+        "A step takes 10.00 ms; there is only one, so it is unknown how much steps vary."
+    ]
 
 
 def test_few_ranks_have_a_sentence_each_and_many_one() -> None:

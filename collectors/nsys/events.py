@@ -267,8 +267,8 @@ def with_process(session: Session, frame: pl.DataFrame, calls: pl.DataFrame) -> 
         frame = frame.with_columns(pl.col("process_id").fill_null(owner))
     lost = frame["process_id"].null_count()
     text = (
-        "the export does not tell which of several processes this GPU work belongs to; it stands"
-        " under process 0"
+        "the export does not show to which of several processes this GPU work belongs; it is"
+        " listed under process 0"
     )
     session.diagnostics.add("warning", "process_unknown", text, lost)
     return frame.with_columns(pl.col("process_id").fill_null(0))

@@ -28,7 +28,7 @@ _UNBOUNDED = 1 << 30
 
 _CLUSTERS = (
     "Kernels may place their blocks in clusters from compute capability 9.0 on, and then need more"
-    " waves than this: the source does not tell which do."
+    " waves than this: the source does not record which do."
 )
 _LONG_TAIL = 0.25
 _LEAST = 0.02

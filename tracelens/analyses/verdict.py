@@ -39,7 +39,7 @@ _PARTS = {
     "launch": "the device waits for launches",
     "host": "the device waits for other work of the host",
     "dependency": "launched work waits for another stream, copy or device",
-    "unknown": "the device is idle, and nothing tells why,",
+    "unknown": "the device is idle, and nothing shows why,",
 }
 
 

@@ -14,12 +14,12 @@ DEVICE_SENTENCES = {
     "copy": "The GPU copies or sets memory and computes nothing meanwhile",
     "input": "The GPU waits for input",
     "allocation": "The GPU waits while memory is allocated or freed",
-    "sync": "The GPU runs dry because the program waits for it",
+    "sync": "The GPU idles because the program waits for it",
     "loading": "The GPU waits while code is loaded or compiled",
     "launch": "The GPU waits for launches",
     "host": "The GPU waits for the program's other work",
     "dependency": "The GPU waits for its own earlier work: another stream, copy or device",
-    "unknown": "The GPU is idle, and the trace does not tell why",
+    "unknown": "The GPU is idle, and the trace does not show why",
 }
 """The beginning of the sentence on a device, by the largest part of its time."""
 PROCESS_SENTENCES = {

@@ -161,7 +161,7 @@ class Sampler(Struct):
                         value = float(nvml.nvmlDeviceGetMemoryInfo(device).used)
                 except nvml.NVMLError as error:
                     working.remove((ordinal, name))
-                    self._reason = f"{name} is not told: {error}"
+                    self._reason = f"{name} cannot be read: {error}"
                     self._diagnostics.add(
                         "info", f"{name}_absent", f"{name} is not sampled from here on: {error}"
                     )

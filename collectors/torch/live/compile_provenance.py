@@ -76,7 +76,7 @@ class Recorder:
         )
         if original is None:
             self.notes.append(
-                "this torch does not tell what kernels are made of; torch 2.8 and later do"
+                "this torch does not report what kernels are made from; torch 2.8 and later do"
             )
             return
         config: Any = importlib.import_module("torch._inductor.config")

@@ -133,7 +133,7 @@ def _without_contradictions(
     names = paired.filter(is_wrong)["group_id"].unique().sort().to_list()
     remark = (
         f"{_list_names(names)}: one rank ended a call before another began it, so these are calls"
-        " of several groups, and nothing tells which; left out."
+        " of several groups, and nothing shows which; they are left out."
     )
     kept = paired.filter(~is_wrong)
     return kept, clocks_of(trace, kept), remark
@@ -194,12 +194,12 @@ def _communication_kernels(trace: Trace) -> tuple[pl.DataFrame, list[str]]:
     remarks = []
     if others.height:
         remarks.append(
-            f"{others.height:,} communication kernels do not tell their collective: matched by"
+            f"{others.height:,} communication kernels have no recorded collective: matched by"
             " order."
         )
     if is_pair.any():
         remarks.append(
-            f"{int(is_pair.sum()):,} kernels that send and receive do not tell to whom, and are"
+            f"{int(is_pair.sum()):,} kernels that send and receive have no recorded peer, and are"
             " left out."
         )
     return pl.concat([described, others], how="diagonal"), remarks

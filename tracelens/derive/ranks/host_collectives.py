@@ -61,7 +61,7 @@ def host_calls(trace: Trace) -> tuple[pl.DataFrame, list[str]]:
     remarks = []
     if n_unpaired:
         remarks.append(
-            f"{n_unpaired:,} sends and receives of processes do not tell to whom, and are left out."
+            f"{n_unpaired:,} sends and receives of processes have no recorded peer: left out."
         )
     matched = with_pairs.filter(~is_unpaired)
     step = pl.col("step")

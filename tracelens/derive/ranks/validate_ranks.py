@@ -115,7 +115,7 @@ def _clock_remarks(matched: Matched) -> Iterator[_Row]:
         rank_and_severity = (row["rank"], "warning")
         if row["basis"] == "assumed":
             text = (
-                "nothing tells which ranks share a host: one clock is assumed, which no collective"
+                "nothing shows which ranks share a host: one clock is assumed, which no collective"
                 " contradicts"
             )
             yield _row(row["rank"], "info", "clock_assumed", text)

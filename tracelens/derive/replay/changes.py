@@ -273,7 +273,7 @@ KINDS_OF_CHANGE = {
     ),
     "workers": Kind("workers=[OLD:]N", "N workers load the input", workers),
     "channels_last": Kind(
-        "channels_last", "no kernels that turn tensors round for convolutions", channels_last
+        "channels_last", "no kernels that transpose tensors for convolutions", channels_last
     ),
     "fused_optimizer": Kind(
         "fused_optimizer",

@@ -64,7 +64,7 @@ def _sentence(subject: str, row: dict[str, Any], rank: RankTime | None) -> str:
     is_process = rank is not None and rank.is_process
     beside = _beside_mark(row["median_ns"], row["mark_ns"], is_process=is_process)
     if row["n_steps"] == 1:
-        return f"{words}{beside}; there is one, so nothing tells how much it varies."
+        return f"{words}{beside}; there is only one, so it is unknown how much steps vary."
     spread = f"median of {row['n_steps']}; {milliseconds_span(row['low_ns'], row['high_ns'])}"
     judged = None if rank is None else rank.judged_step_ns
     shares = ""
