@@ -161,6 +161,7 @@ def test_a_string_argument_never_reaches_the_frame(secret: str) -> None:
         ("libtorch_nn", "torch::nn::Conv2dImpl::forward", None, None),
         ("autograd", "torch::autograd::VariableType::_convolution", "libtorch_cpu.so", None),
         ("vendor_glue", "at::native::cudnn_convolution", None, None),
+        ("vendor_glue", "at::cuda::blas::gemm", None, None),
         ("vendor_glue", "ideep::convolution_forward::do_compute", None, None),
         ("vendor_glue", "cudnn_frontend::execute", None, None),
         ("dispatcher", "c10::Dispatcher::call", None, None),

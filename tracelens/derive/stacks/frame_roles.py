@@ -62,6 +62,7 @@ DEFAULT_RULES: tuple[RoleRule, ...] = (
     RoleRule("libtorch_nn", r"torch::(nn|optim|data|detail)::"),
     RoleRule("autograd", r"torch::(autograd|TraceType|ADInplaceOrView)::"),
     RoleRule("vendor_glue", r"ideep::|cudnn_frontend::"),
+    RoleRule("vendor_glue", r"at::cuda::(blas|solver|sparse)::"),
     RoleRule("vendor_glue", r"at::native::" + _VENDOR_NAMES),
     RoleRule("vendor_glue", r"at::native::", file=r"Conv(Shared|_v7|_v8)?\.cpp$"),
     RoleRule("dispatcher", r"c10::|at::(?!native::)"),
