@@ -37,6 +37,7 @@ def op(start_us: int, end_us: int, name: str, shapes: str | None, **more: Any) -
         ("aten::add", LARGE, 8, "compute"),
         ("aten::copy_", LARGE, 8, "exposed_copy"),
         ("aten::copy_", SMALL, 8, "idle_launch"),
+        ("aten::index_select", LARGE, 80, "exposed_copy"),
         # To view or to read a value is no work, however large the tensor is and however long it
         # took.
         ("aten::as_strided", LARGE, 400, "idle_launch"),

@@ -16,7 +16,12 @@ _BY_PRIORITY = (ARITHMETIC, COPY, COMMUNICATES, CALLS)
 """Kinds of work in order of precedence: if threads do several at a time, the first counts."""
 COLUMNS = ("kind", "name", "parent_id", "process_id", "thread_id", "start_ns", "duration_ns")
 SHAPES = ("input_shapes", "input_dtypes")
-_COPIES = r"^aten::(?:_?copy_?|clone|contiguous|_to_copy|to|cat|_cat|stack|repeat|fill_|zero_)$"
+LOOKUPS = "embedding|index|index_select|gather|take|take_along_dim|masked_select"
+"""A pattern of ops, without `aten::`, that copy the elements which an index selects."""
+_COPIES = (
+    r"^aten::(?:_?copy_?|clone|contiguous|_to_copy|to|cat|_cat|stack|repeat|fill_|zero_|flip|roll"
+    rf"|constant_pad_nd|{LOOKUPS})$"
+)
 """Names of ops that move or set elements and compute nothing."""
 WORKLESS_OPS = (
     "as_strided|select|slice|narrow|view|_unsafe_view|_reshape_alias|expand|expand_as"

@@ -1,5 +1,6 @@
 """Advise on copies between host and device or within a device, and on moves of managed pages."""
 
+import re
 from collections.abc import Iterator
 
 import polars as pl
@@ -7,7 +8,7 @@ import polars as pl
 from tracelens.derive.columns.intervals import covered_ns
 from tracelens.derive.kernels.copy_casts import casts_after_copies
 from tracelens.derive.kernels.pinned_copies import LARGE_COPY, pinned_bytes_per_s
-from tracelens.derive.processes.cpu_work import COPY
+from tracelens.derive.processes.cpu_work import COPY, LOOKUPS
 from tracelens.derive.time.advice import Rule
 from tracelens.derive.time.cpu_only import busiest_places
 from tracelens.derive.time.host_time import launch_places
@@ -29,6 +30,9 @@ def process_copy_rules(program: JudgedProgram) -> Iterator[Rule]:
     places = sorted(
         (place for of_rank in by_rank for place in of_rank), key=lambda place: -place[1]
     )
+    lookups_ns = sum(ns for what, ns in places if re.search(rf"\baten::(?:{LOOKUPS})$", what))
+    if 2 * lookups_ns > sum(ns for _, ns in places):
+        words = "Look up fewer elements (none twice), or keep them in a narrower type"
     yield Rule(program.parts["copy"], words, "copy", "top_ops", places=places)
 
 
