@@ -10,6 +10,7 @@ from tests.programs import Row, api, launch, many_ops, mark, program, span, work
 from tests.test_copy_cost import CAST
 from tests.test_verdict import unprofiled
 from tracelens.analyses.verdict import verdict
+from tracelens.answers import make_answer
 from tracelens.derive.replay.advised import advise, list_changes
 from tracelens.derive.time import judged_program
 from tracelens.trace import Trace
@@ -104,6 +105,14 @@ def quick_batches(kind: str) -> list[Row]:
         (
             idle(span("annotation", "log", 5_000, 8_990)),
             "Shorten this work of the host, or do it while the device works",
+        ),
+        (
+            idle(span("annotation", "Optimizer.step#SGD.step", 5_000, 8_990)),
+            "Let torch do less on the host between ops: torch.compile, or a fused optimizer, in",
+        ),
+        (
+            idle(span("annotation", "backward", 5_000, 8_990)),
+            "Let torch do less on the host between ops: torch.compile, in backward: ",
         ),
         (
             idle(*many_ops("aten::mm", 5_000, 9_100)),
@@ -295,7 +304,7 @@ def test_memory_that_is_allocated_and_released_in_each_step(
     assert only.startswith("Keep memory: ") == is_said
     assert "up to 2.0" in only
     if is_said:
-        assert f"{names[0]} 1 and {names[1]} 1 times a step" in only
+        assert f"a step calls {names[0]} 1 and {names[1]} 1 times" in only
 
 
 def test_copies_at_one_time_save_that_time_once() -> None:
@@ -590,6 +599,46 @@ def test_a_saving_is_at_most_what_the_device_leaves_of_a_step(plain_us: int) -> 
     changes = list_changes(unprofiled(profiled(), 10_000, plain_us))
     assert all((one.saving_ns or 0) <= (plain_us - 4 * 996) * 1000 + 1 for one in changes)
     assert [one.cause for one in changes] == (["host"] if plain_us > 4_050 else [])
+
+
+@pytest.mark.parametrize("after_release", ["cudaMalloc", "cudaLaunchKernel"])
+def test_an_op_that_frees_only_to_allocate_makes_room(after_release: str) -> None:
+    """In each step an op allocates for 1 ms, frees for 1 ms, and then allocates or launches."""
+    spans, calls = [*STEPS], [FIRST, SECOND]
+    for step, begin in enumerate((1_000, 6_000)):
+        names = ("cudaMalloc", "cudaFree", after_release)
+        spans.append(span("op", "aten::empty", begin - 1, begin + 3_010))
+        calls += [
+            api(name, begin + 1_000 * at, begin + 1_000 * (at + 1), step=step)
+            for at, name in enumerate(names)
+        ]
+    kernels = [work(0, 1_000, 0), work(4_020, 6_000, 1), work(9_020, 10_000, 1)]
+    texts = [one.text for one in list_changes(program(spans, calls, kernels))]
+    makes_room = any(text.startswith("Keep sizes the same, or allow") for text in texts)
+    assert makes_room == (after_release == "cudaMalloc")
+    assert any(text.startswith("Keep memory: ") for text in texts) != makes_room
+
+
+def test_work_of_the_host_and_its_waits_are_two_parts() -> None:
+    """Of two steps of 5 ms, the host parses for 4.5 ms, and waits for a request for 2.5."""
+    spans = [
+        span("annotation", "parse", 2_000, 6_500),
+        span("annotation", "serve", 6_500, 8_989),
+        span("python", "queue.py(171): get", 6_500, 8_988),
+    ]
+    calls = [FIRST, launch(8_990, 9_000)]
+    trace = program([*STEPS, *spans], calls, [work(0, 2_000, 0), work(9_000, 10_000, 1)])
+    works, waits = (one for one in list_changes(trace) if one.cause == "host")
+    assert (works.text.split(" ")[0], waits.text[:22]) == ("Shorten", "The program only waits")
+    assert (works.saving_ns or 0) == pytest.approx(2_250_000, rel=0.01)
+    assert (waits.saving_ns or 0) == pytest.approx(1_250_000, rel=0.01)
+    answer = make_answer(trace)
+    assert answer.sentence == (
+        "The GPU waits while the program does other work or waits itself: 45 % and 25 % of a step"
+        " of 5.00 ms"
+    )
+    assert answer.place == "in parse"
+    assert answer.details[0].startswith("it waits itself: in ")
 
 
 @pytest.mark.parametrize(

@@ -110,7 +110,8 @@ def logging_after(busy_us: int) -> Trace:
 def test_what_takes_as_much_as_computing_stands_beside_it() -> None:
     answer = check_answer(logging_after(5_901))
     assert answer.sentence == (
-        "The GPU computes or waits for the program's other work: 60 % and 40 % of a step of 10.0 ms"
+        "The GPU computes or waits while the program does other work: 60 % and 40 % of a step of"
+        " 10.0 ms"
     )
     assert answer.place == "mostly gemm"
     assert answer.details[0] == "the host's other work: at train.py:9 log"
@@ -372,7 +373,7 @@ def test_a_mark_of_another_length_than_its_step_is_shown() -> None:
     marks = [mark(n, n * 2_000, (n + 1) * 2_000) for n in range(3)]
     launches = [launch(n * 2_000 + 1, n * 2_000 + 2) for n in range(3)]
     kernels = [one for n in range(3) for one in busy(n * 10_000 + 5, (n + 1) * 10_000, n)]
-    text = "the range that marks it on the host took 2.00 ms"
+    text = "on the host a step takes 2.00 ms; here it lasts until its last work on the GPU"
     assert text in str(make_answer(program(marks, launches, kernels)).unprofiled)
     assert make_answer(faster(5_000, 4_000)).unprofiled is None
 

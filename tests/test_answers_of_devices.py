@@ -1,5 +1,7 @@
 """Answers to traces whose device does one unusual thing, with all times set by hand."""
 
+from itertools import pairwise
+
 import pytest
 
 from tests.answer_checks import check_answer
@@ -163,3 +165,37 @@ def test_start_up_that_is_left_out_is_said() -> None:
     calls = [*[launch(3_000_000 + n * 1_000, 3_000_010 + n * 1_000) for n in range(10)]]
     rows = [work(3_000_020 + n * 1_000, 3_001_000 + n * 1_000, n, name="gemm") for n in range(10)]
     assert "after 3.00 s of start-up" in (check_answer(program(spans, calls, rows)).about or "")
+
+
+@pytest.mark.parametrize(("early_us", "is_told"), [(900, True), (20, False)])
+def test_kernels_before_their_launch_make_an_answer_doubtful(early_us: int, is_told: bool) -> None:
+    kernels = [work(at - early_us, at + 500, at // 2_000) for at in range(2_000, 20_000, 2_000)]
+    doubts = check_answer(program(STEPS, CALLS, kernels)).doubts
+    assert any(doubt.startswith("kernels begin up to 900 µs before") for doubt in doubts) == is_told
+
+
+def test_idle_time_of_kernels_alone_asks_for_the_host() -> None:
+    kernels = [work(at, at + 400) for at in range(0, 20_000, 1_000)]
+    answer = check_answer(program(kernels=kernels))
+    assert answer.sentence.startswith("The GPU is idle, and the trace does not show why: ")
+    assert (answer.no_change or "").startswith("What would help: record the host, too")
+
+
+def test_what_only_long_steps_run_is_named() -> None:
+    """Every fourth of eight steps of 1 ms has 2 ms of validation, and two short calls."""
+    begins = [0, 1, 2, 3, 6, 7, 8, 9, 12]
+    spans, calls, kernels = [], [], []
+    for step, (begin, end) in enumerate(pairwise(1_000 * at for at in begins)):
+        spans.append(mark(step, begin, end))
+        calls.append(launch(begin, begin + 5, step=step))
+        kernels.append(work(begin + 5, end, step, step=step))
+        if step % 4 == 3:
+            spans += [
+                span("python", "train.py(40): validate", begin + 900, end - 20, step=step),
+                span("python", "train.py(50): log", begin + 950, begin + 990, step=step),
+            ]
+    answer = check_answer(program(spans, calls, kernels))
+    assert answer.details[-1] == (
+        "a step takes 3.00 ms in every fourth step, else 1.00 ms: only the long ones run validate"
+        " (train.py:40)"
+    )

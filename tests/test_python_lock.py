@@ -29,7 +29,7 @@ def test_python_of_another_thread_is_named(name: str, begins: int, said: bool) -
         kernels.append(work(at + 9_010, at + 10_000, number))
     waits = span("python", "threading.py(320): wait", 0, 8_000, thread_id=5)
     answer = make_answer(program([*spans, waits] if begins else spans, calls, kernels))
-    assert answer.sentence.startswith("The GPU waits for the program's other work: 90 %")
+    assert answer.sentence.startswith("The GPU waits while the program does other work: 90 %")
     words = "meanwhile another thread runs Python in write (defined at save.py:20)"
     assert any(line.startswith(words) for line in answer.details) is said
 

@@ -97,8 +97,9 @@ def test_a_wait_for_another_device_is_no_wait_to_leave_out() -> None:
             for device, end in ((0, 10_000), (1, 4_000))
         ]
     marks = [mark(n, 10_000 * n, 10_000 * (n + 1)) for n in range(3)]
-    changes = make_answer(program(marks, calls, kernels)).changes
-    assert [one.text[:38] for one in changes] == ["give the GPUs equally much to do (Dist"]
+    answer = make_answer(program(marks, calls, kernels))
+    assert [one.text[:38] for one in answer.changes] == ["give the GPUs equally much to do (Dist"]
+    assert answer.details == ("GPU 1 is idle: waits for the device 60 %, in cudaDeviceSynchronize",)
 
 
 def test_devices_that_work_at_the_same_time() -> None:

@@ -10,6 +10,7 @@ from tests.cases import make_trace
 from tests.programs import Row, api, launch, many_ops, mark, program, span, work
 from tracelens.analyses.verdict import notes, verdict
 from tracelens.answers import make_answer
+from tracelens.derive.replay.advised import list_changes
 from tracelens.derive.time.bounds import bound_words
 from tracelens.errors import MissingTableError
 from tracelens.schemas.results.time import VERDICT
@@ -394,6 +395,26 @@ def job(*ranks: Row) -> Trace:
     return make_trace(steps=steps, kernels=kernels, ranks=list(ranks))
 
 
+def long_job(collectives: list[Row]) -> Trace:
+    """One rank of eight that communicates for 60 of 100 ms in each of three steps."""
+    steps = [{"step": at, "start_ns": at * 10**8, "duration_ns": 10**8} for at in range(3)]
+    kernels = [
+        {
+            "kernel_id": 2 * step["step"] + talks,
+            "name": "ncclDevKernel_AllReduce" if talks else "gemm",
+            "is_communication": talks,
+            "start_ns": step["start_ns"] + start,
+            "duration_ns": length,
+            "step": step["step"],
+        }
+        for step in steps
+        for start, length, talks in ((0, 4 * 10**7, False), (4 * 10**7, 6 * 10**7, True))
+    ]
+    return make_trace(
+        steps=steps, kernels=kernels, collectives=collectives, ranks=[{"world_size": 8}]
+    )
+
+
 def test_one_rank_of_a_job_cannot_tell_waiting_from_transfer() -> None:
     alone, whole = (verdict(job({"world_size": size})) for size in (8, 1))
     assert alone["bound"].to_list() == ["communication"]
@@ -401,6 +422,22 @@ def test_one_rank_of_a_job_cannot_tell_waiting_from_transfer() -> None:
     assert whole["caveat"].to_list() == [None]
     trace = job({"world_size": 8})
     assert any("only this rank of the job was given" in text for text in notes(trace, alone))
+
+
+@pytest.mark.parametrize(("size", "waits"), [(1_000, True), (10**10, False), (None, False)])
+def test_a_lone_rank_that_sends_little_for_long_waits(size: int | None, waits: bool) -> None:
+    """Each of three steps of 100 ms computes for 40 and communicates for 60.
+
+    A network of 1 GB/s carries 1,000 bytes in a microsecond, and ten billion bytes in 10 s.
+    """
+    rows = [{"kernel_id": at, "name": "allreduce", "size_in_bytes": size} for at in (1, 3, 5)]
+    trace = long_job(rows)
+    (caveat,) = verdict(trace)["caveat"]
+    # At most 1 ms and 2 us of 60 ms are needed.
+    assert caveat.startswith("at least 98 % of the time in collectives is waiting") == waits
+    texts = [one.text for one in list_changes(trace)]
+    assert texts[0].startswith("Speed up the rank that this one waits for") == waits
+    assert any("Communicate less" in text or "Overlap" in text for text in texts) != waits
 
 
 def test_a_capture_of_graphs_is_said_to_be_one() -> None:

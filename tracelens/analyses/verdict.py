@@ -11,6 +11,7 @@ from tracelens.derive.time.bound_places import Places, bound_places, short_kerne
 from tracelens.derive.time.bounds import PART_WORDS, PROCESS_WORDS, place_phrase
 from tracelens.derive.time.cpu_only import unseen_device
 from tracelens.derive.time.graph_use import GraphUse, count_captured, graph_use, is_capture_alone
+from tracelens.derive.time.lone_waits import lone_waits
 from tracelens.derive.time.migrations import WAITS_DOMINATE, page_waits
 from tracelens.derive.time.model import time_model
 from tracelens.derive.time.phase_sentences import phase_sentences
@@ -167,6 +168,13 @@ def _caveat(trace: Trace, rank: RankTime) -> str | None:
     """Say what a rank's parts cannot show: waits for other ranks, or waits for pages in kernels."""
     communicates = bool({rank.bound, rank.second} & {"communication", "waiting"})
     if communicates and len(trace.manifest.ranks) == 1 and missing_ranks(trace):
+        lone = lone_waits(trace)
+        if lone is not None:
+            share = f"{1 - lone.transfer_ns / lone.recorded_ns:.0%}".replace("%", " %")
+            return (
+                f"at least {share} of the time in collectives is waiting for other ranks, which"
+                " were not given: a network of 1 GB/s would already be faster"
+            )
         return (
             "waiting for the other ranks and transfer cannot be told apart, as only this rank of"
             " the job was given"

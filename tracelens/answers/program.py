@@ -13,11 +13,11 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from tracelens.analyses.verdict import longest_kernel, verdict
-from tracelens.answers.answer import LEAST_SHARE, WORK, Answer
+from tracelens.answers.answer import LEAST_SHARE, WORK, Answer, Bar
 from tracelens.answers.changes import changes_of
 from tracelens.answers.recorded import about, has_stacks, served, uneven_steps
 from tracelens.answers.second_part import words_with_second
-from tracelens.answers.several_gpus import sentence_of_gpus
+from tracelens.answers.several_gpus import sentence_of_gpus, wait_of_idlest
 from tracelens.answers.step_bar import kind_of, label_of, percents_in, program_bar
 from tracelens.answers.words import (
     DEVICE_SENTENCES,
@@ -27,6 +27,8 @@ from tracelens.answers.words import (
     function_text,
     place_text,
 )
+from tracelens.answers.work_and_waits import WorkAndWaits, work_and_waits
+from tracelens.derive.columns.lookup import rows_of
 from tracelens.derive.columns.time_text import duration, span_text
 from tracelens.derive.kernels.work_kinds import language_kinds
 from tracelens.derive.processes.cpu_work import READS
@@ -38,6 +40,7 @@ from tracelens.derive.time.cpu_only import count_reads, reads_of, unseen_device
 from tracelens.derive.time.graph_use import count_captured, is_capture
 from tracelens.derive.time.host_waits import is_wait
 from tracelens.derive.time.idle_advice import WORKERS
+from tracelens.derive.time.lone_waits import lone_waits
 from tracelens.derive.time.model import time_model
 from tracelens.derive.time.python_lock import python_of_another_thread
 from tracelens.derive.time.receives import is_mostly_receiving
@@ -73,6 +76,12 @@ _LEAST_OF_CALLER, _ONE_LINE = 0.1, 80
 _BACKWARD = "autograd::engine::evaluate_function"
 _MOST_TIME = 0.5
 """A few long steps come first in the sentence if they take more than this share of the time."""
+_LEAST_EARLY_NS, _LEAST_OF_KERNELS = 50_000, 0.01
+"""Clocks that differ by less change no answer; fewer kernels may be recorded wrongly."""
+_RECORD_HOST = (
+    "What would help: record the host, too (ProfilerActivity.CPU; nsys: --trace=cuda,nvtx), to see"
+    " what the GPU waits for"
+)
 _MORE_BLOCKS = (
     "What would help: more blocks at a time: larger batches, kernels that split the work, or"
     " several streams"
@@ -122,6 +131,7 @@ def answer_program(trace: Trace) -> Answer:
         *_slow_host(trace, rank),
         *_waits_beyond_the_step(model, rank),
         *_capture(trace),
+        *_clocks_differ(trace, rank),
         *unseen_device(trace, model.processes),
         *incomplete(trace),
     )
@@ -155,14 +165,20 @@ def answer_program(trace: Trace) -> Answer:
         special = special_limits(model, rank, limits, reads=reads)
     else:
         special = "The GPU computes on few of its SMs"
+    both = _work_and_waits(model, rank, bar) if bound == "host" else None
+    if both is not None:
+        special, shares = both.words, both.shares
     sentence = program_sentence(rank, bound, shares, special=special)
     if rank.n_devices > 1:
         sentence = sentence_of_gpus(model, rank, whole_of(rank)) or sentence
+    idlest = wait_of_idlest(model, rank) if rank.n_devices > 1 else None
     sentence, on_long_steps = _with_long_steps(trace, rank, sentence)
     place = _place(trace, rank, limits.where, bound, reads=reads)
     launching = _launching_functions(model, rank, second or bound)
     details = (
         *(() if launching else limits.place_of_second),
+        None if both is None else both.smaller_part,
+        idlest,
         row["caveat"],
         None if few_sms is None else few_sms.sentence,
         *_kinds(trace, rank),
@@ -193,7 +209,25 @@ def answer_program(trace: Trace) -> Answer:
         ),
         about=about(trace),
     )
-    return replace(answer, details=(*answer.details, *uneven_steps(model, rank.rank)))
+    is_busy = kind_of(bound) == WORK and second is None
+    uneven = uneven_steps(model, rank.rank, is_busy=is_busy)
+    return replace(answer, details=(*answer.details, *uneven))
+
+
+def _clocks_differ(trace: Trace, rank: RankTime) -> tuple[str, ...]:
+    """Warn if some kernels begin before their launches, which only a wrong clock can show."""
+    kernels = trace.select("kernels", "rank", "api_call_id", "start_ns", rank=rank.rank)
+    calls = trace.select("api_calls", "rank", "api_call_id", "start_ns", rank=rank.rank)
+    rows = rows_of(calls["rank"], calls["api_call_id"], kernels.select("rank", "api_call_id"))
+    early_ns = calls["start_ns"].gather(rows) - kernels["start_ns"]
+    times = early_ns.filter(early_ns >= _LEAST_EARLY_NS).to_list()
+    if len(times) <= max(_LEAST_OF_KERNELS * kernels.height, 1):
+        return ()
+    sentence = (
+        f"kernels begin up to {duration(max(times))} before the calls that launch them, so the"
+        " clocks of host and GPU differ: what the GPU waits for is uncertain"
+    )
+    return (sentence,)
 
 
 def _few_sms(trace: Trace, rank: RankTime) -> SmUse | None:
@@ -425,6 +459,8 @@ def _place(
 def no_change(rank: RankTime) -> str:
     """Say that nothing needs to change in a step, or in the judged time."""
     whole = "a step" if rank.n_steps else "the time"
+    if rank.bound == "unknown" and not rank.is_process:
+        return _RECORD_HOST
     if rank.bound == "compute" and not rank.is_process:
         return f"What would help: faster kernels; no change around them would save 2 % of {whole}"
     return f"What would help: nothing seen here would save 2 % of {whole}"
@@ -438,6 +474,13 @@ def special_limits(
         return special_words(model, rank, limits.bound, limits.where, reads=reads)
     special = special_words(model, rank, limits.second, limits.second_where)
     return words_with_second(limits.second, special)
+
+
+def _work_and_waits(model: TimeModel, rank: RankTime, bar: Bar) -> WorkAndWaits | None:
+    """Describe a host that both works and waits for much of the time that its bar shows."""
+    if rank.n_devices > 1:
+        return None
+    return work_and_waits(model, rank, int(percents_in(bar, rank, ["host"]).removesuffix(" %")))
 
 
 def special_words(
@@ -470,11 +513,13 @@ def special_words(
 
 
 def _receiving(trace: Trace, rank: RankTime) -> str | None:
-    """Describe a rank that mostly communicates, namely receives from one other rank."""
-    if not is_mostly_receiving(trace):
-        return None
+    """Describe a rank that mostly waits for others, or receives from one of them."""
     subject = "process" if rank.is_process else "GPU"
-    return f"The {subject} waits for another rank's data, or receives it, and computes nothing"
+    if is_mostly_receiving(trace):
+        return f"The {subject} waits for another rank's data, or receives it, and computes nothing"
+    if lone_waits(trace) is not None:
+        return f"The {subject} waits in collectives, mostly for other ranks"
+    return None
 
 
 def program_sentence(rank: RankTime, bound: str, share: str, *, special: str | None = None) -> str:
@@ -577,7 +622,7 @@ def _beside_mark(model: TimeModel, rank: RankTime) -> str | None:
         return None
     end = "its last op" if rank.is_process else "its last work on the GPU"
     shown = duration(marks[rank.rank])
-    return f"a step lasts until {end} is done; the range that marks it on the host took {shown}"
+    return f"on the host a step takes {shown}; here it lasts until {end} is done"
 
 
 def next_sections(rank: RankTime, bound: str) -> tuple[str, ...]:

@@ -6,9 +6,10 @@ from statistics import mean, median
 import polars as pl
 
 from tracelens.answers.answer import LEAST_SHARE
-from tracelens.answers.words import counted, listed
+from tracelens.answers.words import counted, function_text, listed
 from tracelens.derive.columns.time_text import duration, span_text
 from tracelens.derive.events.serving_marks import PHASES
+from tracelens.derive.events.steps import STEP_NAME
 from tracelens.derive.layers.compilation import shows_compilation
 from tracelens.derive.time.model import time_model
 from tracelens.derive.time.program_phases import LATER, START_UP, TEAR_DOWN
@@ -18,6 +19,8 @@ from tracelens.schemas.results.time import PROGRAM
 from tracelens.trace import Trace
 
 _TRAINING = ("backward", "optimizer")
+_OF_EXTRA = 0.5
+"""A function that only long steps run is named if it takes this share of their extra time."""
 _SLOWER, _SIDE = 1.1, 3
 """A step time changes for good if it changes by this factor, with this many steps on both sides."""
 _LENGTH = pl.col("end_ns") - pl.col("start_ns")
@@ -36,10 +39,12 @@ def about(trace: Trace) -> str:
     return ", ".join(word for word in words if word)
 
 
-def uneven_steps(model: TimeModel, rank: int) -> tuple[str, ...]:
+def uneven_steps(model: TimeModel, rank: int, *, is_busy: bool) -> tuple[str, ...]:
     """Say which steps of a rank take longer than its others; empty if all take about as long.
 
     Long steps are named only if the gap to all other steps exceeds the spread of these others.
+    If the device is busy (`is_busy`), what only they do is named, too; of a device that waits, the
+    answer's place tells it.
     """
     steps = model.program_steps.filter(rank=rank).sort("step")
     numbers, times = steps["step"].to_list(), steps["duration_ns"].to_list()
@@ -58,7 +63,34 @@ def uneven_steps(model: TimeModel, rank: int) -> tuple[str, ...]:
     if min(long) - max(rest) < max(rest) - min(rest):
         return (f"steps vary: they take {span_text(min(times), max(times))}",)
     when = describe_steps([numbers[place] for place in places], numbers)
-    return (f"a step takes {duration(mean(long))} {when}, else {duration(mean(rest))}",)
+    sentence = f"a step takes {duration(mean(long))} {when}, else {duration(mean(rest))}"
+    least_ns = _OF_EXTRA * (mean(long) - mean(rest))
+    late = [numbers[place] for place in places]
+    name = _only_in(model.trace, rank, late, least_ns) if is_busy else None
+    if name is None:
+        return (sentence,)
+    run = "the long one runs" if len(late) == 1 else "the long ones run"
+    return (f"{sentence}: only {run} {function_text(name)}",)
+
+
+def _only_in(trace: Trace, rank: int, long: list[int], least_ns: float) -> str | None:
+    """Return the Python function or annotation that runs in all long steps, and in no other.
+
+    It takes at least `least_ns` of each on average. Of several such, the longest is returned.
+    """
+    is_named = pl.col("kind").is_in(["python", "annotation"]) & ~pl.col("name").cast(
+        pl.String
+    ).str.contains(STEP_NAME)
+    spans = trace.select("spans", "step", "name", "duration_ns", where=is_named, rank=rank)
+    step = pl.col("step")
+    by_name = spans.drop_nulls("step").group_by("name")
+    only_long = by_name.agg(
+        n_long=step.filter(step.is_in(long)).n_unique(),
+        is_elsewhere=(~step.is_in(long)).any(),
+        ns=pl.col("duration_ns").sum() / len(long),
+    ).filter(~pl.col("is_elsewhere"), pl.col("n_long") == len(long), pl.col("ns") >= least_ns)
+    names = only_long.sort("ns", pl.col("name").cast(pl.String), descending=[True, False])["name"]
+    return str(names[0]) if len(names) else None
 
 
 def _is_change(times: list[int], at: int) -> bool:

@@ -4,9 +4,12 @@ from statistics import mean
 
 import polars as pl
 
+from tracelens.answers.words import place_text
 from tracelens.derive.columns.intervals import END, union
+from tracelens.derive.time.bounds import PART_WORDS
 from tracelens.derive.time.in_program import in_program
 from tracelens.derive.time.time_parts import RankTime, TimeModel
+from tracelens.schemas.results.time import IDLE_PARTS
 
 _USED = 0.1
 _MORE = 0.2
@@ -21,13 +24,11 @@ def sentence_of_gpus(model: TimeModel, rank: RankTime, whole: str) -> str | None
 
     `whole` names the time that the shares refer to.
     """
-    times = model.by("rank", "device_id").filter(rank=rank.rank)
-    rows = times.select("device_id", pl.col("compute_ns") / pl.col("window_ns")).rows()
-    most = max(share for _, share in rows)
-    shares = {device: share for device, share in rows if share >= _USED * most}
+    shares = _computing(model, rank.rank)
     if len(shares) < 2:
         return None
     busiest = max(shares, key=lambda device: shares[device])
+    most = shares[busiest]
     others = [share for device, share in shares.items() if device != busiest]
     if most - mean(others) >= _MORE:
         rest = "the other GPU" if len(others) == 1 else f"the other {len(others)} GPUs"
@@ -38,6 +39,35 @@ def sentence_of_gpus(model: TimeModel, rank: RankTime, whole: str) -> str | None
         return None
     idle = f"{1 - mean(shares.values()):.0%}".replace("%", " %")
     return f"{len(shares)} GPUs work in turns, and each computes nothing for {idle} of {whole}"
+
+
+def wait_of_idlest(model: TimeModel, rank: RankTime) -> str | None:
+    """Say what the device that computes least waits for most; None if devices work about equally.
+
+    Without it, a device that waits for input would be hidden by a busy one beside it.
+    """
+    shares = _computing(model, rank.rank)
+    if len(shares) < 2:
+        return None
+    idlest = min(shares, key=lambda device: shares[device])
+    if mean(shares.values()) - shares[idlest] < _MORE / 2:
+        return None
+    times = model.by("rank", "device_id").row(
+        by_predicate=(pl.col("rank") == rank.rank) & (pl.col("device_id") == idlest), named=True
+    )
+    cause = max(IDLE_PARTS, key=lambda part: int(times[f"{part}_ns"]))
+    share = f"{times[f'{cause}_ns'] / times['window_ns']:.0%}".replace("%", " %")
+    places = model.idle.filter(rank=rank.rank, device_id=idlest, cause=cause).drop_nulls("what")
+    where = place_text(str(places["what"][0])) if places.height else None
+    return f"GPU {idlest} is idle: {PART_WORDS[cause]} {share}{f', {where}' if where else ''}"
+
+
+def _computing(model: TimeModel, rank: int) -> dict[int, float]:
+    """Return the share of time in which each device that a rank really uses computes."""
+    times = model.by("rank", "device_id").filter(rank=rank)
+    rows = times.select("device_id", pl.col("compute_ns") / pl.col("window_ns")).rows()
+    most = max(share for _, share in rows)
+    return {device: share for device, share in rows if share >= _USED * most}
 
 
 def _is_in_turns(model: TimeModel, rank: int, shares: float) -> bool:

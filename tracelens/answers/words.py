@@ -14,10 +14,10 @@ DEVICE_SENTENCES = {
     "copy": "The GPU copies or sets memory and computes nothing meanwhile",
     "input": "The GPU waits for input",
     "allocation": "The GPU waits while memory is allocated or freed",
-    "sync": "The GPU idles because the program waits for it",
+    "sync": "The GPU idles because the program waits for its results",
     "loading": "The GPU waits while code is loaded or compiled",
     "launch": "The GPU waits for launches",
-    "host": "The GPU waits for the program's other work",
+    "host": "The GPU waits while the program does other work",
     "dependency": "The GPU waits for its own earlier work: another stream, copy or device",
     "unknown": "The GPU is idle, and the trace does not show why",
 }
@@ -41,6 +41,8 @@ _FRAME = re.compile(r"([^\s():]+\.py)\((\d+)\): ?(.*)")
 _DEFINED = re.compile(r"([^\s():]+\.py)\(defined at (\d+)\): (.*)")
 _WITHOUT_LINE = re.compile(r"([^\s():]+\.py): (.*)")
 _OPTIMIZER = re.compile(r"^Optimizer\.\w+#")
+_DIRECTION = re.compile(r"^(?:h2d|d2h) (?=copies from )")
+"""The direction of copies, which the kinds of memory after it tell as well."""
 _SEPARATOR = " > "
 _MOST_FRAMES = 3
 
@@ -55,7 +57,7 @@ def place_text(what: str | None, *, is_busy: bool = False) -> str | None:
     frames = [frame_text(frame) for frame in what.split(_SEPARATOR)]
     if len(frames) > _MOST_FRAMES:
         frames = [frames[0], ELLIPSIS, *frames[-(_MOST_FRAMES - 1) :]]
-    path = _SEPARATOR.join(frames)
+    path = _DIRECTION.sub("", _SEPARATOR.join(frames))
     if path.startswith(UNRECORDED):
         return path
     if _FRAME.fullmatch(what.split(_SEPARATOR)[0]):

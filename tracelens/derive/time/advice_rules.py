@@ -17,6 +17,7 @@ from tracelens.derive.time.copy_advice import (
 )
 from tracelens.derive.time.idle_advice import idle_rules, launch_rules
 from tracelens.derive.time.judged_program import JudgedProgram
+from tracelens.derive.time.lone_waits import lone_waits
 from tracelens.derive.time.receives import is_mostly_receiving
 from tracelens.derive.time.time_parts import WORTH_IT
 
@@ -154,6 +155,12 @@ def _communication(program: JudgedProgram) -> Iterator[Rule]:
             " give a step more microbatches"
         )
         yield Rule(exposed_ns, split_evenly, "communication", "time_breakdown")
+        return
+    if exposed_ns and lone_waits(program.trace) is not None:
+        of_others = (
+            "Speed up the rank that this one waits for: traces of the other ranks show which"
+        )
+        yield Rule(exposed_ns, of_others, "communication", "time_breakdown")
         return
     hideable_ns = program.hideable_ns["communication"]
     overlap = "Overlap communication with computing (buckets, a later wait)"

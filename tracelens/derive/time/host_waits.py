@@ -8,7 +8,7 @@ WAITS = (
     r"(?:get|wait|wait_for|join|select|poll|accept|recv\w*|read\w*|acquire|communicate)$"
     r"|(?:^|> )subprocess\.py(?:\((?:defined at )?\d+\))?: (?:run|call|check_call|check_output)$"
     r"|(?:^|> )(?:sleep|select\.\w+|lock\.acquire|_thread\.lock\.acquire"
-    r"|<method 'acquire' of '_thread\.(?:lock|RLock)' objects>)$"
+    r"|<method '(?:acquire' of '_thread\.(?:lock|RLock)|poll' of 'select\.\w+)' objects>)$"
 )
 """Pattern of call paths on which the host only waits: for a message, a lock or a deadline."""
 

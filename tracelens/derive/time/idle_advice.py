@@ -26,6 +26,8 @@ _OF_FRAGMENTS = (
     "Keep sizes the same, or allow expandable_segments (PYTORCH_CUDA_ALLOC_CONF): ops free memory to"
     " make room"
 )
+_TAKES_MEMORY = ["memory", "kernel_launch", "graph_launch", "memcpy", "memset"]
+"""Kinds of calls that allocate or free memory, or need it."""
 
 BY_CAUSE = {
     "input": "Have input ready before it is asked for",
@@ -59,7 +61,11 @@ _LATE_FOR_FEW = (
 _FEW = 0.1
 """Largest share of batches that counts as few."""
 _FOR_OTHERS = "The program only waits (sleep, lock, queue, request): wait less, or work meanwhile"
-_BY_TORCH = "Let torch do less on the host between ops: torch.compile, or a fused optimizer"
+_BY_TORCH = "Let torch do less on the host between ops: torch.compile"
+_BY_OPTIMIZER = f"{_BY_TORCH}, or a fused optimizer"
+_INSIDE_OPTIMIZER = (
+    r"(?:^|> )(?:Optimizer\.\w+#\S+|optim/\w+\.py(?:\((?:defined at )?\d+\))?: \S+)$"
+)
 _INSIDE_TORCH = (
     r"(?:^|> )(?:backward|Optimizer\.\w+#\S+|(?:_tensor|optim/\w+|autograd/\w+|nn/modules/\w+)\.py"
     r"(?:\((?:defined at )?\d+\))?: \S+)$"
@@ -90,12 +96,17 @@ _FOR_EVENTS = (
 )
 _NOT_RECORDED = rf"^(?:{'|'.join(UNRECORDED)})"
 _UNSEEN = "Shorten this work of the host (stacks would show it), or do it while the device works"
+_LEAST_OF_HOST = 0.2
+"""The host's waits and its other work are two parts if each takes this share of both."""
+Places = list[tuple[str, int]]
+"""Places with their times."""
 _UNSEEN_WITHOUT_STEPS = (
     "Shorten this work of the host, unless it only waits for requests (stacks would show it)"
 )
 _BY_HOST_PLACE = {
     _EVENTS: _FOR_EVENTS,
     WAITS: _FOR_OTHERS,
+    _INSIDE_OPTIMIZER: _BY_OPTIMIZER,
     _INSIDE_TORCH: _BY_TORCH,
     _NOT_RECORDED: _UNSEEN,
 }
@@ -148,6 +159,9 @@ def idle_rules(program: JudgedProgram) -> Iterator[Rule]:
     """Advise on each cause of idle time except launching, with all its places."""
     for cause, words in BY_CAUSE.items():
         places = program.places_of(cause)
+        if cause == "host" and has_both(places):
+            yield from _work_and_waits(program, places)
+            continue
         text = _advice_on(program, cause, places) or words
         is_replayed = text not in (_BY_OP, _OF_OTHER_DEVICE) and not _is_mostly(
             places, f"{IN_ANOTHER_THREAD}$"
@@ -163,12 +177,43 @@ def idle_rules(program: JudgedProgram) -> Iterator[Rule]:
         )
 
 
+def split_waits(places: Places) -> tuple[Places, Places]:
+    """Split places into those where the host works and those where it only waits."""
+    waits = [place for place in places if re.search(WAITS, place[0])]
+    return [place for place in places if place not in waits], waits
+
+
+def has_both(places: Places) -> bool:
+    """Return whether the host works for a large part of its time, and waits for another."""
+    all_ns = sum(ns for _, ns in places)
+    parts = split_waits(places)
+    return all_ns > 0 and all(
+        sum(ns for _, ns in part) >= _LEAST_OF_HOST * all_ns for part in parts
+    )
+
+
+def _work_and_waits(program: JudgedProgram, places: list[tuple[str, int]]) -> Iterator[Rule]:
+    """Advise on the host's other work and on its waits, each with its own time."""
+    all_ns = sum(ns for _, ns in places)
+    for part in split_waits(places):
+        yield Rule(
+            ns=program.parts["host"] * sum(ns for _, ns in part) // all_ns,
+            text=_advice_on(program, "host", part) or BY_CAUSE["host"],
+            cause="host",
+            section="idle_gaps",
+            is_of_host=True,
+            places=part,
+        )
+
+
 def _advice_on(program: JudgedProgram, cause: str, places: list[tuple[str, int]]) -> str | None:
     """Return advice on idle time of a cause if most of it lies in places of one kind, else None."""
     if cause == "input":
         return _by_loader(program, places)
     if cause == "allocation":
-        return _uncached(program) or (_OF_FRAGMENTS if _frees_in_ops(places) else None)
+        text = None if _makes_room(program) else _uncached(program)
+        is_for_room = text is None and _frees_in_ops(places)
+        return _OF_FRAGMENTS if is_for_room else text
     if cause == "sync":
         if _has_several_devices(program.trace):
             return _OF_OTHER_DEVICE
@@ -273,6 +318,26 @@ def _frees_in_ops(places: list[tuple[str, int]]) -> bool:
     return any(re.search(_FREES_IN_OP, what) for what, _ in places)
 
 
+def _makes_room(program: JudgedProgram) -> bool:
+    """Return whether most memory is freed by ops that then allocate, before they do anything else.
+
+    The caching allocator does so if the device is full: it frees what it keeps, and tries again.
+    """
+    of_kinds = pl.col("kind").is_in(_TAKES_MEMORY)
+    calls = program.trace.select(
+        "api_calls", "rank", "step", "span_id", "start_ns", "api", where=of_kinds
+    )
+    calls = calls.filter(program.is_judged).sort("rank", "start_ns")
+    api = pl.col("api").cast(pl.String)
+    is_release = api.str.contains(_DEVICE_RELEASES)
+    next_allocates = pl.when(~is_release).then(api.str.contains(_DEVICE_ALLOCATES)).backward_fill()
+    releases = calls.with_columns(
+        is_release=is_release, makes_room=next_allocates.over("rank", "span_id")
+    ).filter("is_release")
+    in_ops = releases.drop_nulls("span_id")
+    return releases.height > 0 and 2 * int(in_ops["makes_room"].sum()) >= releases.height
+
+
 def _uncached(program: JudgedProgram) -> str | None:
     """Say that the caching allocator seems to be off, if steps allocate and free device memory.
 
@@ -289,9 +354,9 @@ def _uncached(program: JudgedProgram) -> str | None:
             return None
         commonest = of_kind["api"].mode().sort()[0]
         counts.append(f"{commonest} {of_kind.height / max(program.n_steps, 1):,.3g}")
-    every = "a step" if program.n_steps else "in all"
+    subject = "a step" if program.n_steps else "the program"
     return (
-        f"Keep memory: {' and '.join(counts)} times {every};"
+        f"Keep memory: {subject} calls {' and '.join(counts)} times;"
         " is the caching allocator off, or emptied by empty_cache()?"
     )
 
