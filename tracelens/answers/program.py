@@ -130,8 +130,8 @@ def answer_program(trace: Trace) -> Answer:
     doubts = (
         *_slow_host(trace, rank),
         *_waits_beyond_the_step(model, rank),
-        *_capture(trace),
         *_clocks_differ(trace, rank),
+        *_capture(trace),
         *unseen_device(trace, model.processes),
         *incomplete(trace),
     )
