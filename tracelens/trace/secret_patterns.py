@@ -1,6 +1,5 @@
 """List patterns of passwords, keys and tokens in Rust's syntax, and the part that is kept."""
 
-DETECT_SECRETS_VERSION = "1.5.0"
 DETECT_SECRETS = (
     r"AKC[a-zA-Z0-9]{10,}",  # Artifactory
     r"(?:A3T[A-Z0-9]|ABIA|ACCA|AKIA|ASIA)[0-9A-Z]{16}",  # AWS
@@ -21,6 +20,7 @@ DETECT_SECRETS = (
     r"sq0csp-[0-9A-Za-z\\_-]{43}",  # Square
     r"[rs]k_live_[0-9a-zA-Z]{24}",  # Stripe
 )
+"""Patterns of the plugins of detect-secrets 1.5.0."""
 ISSUED = (
     r"(?:AROA|AIDA)[0-9A-Z]{16}",
     r"AIza[A-Za-z0-9_-]{30,}",

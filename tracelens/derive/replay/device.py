@@ -37,7 +37,6 @@ host, a launch that is a little late did not wait for earlier work that happened
 """
 _NEAR_NS = 5_000
 """Work may have waited for other work that ended at most this long before the work's begin."""
-_LEAST_INTERVAL_NS = 1
 WORK_KINDS = {"kernel": KERNEL, "copy": COPY, "fill": FILL, "collective": COLLECTIVE}
 
 

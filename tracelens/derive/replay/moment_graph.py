@@ -10,7 +10,6 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 from msgspec import Struct
-from msgspec.structs import replace
 
 from tracelens.native import LIBRARY
 
@@ -33,10 +32,6 @@ class MomentGraph(Struct, frozen=True):
     def n_moments(self) -> int:
         """The number of moments."""
         return len(self.offsets) - 1
-
-    def with_weights(self, weights: Ints) -> MomentGraph:
-        """Return the same edges with other times."""
-        return replace(self, weights=np.ascontiguousarray(weights, dtype=np.int64))
 
 
 def earliest_times(graph: MomentGraph) -> tuple[Ints, Ints]:

@@ -17,7 +17,7 @@ _LOADS = (
     r"|GraphInstantiate)|^(nvrtc|hiprtc)Compile"
 )
 _LOADERS = (
-    r"DataLoader|_next_data|(?:^|/)(?:torch/utils/data|webdataset|ffcv|nvidia/dali|petastorm)/"
+    r"DataLoader|(?:^|/)(?:torch/utils/data|webdataset|ffcv|nvidia/dali|petastorm)/"
     r"|datasets/iterable_dataset"
 )
 """Names of spans of data loaders: torch's own, and those of other packages."""

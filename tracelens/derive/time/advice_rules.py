@@ -5,7 +5,6 @@ from collections.abc import Iterator
 import polars as pl
 
 from tracelens.derive.columns.per_unique import matching
-from tracelens.derive.kernels.large_scores import has_large_scores
 from tracelens.derive.time.advice import Rule
 from tracelens.derive.time.bound_places import CAST
 from tracelens.derive.time.copy_advice import (
@@ -20,12 +19,15 @@ from tracelens.derive.time.judged_program import JudgedProgram
 from tracelens.derive.time.lone_waits import lone_waits
 from tracelens.derive.time.receives import is_mostly_receiving
 from tracelens.derive.time.time_parts import WORTH_IT
+from tracelens.trace import Trace
 
 _UNFUSED_LAUNCHES = 20
 """An optimizer counts as unfused with at least this many kernels per step.
 
 At most half of them may be of ops that update many tensors at once (foreach, fused).
 """
+_LARGE_SCORES = 128 * 128
+"""Least number of scores in a matrix for which a fused attention kernel is advised."""
 _MANY_CASTS = 0.1
 """Casts are advised against if they take at least this share of computing; chosen by hand."""
 _HAS_FUSED = r"^Optimizer\.step#(?:Adam|AdamW|SGD)\.step$"
@@ -135,7 +137,7 @@ def _attention(program: JudgedProgram) -> Iterator[Rule]:
     is_softmax = pl.col("primitive") == "softmax"
     softmax = program.kernels.filter(is_softmax & pl.col("op").str.contains(r"^aten::_?softmax"))
     saved = int(softmax["ns"].sum())
-    if saved < WORTH_IT * program.total_ns or not has_large_scores(program.trace):
+    if saved < WORTH_IT * program.total_ns or not _has_large_scores(program.trace):
         return
     is_product = program.kernels["op"].str.contains(r"^aten::(bmm|baddbmm|matmul)$")
     if is_product.fill_null(value=False).any():
@@ -144,6 +146,17 @@ def _attention(program: JudgedProgram) -> Iterator[Rule]:
             " matrix products"
         )
         yield Rule(saved, words, "compute", "top_kernels")
+
+
+def _has_large_scores(trace: Trace) -> bool:
+    """Return whether a softmax's recorded input shape is a batch of large matrices."""
+    is_softmax = pl.col("name") == "aten::_softmax"
+    softmaxes = trace.select("spans", "input_shapes", where=is_softmax)
+    shapes = softmaxes["input_shapes"].unique().cast(pl.String)
+    matrices = shapes.str.extract(r"^\[\[(?:\d+, ?)+(\d+, ?\d+)\]").drop_nulls()
+    size = pl.element().str.strip_chars().cast(pl.Int64)
+    n_scores = matrices.str.split(",").list.eval(size).list.agg(pl.element().product())
+    return bool((n_scores >= _LARGE_SCORES).any())
 
 
 def _communication(program: JudgedProgram) -> Iterator[Rule]:
