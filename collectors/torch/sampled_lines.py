@@ -171,37 +171,36 @@ def with_sampled_lines(
     of_process = pl.lit(value=False)
     if "op_ns" in activities.columns:
         of_process = pl.col("op_ns").is_not_null()
-    is_named = (pl.col("cause") != "launch") | of_process
-    rows = activities.select("start_ns", "duration_ns", "what", is_named).rows()
+    keeps_path = (pl.col("cause") == "launch") & ~of_process
+    rows = activities.select("start_ns", "duration_ns", "what", keeps_path).rows()
     functions = {what: _functions(what) for _, _, what, _ in rows}
-    usual: dict[tuple[str | None, Function], Counter[Line]] = {}
-    known: list[dict[Function, Line]] = []
-    for start, length, what, is_named_here in rows:
-        here: dict[Function, Line] = {}
-        for function in functions[what] if is_named_here else ():
+    elsewhere: dict[tuple[str | None, Function], Counter[Line]] = {}
+    lines_of_rows: list[dict[Function, Line | None]] = []
+    for start, length, what, is_kept in rows:
+        lines: dict[Function, Line | None] = {}
+        for function in () if is_kept else functions[what]:
             times = recorded.lines_of(function, start, start + length)
-            if times:
-                here[function] = times.most_common(1)[0][0]
-                # The line of a call does not show what a function itself does. If the path ends
-                # in the function, only intervals with a sample count.
-                is_own_work = function is None or str(what).endswith(f": {function[1]}")
-                if not is_own_work or recorded.within(start, start + length):
-                    usual.setdefault((what, function), Counter()).update(times)
-        known.append(here)
-    texts = [
-        _with_lines(
-            what,
-            {key: here.get(key) or _most(usual.get((what, key))) for key in functions[what]},
-        )
-        for here, (_, _, what, _) in zip(known, rows, strict=True)
-    ]
-    return activities.with_columns(
-        pl.Series("what", texts, dtype=pl.String).cast(activities.schema["what"])
-    )
+            if not times:
+                continue
+            lines[function] = _most(times)
+            # The line of a call does not show what a function itself does. If the path ends in the
+            # function, only intervals with a sample count.
+            is_own_work = function is None or str(what).endswith(f": {function[1]}")
+            if not is_own_work or recorded.within(start, start + length):
+                elsewhere.setdefault((what, function), Counter()).update(times)
+        lines_of_rows.append(lines)
+    usual = {key: _most(times) for key, times in elsewhere.items()}
+    texts = []
+    for (_, _, what, _), lines in zip(rows, lines_of_rows, strict=True):
+        known = {key: lines.get(key) or usual.get((what, key)) for key in functions[what]}
+        texts.append(_with_lines(what, known))
+    named = pl.Series("what", texts, dtype=pl.String).cast(activities.schema["what"])
+    return activities.with_columns(named)
 
 
-def _most(times: Counter[Line] | None) -> Line | None:
-    return times.most_common(1)[0][0] if times else None
+def _most(times: Counter[Line]) -> Line:
+    """Return the line with most time."""
+    return times.most_common(1)[0][0]
 
 
 def _functions(what: str | None) -> list[Function]:

@@ -207,25 +207,21 @@ def _of_a_step(raw: Mapping[str, pl.DataFrame]) -> tuple[float, float]:
     needed = {*_STREAM, "correlation_id"}
     tables = [raw[name] for name in ("kernels", "memcpys", "memsets") if name in raw]
     tables = [table for table in tables if needed <= {*table.columns}]
-    if (
-        not tables
-        or "spans" not in raw
-        or "correlation_id" not in raw.get("api_calls", pl.DataFrame())
-    ):
+    knows_calls = "correlation_id" in raw.get("api_calls", pl.DataFrame())
+    if not tables or not knows_calls or "spans" not in raw:
         return 0, 0
     marks = steps_of(raw["spans"])
-    calls = placed(raw["api_calls"], marks).filter(
-        pl.col("raw_api").cast(pl.String).str.starts_with("cu")
-    )
-    launches = calls.filter(pl.col("raw_api").cast(pl.String).str.contains("LaunchKernel"))
+    api = pl.col("raw_api").cast(pl.String)
+    calls = placed(raw["api_calls"], marks).filter(api.str.starts_with("cu"))
+    launches = calls.filter(api.str.contains("LaunchKernel"))
     launch_ns = launches["duration_ns"].median()
     if not isinstance(launch_ns, float):
         return 0, 0
+    slowed_ns = float(calls["duration_ns"].clip(upper_bound=launch_ns).sum())
     called = calls.select("correlation_id").unique()
     # Each table has numbers as narrow as its own values allow.
     numbers = pl.col(*_STREAM, "duration_ns").cast(pl.Int64)
     work = pl.concat(table.join(called, on="correlation_id").select(numbers) for table in tables)
     busy_ns = work.group_by(_STREAM).agg(pl.col("duration_ns").sum())["duration_ns"]
-    most_ns = max(busy_ns, default=0)
-    slowed_ns = float(calls["duration_ns"].clip(upper_bound=launch_ns).sum())
-    return _LEFT_SHARE * slowed_ns / marks.height, most_ns / marks.height
+    busiest_ns = max(busy_ns, default=0)
+    return _LEFT_SHARE * slowed_ns / marks.height, busiest_ns / marks.height

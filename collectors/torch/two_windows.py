@@ -115,29 +115,29 @@ def match_windows(deep: Tables, light: Tables) -> Windows | None:
     """Return the raw tables of both windows combined; None if their steps do different work."""
     if "spans" not in deep or "spans" not in light:
         return None
-    both = deep, light
-    steps = steps_of(deep["spans"]), steps_of(light["spans"])
-    partners = partners_of(work_of_steps(deep, steps[0]), work_of_steps(light, steps[1]))
+    deep_steps, light_steps = steps_of(deep["spans"]), steps_of(light["spans"])
+    partners = partners_of(work_of_steps(deep, deep_steps), work_of_steps(light, light_steps))
     if not partners:
         return None
-    ops = [ops_in_steps(window["spans"], marks) for window, marks in zip(both, steps, strict=True)]
-    waits = [
-        waits_in_steps(window.get("api_calls"), marks)
-        for window, marks in zip(both, steps, strict=True)
+    deep_ops = ops_in_steps(deep["spans"], deep_steps)
+    light_ops = ops_in_steps(light["spans"], light_steps)
+    deep_waits = waits_in_steps(deep.get("api_calls"), deep_steps)
+    light_waits = waits_in_steps(light.get("api_calls"), light_steps)
+    same_ops = [
+        matched(deep_ops, light_ops, partner, place) for place, partner in enumerate(partners)
     ]
-    same_ops = [matched(ops[0], ops[1], partner, place) for place, partner in enumerate(partners)]
-    edges = [
-        pl.concat([same, matched(waits[0], waits[1], partner, place)])
-        for place, (partner, same) in enumerate(zip(partners, same_ops, strict=True))
+    same_waits = [
+        matched(deep_waits, light_waits, partner, place) for place, partner in enumerate(partners)
     ]
+    same_events = [pl.concat(of_step) for of_step in zip(same_ops, same_waits, strict=True)]
     stretches = [
-        _stretch(steps, [(place, partners[place]) for place in places], edges)
+        _stretch(
+            (deep_steps, light_steps), [(place, partners[place]) for place in places], same_events
+        )
         for places in _in_a_row(partners)
     ]
-    spans = _with_python(
-        deep["spans"], _with_shapes(deep["spans"], light["spans"], pl.concat(same_ops)), stretches
-    )
-    tables = light | {"spans": spans}
+    with_shapes = _with_shapes(deep["spans"], light["spans"], pl.concat(same_ops))
+    tables = light | {"spans": _with_python(deep["spans"], with_shapes, stretches)}
     if "allocations" in deep and "allocations" not in light:
         tables["allocations"] = _moved_allocations(deep["allocations"], stretches)
     return Windows(tables, stretches)
@@ -157,25 +157,28 @@ def _in_a_row(partners: list[int]) -> list[list[int]]:
 def _stretch(
     steps: tuple[pl.DataFrame, pl.DataFrame],
     pairs: list[tuple[int, int]],
-    edges: list[pl.DataFrame],
+    same_events: list[pl.DataFrame],
 ) -> Stretch:
     """Return the stretch of these steps: pairs of light and deep."""
     deep, light = steps
-    marks = [
-        (deep[column][partner], light[column][place])
+    edges_of_steps = [
+        (deep[edge][partner], light[edge][place])
         for place, partner in pairs
-        for column in ("start_ns", "end_ns")
+        for edge in ("start_ns", "end_ns")
     ]
-    events = pl.concat(edges[place] for place, _ in pairs)
+    events = pl.concat(same_events[place] for place, _ in pairs)
     anchors: dict[Thread | None, tuple[pl.Series, pl.Series]] = {}
-    for thread, own in events.partition_by(THREAD, as_dict=True).items():
-        moments = [*marks, *own.select("start_ns_deep", "start_ns").iter_rows()]
-        moments += own.select("end_ns_deep", "end_ns").iter_rows()
-        anchors[thread[0], thread[1]] = _in_order(moments)
-    main = deep.select(pl.col(*THREAD).cast(pl.Int64)).row(0)
-    anchors[None] = anchors.get((main[0], main[1]), _in_order(marks))
-    is_first, is_last = pairs[0] == (0, 0), pairs[-1] == (light.height - 1, deep.height - 1)
-    return Stretch(0 if is_first else marks[0][0], 2**63 - 1 if is_last else marks[-1][0], anchors)
+    for (process, thread), of_thread in events.partition_by(THREAD, as_dict=True).items():
+        starts = of_thread.select("start_ns_deep", "start_ns").iter_rows()
+        ends = of_thread.select("end_ns_deep", "end_ns").iter_rows()
+        anchors[process, thread] = _in_order([*edges_of_steps, *starts, *ends])
+    main_process, main_thread = deep.select(pl.col(*THREAD).cast(pl.Int64)).row(0)
+    anchors[None] = anchors.get((main_process, main_thread), _in_order(edges_of_steps))
+    is_first = pairs[0] == (0, 0)
+    is_last = pairs[-1] == (light.height - 1, deep.height - 1)
+    begin_ns = 0 if is_first else edges_of_steps[0][0]
+    end_ns = 2**63 - 1 if is_last else edges_of_steps[-1][0]
+    return Stretch(begin_ns, end_ns, anchors)
 
 
 def _in_order(moments: list[tuple[int, int]]) -> tuple[pl.Series, pl.Series]:

@@ -5,7 +5,7 @@ A task reads only one rank, so the job does this after all tasks.
 
 import copy
 import secrets
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import polars as pl
@@ -42,49 +42,48 @@ def settled(
         return manifest
     trace = Trace.of_manifest(target, manifest)
     before = {name: trace.frame(name) for name in _ABOUT_ALL_RANKS}
-    known = {
-        name: trace.frame(name).partition_by("rank", as_dict=True, include_key=False)
+    ranks, devices, collectives = (
+        trace.frame(name).partition_by("rank", as_dict=True, include_key=False)
         for name in ("ranks", "devices", "collectives")
-    }
-    facts = [_facts_of(record, known["collectives"].get((record.rank,))) for record in records]
-    for kind in {rank_facts.source.kind for rank_facts in facts}:
-        refuse_unrelated(
-            [rank_facts for rank_facts in facts if rank_facts.source.kind == kind],
-            force_mix=force_mix,
-        )
-    rows = rank_rows(
-        [
-            _place_of(
-                record,
-                facts_of_rank,
-                known["ranks"].get((record.rank,)),
-                known["devices"].get((record.rank,), pl.DataFrame()).height,
-            )
-            for record, facts_of_rank in zip(records, facts, strict=True)
-        ]
     )
-    warned = [
-        (record.rank, facts_of_rank.diagnostics.frame())
-        for record, facts_of_rank in zip(records, facts, strict=True)
+    facts = {record.rank: _facts_of(record, collectives.get((record.rank,))) for record in records}
+    for kind in {rank_facts.source.kind for rank_facts in facts.values()}:
+        of_kind = [rank_facts for rank_facts in facts.values() if rank_facts.source.kind == kind]
+        refuse_unrelated(of_kind, force_mix=force_mix)
+    no_devices = pl.DataFrame()
+    places = [
+        _place_of(
+            record,
+            facts[record.rank],
+            ranks.get((record.rank,)),
+            devices.get((record.rank,), no_devices).height,
+        )
+        for record in records
     ]
-    diagnostics = pl.concat([before["diagnostics"], _with_ranks("diagnostics", warned)])
+    warnings = [(rank, rank_facts.diagnostics.frame()) for rank, rank_facts in facts.items()]
+    diagnostics = pl.concat([before["diagnostics"], _with_ranks("diagnostics", warnings)])
     trace.amend(
         manifest,
-        ranks=_with_ranks("ranks", rows),
+        ranks=_with_ranks("ranks", rank_rows(places)),
         diagnostics=diagnostics.sort("rank", maintain_order=True),
     )
     validate_ranks(trace, force_mix=force_mix)
+    return _written_again(target, trace, before)
+
+
+def _written_again(target: str, trace: Trace, before: Mapping[str, pl.DataFrame]) -> Manifest:
+    """Upload the tables' rows that differ from those before; return the manifest of all files."""
     attempt = secrets.token_hex(8)
-    settled_manifest = copy.deepcopy(trace.manifest)
+    manifest = copy.deepcopy(trace.manifest)
     with OwnFolder(PREFIX) as folder:
-        for name in _ABOUT_ALL_RANKS:
-            n_rows = _write_changed(Path(folder), before[name], trace.frame(name), name)
+        for name, old_rows in before.items():
+            n_rows = _write_changed(Path(folder), old_rows, trace.frame(name), name)
             if n_rows:
-                settled_manifest.n_rows[name] = settled_manifest.n_rows.get(name, {}) | n_rows
-                settled_manifest.empty_tables.pop(name, None)
-            settled_manifest.attempts.update((f"{name}/{rank}", attempt) for rank in n_rows)
+                manifest.n_rows[name] = manifest.n_rows.get(name, {}) | n_rows
+                manifest.empty_tables.pop(name, None)
+            manifest.attempts.update((f"{name}/{rank}", attempt) for rank in n_rows)
         upload(Objects(target), Path(folder), attempt)
-    return settled_manifest
+    return manifest
 
 
 def _with_ranks(name: str, parts: Sequence[tuple[int, pl.DataFrame]]) -> pl.DataFrame:

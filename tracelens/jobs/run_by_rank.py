@@ -40,26 +40,33 @@ def ask_ranks(trace: Trace, names: Sequence[str], engine: Engine) -> Mapping[str
     of_time = any(ANALYSES[name].parallel is Parallel.OF_TIME for name in names)
     if len(trace.manifest.ranks) < 2 or not (by_rank or of_time):
         return {}
-    place, answers = shown(trace.path), {}
+    place = shown(trace.path)
     awaited = awaited_from(trace)
     work = partial(_ask_rank, place=place, names=by_rank, of_time=of_time, awaited=awaited)
-    tasks = []
-    for rank in trace.manifest.ranks:
-        n_rows = sum(counts.get(str(rank), 0) for counts in trace.manifest.n_rows.values())
-        files = Listed(place, f"rank {rank} of {trace.name}", n_rows * _BYTES_A_ROW, "")
-        tasks.append(Task((files,), ranks=(rank,)))
-    for task, answer in engine(tasks, work):
+    answers = {}
+    for task, answer in engine(_tasks(trace, place), work):
         if isinstance(answer, Exception):
             raise answer
         answers[task.ranks[0]] = answer
-    ordered = [answers[rank] for rank in trace.manifest.ranks]
-    parts = [breakdown for _, breakdown in ordered if breakdown is not None]
-    if parts:
-        merge_models(trace, parts)
+    frames_of_ranks, breakdowns = zip(
+        *(answers[rank] for rank in trace.manifest.ranks), strict=True
+    )
+    if of_time:
+        merge_models(trace, breakdowns)
     frames_by_name = {
-        name: [frames[name] for frames, _ in ordered if name in frames] for name in by_rank
+        name: [frames[name] for frames in frames_of_ranks if name in frames] for name in by_rank
     }
     return {name: pl.concat(frames) for name, frames in frames_by_name.items() if frames}
+
+
+def _tasks(trace: Trace, place: str) -> list[Task]:
+    """Return one task per rank, with an estimate of the size of its source."""
+    tasks = []
+    for rank in trace.manifest.ranks:
+        n_rows = sum(of_table.get(str(rank), 0) for of_table in trace.manifest.n_rows.values())
+        files = Listed(place, f"rank {rank} of {trace.name}", n_rows * _BYTES_A_ROW, "")
+        tasks.append(Task((files,), ranks=(rank,)))
+    return tasks
 
 
 def _ask_rank(

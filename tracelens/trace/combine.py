@@ -240,39 +240,37 @@ def _manifest(
 ) -> Manifest:
     captures = [capture for _, capture in settled]
     profiled = [capture for capture in captures if _is_profile(capture)]
-    timed = (
-        profiled
-        or [capture for capture in captures if "counters" in capture.tables | capture.stored]
-        or captures
-    )
+    sampled = [c for c in captures if "counters" in c.tables | c.stored]
+    timed = profiled or sampled or captures
     bases = {capture.time_base for capture in timed}
+    # An empty capture had no source to name.
+    with_source = [
+        (rank, capture)
+        for rank, capture in settled
+        if capture.source.size_bytes or capture.tables | capture.stored
+    ]
+    are_read = [("loss", SOURCE_UNREAD) not in capture.diagnostics.counts for capture in captures]
     return Manifest(
         tracelens_version=installed_version(),
-        sources=[
-            _described(rank, capture)
-            for rank, capture in settled
-            # An empty capture had no source to name
-            if capture.source.size_bytes or capture.tables | capture.stored
-        ],
+        sources=[_described(rank, capture) for rank, capture in with_source],
         ranks=sorted({rank for rank, _ in settled}),
         time_base=bases.pop() if len(bases) == 1 else "trace_start",
         time_precision_ns=max(capture.time_precision_ns for capture in timed),
-        complete=all(
-            c.complete and ("loss", SOURCE_UNREAD) not in c.diagnostics.counts for c in captures
-        ),
+        complete=all(are_read) and all(capture.complete for capture in captures),
         dropped=[
             {"rank": rank} | row
             for rank, frame in parts["diagnostics"]
             if isinstance(frame, pl.DataFrame)
-            for row in (
-                frame.filter(pl.col("severity") == "loss")
-                .select("code", "count", "text")
-                .sort("code", "text")
-                .to_dicts()
-            )
+            for row in _losses(frame)
         ],
         empty_tables={name: _why_empty(name, captures) for name in TABLES if not parts[name]},
     )
+
+
+def _losses(diagnostics: pl.DataFrame) -> list[dict[str, object]]:
+    """Return code, count and text of each kind of loss."""
+    losses = diagnostics.filter(severity="loss").select("code", "count", "text")
+    return losses.sort("code", "text").to_dicts()
 
 
 def _described(rank: int, capture: Capture) -> dict[str, object]:

@@ -64,24 +64,29 @@ class Turns:
         turn yet. If nothing is regular within two short turns, the call of the module that is
         called most often is a step.
         """
-        module, n = self._calls[-1], len(self._calls)
-        loop: Loop | None = None
-        for turned in filter(None, self._turned):
-            loop = turned if loop is None or turned.is_around(loop) else loop
-        turns = [self._calls[a:b] for a, b in pairwise(self._begins(loop))][-2:]
+        module, n_calls = self._calls[-1], len(self._calls)
+        outermost: Loop | None = None
+        for loop in filter(None, self._turned):
+            if outermost is None or loop.is_around(outermost):
+                outermost = loop
+        begins = self._begins(outermost)
+        turns = [self._calls[begin:end] for begin, end in pairwise(begins)][-2:]
         is_alike = len(turns) == 2 and _are_same(*turns)
-        is_known = n > _SHORT or self._loops.is_outermost(loop, caller)
-        if is_known and (loop is None or turns[-1] == [module]):
+        is_known = n_calls > _SHORT or self._loops.is_outermost(outermost, caller)
+        if is_known and (outermost is None or turns[-1] == [module]):
             return Step(module, [module])
         if is_known and is_alike:
-            return _step(turns[0], loop)
-        ((most, _),) = Counter(map(id, self._calls)).most_common(1)
-        return Step(module, [module]) if n > 2 * _SHORT and most == id(module) else None
+            return _step(turns[0], outermost)
+        ((most_called, _),) = Counter(map(id, self._calls)).most_common(1)
+        is_irregular = n_calls > 2 * _SHORT
+        return Step(module, [module]) if is_irregular and most_called == id(module) else None
 
     def _begins(self, loop: Loop | None) -> list[int]:
         """Return the calls before which the loop turned, or one around it; and the first call."""
+        if loop is None:
+            return [0]
         turned = enumerate(self._turned)
-        return [0, *(i for i, one in turned if loop and one and one.is_around(loop))]
+        return [0, *(i for i, turn in turned if turn and turn.is_around(loop))]
 
     def is_once(self, module: Any, main: Any) -> bool:
         """Return whether the last call, of `module`, begins a turn that calls `main` several times.

@@ -100,6 +100,22 @@ Outputs = Callable[[Bound], Sequence[int]]
 """A function that returns the number of elements of each result of a call."""
 
 
+def sizes_of(*places: int) -> Outputs:
+    """Return a formula: results have as many elements as the tensors at these places."""
+    return lambda bound: [bound.nth(place).n_elements for place in places]
+
+
+def result_like(*places: int) -> Outputs:
+    """Return the formula of `sizes_of` for a call that has results, else no sizes."""
+    sizes = sizes_of(*places)
+    return lambda bound: sizes(bound) if bound.results else []
+
+
+def no_outputs(bound: Bound) -> list[int]:  # noqa: ARG001 - all formulas take the call
+    """Return no sizes: results are few, or their sizes are not known."""
+    return []
+
+
 class Family(Struct, frozen=True):
     """A family of ops that move memory alike: one formula gives the elements of their results.
 

@@ -86,24 +86,26 @@ def _convolution(
         if type(is_transposed) is not bool or len(weight) != len(x) or not all(strides):
             raise UnknownWorkError
         reaches = [d * (size - 1) for d, size in zip(dilations, weight[2:], strict=True)]
-        dimensions = zip(x[2:], strides, paddings, reaches, strict=True)
+        dimensions = [*zip(x[2:], strides, paddings, reaches, strict=True)]
         if is_transposed:
-            more, groups = call.sizes(7, n), call.value(8)
+            output_paddings, groups = call.sizes(7, n), call.value(8)
             if type(groups) is not int:
                 raise UnknownWorkError
             image = [
-                (size - 1) * step - 2 * pad + reach + extra + 1
-                for (size, step, pad, reach), extra in zip(dimensions, more, strict=True)
+                (size - 1) * step - 2 * pad + reach + more + 1
+                for (size, step, pad, reach), more in zip(dimensions, output_paddings, strict=True)
             ]
-            n_positions, n_channels = prod(x[2:]), weight[1] * groups
+            n_channels = weight[1] * groups
         else:
             image = [
                 (size + 2 * pad - reach - 1) // step + 1 for size, step, pad, reach in dimensions
             ]
-            n_positions, n_channels = prod(image), weight[0]
+            n_channels = weight[0]
         if any(size < 0 for size in image):
             raise UnknownWorkError
-        flops = 2 * n_positions * x[0] * prod(weight)
+        # Every element of the smaller image is multiplied by every weight of its channel.
+        smaller_image = x[2:] if is_transposed else image
+        flops = 2 * prod(smaller_image) * x[0] * prod(weight)
         return flops, flops, [x[0] * n_channels * prod(image)], []
 
     return count

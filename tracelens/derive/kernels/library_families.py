@@ -3,7 +3,13 @@
 from collections.abc import Mapping
 from math import prod
 
-from tracelens.derive.kernels.bound_call import Bound, Family
+from tracelens.derive.kernels.bound_call import (
+    Bound,
+    Family,
+    no_outputs,
+    result_like,
+    sizes_of,
+)
 from tracelens.derive.kernels.recorded_call import Tensor, UnknownWorkError, are_sizes
 
 
@@ -87,10 +93,6 @@ def _triangular(bound: Bound) -> int:
     """Return the operations of solving triangular systems: half of those of a product."""
     triangle, sides = bound.nth(0), bound.nth(1)
     return sides.n_elements * triangle.shape[-1] if triangle.shape else 0
-
-
-def _second(bound: Bound) -> list[int]:
-    return [bound.nth(1).n_elements] if bound.results else []
 
 
 def _of_expected_rows(bound: Bound) -> int:
@@ -424,69 +426,62 @@ def _all_read(bound: Bound) -> int:
     return sum(tensor.n_bytes for tensor in _all_tensors(bound))
 
 
-def _third(bound: Bound) -> list[int]:
-    return [bound.nth(2).n_elements]
-
-
-def _first(bound: Bound) -> list[int]:
-    return [bound.nth(0).n_elements] if bound.results else []
-
-
-def _none(bound: Bound) -> list[int]:  # noqa: ARG001 - all formulas take the call
-    return []
-
-
 LIBRARY_FAMILIES: Mapping[str, Family] = {
     "product_by_scales": Family(_result_by_scales, flops=_by_scales),
     "product_by_rows": Family(_result_by_rows, flops=_by_rows),
     "product_by_nibbles": Family(_result_by_nibbles, flops=_by_nibbles),
     "product_by_packed_rows": Family(_result_by_packed_rows, flops=_by_packed_rows),
-    "product_of_streams": Family(_none, flops=_of_streams),
+    "product_of_streams": Family(no_outputs, flops=_of_streams),
     "product_by_groups": Family(_result_by_groups, flops=_by_groups),
-    "triangular": Family(_second, flops=_triangular),
+    "triangular": Family(result_like(1), flops=_triangular),
     "product_of_expected_rows": Family(
-        _none,
+        no_outputs,
         reads=_expected_rows_read,
         flops=_of_expected_rows,
         assumed="groups are assumed to have as many rows as expected_m tells",
     ),
-    "attention_to_listed": Family(_first, reads=_listed_read, flops=_pairs_of_listed),
+    "attention_to_listed": Family(result_like(0), reads=_listed_read, flops=_pairs_of_listed),
     "linear": Family(_linear_result, flops=_linear),
     "linear_groups": Family(_linear_groups_result, reads=_linear_groups_read, flops=_linear_groups),
     "adapted": Family(
-        _none,
+        no_outputs,
         reads=_adapted_read,
         flops=_adapted,
         assumed="all tokens are taken to have one adapter, the same",
     ),
-    "two_linear": Family(_first, flops=_two_linear),
-    "rows_of_experts": Family(_none, reads=_rows_of_experts_read, flops=_rows_of_experts),
+    "two_linear": Family(result_like(0), flops=_two_linear),
+    "rows_of_experts": Family(no_outputs, reads=_rows_of_experts_read, flops=_rows_of_experts),
     "pairs_of_experts": Family(
-        _none, reads=_rows_of_experts_read, flops=_pairs_of_experts, dtype="float4"
+        no_outputs, reads=_rows_of_experts_read, flops=_pairs_of_experts, dtype="float4"
     ),
     "experts_of_sizes": Family(
         _experts_of_sizes_result, reads=_experts_of_sizes_read, flops=_experts_of_sizes
     ),
-    "split_cache": Family(_none, reads=_queries_read, flops=_own_split, cache=_split_keys),
-    "taken": Family(_none, reads=_taken),
-    "selective_scan": Family(_first, _selective_scan),
-    "short_convolution": Family(_first, _short_convolution),
-    "chunk_scan": Family(_first, flops=_chunk_scan, needed=_needed_chunk_scan),
+    "split_cache": Family(no_outputs, reads=_queries_read, flops=_own_split, cache=_split_keys),
+    "taken": Family(no_outputs, reads=_taken),
+    "selective_scan": Family(result_like(0), _selective_scan),
+    "short_convolution": Family(result_like(0), _short_convolution),
+    "chunk_scan": Family(result_like(0), flops=_chunk_scan, needed=_needed_chunk_scan),
     "split_scan": Family(_split_scan_result, flops=_split_scan, needed=_needed_split_scan),
     "gated_delta": Family(
-        _none,
+        no_outputs,
         flops=_gated_delta,
         assumed="at least: keys are assumed as wide as values, and the state is not counted as read",
     ),
-    "delta_rule": Family(_third, flops=_delta_rule, assumed="chunks are assumed to have 64 tokens"),
+    "delta_rule": Family(
+        sizes_of(2), flops=_delta_rule, assumed="chunks are assumed to have 64 tokens"
+    ),
     "linear_attention": Family(
-        _third, flops=_linear_attention, assumed="chunks are assumed to have 64 tokens"
+        sizes_of(2), flops=_linear_attention, assumed="chunks are assumed to have 64 tokens"
     ),
     "recurrent": Family(
-        _third, _recurrent, reads=_all_read, assumed="at least: what a state forgets is not counted"
+        sizes_of(2),
+        _recurrent,
+        reads=_all_read,
+        assumed="at least: what a state forgets is not counted",
     ),
     "unseen_state": Family(
-        _none, assumed="at least: the size of the state that is kept is not recorded"
+        no_outputs, assumed="at least: the size of the state that is kept is not recorded"
     ),
 }
 """The families by name.

@@ -14,7 +14,14 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from tracelens.derive.kernels.bound_call import Bound, Family, bind, computed_in
+from tracelens.derive.kernels.bound_call import (
+    Bound,
+    Family,
+    bind,
+    computed_in,
+    no_outputs,
+    sizes_of,
+)
 from tracelens.derive.kernels.library_families import LIBRARY_FAMILIES
 from tracelens.derive.kernels.product_families import PRODUCTS
 from tracelens.derive.kernels.recorded_call import RecordedCall, UnknownWorkError, are_sizes
@@ -281,10 +288,6 @@ def _halved(bound: Bound) -> list[int]:
     return [bound.nth(0).n_elements // 2]
 
 
-def _second(bound: Bound) -> list[int]:
-    return [bound.nth(1).n_elements]
-
-
 def _indexed(bound: Bound) -> list[int]:
     """Return the number of results, which `with_indexed` stores in place of the indices' sizes."""
     return [prod(bound.call.shape(1, 1))]
@@ -293,14 +296,6 @@ def _indexed(bound: Bound) -> list[int]:
 def _indexed_reads(bound: Bound) -> int:
     """Return the bytes of the elements that indices name; the size of the indices is unknown."""
     return _indexed(bound)[0] * bound.nth(0).width
-
-
-def _first_two(bound: Bound) -> list[int]:
-    return [bound.nth(n).n_elements for n in range(2)]
-
-
-def _none(bound: Bound) -> list[int]:  # noqa: ARG001 - all formulas take the call
-    return []
 
 
 FAMILIES: Mapping[str, Family] = {
@@ -323,19 +318,19 @@ FAMILIES: Mapping[str, Family] = {
     "pooling_backward": Family(_pooled_backward, reads=_pooled_backward_reads),
     "dropout": Family(_dropped, 2),
     "picked": Family(_picked, reads=_picked_reads),
-    "picked_backward": Family(_second, reads=_picked_backward_reads),
+    "picked_backward": Family(sizes_of(1), reads=_picked_backward_reads),
     "best": Family(_best),
     "padded": Family(_padded),
     "sampled": Family(_sampled),
     "bags": Family(_bags, 1, reads=_bags_read),
     "halved": Family(_halved, 2),
-    "halved_backward": Family(_second, 4),
-    "read_only": Family(_none),
-    "optimizer": Family(_none, 12),
-    "update": Family(_none),
-    "cached": Family(_first_two),
-    "added_norm": Family(_first_two, 7),
-    "rotated": Family(_first_two, backward=1),
+    "halved_backward": Family(sizes_of(1), 4),
+    "read_only": Family(no_outputs),
+    "optimizer": Family(no_outputs, 12),
+    "update": Family(no_outputs),
+    "cached": Family(sizes_of(0, 1)),
+    "added_norm": Family(sizes_of(0, 1), 7),
+    "rotated": Family(sizes_of(0, 1), backward=1),
     **PRODUCTS,
     **RECURRENT,
     **LIBRARY_FAMILIES,

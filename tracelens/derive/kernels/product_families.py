@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from math import prod
 
-from tracelens.derive.kernels.bound_call import Bound, Family
+from tracelens.derive.kernels.bound_call import Bound, Family, no_outputs, result_like
 from tracelens.derive.kernels.recorded_call import Tensor, UnknownWorkError
 
 
@@ -94,10 +94,6 @@ def _experts_read(bound: Bound) -> int:
     n_read = min(n_experts, chosen.n_elements)
     weights = (first.n_bytes + second.n_bytes) // n_experts * n_read
     return tokens.n_bytes + weights + 2 * chosen.n_bytes
-
-
-def _first(bound: Bound) -> list[int]:
-    return [bound.nth(0).n_elements] if bound.results else []
 
 
 def _attention(bound: Bound) -> int:
@@ -349,37 +345,35 @@ def _chosen_experts_read(bound: Bound) -> int:
     return tokens.n_bytes + (first.n_bytes + second.n_bytes) // n_experts * n_read
 
 
-def _none(bound: Bound) -> list[int]:  # noqa: ARG001 - all formulas take the call
-    return []
-
-
-def _three(bound: Bound) -> list[int]:
-    return [bound.nth(n).n_elements for n in range(1, 4)] if bound.results else []
-
-
 PRODUCTS: Mapping[str, Family] = {
     "product": Family(_result, flops=_product),
     "product_of_pairs": Family(_result, flops=_product_of_pairs, dtype="float4"),
     "product_of_sizes": Family(_result_of_sizes, flops=_product_of_sizes),
     "product_of_groups": Family(_result_of_groups, flops=_product_of_groups),
-    "experts": Family(_first, reads=_experts_read, flops=_experts),
-    "attention": Family(_first, flops=_attention, backward=2.5),
-    "attention_backward": Family(_three, flops=_attention_backward),
+    "experts": Family(result_like(0), reads=_experts_read, flops=_experts),
+    "attention": Family(result_like(0), flops=_attention, backward=2.5),
+    "attention_backward": Family(result_like(1, 2, 3), flops=_attention_backward),
     "attention_of_lengths": Family(
-        _first, flops=_attention_of_lengths, cache=_pairs_of_lengths, backward=2.5
+        result_like(0), flops=_attention_of_lengths, cache=_pairs_of_lengths, backward=2.5
     ),
-    "attention_of_either": Family(_first, flops=_attention_of_either, backward=2.5),
-    "attention_of_either_backward": Family(_three, flops=_attention_of_either_backward),
+    "attention_of_either": Family(result_like(0), flops=_attention_of_either, backward=2.5),
+    "attention_of_either_backward": Family(
+        result_like(1, 2, 3), flops=_attention_of_either_backward
+    ),
     "attention_in_any_layout": Family(
-        _first,
+        result_like(0),
         flops=_attention_in_any_layout,
         assumed="at least: a mask that leaves half of the pairs is assumed",
         backward=2.5,
     ),
-    "attention_of_lengths_backward": Family(_three, flops=_attention_of_lengths_backward),
-    "attention_to_cache": Family(_first, reads=_queries_read, flops=_own_pairs, cache=_cached_keys),
+    "attention_of_lengths_backward": Family(
+        result_like(1, 2, 3), flops=_attention_of_lengths_backward
+    ),
+    "attention_to_cache": Family(
+        result_like(0), reads=_queries_read, flops=_own_pairs, cache=_cached_keys
+    ),
     "latent_attention": Family(
-        _first, reads=_queries_read, flops=_own_compressed, cache=_compressed_keys
+        result_like(0), reads=_queries_read, flops=_own_compressed, cache=_compressed_keys
     ),
     "shared_cache": Family(
         _values_of_shared,
@@ -389,14 +383,14 @@ PRODUCTS: Mapping[str, Family] = {
         assumed="values are assumed 64 numbers narrower than keys",
     ),
     "unseen_experts": Family(
-        _first,
+        result_like(0),
         reads=_unseen_experts_read,
         flops=_unseen_experts,
         assumed="experts are assumed gated and as wide as the hidden size",
     ),
     "product_of_experts": Family(
-        _none, reads=_one_product_of_experts_read, flops=_one_product_of_experts
+        no_outputs, reads=_one_product_of_experts_read, flops=_one_product_of_experts
     ),
-    "chosen_experts": Family(_first, reads=_chosen_experts_read, flops=_chosen_experts),
+    "chosen_experts": Family(result_like(0), reads=_chosen_experts_read, flops=_chosen_experts),
 }
 """The families by name."""

@@ -4,6 +4,8 @@ The first rule that applies decides. A layer's name outweighs the primitives of 
 written as multiplications is normalisation, a softmax inside attention is attention.
 """
 
+from typing import TypeAlias
+
 import polars as pl
 
 from tracelens.trace import Trace
@@ -82,42 +84,62 @@ def kinds_of(kernels: pl.DataFrame) -> pl.Series:
 def _kinds(kernels: pl.DataFrame) -> pl.Series:
     texts = [pl.col(name).cast(pl.String).fill_null("") for name in _TEXTS]
     frame = kernels.select(*texts, pl.col("primitive").cast(pl.String), "is_communication")
-    primitive = pl.col("primitive")
-    is_expert = pl.col("layer").str.contains(_IS_EXPERT) | _NAMED.str.contains(_OF_EXPERTS)
-    mixtures = frame["layer"].unique().str.extract(_EXPERTS_OF).drop_nulls().unique().implode()
-    in_mixture = pl.col("layer").is_in(mixtures)
-    is_expert |= pl.col("layer").str.extract(r"^(.*)\.").is_in(mixtures) & _IS_ROUTER
-    moves = is_expert | in_mixture
-    in_attention = pl.col("layer").str.contains(_ATTENTION_LAYER)
-    rules = (
-        (pl.col("is_communication"), "communication"),
-        ((pl.col("phase") == "optimizer") | (primitive == "optimizer"), "optimizer"),
+    mixtures = frame["layer"].unique().str.extract(_EXPERTS_OF).drop_nulls().unique()
+    rules = (*_FIRST_RULES, *_expert_rules(mixtures), *_LAST_RULES)
+    kinds = [pl.when(condition).then(pl.lit(kind)) for condition, kind in rules]
+    return frame.select(kind=pl.coalesce(*kinds, pl.lit("other")))["kind"]
+
+
+_PRIMITIVE = pl.col("primitive")
+_IN_ATTENTION = pl.col("layer").str.contains(_ATTENTION_LAYER)
+_Rule: TypeAlias = tuple[pl.Expr, str]
+_FIRST_RULES: tuple[_Rule, ...] = (
+    (pl.col("is_communication"), "communication"),
+    ((pl.col("phase") == "optimizer") | (_PRIMITIVE == "optimizer"), "optimizer"),
+)
+
+
+def _expert_rules(mixtures: pl.Series) -> tuple[_Rule, ...]:
+    """Return the rules for mixtures of experts; `mixtures` are the layers that contain experts.
+
+    A router beside the experts is known by its layer's name. Kernels of a mixture's own layer, or
+    of experts by their name, may move tokens.
+    """
+    in_mixture = pl.col("layer").is_in(mixtures.implode())
+    layer_above = pl.col("layer").str.extract(r"^(.*)\.")
+    is_router_beside = layer_above.is_in(mixtures.implode()) & _IS_ROUTER
+    has_name = pl.col("layer").str.contains(_IS_EXPERT) | _NAMED.str.contains(_OF_EXPERTS)
+    is_expert = has_name | is_router_beside
+    may_move = is_expert | in_mixture
+    return (
         (is_expert & _IS_ROUTER, "MoE routing"),
         (_NAMED.str.contains(_ROUTER_PRODUCT), "MoE routing"),
-        (is_expert & (primitive == "gemm"), "MoE experts"),
+        (is_expert & (_PRIMITIVE == "gemm"), "MoE experts"),
         (in_mixture & pl.col("op").str.contains("bmm|grouped_mm"), "MoE experts"),
-        (moves & _NAMED.str.contains(_COMBINE), "MoE combine"),
-        (moves & _NAMED.str.contains("sort_chunks"), "MoE dispatch"),
-        (moves & _NAMED.str.contains(_ROUTING), "MoE routing"),
-        (moves & _NAMED.str.contains(_DISPATCH), "MoE dispatch"),
+        (may_move & _NAMED.str.contains(_COMBINE), "MoE combine"),
+        (may_move & _NAMED.str.contains("sort_chunks"), "MoE dispatch"),
+        (may_move & _NAMED.str.contains(_ROUTING), "MoE routing"),
+        (may_move & _NAMED.str.contains(_DISPATCH), "MoE dispatch"),
         (is_expert, "MoE experts"),
-        (primitive == "recurrence", "recurrence"),
-        (
-            _LAST.str.contains(_RECURRENT_LAYER) & ~primitive.is_in(["conv", "normalization"]),
-            "recurrence",
-        ),
-        (primitive == "attention", "attention"),
-        (in_attention & pl.col("op").str.contains(_ATTENTION_OP), "attention"),
-        (in_attention & (primitive == "softmax"), "attention"),
-        (_NAMED.str.contains(_CACHE) & ~pl.col("op").str.contains(_RECURRENT_OP), "attention"),
-        (primitive == "gemm", "dense products"),
-        (primitive == "conv", "convolutions"),
-        (primitive == "normalization", "normalisation"),
-        (_LAST.str.contains(r"(?i)norm"), "normalisation"),
-        (primitive.is_in(["elementwise", "fused", "layout"]), "elementwise"),
     )
-    kind = pl.coalesce(*(pl.when(rule).then(pl.lit(word)) for rule, word in rules), pl.lit("other"))
-    return frame.select(kind=kind)["kind"]
+
+
+_LAST_RULES: tuple[_Rule, ...] = (
+    (_PRIMITIVE == "recurrence", "recurrence"),
+    (
+        _LAST.str.contains(_RECURRENT_LAYER) & ~_PRIMITIVE.is_in(["conv", "normalization"]),
+        "recurrence",
+    ),
+    (_PRIMITIVE == "attention", "attention"),
+    (_IN_ATTENTION & pl.col("op").str.contains(_ATTENTION_OP), "attention"),
+    (_IN_ATTENTION & (_PRIMITIVE == "softmax"), "attention"),
+    (_NAMED.str.contains(_CACHE) & ~pl.col("op").str.contains(_RECURRENT_OP), "attention"),
+    (_PRIMITIVE == "gemm", "dense products"),
+    (_PRIMITIVE == "conv", "convolutions"),
+    (_PRIMITIVE == "normalization", "normalisation"),
+    (_LAST.str.contains(r"(?i)norm"), "normalisation"),
+    (_PRIMITIVE.is_in(["elementwise", "fused", "layout"]), "elementwise"),
+)
 
 
 def language_kinds(trace: Trace, rank: int, least: float) -> list[tuple[str, float]]:

@@ -22,7 +22,7 @@ A trace without steps is replayed as a whole if it has no more than that.
 """
 _LONGEST_LEAD_NS = 10_000_000_000
 """The host is assumed to run ahead of the device by at most this time."""
-_WORK = ("start_ns", "duration_ns", "device_id", "stream_id", "api_call_id", "link")
+_WORK = ("start_ns", "duration_ns", "device_id", "stream_id", "api_call_id", "link", "span_id")
 _ENDS = pl.col("start_ns") + pl.col("duration_ns")
 
 
@@ -261,111 +261,100 @@ def _calls(
 
 def _work(trace: Trace, rank: int, edges: tuple[int, int], rows: pl.DataFrame) -> pl.DataFrame:
     """Return device work by start that the excerpt launched, or that was not done when it began."""
-    origin, until = edges
-    parts = []
-    table_columns = {
-        "kernels": ("name", "is_communication", "kernel_id", "site_id", "span_id", "primitive"),
-        "memcpys": (
-            "direction",
-            "source_memory",
-            "destination_memory",
-            "size_bytes",
-            "memcpy_id",
-            "span_id",
-        ),
-        "memsets": ("size_bytes", "memset_id", "span_id"),
-    }
-    where = _ENDS.gt(origin)
-    for table, columns in table_columns.items():
-        # Work that begins after the last work of the excerpt's calls does not belong to the
-        # excerpt.
-        of_window = pl.col("api_call_id").is_in(rows["api_call_id"].implode())
-        launched = trace.select(table, "start_ns", where=where & of_window, rank=rank)
-        last_ns = max(launched["start_ns"].to_list(), default=until)
-        near = where & (pl.col("start_ns") <= max(last_ns, until))
-        recorded = trace.select(table, *_WORK, *columns, where=near, rank=rank)
-        if not recorded.height:
-            continue
-        recorded = recorded.with_columns(pl.col(pl.Categorical).cast(pl.String))
-        linked = recorded.join(
-            rows.select("api_call_id", "row", "call_start"),
-            on="api_call_id",
-            how="left",
-            maintain_order="left",
-        )
-        # A stream works in order, so work launched after the excerpt begins after all work of the
-        # excerpt.
-        start_ns = pl.col("start_ns")
-        row = pl.col("row")
-        matched = start_ns.filter(row.is_not_null())
-        until_own = matched.max().over("device_id", "stream_id").fill_null(until)
-        kept = linked.filter(row.is_not_null() | (start_ns < until_own))
-        parts.append(kept.select(_described(table)))
-    empty = pl.DataFrame(schema=_SCHEMA)
+    origin, _ = edges
+    frames = [pl.DataFrame(schema=_SCHEMA)]
+    for table, columns in _OF_TABLES.items():
+        work = _work_of_table(trace, rank, table, edges, rows)
+        if work.height:
+            frames.append(work.with_columns(**_COMMON | columns).select(*_SCHEMA).cast(_SCHEMA))
+    queue = pl.struct("device_id", "stream_id").rank("dense").cast(pl.Int64) - 1
     return (
-        pl.concat([empty, *(part.select(*_SCHEMA) for part in parts)])
-        .with_columns(
-            pl.col("start", "end") - origin,
-            queue=pl.struct("device_id", "stream_id").rank("dense").cast(pl.Int64) - 1,
-        )
+        pl.concat(frames)
+        .with_columns(pl.col("start", "end") - origin, queue=queue)
         .sort("start", "end", maintain_order=True)
     )
 
 
-_SCHEMA = {
-    "start": pl.Int64,
-    "end": pl.Int64,
-    "device_id": pl.Int32,
-    "stream_id": pl.Int64,
-    "call": pl.Int64,
-    "call_start": pl.Int64,
-    "kind": pl.String,
-    "name": pl.String,
-    "is_graph": pl.Boolean,
-    "is_pageable": pl.Boolean,
-    "size_bytes": pl.Int64,
-    "id": pl.Int64,
-    "site_id": pl.Int64,
-    "span_id": pl.Int64,
-    "primitive": pl.String,
+def _work_of_table(
+    trace: Trace, rank: int, table: str, edges: tuple[int, int], rows: pl.DataFrame
+) -> pl.DataFrame:
+    """Return the excerpt's rows of a table of device work, with `row` and call_start of calls."""
+    origin, until = edges
+    is_open = _ENDS.gt(origin)
+    # Work that begins after the last work of the excerpt's calls does not belong to the excerpt.
+    is_launched = pl.col("api_call_id").is_in(rows["api_call_id"].implode())
+    launched = trace.select(table, "start_ns", where=is_open & is_launched, rank=rank)
+    last_ns = max(launched["start_ns"].to_list(), default=until)
+    is_near = is_open & (pl.col("start_ns") <= max(last_ns, until))
+    of_table = (name for expr in _OF_TABLES[table].values() for name in expr.meta.root_names())
+    columns = dict.fromkeys((*_WORK, *of_table))
+    near = trace.select(table, *columns, where=is_near, rank=rank)
+    calls = rows.select("api_call_id", "row", "call_start")
+    work = near.with_columns(pl.col(pl.Categorical).cast(pl.String)).join(
+        calls, on="api_call_id", how="left", maintain_order="left"
+    )
+    # A stream works in order, so work launched after the excerpt begins after all work of the
+    # excerpt.
+    start_ns = pl.col("start_ns")
+    is_own = pl.col("row").is_not_null()
+    last_own = start_ns.filter(is_own).max().over("device_id", "stream_id").fill_null(until)
+    return work.filter(is_own | (start_ns < last_own))
+
+
+_SCHEMA = pl.Schema(
+    {
+        "start": pl.Int64,
+        "end": pl.Int64,
+        "device_id": pl.Int32,
+        "stream_id": pl.Int64,
+        "call": pl.Int64,
+        "call_start": pl.Int64,
+        "kind": pl.String,
+        "name": pl.String,
+        "is_graph": pl.Boolean,
+        "is_pageable": pl.Boolean,
+        "size_bytes": pl.Int64,
+        "id": pl.Int64,
+        "site_id": pl.Int64,
+        "span_id": pl.Int64,
+        "primitive": pl.String,
+    }
+)
+_COMMON = {
+    "start": pl.col("start_ns"),
+    "end": _ENDS,
+    "call": pl.col("row"),
+    "is_graph": pl.col("link") == "graph",
+    "is_pageable": pl.lit(value=False),
+    "size_bytes": pl.lit(None),
+    "site_id": pl.lit(None),
+    "primitive": pl.lit(None),
 }
-
-
-def _described(table: str) -> list[pl.Expr]:
-    """Return the columns of _SCHEMA for a table of device work."""
-    null = pl.lit(None)
-    kernel = table == "kernels"
-    copy = table == "memcpys"
-    host_memory = pl.concat_str(["source_memory", "destination_memory"], separator=">")
-    return [
-        pl.col("start_ns").alias("start"),
-        _ENDS.alias("end"),
-        pl.col("device_id"),
-        pl.col("stream_id"),
-        pl.col("row").alias("call"),
-        pl.col("call_start"),
-        (
-            pl.when("is_communication").then(pl.lit("collective")).otherwise(pl.lit("kernel"))
-            if kernel
-            else pl.lit("copy" if copy else "fill")
-        ).alias("kind"),
-        (
-            pl.col("name")
-            if kernel
-            else pl.concat_str(["direction", host_memory], separator=" ")
-            if copy
-            else pl.lit("fill")
-        ).alias("name"),
-        (pl.col("link") == "graph").alias("is_graph"),
-        (host_memory.str.contains("pageable") if copy else pl.lit(value=False)).alias(
-            "is_pageable"
-        ),
-        (null if kernel else pl.col("size_bytes")).cast(pl.Int64).alias("size_bytes"),
-        pl.col(f"{table.removesuffix('s')}_id").alias("id"),
-        (pl.col("site_id") if kernel else null).cast(pl.Int64).alias("site_id"),
-        pl.col("span_id"),
-        (pl.col("primitive") if kernel else null).cast(pl.String).alias("primitive"),
-    ]
+"""Columns of _SCHEMA that each table of device work has, unless _OF_TABLES has another."""
+_MEMORIES = pl.concat_str(["source_memory", "destination_memory"], separator=">")
+_KERNEL_KIND = pl.when("is_communication").then(pl.lit("collective")).otherwise(pl.lit("kernel"))
+_OF_TABLES = {
+    "kernels": {
+        "kind": _KERNEL_KIND,
+        "name": pl.col("name"),
+        "id": pl.col("kernel_id"),
+        "site_id": pl.col("site_id"),
+        "primitive": pl.col("primitive"),
+    },
+    "memcpys": {
+        "kind": pl.lit("copy"),
+        "name": pl.concat_str(["direction", _MEMORIES], separator=" "),
+        "is_pageable": _MEMORIES.str.contains("pageable"),
+        "size_bytes": pl.col("size_bytes"),
+        "id": pl.col("memcpy_id"),
+    },
+    "memsets": {
+        "kind": pl.lit("fill"),
+        "name": pl.lit("fill"),
+        "size_bytes": pl.col("size_bytes"),
+        "id": pl.col("memset_id"),
+    },
+}
 
 
 def _stream_waits(trace: Trace, rank: int, rows: pl.DataFrame) -> pl.DataFrame:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Sequence
 
@@ -62,30 +63,29 @@ def predict_job(trace: Trace, changes: Sequence[str]) -> JobStep:
     factors = [_factor_of(change) for change in changes]
     model = time_model(trace)
     replay = prepare_replay(model, trace.manifest.ranks)
-    if len(trace.manifest.ranks) < 2 or replay is None:
-        why = "no collective of its ranks could be matched; tracelens check says why"
-        raise UsageError(f"{changes[0]}: {why if len(trace.manifest.ranks) > 1 else _ALONE}")
-    network = 1.0
-    for factor in factors:
-        network *= factor or 1.0
-    rank_culprits = _late_ranks(model)
-    fixed = rank_culprits[:1] if None in factors else []
-    if None in factors and not fixed:
+    if len(trace.manifest.ranks) < 2:
+        raise UsageError(f"{changes[0]}: {_ALONE}")
+    if replay is None:
+        raise UsageError(
+            f"{changes[0]}: no collective of its ranks could be matched; tracelens check says why"
+        )
+    network = math.prod(factor or 1.0 for factor in factors)
+    culprits = _late_ranks(model)
+    fixes_straggler = None in factors
+    if fixes_straggler and not culprits:
         raise UsageError("straggler_fixed: no rank makes the others wait in this trace")
+    fixed, others = (culprits[:1], culprits[1:]) if fixes_straggler else ([], culprits)
     delays = own_delays(model)
     removals = [removal for culprit in fixed for removal in delays_of(culprit, delays)]
-    n_steps = max(model.steps.group_by("rank").len()["len"].to_list(), default=1)
     concerned = fixed[0].connected if fixed else None
-    before, without, after = (
-        replay.duration_ns(gone, speed, concerned) / n_steps
-        for gone, speed in (((), 1.0), (removals, 1.0), (removals, network))
-    )
-    without, after = min(before, without), min(before, after)
+    n_steps = max(model.steps.group_by("rank").len()["len"].to_list(), default=1)
+    before = replay.duration_ns((), 1.0, concerned) / n_steps
+    without_delay = min(before, replay.duration_ns(removals, 1.0, concerned) / n_steps)
+    after = min(before, replay.duration_ns(removals, network, concerned) / n_steps)
     # Hosts that limit the step may be slow only because of the profiler.
     least = replay.duration_ns(removals, network, concerned, hosts_limit=False) / n_steps
-    margin = RUN_SHARE * after + _DOUBT_OF_DELAY * abs(before - without)
-    margin += _DOUBT_OF_NETWORK * abs(without - after)
-    others = rank_culprits[len(fixed) :]
+    margin = RUN_SHARE * after + _DOUBT_OF_DELAY * abs(before - without_delay)
+    margin += _DOUBT_OF_NETWORK * abs(without_delay - after)
     return JobStep(
         before,
         after,

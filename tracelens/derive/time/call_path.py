@@ -115,39 +115,55 @@ def find_paths(spans: pl.DataFrame, rows: pl.Series) -> CallPaths:
 
 def _parts(facts: pl.DataFrame, parent: pl.Series) -> dict[str, pl.Series]:
     """Return each part of the rows' paths, and their places, as row numbers of `facts`."""
-    is_loader, is_note = facts["is_loader"], facts["is_note"]
-    is_program, is_library = facts["is_program"], facts["is_library"]
-    is_python, package = facts["is_python"], facts["package"]
-    loader = outermost_row(parent, is_loader)
+    is_python = facts["is_python"]
+    loader = outermost_row(parent, facts["is_loader"])
     starts_loader = (loader == pl.int_range(len(loader), eager=True)).fill_null(value=False)
-    # If no code is the program's, the outermost package takes its part.
-    is_of_outermost = package == outermost(parent, package.set(~is_library, None))
-    is_in_program = outermost_row(parent, is_program).is_not_null()
-    stands_for_program = is_library & ~is_in_program & is_of_outermost.fill_null(value=False)
-    is_own = (is_program | stands_for_program) & ~is_loader
+    is_own = _is_own_code(facts, parent)
     own = nearest_row(parent, is_own | starts_loader)
     own = own.set(starts_loader.gather(own), None)
-    is_anchor = is_own | starts_loader | is_note
+    # An anchor is what a reader can find: own code, a data loader, or a note that users wrote.
+    is_anchor = is_own | starts_loader | facts["is_note"]
     anchor = nearest_row(parent, is_anchor)
-    above = anchor.gather(parent)
+    anchor_above = anchor.gather(parent)
+    # Below an anchor, the outermost op counts, else the library's function that it calls.
     below_anchor = parent.set(is_anchor | is_anchor.gather(parent), None)
-    may_be_called = above.is_not_null() & ~starts_loader.gather(above).fill_null(value=False)
+    is_in_loader = starts_loader.gather(anchor_above).fill_null(value=False)
+    may_be_called = anchor_above.is_not_null() & ~is_in_loader & ~is_anchor
     op = outermost_row(below_anchor, facts["is_op"] & ~is_anchor)
-    callee = outermost_row(below_anchor, is_python & may_be_called & ~is_anchor)
-    wait = outermost_row(below_anchor, facts["is_wait"] & may_be_called & ~is_anchor)
+    callee = outermost_row(below_anchor, is_python & may_be_called)
+    wait = outermost_row(below_anchor, facts["is_wait"] & may_be_called)
     waits_inside = wait.is_not_null() & op.is_null() & (wait != callee).fill_null(value=False)
-    innermost = nearest_row(parent, is_python & above.is_null())
-    leaf = op.zip_with(op.is_not_null(), wait.zip_with(waits_inside, callee))
-    leaf = leaf.zip_with(leaf.is_not_null() | anchor.is_not_null(), innermost)
+    # Without an anchor, it is the innermost Python function.
+    innermost = nearest_row(parent, is_python & anchor_above.is_null())
+    leaf = _first_known(
+        op, wait.set(~waits_inside, None), callee, innermost.set(anchor.is_not_null(), None)
+    )
     return {
-        "annotation": nearest_row(parent, is_note),
+        "annotation": nearest_row(parent, facts["is_note"]),
         "caller": own.gather(parent.gather(loader)),
         "loader": loader,
         "own": own,
         "called": callee.set(~waits_inside, None),
         "leaf": leaf,
-        "place": leaf.zip_with(leaf.is_not_null(), anchor),
+        "place": _first_known(leaf, anchor),
     }
+
+
+def _is_own_code(facts: pl.DataFrame, parent: pl.Series) -> pl.Series:
+    """Return which rows are the program's own code, outside of a data loader.
+
+    If no code is the program's, the outermost package takes its part.
+    """
+    is_library, package = facts["is_library"], facts["package"]
+    is_of_outermost = package == outermost(parent, package.set(~is_library, None))
+    is_in_program = outermost_row(parent, facts["is_program"]).is_not_null()
+    stands_for_program = is_library & ~is_in_program & is_of_outermost.fill_null(value=False)
+    return (facts["is_program"] | stands_for_program) & ~facts["is_loader"]
+
+
+def _first_known(*rows: pl.Series) -> pl.Series:
+    """Return, place by place, the first row number that is not None."""
+    return pl.select(pl.coalesce(rows)).to_series()
 
 
 def _facts(spans: pl.DataFrame, rows: pl.Series) -> pl.DataFrame:
