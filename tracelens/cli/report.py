@@ -200,8 +200,9 @@ def report(  # noqa: PLR0913 - one parameter an option
     base_runs = with_runs(against or [])
     of_tables = (form, out, rows, peaks, engine, address)
     is_full = everything or bool(names) or any(option is not None for option in of_tables)
-    wanted: list[tuple[Format, Path | None]] = [(FORMATS["html"], html)] if html is not None else []
-    if is_full and (html is None or everything or form is not None or out is not None):
+    wanted: list[tuple[Format, Path | None]] = [] if html is None else [(FORMATS["html"], html)]
+    is_page_alone = html is not None and not everything and form is None and out is None
+    if is_full and not is_page_alone:
         wanted.append((format_of(form, out), out))
     gates = _gates(
         fail_on or [],
@@ -220,16 +221,14 @@ def report(  # noqa: PLR0913 - one parameter an option
     base = bases[0] if bases else None
     refused = _refused(runs[0], base, names, rules)
     if refused is not None:
-        wanted, answer = [], None
-    else:
-        answer = None if wanted else _answered(runs[0], base, rules)
+        wanted = []
+    shows_answer = refused is None and not wanted
+    answer = _answered(runs[0], base, rules) if shows_answer else None
     if wanted or summary is not None:
         with progress("answering"):
-            frames = (
-                _asked_apart(runs[0], base, names, (engine, address)) if engine or address else {}
-            )
-            built = build_report(runs[0], base, names, rules, measured, frames=frames)
-            built = replace(built, gate=verdicts)
+            frames = _asked_apart(runs[0], base, names, (engine, address))
+            of_sections = build_report(runs[0], base, names, rules, measured, frames=frames)
+        built = replace(of_sections, gate=verdicts)
         for selected, target in wanted:
             write_report(built, selected, target, rows)
         if summary is not None:
@@ -241,8 +240,7 @@ def report(  # noqa: PLR0913 - one parameter an option
         raise blocked
     if refused is None:
         _suggest(answer, sources, against or [], names, html)
-    has_one_run = len(runs) == len(bases) == 1
-    _conclude(refused, verdicts, strict=strict, has_one_run=has_one_run)
+    _conclude(refused, verdicts, strict=strict, has_one_run=len(runs) == len(bases) == 1)
 
 
 def _refused(trace: Trace, base: Trace | None, names: Sequence[str], rules: Rules) -> str | None:
@@ -303,15 +301,18 @@ def _asked_apart(
 ) -> Mapping[str, pl.DataFrame]:
     """Return the frames of sections that an engine (name, address) computes rank by rank.
 
-    The trace also gets the intermediate results that the other sections need.
+    The trace also gets the intermediate results that the other sections need. Without an engine,
+    there are no frames.
     """
+    if not any(engine):
+        return {}
     from tracelens.jobs.engines import engine_of  # noqa: PLC0415
     from tracelens.jobs.run_by_rank import ask_ranks  # noqa: PLC0415
 
     chosen = [
-        one.name
-        for one in chosen_analyses(trace, base, names)
-        if base is None or not one.takes_base
+        analysis.name
+        for analysis in chosen_analyses(trace, base, names)
+        if base is None or not analysis.takes_base
     ]
     return ask_ranks(trace, chosen, engine_of(*engine))
 

@@ -147,14 +147,8 @@ def _communication_kernels(trace: Trace) -> tuple[pl.DataFrame, list[str]]:
     """
     recorded = trace.collectives
     columns = (
-        "rank",
-        "kernel_id",
-        "device_id",
-        "step",
-        "start_ns",
-        "duration_ns",
-        "is_communication",
-        "name",
+        *("rank", "kernel_id", "device_id", "step", "start_ns", "duration_ns"),
+        *("is_communication", "name"),
     )
     communicates = pl.col("is_communication").fill_null(value=False)
     # All communication kernels of a thousand ranks take only 300 MB. Some kernels of other ranks
@@ -162,11 +156,8 @@ def _communication_kernels(trace: Trace) -> tuple[pl.DataFrame, list[str]]:
     is_asked = communicates | pl.col("kernel_id").is_in(recorded["kernel_id"].unique().implode())
     kernels = trace.select("kernels", *columns, where=is_asked)
     rows = rows_of(kernels["rank"], kernels["kernel_id"], recorded.select("rank", "kernel_id"))
-    recorded = (
-        recorded.with_columns(row=rows)
-        .drop_nulls("row")
-        .unique("row", keep="first", maintain_order=True)
-    )
+    with_rows = recorded.with_columns(row=rows).drop_nulls("row")
+    once = with_rows.unique("row", keep="first", maintain_order=True)
     work = kernels.select(
         "device_id",
         "step",
@@ -174,27 +165,34 @@ def _communication_kernels(trace: Trace) -> tuple[pl.DataFrame, list[str]]:
         own_start_ns="start_ns",
         end_ns=pl.col("start_ns") + pl.col("duration_ns"),
     )
-    described = pl.concat([recorded, work[recorded["row"]]], how="horizontal")
-    is_described = (
-        pl.repeat(0, kernels.height, dtype=pl.UInt8, eager=True)
-        .scatter(recorded["row"], 1)
-        .cast(pl.Boolean)
-    )
-    rest = (kernels.select(communicates).to_series() & ~is_described).arg_true()
+    described = pl.concat([once, work[once["row"]]], how="horizontal")
+    no_flags = pl.repeat(False, kernels.height, dtype=pl.Boolean, eager=True)
+    is_described = no_flags.scatter(once["row"], True)
+    is_other = kernels.select(communicates).to_series() & ~is_described
+    rest = is_other.arg_true()
     if not rest.len():
         return described, []
-    names = kernels["name"].gather(rest).cast(pl.String)
-    names = names.str.replace(r"^void ", "").str.replace(r"[<(].*", "")
-    others = pl.concat([kernels.select("rank", "kernel_id")[rest], work[rest]], how="horizontal")
+    ids = kernels.select("rank", "kernel_id")[rest]
+    others = pl.concat([ids, work[rest]], how="horizontal")
+    return _with_undescribed(described, others, kernels["name"].gather(rest))
+
+
+def _with_undescribed(
+    described: pl.DataFrame, others: pl.DataFrame, kernel_names: pl.Series
+) -> tuple[pl.DataFrame, list[str]]:
+    """Add the other communication kernels, with their function's name; also return remarks.
+
+    One kernel serves all sends and receives that a rank has at that time. They differ between
+    ranks, so these kernels are left out.
+    """
+    names = kernel_names.cast(pl.String).str.replace(r"^void ", "").str.replace(r"[<(].*", "")
     others = others.with_columns(group=pl.lit(_UNDESCRIBED), name=names)
-    # One kernel serves all sends and receives that a rank has at that time. They differ between
-    # ranks, so these kernels are not matched.
     is_pair = names.str.contains("(?i)send_?recv")
-    others = others.filter(~is_pair)
+    matched = others.filter(~is_pair)
     remarks = []
-    if others.height:
+    if matched.height:
         remarks.append(
-            f"{others.height:,} communication kernels have no recorded collective: matched by"
+            f"{matched.height:,} communication kernels have no recorded collective: matched by"
             " order."
         )
     if is_pair.any():
@@ -202,7 +200,7 @@ def _communication_kernels(trace: Trace) -> tuple[pl.DataFrame, list[str]]:
             f"{int(is_pair.sum()):,} kernels that send and receive have no recorded peer, and are"
             " left out."
         )
-    return pl.concat([described, others], how="diagonal"), remarks
+    return pl.concat([described, matched], how="diagonal"), remarks
 
 
 def assign_groups(kernels: pl.DataFrame) -> tuple[pl.DataFrame, str | None]:
@@ -214,23 +212,17 @@ def assign_groups(kernels: pl.DataFrame) -> tuple[pl.DataFrame, str | None]:
     name = pl.col("name")
     kernels = _with_peers(kernels)
     is_pair = name.is_in(_PAIR) & pl.col("peer").is_not_null()
-    ends = (
-        pl.when(name == _PAIR[0])
-        .then(pl.struct(a="rank", b="peer"))
-        .otherwise(pl.struct(a="peer", b="rank"))
-    )
-    peers = pl.format("{}>{}", ends.struct.field("a"), ends.struct.field("b"))
+    sends = name == _PAIR[0]
+    sender = pl.when(sends).then("rank").otherwise("peer")
+    receiver = pl.when(sends).then("peer").otherwise("rank")
     texts = kernels.select(
-        pl.coalesce("group_id", "group", pl.lit("")),
-        pl.coalesce("group_ranks", pl.lit("")),
-        between=pl.when(is_pair).then(peers).otherwise(pl.lit("")),
+        group=pl.coalesce("group_id", "group", pl.lit("")),
+        members=pl.coalesce("group_ranks", pl.lit("")),
+        peers=pl.when(is_pair).then(pl.format("{}>{}", sender, receiver)).otherwise(pl.lit("")),
     )
     # Each distinct key is built once, because the key of a group of a thousand ranks has 5 kB.
-    key, *parts = texts
-    for part in parts:
-        key = each_pair_once(
-            key, part, lambda words: words.select(pl.concat_str(pl.all(), separator=" "))
-        ).to_series()
+    of_members = each_pair_once(texts["group"], texts["members"], _joined).to_series()
+    key = each_pair_once(of_members, texts["peers"], _joined).to_series()
     grouped = kernels.with_columns(
         # Each rank numbers its own sends and receives, so these numbers match nothing.
         sequence=pl.when(~is_pair).then("sequence"),
@@ -245,6 +237,10 @@ def assign_groups(kernels: pl.DataFrame) -> tuple[pl.DataFrame, str | None]:
     if not n_alone:
         return several, None
     return several, f"{n_alone:,} collectives are of groups of which one rank was captured."
+
+
+def _joined(words: pl.DataFrame) -> pl.DataFrame:
+    return words.select(pl.concat_str(pl.all(), separator=" "))
 
 
 def _with_peers(kernels: pl.DataFrame) -> pl.DataFrame:

@@ -5,6 +5,7 @@ The graph is passed twice in a row, so that the second pass times steps in a ste
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import cached_property
 
 import numpy as np
@@ -124,28 +125,23 @@ def build(excerpt: Excerpt) -> Replay | None:
     chains = host_chains(excerpt)
     if not chains:
         return None
-    times = [np.zeros(1, np.int64)]
-    classes = [np.zeros(1, np.int64)]
-    n_moments = 1
-    call_begins = np.full(excerpt.calls.height, -1, np.int64)
-    call_ends = np.full(excerpt.calls.height, -1, np.int64)
-    call_ops = np.full(excerpt.calls.height, NONE, np.int64)
-    firsts = []
-    for chain in chains:
-        firsts.append(n_moments)
-        call_begins[chain.call_rows] = n_moments + chain.call_begins
-        call_ends[chain.call_rows] = n_moments + chain.call_ends
-        inside = chain.call_begins < len(chain.ops)
-        call_ops[chain.call_rows[inside]] = chain.ops[chain.call_begins[inside]]
-        times.append(chain.times)
-        classes.append(np.full(len(chain.times), 1))
-        n_moments += len(chain.times)
-    work = read_work(excerpt, n_moments)
-    times += [work.starts, work.ends]
-    classes += [np.full(len(work.starts), 2), np.where(work.ends > work.starts, 0, 3)]
+    # Moment 0 is the excerpt's beginning; the moments of each chain and of work follow.
+    lengths = [len(chain.times) for chain in chains]
+    firsts = [1 + sum(lengths[:number]) for number in range(len(chains))]
+    n_host_moments = 1 + sum(lengths)
+    work = read_work(excerpt, n_host_moments)
+    times = [np.zeros(1, np.int64), *(chain.times for chain in chains), work.starts, work.ends]
+    classes = [
+        np.zeros(1, np.int64),
+        np.full(n_host_moments - 1, 1),
+        np.full(len(work.starts), 2),
+        np.where(work.ends > work.starts, 0, 3),
+    ]
     waits = find_waits(excerpt, work)
+    call_begins, call_ends, call_ops = _moments_of_calls(excerpt, chains, firsts)
+    step_moments = firsts[0] + chains[0].marks
     for chain, first in zip(chains, firsts, strict=True):
-        _add_host_edges(edges, excerpt, chain, first, waits, firsts[0] + chains[0].marks)
+        _add_host_edges(edges, excerpt, chain, first, waits, step_moments)
     for wait in waits:
         if call_ends[wait.call] >= 0:
             edges.add(
@@ -159,18 +155,18 @@ def build(excerpt: Excerpt) -> Replay | None:
     usual = add_device_edges(edges, excerpt, work, call_begins, 0)
     table, place = build_table(edges, np.concatenate(times), np.concatenate(classes))
     ends = [
-        (int(place[first]), int(place[first + len(chain.times) - 1]))
-        for first, chain in zip(firsts, chains, strict=True)
-        if len(chain.times)
+        (int(place[first]), int(place[first + length - 1]))
+        for first, length in zip(firsts, lengths, strict=True)
+        if length
     ]
-    marks = np.array(excerpt.marks, np.int64)
-    steps = np.searchsorted(marks[:-1], work.launched, "right") - 1
+    step_begins = np.array(excerpt.marks[:-1], np.int64)
+    steps = np.searchsorted(step_begins, work.launched, "right") - 1
     return Replay(
         excerpt,
         table,
         work,
         int(place[0]),
-        place[firsts[0] + chains[0].marks],
+        place[step_moments],
         place[work.begin_moments],
         place[work.end_moments],
         np.where(work.launched >= 0, steps, -1),
@@ -179,6 +175,25 @@ def build(excerpt: Excerpt) -> Replay | None:
         usual,
         waits,
     )
+
+
+def _moments_of_calls(
+    excerpt: Excerpt, chains: Sequence[Chain], firsts: Sequence[int]
+) -> tuple[Ints, Ints, Ints]:
+    """Return the moments at which each call begins and ends, and the op around it.
+
+    They are -1 for a call that is in no chain; NONE stands for no op. `firsts` are the chains'
+    first moments.
+    """
+    begins = np.full(excerpt.calls.height, -1, np.int64)
+    ends = np.full(excerpt.calls.height, -1, np.int64)
+    ops = np.full(excerpt.calls.height, NONE, np.int64)
+    for chain, first in zip(chains, firsts, strict=True):
+        begins[chain.call_rows] = first + chain.call_begins
+        ends[chain.call_rows] = first + chain.call_ends
+        has_piece = chain.call_begins < len(chain.ops)
+        ops[chain.call_rows[has_piece]] = chain.ops[chain.call_begins[has_piece]]
+    return begins, ends, ops
 
 
 def _add_host_edges(  # noqa: PLR0913, PLR0917 - of three tables each
