@@ -116,13 +116,13 @@ def _found_sites(trace: Trace, launches: pl.DataFrame) -> pl.DataFrame:
         path = depths(tree, span_rows)
         site = part.select(
             "rank",
-            op_id=path["top"],
-            op=tree["name"].gather(path["top"]),
+            op_id=path["op_row"],
+            op=tree["name"].gather(path["op_row"]),
             layer=tree["module_path"].gather(span_rows),
             phase=tree["phase"].gather(span_rows),
-            host_ns=pl.col("returned") - tree["start_ns"].gather(path["top"]),
-            op_depth=path["n_ones"],
-            python_depth=path["n_twos"],
+            host_ns=pl.col("returned") - tree["start_ns"].gather(path["op_row"]),
+            op_depth=path["op_depth"],
+            python_depth=path["python_depth"],
         )
         sites.append(site)
     return pl.concat(sites)

@@ -22,38 +22,35 @@ def find_sites(
     each call, which is its span_id; `starts` are the calls' starts. Every span is examined once,
     however many calls are made in it.
     """
-    is_around = pl.repeat(False, spans.height, dtype=pl.Boolean, eager=True)
-    rows = is_around.scatter(enclosing.drop_nulls(), True).arg_true()
+    no_flags = pl.repeat(False, spans.height, dtype=pl.Boolean, eager=True)
+    rows = no_flags.scatter(enclosing.drop_nulls(), True).arg_true()
     if not len(rows):
         return pl.DataFrame(), []
     words = pl.col("kind", "name", "module_path").cast(pl.Categorical)
     tree = spans.select("parent_id", words)
     path = depths(tree, rows)
     accumulates, roots = accumulation_and_roots(tree)
-    span_phase = spans["phase"].gather(rows)
+    phase = spans["phase"].gather(rows)
     places = path.select(
-        op=tree["name"].gather(path["top"]),
-        op_depth=pl.col("n_ones").cast(pl.Int32),
-        python_depth=pl.col("n_twos").cast(pl.Int32),
+        tree["name"].gather(path["op_row"]).alias("op"),
+        pl.col("op_depth", "python_depth").cast(pl.Int32),
         module_path=tree["module_path"].gather(rows),
-        phase=span_phase.cast(pl.Categorical),
+        phase=phase.cast(pl.Categorical),
         accumulates=accumulates.gather(rows),
         in_wrapper=only_in_wrapper(tree, rows),
     )
     number, sites = numbered(places, places.columns)
-    is_root = pl.col("module_path").is_in(roots.implode()).fill_null(value=False) | pl.col(
-        "in_wrapper"
-    )
+    is_in_root = pl.col("module_path").is_in(roots.implode()).fill_null(value=False)
+    is_root = is_in_root | pl.col("in_wrapper")
     sites = sites.with_columns(is_root=is_root).drop("in_wrapper")
-    site_of_call = _of_each(enclosing, spans.height, rows, number)
-    site = site_of_call.alias("site_id")
-    op = _of_each(enclosing, spans.height, rows, path["top"]).alias("op_span_id")
-    no_offset = pl.repeat(None, len(op), dtype=pl.Int8, eager=True)
-    offset = no_offset
+    site = _of_each(enclosing, spans.height, rows, number)
+    op = _of_each(enclosing, spans.height, rows, path["op_row"])
     if op.null_count() < len(op):
-        start_of_op = spans["start_ns"].gather(op)
-        offset = (starts - start_of_op).shrink_dtype()
-    return sites.with_row_index("site_id"), [site, op, offset.alias("op_offset_ns")]
+        offset = (starts - spans["start_ns"].gather(op)).shrink_dtype()
+    else:
+        offset = pl.repeat(None, len(op), dtype=pl.Int8, eager=True)
+    columns = [site.alias("site_id"), op.alias("op_span_id"), offset.alias("op_offset_ns")]
+    return sites.with_row_index("site_id"), columns
 
 
 def _of_each(enclosing: pl.Series, n_spans: int, rows: pl.Series, values: pl.Series) -> pl.Series:
@@ -74,13 +71,14 @@ def _of_each(enclosing: pl.Series, n_spans: int, rows: pl.Series, values: pl.Ser
 def depths(tree: pl.DataFrame, rows: pl.Series) -> pl.DataFrame:
     """Return the outermost op around each of the spans at `rows`, and the depth there.
 
-    `top` is that op. n_ones counts the ops and n_twos the Python calls around the span; the span
-    itself counts, too.
+    op_row is that op. op_depth counts the ops and python_depth the Python calls around the span;
+    the span itself counts, too.
     """
     is_op = tree["kind"] == "op"
     is_python = tree["kind"].is_in(["python", "module"])
     kinds = is_op.cast(pl.UInt8) + 2 * is_python.cast(pl.UInt8)
-    return above(tree["parent_id"], kinds, rows)
+    path = above(tree["parent_id"], kinds, rows)
+    return path.rename({"top": "op_row", "n_ones": "op_depth", "n_twos": "python_depth"})
 
 
 def accumulation_and_roots(tree: pl.DataFrame) -> tuple[pl.Series, pl.Series]:

@@ -91,39 +91,44 @@ def workers(subject: Subject, value: str | None) -> Spread:
     numbers = re.fullmatch(r"(?:([0-9]{1,9}):)?([0-9]{1,9})", value or "")
     if not numbers or int(numbers[2]) < 1:
         raise UsageError("workers: say how many, as workers=4, or workers=2:8 for 8 instead of 2")
-    chosen = subject.of_cause("input")
-    require(chosen, f"workers: {_NO_INPUT}")
-    places = {what for what, is_input in zip(subject.labels.names, chosen, strict=True) if is_input}
-    waits_for_workers = any(
-        re.search(r"MultiProcessing|poll|acquire|\bget\b|_get_data", what or "") for what in places
-    )
-    if numbers[1] is None and waits_for_workers:
+    n_before, n_after = int(numbers[1] or 0), int(numbers[2])
+    is_input = subject.of_cause("input")
+    require(is_input, f"workers: {_NO_INPUT}")
+    if numbers[1] is None and _waits_for_workers(subject, is_input):
         raise UsageError(
             "workers: the step waits for workers, and the trace does not say how many there are; say"
             " workers=OLD:NEW"
         )
-    before = int(numbers[1] or 0)
-    after = int(numbers[2])
     n_steps = len(subject.replay.marks) - 1
-    is_cold = _is_cold(subject, chosen)
+    is_cold = _is_cold(subject, is_input)
+    is_op = is_input & (subject.replay.table.kinds == OP)
 
-    of_ops = chosen & (subject.replay.table.kinds == OP)
+    def of_a_step(weights: Ints, chosen: Flags) -> float:
+        return float(weights[chosen].clip(min=0).sum() / n_steps)
 
     def change(weights: Ints, undivided_ns: float = 0.0) -> Ints:
-        host = weights[subject.is_host].clip(min=0).sum() / n_steps
-        waited = weights[chosen].clip(min=0).sum() / n_steps
+        waited = of_a_step(weights, is_input)
         # Workers that are waited for are always busy: together they take a step for one batch.
-        divided = host * before if before else waited - undivided_ns
-        produced = divided / after + undivided_ns
-        weights = _warmed(weights, is_cold)
-        rest = weights[subject.is_host & ~chosen].clip(min=0).sum() / n_steps
-        kept = max(produced - rest, 0) / waited if waited else 0
-        return np.where(chosen, (weights * kept).astype(np.int64), weights)
+        divided = (
+            of_a_step(weights, subject.is_host) * n_before if n_before else waited - undivided_ns
+        )
+        produced = divided / n_after + undivided_ns
+        warmed = _warmed(weights, is_cold)
+        rest = of_a_step(warmed, subject.is_host & ~is_input)
+        kept_frac = max(produced - rest, 0) / waited if waited else 0
+        return np.where(is_input, (warmed * kept_frac).astype(np.int64), warmed)
 
-    def at_most(weights: Ints) -> Ints:
-        return change(weights, weights[of_ops].clip(min=0).sum() / n_steps)
+    def change_without_ops(weights: Ints) -> Ints:
+        return change(weights, of_a_step(weights, is_op))
 
-    return Spread(change, change, change if before else at_most)
+    return Spread(change, change, change if n_before else change_without_ops)
+
+
+def _waits_for_workers(subject: Subject, is_input: Flags) -> bool:
+    """Return whether the host waits for a loader's workers, by the names of its waits for input."""
+    names = {name for name, chosen in zip(subject.labels.names, is_input, strict=True) if chosen}
+    pattern = r"MultiProcessing|poll|acquire|\bget\b|_get_data"
+    return any(re.search(pattern, name or "") for name in names)
 
 
 def pinned(subject: Subject, _: str | None) -> Change:

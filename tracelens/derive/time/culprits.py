@@ -248,38 +248,33 @@ def _slow_network(trace: Trace, delays: pl.DataFrame) -> Culprit | None:
     slow as that.
     """
     communication_ns = pl.col("communication_ns")
+    by_step = delays.drop_nulls("step").group_by("step")
+    usual_of_step = communication_ns.quantile(0.5, "lower")
+    steps = by_step.agg(usual_of_step, pl.col("step_ns").median())
+    if steps.height < 3:
+        return None
+    excess_ns = communication_ns - communication_ns.median()
+    communicates_longer = pl.col("excess_ns") >= BLAMED * pl.col("step_ns")
+    long_steps = steps.with_columns(excess_ns=excess_ns).filter(communicates_longer)
     transfer_ns = pl.col("transfer_ns")
-    usual = (
-        delays.drop_nulls("step")
-        .group_by("step")
-        .agg(communication_ns.quantile(0.5, "lower"), pl.col("step_ns").median())
-    )
-    if usual.height < 3:
-        return None
-    more = communication_ns - communication_ns.median()
-    usual = usual.with_columns(more=more).filter(
-        pl.col("more") >= BLAMED * pl.col("step_ns"),
-    )
-    transfers = each_transfer(trace).drop_nulls("step")
     slowdown = transfer_ns / transfer_ns.median().over("group_key", *SAME_CALL)
-    by_step = transfers.with_columns(slowdown=slowdown).group_by("step")
-    slow = by_step.agg(pl.col("slowdown").median())
-    is_slow = pl.col("slowdown") >= SLOW
-    usual = usual.join(slow.filter(is_slow), on="step").sort("step")
-    steps = sorted({*delays["step"].drop_nulls()})
-    if usual.is_empty() or 2 * usual.height > len(steps):
+    transfers = each_transfer(trace).drop_nulls("step").with_columns(slowdown=slowdown)
+    slowdowns = transfers.group_by("step").agg(pl.col("slowdown").median())
+    slow_steps = long_steps.join(slowdowns.filter(pl.col("slowdown") >= SLOW), on="step").sort(
+        "step"
+    )
+    all_steps = sorted({*delays["step"].drop_nulls()})
+    if slow_steps.is_empty() or 2 * slow_steps.height > len(all_steps):
         return None
-    late = frozenset(usual["step"])
-    excess, step_ns = (float(usual[name].mean() or 0) for name in ("more", "step_ns"))  # type: ignore[arg-type]
+    late = frozenset(slow_steps["step"])
+    excess, step_ns, part_ns = (
+        float(slow_steps[name].mean() or 0)  # type: ignore[arg-type]
+        for name in ("excess_ns", "step_ns", "communication_ns")
+    )
     every_rank = tuple(sorted({*delays["rank"]}))
     everyone = RankSet("ranks", "the network", every_rank)
-    part_ns = float(usual["communication_ns"].mean() or 0)  # type: ignore[arg-type]
-    description = describe_steps(late, steps)
+    description = describe_steps(late, all_steps)
     culprit = Culprit(everyone, (), late, description, NETWORK, excess, len(late))
     return replace(
-        culprit,
-        part_ns=part_ns,
-        usual_ns=part_ns - excess,
-        cost_ns=excess,
-        step_ns=step_ns,
+        culprit, part_ns=part_ns, usual_ns=part_ns - excess, cost_ns=excess, step_ns=step_ns
     )

@@ -153,32 +153,24 @@ def mark_steps_by(trace: Trace, pattern: str) -> Trace:
     for name in ("steps", "activities"):
         tables[name] = pl.concat([TABLES[name].empty(), *map(TABLES[name].conform, derived[name])])
     for name, id_column in _MARKED.items():
-        steps = pl.concat(
-            [
-                tables[name].select("rank", id_column, "step").clear(),
-                *(
-                    f.select("rank", id_column, pl.col("step").cast(pl.Int64))
-                    for f in derived[name]
-                ),
-            ]
-        )
-        tables[name] = (
-            tables[name]
-            .drop("step")
-            .join(steps, on=["rank", id_column], how="left", maintain_order="left")
-        )
-    of_calls = tables["api_calls"].select("rank", "api_call_id", "step")
+        columns = tables[name].select("rank", id_column, "step")
+        step = pl.col("step").cast(pl.Int64)
+        marked = [frame.select("rank", id_column, step) for frame in derived[name]]
+        tables[name] = _with_steps(tables[name], pl.concat([columns.clear(), *marked]))
+    steps_of_calls = tables["api_calls"].select("rank", "api_call_id", "step")
     for name in DEVICE_WORK:
-        tables[name] = (
-            tables[name]
-            .drop("step")
-            .join(of_calls, on=["rank", "api_call_id"], how="left", maintain_order="left")
-        )
-    kept = {
+        tables[name] = _with_steps(tables[name], steps_of_calls)
+    still_empty = {
         name: why for name, why in trace.manifest.empty_tables.items() if not tables[name].height
     }
     lazy = {name: TABLES[name].conform(frame).lazy() for name, frame in tables.items()}
-    return Trace(replace(trace.manifest, n_rows={}, n_names={}, empty_tables=kept), lazy)
+    return Trace(replace(trace.manifest, n_rows={}, n_names={}, empty_tables=still_empty), lazy)
+
+
+def _with_steps(table: pl.DataFrame, steps: pl.DataFrame) -> pl.DataFrame:
+    """Replace the table's steps by those of `steps`, whose other columns are the key."""
+    key = [name for name in steps.columns if name != "step"]
+    return table.drop("step").join(steps, on=key, how="left", maintain_order="left")
 
 
 def _found(frame: pl.DataFrame, ids: str, other: pl.DataFrame, wanted: str) -> pl.Series:
