@@ -14,7 +14,7 @@ DEVICE_SENTENCES = {
     "copy": "The GPU copies or sets memory and computes nothing meanwhile",
     "input": "The GPU waits for input",
     "allocation": "The GPU waits while memory is allocated or freed",
-    "sync": "The GPU idles because the program waits for its results",
+    "sync": "The GPU idles because the program waits for it",
     "loading": "The GPU waits while code is loaded or compiled",
     "launch": "The GPU waits for launches",
     "host": "The GPU waits while the program does other work",
