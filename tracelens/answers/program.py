@@ -604,15 +604,20 @@ def _replayed_step(trace: Trace, rank: RankTime) -> str | None:
 
 
 def _slow_host(trace: Trace, rank: RankTime) -> tuple[str, ...]:
-    """Warn of launches that took so long that the host was slow only while it recorded.
+    """Warn of launches that took longer than on the slowest usual host.
 
-    It matters to a program that its host limits.
+    The host was slow only while it recorded, or always is. It matters to a program that its host
+    limits.
     """
     step = unprofiled_steps(trace).get(rank.rank)
     if step is None or not step.was_slow or rank.bound not in SLOWED:
         return ()
     factor = f"{step.slowness:.1f} times as long as usual ones"
-    return (f"the host was slow while it recorded: its launches took {factor}",)
+    said = (
+        f"the host was slow while it recorded: its launches took {factor}; the trace does not tell"
+        " whether it always is, so the range of the step without the profiler allows for both"
+    )
+    return (said,)
 
 
 def _beside_mark(model: TimeModel, rank: RankTime) -> str | None:

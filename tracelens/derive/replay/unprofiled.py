@@ -20,6 +20,7 @@ from tracelens.derive.replay.costs import (
     is_of,
     uncertainty_ns,
     weights_of_scenarios,
+    weights_without,
 )
 from tracelens.derive.replay.replay import Replay, replay_error_frac, replays, steady_step_ns
 from tracelens.derive.time.program_phases import program_steps
@@ -48,7 +49,8 @@ class UnprofiledStep(Struct, frozen=True):
     (costs measured on the machine), table (costs measured elsewhere), unknown. `sampling_ns` is the
     part of the range, to either side, that comes from the waits for a loader: as many steps with
     other batches would have another mean. `slowness` is the time of recorded launches over that of
-    usual hosts, 1 if it was not needed.
+    usual hosts, 1 if it was not needed. If the host was slow, the range holds the step of a host
+    that always is.
     """
 
     rank: int
@@ -111,6 +113,9 @@ def _of_rank(trace: Trace, replay: Replay, steps: pl.DataFrame, recorded_ns: int
     low = max(round(usual - below - may_miss), round(least), 0)
     high = round(usual + margin + may_miss)
     slowness = costs.slowness if isinstance(costs, CostsOfHost) else 1.0
+    if isinstance(costs, CostsOfHost) and slowness > SLOWEST_HOST:
+        always_slow = weights_without(replay, costs, 1 / costs.usual_factor)
+        high = max(high, round(steady_step_ns(replay, always_slow) * scale))
     return UnprofiledStep(rank, recorded_ns, usual, low, high, error, evidence, may_miss, slowness)
 
 
