@@ -153,7 +153,7 @@ def test_a_cause_is_summed_and_its_places_are_named_by_size() -> None:
     assert [ns for _, ns in change.places] == pytest.approx([1_495_000, 499_500], abs=1_000)
     assert change.sentence.endswith(
         ": up to 1.99 ms a step (40%; see idle_gaps); of it 1.50 ms in aten::conv2d >"
-        " cuModuleLoadData, 0.50 ms in aten::mm > cuModuleLoadData."
+        " cuModuleLoadData, 500 µs in aten::mm > cuModuleLoadData."
     )
 
 
@@ -173,7 +173,7 @@ def test_what_is_advised_is_what_the_verdict_says() -> None:
     assert row["second"] == "loading"
     assert change.share == pytest.approx(row["second_frac"])
     assert change.share == pytest.approx(6 * 598 / 10_000)
-    assert "0.90 ms in 3 more" in change.sentence
+    assert "897 µs in 3 more" in change.sentence
 
 
 def test_two_devices_that_wait_at_once_save_the_step_s_time_once() -> None:
@@ -440,7 +440,7 @@ def test_copies_that_are_cast_to_a_narrower_type(name: str) -> None:
     ]
     assert len(found) == (name == CAST)
     if found:
-        assert "up to 0.50 ms a step (10%; see copy_cost)" in found[0]  # half of the copy
+        assert "up to 500 µs a step (10%; see copy_cost)" in found[0]  # half of the copy
 
 
 @pytest.mark.parametrize(
@@ -474,7 +474,7 @@ def test_an_optimizer_that_makes_several_passes(op: str, optimizer: str, is_said
     found = advise(busy(marked, kernels=kernels, sites=[site(op, "optimizer")]))
     said = [text for text in found if text.startswith("Use a fused optimizer (fused=True)")]
     assert len(said) == is_said
-    assert not said or "up to 0.50 ms a step" in said[0]
+    assert not said or "up to 500 µs a step" in said[0]
 
 
 @pytest.mark.parametrize("launches", [False, True])
@@ -507,7 +507,7 @@ def test_transposes_around_convolutions(
     is_said &= norm is None
     found = advise(busy(kernels=tuple(kernels), sites=[site(op), site(norm or "aten::relu")]))
     assert (
-        any("channels_last" in text and "up to 0.50 ms a step" in text for text in found) == is_said
+        any("channels_last" in text and "up to 500 µs a step" in text for text in found) == is_said
     )
 
 
@@ -559,7 +559,7 @@ def test_communication_and_waiting() -> None:
     calls = [FIRST, SECOND, FIRST | numbers[0], SECOND | numbers[1]]
     found = advise(program(marks, calls, kernels))
     assert found[0].startswith(
-        "Give all ranks equally much to do: collectives wait for the slowest rank: up to 0.90 ms a"
+        "Give all ranks equally much to do: collectives wait for the slowest rank: up to 900 µs a"
         " step"
     )
 
@@ -730,7 +730,7 @@ def test_a_chain_of_elementwise_ops_takes_as_long_as_its_longest() -> None:
     trace = computing(*calls, ("aten::mm", 150, SQUARE), ("aten::relu", 100, row), *others)
     (only,) = (text for text in advise(trace) if text.startswith("Fuse chains"))
     assert "3 calls a step" in only
-    assert "in aten::tanh_ + aten::relu_: up to 0.30 ms a step (30%; see roofline)" in only
+    assert "in aten::tanh_ + aten::relu_: up to 300 µs a step (30%; see roofline)" in only
 
 
 def test_shorter_kernels_save_nothing_where_the_device_idles() -> None:

@@ -18,7 +18,7 @@ from tracelens.answers import make_answer
 from tracelens.answers.answer import WAIT, WORK, Bar, Change, Part
 from tracelens.answers.step_bar import parts_of
 from tracelens.answers.words import place_text
-from tracelens.derive.columns.time_text import duration, milliseconds, milliseconds_span
+from tracelens.derive.columns.time_text import change_text, difference, duration, span_text
 from tracelens.derive.replay.advised import list_changes
 from tracelens.derive.replay.unprofiled import UnprofiledStep
 from tracelens.derive.time.bounds import bound_words
@@ -132,9 +132,7 @@ def test_shares_and_times_are_of_the_same_step() -> None:
     assert change.step_ns == 20_000_000
     assert change.saving_ns == pytest.approx(0.545 * 20_000_000)
     (sentence,) = step_sentences(time_model(trace))
-    assert (
-        "(median of 5; 10.00 to 60.00 ms). Percentages are of the mean step, 20.00 ms." in sentence
-    )
+    assert "(median of 5; 10.0 to 60.0 ms). Percentages are of the mean step, 20.0 ms." in sentence
 
 
 def test_without_steps_shares_are_said_to_be_of_the_program() -> None:
@@ -223,15 +221,6 @@ def test_a_bar_has_work_first_and_small_parts_together() -> None:
 
 
 @pytest.mark.parametrize(
-    ("ns", "said"), [(2_172_590_000, "2.17 s"), (999_994_000, "999.99 ms"), (40_000, "0.04 ms")]
-)
-def test_notes_write_ms_and_long_times_in_seconds(ns: int, said: str) -> None:
-    assert milliseconds(ns) == said
-    if ns > 1e9:
-        assert milliseconds_span(500_000_000, ns) == "500 ms to 2.17 s"
-
-
-@pytest.mark.parametrize(
     ("ns", "said"),
     [
         (31_814_000, "31.8 ms"),
@@ -239,10 +228,20 @@ def test_notes_write_ms_and_long_times_in_seconds(ns: int, said: str) -> None:
         (2_500, "2.50 µs"),
         (3e9, "3.00 s"),
         (123.4e6, "123 ms"),
+        (999_700, "1.00 ms"),  # not 1,000 µs
+        (9_996_000, "10.0 ms"),
+        (5e12, "5,000 s"),
     ],
 )
 def test_durations_have_three_digits(ns: float, said: str) -> None:
     assert duration(ns) == said
+
+
+def test_two_times_have_one_unit_if_both_are_of_its_size() -> None:
+    assert span_text(500e6, 2_172_590_000) == "500 ms to 2.17 s"
+    assert span_text(2e6, 3e6) == "2.00 to 3.00 ms"
+    assert change_text(14.1e6, 11.6e6) == "14.1 → 11.6 ms"
+    assert difference(-5e3) == "\u22125.00 µs"
 
 
 def faster(step_us: int, kernel_us: int) -> Trace:

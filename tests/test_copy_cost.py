@@ -282,7 +282,7 @@ def test_notes_on_pinning() -> None:
     assert "no pinned copy was seen" in notes(trace, copy_cost(trace))[0]
     said = notes(trace, copy_cost(trace, base=base))[0]
     assert "10.0 GB/s" in said
-    assert "take 0.020 ms instead of 0.100 ms: pinning would save 0.080 ms" in said
+    assert "take 20.0 µs instead of 100 µs: pinning would save 80.0 µs" in said
     small = make_trace(memcpys=[copy(0, 700, 4)])
     assert "would not make these copies faster" in notes(small, copy_cost(small, base=base))[0]
 
@@ -361,9 +361,9 @@ def test_kernels_that_wait_for_pages_of_managed_memory() -> None:
         ],
     )
     said = " ".join(notes(trace, copy_cost(trace)))
-    assert "move 4 times to the device, 16.000 MB in 0.055 ms" in said
-    assert "and 1 times to the host, 4.000 MB in 0.010 ms" in said
-    assert "2 kernels wait for them, for 0.080 ms (0.060 ms in aten::mul_, 0.020 ms in f)" in said
+    assert "move 4 times to the device, 16.000 MB in 55.0 µs" in said
+    assert "and 1 times to the host, 4.000 MB in 10.0 µs" in said
+    assert "2 kernels wait for them, for 80.0 µs (60.0 µs in aten::mul_, 20.0 µs in f)" in said
     assert "back to the host 4.000 MB in read" in said
     assert "cudaMemPrefetchAsync" in said
 

@@ -90,7 +90,7 @@ def test_a_step_is_split_into_ops_and_host_time() -> None:
         (1, 4_000, 3_000, 0, 0, 1_000),
     ]
     assert found["compute_frac"].to_list() == [7_950 / 14_000, 0.495, 0.75]
-    assert notes(two_steps(), found)[0] == "A step takes 7.00 ms (median of 2; 4.00 to 10.00 ms)."
+    assert notes(two_steps(), found)[0] == "A step takes 7.00 ms (median of 2; 4.00 to 10.0 ms)."
     assert "runs an op" in notes(two_steps(), found)[1]
 
 

@@ -146,8 +146,8 @@ def test_the_page_opens_with_what_was_captured() -> None:
         "GPU": "H200",
         "versions": "torch 2.11",
         "steps": "3",
-        "step time": "20.000 µs in the median; 10.000 µs to 30.000 µs",
-        "profiler's cost": "25% of a step: 16.000 µs without it",
+        "step time": "20.0 µs in the median; 10.0 to 30.0 µs",
+        "profiler's cost": "25% of a step: 16.0 µs without it",
     }
     page = to_html(Report(made, None, []))
     assert "<dt>GPU</dt><dd>H200</dd>" in page

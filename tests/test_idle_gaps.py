@@ -25,15 +25,15 @@ def test_kinds_of_api_calls_that_take_much_are_summed_up() -> None:
         api("cudaEventQuery", 400, 405, step=0),  # hardly any time
     ]
     assert said(program(STEPS, calls, [work(5, 2_000, 0)])) == [
-        "API calls that wait for the device: 2 in all steps, 0.70 ms, the longest 0.60 ms.",
-        "API calls that allocate or release: 2 in all steps, 0.15 ms, the longest 0.10 ms.",
+        "API calls that wait for the device: 2 in all steps, 700 µs, the longest 600 µs.",
+        "API calls that allocate or release: 2 in all steps, 150 µs, the longest 100 µs.",
     ]
 
 
 def test_what_a_stream_waits_for_is_no_wait_of_the_host() -> None:
     calls = [launch(0, 10), api("cudaStreamWaitEvent", 300, 900, step=0)]
     found = said(program(STEPS, calls, [work(5, 2_000, 0)]))
-    assert found == ["API calls of other kinds: 1 in all steps, 0.60 ms, the longest 0.60 ms."]
+    assert found == ["API calls of other kinds: 1 in all steps, 600 µs, the longest 600 µs."]
 
 
 def test_idle_time_that_nothing_explains_is_told() -> None:
@@ -41,7 +41,7 @@ def test_idle_time_that_nothing_explains_is_told() -> None:
         program(STEPS, [launch(0, 10)], [work(0, 500, 0), work(700, 2_000, link="unlinked")])
     )
     assert len(found) == 1
-    assert found[0].startswith("For 0.20 ms of idle time it is not known who launched")
+    assert found[0].startswith("For 200 µs of idle time it is not known who launched")
 
 
 def test_without_kernels() -> None:

@@ -266,7 +266,7 @@ def test_each_group_is_a_row_with_its_slow_link() -> None:
         *((f"ranks {first} to {first + 1}", 1e5, 1e5, 1.0, None) for first in (0, 4, 6)),
     ]
     assert notes(trace, found)[1] == (
-        "Slow link between ranks 2 to 3: allreduce takes 0.400 ms, 4.0 times as long as in its"
+        "Slow link between ranks 2 to 3: allreduce takes 400 µs, 4.0 times as long as in its"
         " peers (2.5 GB/s)."
     )
 

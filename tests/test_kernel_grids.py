@@ -230,6 +230,6 @@ def test_streams_that_share_the_device_are_no_badly_filled_grids() -> None:
 def test_kernels_of_one_block() -> None:
     trace = trace_of({"grid_x": 1, "duration_ns": 250}, {"duration_ns": 750})
     assert notes(trace, kernel_grids(trace))[1] == (
-        "1 kernels of one block take 0.000 ms, 25.0% of kernel time, in which one SM works: mostly"
+        "1 kernels of one block take 0.25 µs, 25.0% of kernel time, in which one SM works: mostly"
         " add."
     )

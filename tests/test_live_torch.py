@@ -87,7 +87,7 @@ class LiveRun(NamedTuple):
 
 def capture_program(command: list[str], settings: Settings) -> LiveRun:
     trace, done = run_program("torch", command, settings=settings)
-    return LiveRun(done.exit_code, trace, list(done.remarks))
+    return LiveRun(done.exit_code, trace, [*done.remarks, *filter(None, [done.cost])])
 
 
 MOST_CAPTURES = 5

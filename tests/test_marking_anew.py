@@ -68,7 +68,7 @@ def test_collecting_and_reporting_with_a_pattern(tmp_path: Path) -> None:
     )
     assert tl.open(out).steps["step"].to_list() == [0, 1]
     said = CliRunner().invoke(app, ["report", str(source), "--section", "time_breakdown", *asked])
-    assert "A step takes 0.06 ms (median of 2" in said.output
+    assert "A step takes 55.0 µs (median of 2" in said.output
 
 
 def test_a_trace_without_the_tables_has_them_derived() -> None:

@@ -390,7 +390,7 @@ def test_a_late_rank_is_late_for_what_it_has_more_of(cause: str) -> None:
         cause,
         0.6,
     )
-    assert "0.60 ms" in row["evidence"]
+    assert "600 µs" in row["evidence"]
 
 
 def test_what_every_rank_loses_more_by_comes_first() -> None:

@@ -89,7 +89,7 @@ def test_an_op_its_step_and_what_is_not_modelled() -> None:
     assert ANALYSIS.notes(trace, found)[:3] == [
         (
             "0.0% of kernel time is within 20 % of its roof. At its roof, the rest would take"
-            " 0.002 ms less (16.7% of kernel time); most to gain: aten::mm 0.002 ms."
+            " 2.00 µs less (16.7% of kernel time); most to gain: aten::mm 2.00 µs."
         ),
         "Modelled: 1 calls, 0.002 GFLOP, 33.3% of kernel time. Not modelled: 66.7%, of it aten::add 100%.",
         "Model FLOP utilization of a step: 10.0% in the median, 10.0% to 10.0%.",

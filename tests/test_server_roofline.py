@@ -127,11 +127,11 @@ def test_float32_and_memory_are_said_with_their_times() -> None:
     trace = make_trace(spans=spans, kernels=kernels, devices=[{"name": "NVIDIA H200"}])
     said = " ".join(notes(trace, roofline(trace)))
     least = 2 * 2048**3 / 494.7e12 * 1e3
-    assert "in float32 without tensor cores take 1.000 ms (80.0% of kernel time)" in said
-    assert f"autocast up to {1 - least:.3f} ms less" in said
+    assert "in float32 without tensor cores take 1.00 ms (80.0% of kernel time)" in said
+    assert f"autocast up to {1e3 * (1 - least):.0f} µs less" in said
     moved = 24e6 / 4.8e12 * 1e3
-    assert "which are bound by memory, take 0.250 ms (20.0% of kernel time) in 1 calls" in said
-    assert f"{0.25 - moved:.3f} ms more than at their roof" in said
+    assert "which are bound by memory, take 250 µs (20.0% of kernel time) in 1 calls" in said
+    assert f"{1e3 * (0.25 - moved):.0f} µs more than at their roof" in said
 
 
 def test_long_lists_are_as_large_as_their_blocks_take() -> None:

@@ -70,7 +70,7 @@ def test_decoding_by_graphs_with_a_mixed_step_between(tmp_path: Path) -> None:
     rows = phases.sort("phase").select("phase", "n_steps", "n_tokens", "between_ns").rows()
     assert rows == [("decode", 3, 12, 380_000), ("mixed", 1, 516, None)]
     assert notes(trace, phases)[-1] == (
-        "Rank 0: between replays of graphs the host takes 0.38 ms, 0.380 ms in the median of 1:"
+        "Rank 0: between replays of graphs the host takes 380 µs, 380 µs in the median of 1:"
         " model runner 60%, scheduler 40%."
     )
     kernels = top_kernels(trace)

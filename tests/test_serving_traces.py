@@ -191,7 +191,7 @@ def test_time_in_a_wrapper_alone_has_no_layer_and_is_said(tmp_path: Path, graph:
     said = notes(trace, layer_attribution(trace))
     assert said[0].startswith("Rank 0: 0.0% of kernel time has a layer")
     assert said[1].startswith(
-        "Rank 0: 0.097 ms of (unattributed), 97.0% of kernel time, ran in the root module or a"
+        "Rank 0: 97.0 µs of (unattributed), 97.0% of kernel time, ran in the root module or a"
     )
 
 

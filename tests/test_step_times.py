@@ -27,8 +27,8 @@ def test_median_and_spread_of_a_rank() -> None:
     said = step_sentences(model(steps(10_000, 30_000, 12_000)))
     assert said == [
         (
-            "A step takes 12.00 ms (median of 3; 10.00 to 30.00 ms). Percentages are of the mean"
-            " step, 17.33 ms."
+            "A step takes 12.0 ms (median of 3; 10.0 to 30.0 ms). Percentages are of the mean"
+            " step, 17.3 ms."
         )
     ]
 
@@ -36,7 +36,7 @@ def test_median_and_spread_of_a_rank() -> None:
 def test_one_step_tells_no_spread() -> None:
     said = step_sentences(model(steps(10_000)))
     assert said == [
-        "A step takes 10.00 ms; there is only one, so it is unknown how much steps vary."
+        "A step takes 10.0 ms; there is only one, so it is unknown how much steps vary."
     ]
 
 

@@ -22,8 +22,8 @@ def test_short_runs_and_the_first_one() -> None:
         (0, "other", 1, 0, 0, 0.0, 40_000, 5_000, None),
     ]
     (sentence,) = notes(trace, frame)
-    assert sentence.startswith("2 of 4 kernels take less than 5 µs, 0.01 ms together;")
-    assert sentence.endswith("first runs took 0.01 ms more than later.")
+    assert sentence.startswith("2 of 4 kernels take less than 5 µs, 6.00 µs together;")
+    assert sentence.endswith("first runs took 6.00 µs more than later.")
 
 
 def test_two_streams_overlap_for_a_part_of_their_time() -> None:

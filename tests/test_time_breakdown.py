@@ -137,7 +137,7 @@ def test_collectives_that_do_not_match_tell_no_wait(kernels: list[dict[str, Any]
 def test_without_steps_the_notes_say_so() -> None:
     trace = make_trace(kernels=[at(0, 10_000)])
     assert notes(trace, time_breakdown(trace)) == [
-        "The trace marks no steps: all shares are of the 0.01 ms that were recorded."
+        "The trace marks no steps: all shares are of the 10.0 µs that were recorded."
     ]
 
 

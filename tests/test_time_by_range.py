@@ -234,7 +234,7 @@ def test_ranges_without_device_work_and_work_without_a_call() -> None:
     said = notes(lost, found)
     assert said == [
         (
-            "Rank 0: 25.0% of 0.000 ms of device work was launched inside ranges, most of it"
+            "Rank 0: 25.0% of 0.00 µs of device work was launched inside ranges, most of it"
             " directly in decode (25.0%)."
         ),
         "75.0% of it has no launching call here, so no range can have it.",
@@ -257,7 +257,7 @@ def test_ranks_are_apart_and_what_other_threads_launched_is_said() -> None:
         (1, 1, "backward", 0, 5),
     ]
     said = notes(trace, found)
-    assert said[0] == "Rank 0: 0.0% of 0.000 ms of device work was launched inside ranges."
+    assert said[0] == "Rank 0: 0.0% of 0.00 µs of device work was launched inside ranges."
     assert "While backward was open, other threads of its process launched" in said[1]
     assert len(said) == 4
 

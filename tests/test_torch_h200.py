@@ -222,7 +222,7 @@ def test_the_finding_is_said_in_words() -> None:
         in cast
     )
     assert "13.2 GB/s" in pinning
-    assert "instead of 0.955 ms: pinning would save" in pinning
+    assert "instead of 955 µs: pinning would save" in pinning
     (alone,) = section.notes(torch_trace(PAGEABLE), tl.analyses.copy_cost(torch_trace(PAGEABLE)))
     assert "not known" in alone
 

@@ -335,9 +335,7 @@ def test_notes_say_how_long_steps_take() -> None:
     calls = [launch(at, at + 10) for at in (0, 10_000, 22_000)]
     kernels = [work(at, at + 9_000, row) for row, at in enumerate((10, 10_010, 22_010))]
     trace = program(marks, calls, kernels)
-    assert (
-        notes(trace, verdict(trace))[0] == "A step takes 11.00 ms (median of 3; 10.00 to 12.00 ms)."
-    )
+    assert notes(trace, verdict(trace))[0] == "A step takes 11.0 ms (median of 3; 10.0 to 12.0 ms)."
 
 
 def test_the_remark_on_stacks_appears_where_it_matters() -> None:

@@ -96,7 +96,7 @@ def test_axes_and_values_with_their_units_become_one_column() -> None:
 @pytest.mark.parametrize(
     ("value", "unit", "text"),
     [
-        (2500.0, "ns", "2.500 µs"),
+        (2500.0, "ns", "2.50 µs"),
         (3.0, "steps", "3 steps"),
         (0.276, "1", "27.6 %"),
         (None, "ns", "-"),
@@ -133,7 +133,7 @@ def test_the_text_report() -> None:
     text = to_text(report(), Screen(width=100, rows=2))
     verdict, table = text.index("What about verdict?"), text.index("What about top_kernels?")
     assert verdict < table
-    assert "launch  2.500 µs  the GPU waits\n* Launches bound this run.\n" in text
+    assert "launch  2.50 µs  the GPU waits\n* Launches bound this run.\n" in text
     assert "2 of 3 rows" in text
     assert text.endswith(
         "\nWhat this trace cannot answer\n* top_kernels: needs the table kernels, empty here\n"
@@ -209,7 +209,7 @@ def test_markdown_escapes_what_it_would_act_on() -> None:
         "# run.json.gz\n\n## What about verdict?\n\n| bound | value | evidence |\n| --- | ---: |"
         " --- |\n"
     )
-    assert "| launch | 2.500 µs | the GPU waits |" in text
+    assert "| launch | 2.50 µs | the GPU waits |" in text
     assert "<img" not in text
     assert "&lt;/script&gt;&lt;img src=x onerror=alert\\(1\\)&gt;" in text
     rows = [line for line in text.splitlines() if "pipe" in line]

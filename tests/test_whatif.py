@@ -276,7 +276,7 @@ def test_the_command_says_before_after_and_range(
     assert quoted.code == 0
     assert unquoted.out.replace("BY", "by") == quoted.out
     result = command_line(capsys, "whatif", path, "no_sync")
-    assert result.out.startswith("a step takes 0.40 ms, with no_sync: 0.34 ms (")
+    assert result.out.startswith("a step takes 400 µs, with no_sync: 340 µs (")
     assert "replay misses the recorded step by 0.0%" in result.out
     assert result.err.endswith(f"report CHANGED --against {path}\n")
     # What the profiler of these traces costs is not known.

@@ -206,7 +206,7 @@ def test_all_to_alls_what_hides_them_and_who_gets_most() -> None:
         kernels.append(product | {"name": "gemm", "primitive": "gemm"})
     trace = make_trace(kernels=kernels, collectives=collectives)
     assert notes(trace, work_kinds(trace))[-2:] == [
-        "All-to-alls take 0.00 ms in 6 calls, 81.1% of kernel time; other kernels hide 10.0% of it.",
+        "All-to-alls take 0.06 µs in 6 calls, 81.1% of kernel time; other kernels hide 10.0% of it.",
         "Experts are chosen unevenly: those of rank 0 get 1.50 times the mean.",
     ]
 
@@ -225,6 +225,6 @@ def test_exchanges_by_kernels_of_their_own() -> None:
             kernels.append({**common, "start_ns": start, **row})
     trace = make_trace(kernels=kernels)
     assert notes(trace, work_kinds(trace))[-2:] == [
-        "All-to-alls take 0.00 ms in 2 calls, 30.0% of kernel time; other kernels hide 66.7% of it.",
+        "All-to-alls take 0.06 µs in 2 calls, 30.0% of kernel time; other kernels hide 66.7% of it.",
         "Experts are chosen unevenly: those of rank 0 compute for 1.50 times the mean.",
     ]

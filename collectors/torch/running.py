@@ -24,6 +24,7 @@ from tracelens.collectors.torch.live.status_file import (
     TORCH,
     StatusFile,
 )
+from tracelens.derive.columns.time_text import duration
 from tracelens.errors import SourceError, ToolError, UsageError, printable
 from tracelens.running.nvml import Sampler
 from tracelens.running.program import run_program
@@ -42,6 +43,7 @@ _FEW_STEPS = 3
 """With fewer timed steps, a profiler that seems to cost nothing may still cost time."""
 _SLOWED = 1.05
 """A smaller ratio of two step times may be chance."""
+_NO_TIMES = "do not read end-to-end time from this trace"
 _SHORTER = 0.8
 """Recorded steps that take at most this share of the other steps lack some of their work."""
 COMPILE_PROVENANCE, GRAPH = "compile_provenance", "graph"
@@ -77,7 +79,7 @@ def run(
         environment = {VARIABLE: asked.to_text(), "PYTHONPATH": os.pathsep.join(paths)}
         exit_code = run_program(command, environment)
         try:
-            captures, notes = _read(Path(folder), asked, exit_code)
+            captures, notes, cost = _read(Path(folder), asked, exit_code)
         except ToolError as error:
             nothing = ToolError(f"{error} (the program ended with exit code {exit_code})")
             nothing.program_exit_code = exit_code
@@ -87,11 +89,13 @@ def run(
                 keep.mkdir(parents=True, exist_ok=True)
                 for file in Path(folder).iterdir():
                     shutil.copy2(file, keep / file.name)
-    return Run(captures, exit_code, notes)
+    return Run(captures, exit_code, notes, cost)
 
 
-def _read(folder: Path, settings: Settings, exit_code: int = 0) -> tuple[list[Capture], list[str]]:
-    """Return the captures of the processes' files in the folder, and notes.
+def _read(
+    folder: Path, settings: Settings, exit_code: int = 0
+) -> tuple[list[Capture], list[str], str]:
+    """Return the captures of the processes' files in the folder, notes, and what recording cost.
 
     Raises ToolError if there are none; `exit_code` of the program helps to say why.
     """
@@ -118,7 +122,10 @@ def _read(folder: Path, settings: Settings, exit_code: int = 0) -> tuple[list[Ca
         "unprofiled_step_ns", first_report.get("unprofiled_step_ns")
     )
     with_unprofiled = first_report | {"unprofiled_step_ns": unprofiled}
-    return captures, [*notes, *_of_steps(with_unprofiled, settings, is_light=is_light)]
+    notes += _of_steps(with_unprofiled, settings, is_light=is_light)
+    if warning := _of_other_steps(with_unprofiled, is_light=is_light):
+        notes.append(warning)
+    return captures, notes, _of_cost(with_unprofiled, is_light=is_light)
 
 
 def _read_traces(
@@ -234,7 +241,7 @@ def _why_nothing(reports: Sequence[Mapping[str, Any]], *, failed: bool) -> str:
 
 
 def _of_steps(report: Mapping[str, Any], settings: Settings, *, is_light: bool) -> list[str]:
-    """Return sentences on the recorded steps, and on what recording them cost.
+    """Return sentences on the recorded steps.
 
     `is_light` says that the trace has the light window's times.
     """
@@ -264,36 +271,54 @@ def _of_steps(report: Mapping[str, Any], settings: Settings, *, is_light: bool) 
             sentences.append(
                 f"the program ended before all {wanted} steps asked for; the last one may be cut"
             )
-    return [*sentences, *filter(None, [_of_cost(report, is_light=is_light)])]
+    return sentences
 
 
 def _numbered(steps: Sequence[int]) -> str:
     return f"step {steps[0]}" if len(steps) == 1 else f"steps {steps[0]} to {steps[-1]}"
 
 
-def _of_cost(report: Mapping[str, Any], *, is_light: bool) -> str:
-    """Return a sentence on how much longer steps took under the profiler."""
-    warning = "do not read end-to-end time from this trace"
-    deep = report.get("profiled_step_ns")
-    plain, active = (
-        report.get("unprofiled_step_ns"),
-        report.get("light_step_ns") if is_light else deep,
+def _step_times(report: Mapping[str, Any], *, is_light: bool) -> tuple[Any, Any]:
+    """Return the times of steps without the profiler and with it; None for what is not known."""
+    return report.get("unprofiled_step_ns"), report.get(
+        "light_step_ns" if is_light else "profiled_step_ns"
     )
-    if not plain or not active:
-        return f"what the profiler cost is unknown, as no step ran without it; {warning}"
-    ratio = active["mean"] / plain["mean"]
-    recorded = f"{active['mean'] / 1e6:.3f} ms"
+
+
+def _without(plain: Mapping[str, Any]) -> str:
+    """Write the time of a step without the profiler, and how many were timed."""
     n_long = plain.get("n_long")
-    others = f"; {n_long} took {plain['long_ns'] / 1e6:.3f} ms" if n_long else ""
-    without = f"{plain['mean'] / 1e6:.3f} ms without the profiler (mean of {plain['n']}{others})"
-    with_all = f", {deep['mean'] / 1e6:.3f} ms with stacks and shapes" if is_light and deep else ""
-    if ratio > _SLOWED:
-        return f"a step takes {without}, {recorded} with it{with_all}; {warning}"
-    if plain["n"] < _FEW_STEPS:
+    others = f"; {n_long} took {duration(plain['long_ns'])}" if n_long else ""
+    return f"{duration(plain['mean'])} without the profiler (mean of {plain['n']}{others})"
+
+
+def _of_other_steps(report: Mapping[str, Any], *, is_light: bool) -> str:
+    """Warn if no step ran without the profiler, or if such steps take longer; else return ""."""
+    plain, active = _step_times(report, is_light=is_light)
+    if not plain or not active:
+        return f"what the profiler cost is unknown, as no step ran without it; {_NO_TIMES}"
+    is_shorter = plain["n"] >= _FEW_STEPS and active["mean"] / plain["mean"] < _SHORTER
+    return f"the recorded steps are shorter than others: {_without(plain)}" if is_shorter else ""
+
+
+def _of_cost(report: Mapping[str, Any], *, is_light: bool) -> str:
+    """Return a sentence on how much longer steps took under the profiler; "" if it is unknown.
+
+    The times are those that the program measured. In the trace a step also holds what of the
+    profiler's own work falls into it.
+    """
+    plain, active = _step_times(report, is_light=is_light)
+    if not plain or not active:
         return ""
-    if ratio < _SHORTER:
-        return f"the recorded steps are shorter than others: {recorded}; a step takes {without}"
-    return f"the profiler hardly slows a step: {without}, {recorded} with it{with_all}"
+    ratio = active["mean"] / plain["mean"]
+    deep = report.get("profiled_step_ns")
+    with_all = f", {duration(deep['mean'])} with stacks and shapes" if is_light and deep else ""
+    with_it = f"{_without(plain)}, {duration(active['mean'])} with it{with_all}"
+    if ratio > _SLOWED:
+        return f"by the program's own clock a step takes {with_it}; {_NO_TIMES}"
+    if plain["n"] < _FEW_STEPS or ratio < _SHORTER:
+        return ""
+    return f"the profiler hardly slows a step: by the program's own clock {with_it}"
 
 
 class CaptureOptions(TypedDict, total=False):
@@ -421,7 +446,8 @@ class capture:  # noqa: N801 - `with tl.capture(...)` and `@tl.capture(...)` rea
         self._sampler.stop()
         try:
             with suppress(*((ToolError, SourceError) if error is not None else ())):
-                captures, self.notes = _read(Path(self._folder.name), self._settings)
+                captures, notes, cost = _read(Path(self._folder.name), self._settings)
+                self.notes = [*notes, *filter(None, [cost])]
                 combined = combine(
                     [*captures, self._sampler.capture(captures[0].rank)], is_one_run=True
                 )

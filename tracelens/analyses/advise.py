@@ -21,6 +21,7 @@ from tracelens.derive.calls.call_graph import MOST_KERNELS, MOST_STEPS
 from tracelens.derive.calls.costs import BOUND, least_sure
 from tracelens.derive.calls.search import Call
 from tracelens.derive.calls.sequence import Advised
+from tracelens.derive.columns.time_text import duration, span_text
 from tracelens.schemas.results.common import RANK
 from tracelens.storage.table import Column, Table
 from tracelens.trace import Trace
@@ -142,13 +143,11 @@ def greedy_notes(greedy: Mapping[int, Advice], searched: Mapping[int, Advice]) -
     """Compare, by rank, the greedy sequence with the recorded and with the searched one."""
     sentences = []
     for rank, order in greedy.items():
-        took, as_it_ran, best = (
-            ns / 1e6 for ns in (order.total(), order.now, searched[rank].total())
-        )
+        took, as_it_ran, best = map(duration, (order.total(), order.now, searched[rank].total()))
         whose = f"Rank {rank}: the" if len(greedy) > 1 else "The"
         sentences.append(
-            f"{whose} greedy order (largest match first, in channels_last) takes {took:.3f} ms of"
-            f" kernels a step; as it ran {as_it_ran:.3f}, searched {best:.3f}."
+            f"{whose} greedy order (largest match first, in channels_last) takes {took} of"
+            f" kernels a step; as it ran {as_it_ran}, searched {best}."
         )
     return sentences
 
@@ -316,7 +315,7 @@ def _advice(row: dict[str, Any], costs: Sequence[Trace]) -> list[str]:
     share = row["transform_now_ns"] / total
     moved = (
         f"{row['n_transforming']:g} kernels a step only change layouts:"
-        f" {row['transform_now_ns'] / 1e3:.1f} µs, {share:.2%} of {total / 1e6:.3f} ms of kernels"
+        f" {duration(row['transform_now_ns'])}, {share:.2%} of {duration(total)} of kernels"
     )
     is_layout = "channels_last" in row["change"]
     sentences = []
@@ -364,8 +363,8 @@ def _launches(row: dict[str, Any]) -> str:
     now, then = row["host_now_ns"], row["host_then_ns"]
     longest = max(row["device_ns"] - row["unjudged_ns"], now)
     times = (
-        f"launches take at least {now / 1e6:.2f} ms a step now, and {then / 1e6:.2f} with the"
-        f" advice; kernels take {row['device_ns'] / 1e6:.2f} now. A CUDA graph needs one"
+        f"launches take at least {duration(now)} a step now, and {duration(then)} with the"
+        f" advice; kernels take {duration(row['device_ns'])} now. A CUDA graph needs one"
         " launch."
     )
     if longest == now or longest - row["saving_high_ns"] <= then:
@@ -380,10 +379,10 @@ def _launches(row: dict[str, Any]) -> str:
 
 
 def _range(row: dict[str, Any]) -> str:
-    low, high = (row[name] / 1e6 for name in ("saving_low_ns", "saving_high_ns"))
-    total = max(row["device_ns"], row["host_now_ns"] or 0) / 1e6
-    expected = f", {row['saving_ns'] / 1e6:.2f} expected" if row["saving_ns"] is not None else ""
-    return f"{low:.2f} to {high:.2f} ms of {total:.2f} ms{expected}"
+    saved = span_text(row["saving_low_ns"], row["saving_high_ns"])
+    total = max(row["device_ns"], row["host_now_ns"] or 0)
+    expected = f", {duration(row['saving_ns'])} expected" if row["saving_ns"] is not None else ""
+    return f"{saved} of {duration(total)}{expected}"
 
 
 ANALYSIS = Analysis(

@@ -5,7 +5,7 @@ import polars as pl
 from tracelens.analyses.analysis import Analysis, Bars, Chart, Parallel, Scope, named
 from tracelens.derive.columns.lookup import by_value
 from tracelens.derive.columns.per_unique import each_once
-from tracelens.derive.columns.time_text import milliseconds
+from tracelens.derive.columns.time_text import duration
 from tracelens.derive.events.call_tree import call_paths, sum_within
 from tracelens.derive.events.span_trees import of_rank, span_trees
 from tracelens.derive.time.ranges import without_step
@@ -149,7 +149,7 @@ def notes(trace: Trace, frame: pl.DataFrame) -> list[str]:  # noqa: ARG001 - as 
         if total:
             name, own = part.select("name", pl.col("host_self_ns") / total).row(0)
             sentences.append(
-                f"Rank {rank}: the host takes {milliseconds(total, 3)} on all threads. The chain of"
+                f"Rank {rank}: the host takes {duration(total)} on all threads. The chain of"
                 f" calls with most own time ends in {name}, and has {own:.1%} of it."
             )
     return sentences

@@ -3,7 +3,7 @@
 import polars as pl
 
 from tracelens.analyses.analysis import Analysis, Bars, Chart, Scope
-from tracelens.derive.columns.time_text import milliseconds
+from tracelens.derive.columns.time_text import duration
 from tracelens.derive.kernels.peaks import Peaks
 from tracelens.derive.rank_ranges import list_ranks
 from tracelens.derive.ranks.clocks import doubt_of
@@ -73,7 +73,7 @@ def _slow_groups(frame: pl.DataFrame) -> list[str]:
     for row in slow.head(_MOST).iter_rows(named=True):
         rate = f"{(row['busbw_bytes_per_s'] or 0) / 1e9:,.1f} GB/s"
         than = f", {row['slowdown']:.1f} times as long as in its peers" if row["slowdown"] else ""
-        took = f"{row['name']} takes {milliseconds(row['transfer_median_ns'], 3)}{than} ({rate})"
+        took = f"{row['name']} takes {duration(row['transfer_median_ns'])}{than} ({rate})"
         sentences.append(f"Slow {row['slow']} between {row['ranks']}: {took}.")
     if slow.height > _MOST:
         sentences.append(f"{slow.height - _MOST:,} more groups are slow.")

@@ -5,6 +5,7 @@ from typing import Any
 import polars as pl
 
 from tracelens.analyses.analysis import Analysis, Chart, SplitBars, named
+from tracelens.derive.columns.time_text import duration
 from tracelens.derive.comparing.comparability import same_steps
 from tracelens.derive.layers.rank_pairs import pairs_ranks, says_ranks
 from tracelens.errors import MissingTableError
@@ -82,8 +83,8 @@ def notes(base: Trace, other: Trace, frame: pl.DataFrame) -> list[str]:  # noqa:
         f" {_bytes_a_copy(row, 'other')} in other (ratio {row['size_ratio']:.2f}), at"
         f" {row['bandwidth_base_bytes_per_s'] / 1e9:.1f} GB/s ({row['memory_base']}) against"
         f" {row['bandwidth_other_bytes_per_s'] / 1e9:.1f} GB/s ({row['memory_other']}); all copies"
-        f" take {row['duration_base_ns'] / 1e6:.3f} ms in base and"
-        f" {row['duration_other_ns'] / 1e6:.3f} ms in other: {_speedup(row)}."
+        f" take {duration(row['duration_base_ns'])} in base and"
+        f" {duration(row['duration_other_ns'])} in other: {_speedup(row)}."
         for row in frame.drop_nulls(measured_columns).iter_rows(named=True)
     ]
 

@@ -6,6 +6,7 @@ import polars as pl
 
 from tracelens.analyses.analysis import TOP, Analysis, Bars, Chart, Density, named
 from tracelens.derive.columns.ratios import speedup
+from tracelens.derive.columns.time_text import duration
 from tracelens.derive.comparing.comparability import not_judged
 from tracelens.derive.comparing.per_step import layer_values, of_runs
 from tracelens.derive.comparing.rows import Comparison
@@ -157,7 +158,7 @@ def notes(base: Trace, other: Trace, frame: pl.DataFrame) -> list[str]:
             f"{_name(way)}: of {both.height:,} layers and phases in both,"
             f" {(both['outcome'] == 'faster').sum():,} are faster in other, {slower.height:,}"
             f" slower, {(both['outcome'] == 'unclear').sum():,} unclear; together"
-            f" {base_ns / 1e6:.3f} ms in base and {other_ns / 1e6:.3f} ms in other{ratio}.{_losers(slower)}"
+            f" {duration(base_ns)} in base and {duration(other_ns)} in other{ratio}.{_losers(slower)}"
         )
         if part.height > both.height:
             sentences.append(
@@ -204,7 +205,7 @@ def _losers(slower: pl.DataFrame) -> str:
     named = ", ".join(
         layer if speedup is None else f"{layer} ({speedup:.2f})" for layer, speedup in worst
     )
-    return f" The slower ones lose {lost / 1e6:.3f} ms, most of all {named}."
+    return f" The slower ones lose {duration(lost)}, most of all {named}."
 
 
 def _unmatched(name: str, part: pl.DataFrame) -> str:

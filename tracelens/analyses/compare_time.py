@@ -4,6 +4,7 @@ import polars as pl
 
 from tracelens.analyses.analysis import Analysis, Chart, SplitBars
 from tracelens.derive.columns.ratios import over, speedup
+from tracelens.derive.columns.time_text import difference, duration
 from tracelens.derive.comparing.per_step import (
     CAUSE_PARTS,
     PARTS,
@@ -100,11 +101,11 @@ def notes(base: Trace, other: Trace, frame: pl.DataFrame) -> list[str]:  # noqa:
     sentences = []
     for row in frame.filter(part="window").drop_nulls("more_ns").iter_rows(named=True):
         low, high = row["more_low_ns"], row["more_high_ns"]
-        spread = "" if low is None else f" ({low / 1e6:+.3f} to {high / 1e6:+.3f} ms)"
+        spread = "" if low is None else f" ({difference(low)} to {difference(high)})"
         why = f": {row['reason']}" if row["reason"] else ""
         sentences.append(
-            f"Rank {row['rank']}: the median step takes {row['base_ns'] / 1e6:.3f} ms in base and"
-            f" {row['other_ns'] / 1e6:.3f} ms in other, {row['more_ns'] / 1e6:+.3f} ms{spread};"
+            f"Rank {row['rank']}: the median step takes {duration(row['base_ns'])} in base and"
+            f" {duration(row['other_ns'])} in other, {difference(row['more_ns'])}{spread};"
             f" {row['outcome']}{why}."
         )
     return [

@@ -7,7 +7,7 @@ import polars as pl
 from tracelens.analyses.analysis import Analysis, Bars, Chart, Parallel, SplitBars, named
 from tracelens.derive.columns.intervals import covered_ns, durations
 from tracelens.derive.columns.ratios import over
-from tracelens.derive.columns.time_text import milliseconds
+from tracelens.derive.columns.time_text import duration
 from tracelens.derive.kernels.copy_casts import casts_after_copies
 from tracelens.derive.time.migrations import (
     migrations,
@@ -136,8 +136,8 @@ def notes(trace: Trace, frame: pl.DataFrame, _base: Trace | None = None) -> list
             sentences.append(_about_pinning(where, row))
         elif row["source_memory"] != "managed" or not moved:
             sentences.append(
-                f"{where}: {_gigabytes(row)}; {milliseconds(row['exposed_ns'], 3)} of"
-                f" {milliseconds(row['duration_total_ns'], 3)} are not hidden by kernels."
+                f"{where}: {_gigabytes(row)}; {duration(row['exposed_ns'])} of"
+                f" {duration(row['duration_total_ns'])} are not hidden by kernels."
             )
     return sentences + moved
 
@@ -149,7 +149,7 @@ def _about_pages(trace: Trace) -> list[str]:
     for (rank,), part in moves.group_by("rank", maintain_order=True):
         ways = [
             f"{there.height:,} times {words}, {int(there['size_bytes'].sum()) / 1e6:,.3f} MB in"
-            f" {milliseconds(int(there['duration_ns'].sum()), 3)}"
+            f" {duration(int(there['duration_ns'].sum()))}"
             for direction, words in _WAYS.items()
             if (there := part.filter(pl.col("direction") == direction)).height
         ]
@@ -157,12 +157,10 @@ def _about_pages(trace: Trace) -> list[str]:
         waiting = waiting_kernels(trace, part)
         if waiting.height:
             places = stalls_by_place(trace, waiting)
-            shown = ", ".join(
-                f"{milliseconds(ns, 3)} in {what}" for what, ns in places[:_MOST_PLACES]
-            )
+            shown = ", ".join(f"{duration(ns)} in {what}" for what, ns in places[:_MOST_PLACES])
             said += (
                 f"; {waiting.height:,} kernels wait for them, for"
-                f" {milliseconds(int(waiting['stalled_ns'].sum()), 3)} ({shown})"
+                f" {duration(int(waiting['stalled_ns'].sum()))} ({shown})"
             )
         back = touched_by_host(trace, part)
         if back:
@@ -197,11 +195,11 @@ def _about_pinning(where: str, row: dict[str, Any]) -> str:
     if saved <= 0:
         return f"{seen} Pinning would not make these copies faster, but lets them overlap."
     without_waste = row["pinned_ns"] * (1 - row["wasted_bytes"] / row["size_bytes"])
-    both = f" ({milliseconds(without_waste, 3)} without the waste)" if row["wasted_bytes"] else ""
+    both = f" ({duration(without_waste)} without the waste)" if row["wasted_bytes"] else ""
     return (
-        f"{seen} At the pinned bandwidth seen the same bytes take {milliseconds(row['pinned_ns'], 3)}"
-        f"{both} instead of {milliseconds(row['duration_total_ns'], 3)}: pinning would save"
-        f" {milliseconds(saved, 3)}, and let the copy overlap."
+        f"{seen} At the pinned bandwidth seen the same bytes take {duration(row['pinned_ns'])}"
+        f"{both} instead of {duration(row['duration_total_ns'])}: pinning would save"
+        f" {duration(saved)}, and let the copy overlap."
     )
 
 

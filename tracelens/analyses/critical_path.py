@@ -3,7 +3,7 @@
 import polars as pl
 
 from tracelens.analyses.analysis import Analysis, Bars, Chart, Parallel, named
-from tracelens.derive.columns.time_text import milliseconds
+from tracelens.derive.columns.time_text import duration
 from tracelens.derive.replay.critical import critical_path_of
 from tracelens.derive.replay.replay import replays
 from tracelens.derive.time.step_table import require_time
@@ -53,12 +53,10 @@ def notes(_trace: Trace, frame: pl.DataFrame) -> list[str]:
         sums = rows.group_by("kind").agg(pl.col("duration_ns").sum())
         largest = sums.sort("duration_ns", "kind", descending=[True, False]).head(_LARGEST)
         parts = ", ".join(
-            f"{_WORDS.get(kind, kind)} {milliseconds(ns)}" for kind, ns in largest.iter_rows()
+            f"{_WORDS.get(kind, kind)} {duration(ns)}" for kind, ns in largest.iter_rows()
         )
         subject = f"Rank {rank}: a" if frame["rank"].n_unique() > 1 else "A"
-        sentences.append(
-            f"{subject} step takes {milliseconds(total)}. On its critical path: {parts}."
-        )
+        sentences.append(f"{subject} step takes {duration(total)}. On its critical path: {parts}.")
     if frame["is_inferred"].any():
         sentences.append(
             "The trace does not record what calls and streams waited for: that was inferred from"

@@ -11,7 +11,7 @@ from tracelens.analyses.analysis import Analysis, Chart, Parallel, SplitBars
 from tracelens.derive.columns.lookup import rows_of
 from tracelens.derive.columns.per_unique import matching
 from tracelens.derive.columns.ratios import over
-from tracelens.derive.columns.time_text import milliseconds
+from tracelens.derive.columns.time_text import duration
 from tracelens.derive.events.call_tree import above
 from tracelens.derive.events.span_trees import with_trees
 from tracelens.derive.kernels.inductor_names import VIEW_OP
@@ -264,7 +264,7 @@ def _of_rank(name: str, part: pl.DataFrame, what: str) -> Iterator[str]:
     ends = sorted({min(int((until < least).sum()), pairs.height - 1) for least in _SHARES_NAMED})
     reach = ", ".join(f"{end + 1} take {until[end]:.1%} of it" for end in ends)
     yield (
-        f"{name}: {family_shares} of {milliseconds(total, 3)} of {what}. Of {pairs.height}"
+        f"{name}: {family_shares} of {duration(total)} of {what}. Of {pairs.height}"
         f" pairs of library and primitive, {reach}."
     )
     primitives = part.group_by("primitive", "what_if_twice", "what_if_limit").agg(ns.sum())

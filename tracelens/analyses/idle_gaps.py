@@ -3,7 +3,7 @@
 import polars as pl
 
 from tracelens.analyses.analysis import Analysis, Bars, Chart, Parallel, named
-from tracelens.derive.columns.time_text import milliseconds
+from tracelens.derive.columns.time_text import duration
 from tracelens.derive.events.api_names import WAITS_FOR_DEVICE
 from tracelens.derive.time.activity_places import PROFILER
 from tracelens.derive.time.bounds import PART_WORDS, PROCESS_WORDS
@@ -70,7 +70,7 @@ def notes(trace: Trace, frame: pl.DataFrame) -> list[str]:
     unknown = int(frame.filter(pl.col("cause") == "unknown")["idle_ns"].sum())
     if unknown:
         sentences.append(
-            f"For {milliseconds(unknown)} of idle time it is not known who launched the next work:"
+            f"For {duration(unknown)} of idle time it is not known who launched the next work:"
             " its call came before the capture, or API calls were not recorded."
         )
     if frame["what"].str.contains(DEFINED, literal=True).any():
@@ -119,8 +119,8 @@ def _calls_that_matter(trace: Trace) -> list[str]:
     times = {kind: row for kind, *row in by_kind.iter_rows()}
     host = int(time_model(trace).steps["host_ns"].sum())
     return [
-        f"API calls {what}: {times[kind][0]:,} in all steps, {milliseconds(times[kind][1])}, the"
-        f" longest {milliseconds(times[kind][2])}."
+        f"API calls {what}: {times[kind][0]:,} in all steps, {duration(times[kind][1])}, the"
+        f" longest {duration(times[kind][2])}."
         for kind, what in _CALLS.items()
         if kind in times and times[kind][1] > _MATTERS * host
     ]

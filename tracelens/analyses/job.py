@@ -9,6 +9,7 @@ from statistics import mean, median
 import polars as pl
 
 from tracelens.analyses.analysis import Analysis, Parallel, Scope
+from tracelens.derive.columns.time_text import duration
 from tracelens.derive.rank_ranges import list_ranks
 from tracelens.derive.ranks.clocks import doubt_of
 from tracelens.derive.ranks.collectives import match_collectives, require_ranks
@@ -184,9 +185,9 @@ def _cost(culprit: Culprit) -> str:
     """Give the culprit's cost as a share of the steps in which it is late, or of all steps."""
     share = f"{100 * culprit.cost_frac:.0f} %"
     if not culprit.when:
-        return f"{share} of the {_ms(culprit.step_ns)} that were recorded"
+        return f"{share} of the {duration(culprit.step_ns)} that were recorded"
     such = "a step" if culprit.steps is None or culprit.rotates else "such a step"
-    return f"{share} of {such} of {_ms(culprit.step_ns)}"
+    return f"{share} of {such} of {duration(culprit.step_ns)}"
 
 
 def _why(culprit: Culprit, peer: str) -> str:
@@ -194,17 +195,17 @@ def _why(culprit: Culprit, peer: str) -> str:
     each = " a step" if culprit.when else ""
     cause = culprit.cause
     if culprit.measure in (IDLE, OWN_TIME) and (cause is None or cause in _HOST_WORDS):
-        usual = _number(culprit.usual_ns)
+        usual = duration(culprit.usual_ns)
         long = (
-            f"is idle for {_ms(culprit.part_ns)}{each} where {peer} is for {usual}"
+            f"is idle for {duration(culprit.part_ns)}{each} where {peer} is for {usual}"
             if culprit.measure == IDLE
-            else f"takes {_ms(culprit.part_ns)}{each} besides waiting and communicating where"
+            else f"takes {duration(culprit.part_ns)}{each} besides waiting and communicating where"
             f" {peer} takes {usual}"
         )
         if cause is None:
             return f"{long}, and no single cause of that was recorded"
         return f"{long}, mostly by {_HOST_WORDS[cause]}"
-    times = f"{_ms(culprit.part_ns)}{each}", _number(culprit.usual_ns)
+    times = f"{duration(culprit.part_ns)}{each}", duration(culprit.usual_ns)
     return (
         (_LATE_BY | _WAITS_FOR)
         .get(str(cause), _OTHER)
@@ -229,16 +230,6 @@ def _together(culprits: Culprits, costly: Sequence[Culprit]) -> str:
     count = f"{len(costly):,} culprits"
     of = "all steps' time" if culprits.each[0].when else "the time that was recorded"
     return f"{count} cost {_percent(culprits.cost_frac)} of {of}: {', '.join(each)}{rest}"
-
-
-def _ms(ns: float) -> str:
-    return f"{_number(ns)} ms"
-
-
-def _number(ns: float) -> str:
-    """Write ms with three digits, or with all digits before the point."""
-    ms = ns / 1e6
-    return f"{ms:,.{0 if ms >= 100 else 1 if ms >= 10 else 2}f}"
 
 
 def _percent(share: float) -> str:
@@ -372,7 +363,7 @@ def _missing_straggler(trace: Trace, judged: list[RankTime]) -> dict[str, object
     if share < BLAMED:
         return None
     who = missing.text
-    times = f"{_ms(missing.mean_ns)} where {_ms(missing.usual_ns)} would do"
+    times = f"{duration(missing.mean_ns)} where {duration(missing.usual_ns)} would do"
     return {
         "bound": "straggler",
         "value": share,

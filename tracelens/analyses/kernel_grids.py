@@ -5,7 +5,7 @@ import polars as pl
 from tracelens.analyses.analysis import Analysis, Bars, Chart, Points, named
 from tracelens.derive.columns.intervals import covered_ns
 from tracelens.derive.columns.ratios import percent
-from tracelens.derive.columns.time_text import milliseconds
+from tracelens.derive.columns.time_text import duration
 from tracelens.derive.kernels.device_limits import LIMITS, complete_devices, cuda_capability
 from tracelens.derive.kernels.grids import by_grid
 from tracelens.derive.time.bound_places import short_kernel
@@ -111,7 +111,7 @@ def _on_single_blocks(frame: pl.DataFrame, total_ns: int) -> list[str]:
     if single_ns < _LEAST * total_ns:
         return []
     sentence = (
-        f"{single['n_calls'].sum():,} kernels of one block take {milliseconds(single_ns, 3)},"
+        f"{single['n_calls'].sum():,} kernels of one block take {duration(single_ns)},"
         f" {_share(single, total_ns)} of kernel time, in which one SM works: mostly"
         f" {short_kernel(single['name'][0])}."
     )

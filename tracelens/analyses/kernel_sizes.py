@@ -3,7 +3,7 @@
 import polars as pl
 
 from tracelens.analyses.analysis import Analysis, Parallel
-from tracelens.derive.columns.time_text import milliseconds
+from tracelens.derive.columns.time_text import duration
 from tracelens.storage.table import Column, Table
 from tracelens.trace import Trace
 
@@ -62,8 +62,8 @@ def notes(trace: Trace, frame: pl.DataFrame) -> list[str]:  # noqa: ARG001 - as 
     """Say how many runs are short, and how much longer first runs took than later ones."""
     n_short, n_runs, ns = frame.select("n_short", "n_calls", "short_ns").sum().row(0)
     late = float(frame.select((pl.col("first_ns") - pl.col("median_ns")).clip(0).sum()).item() or 0)
-    short = f"{milliseconds(ns)} together; first runs took {milliseconds(late)} more than later."
-    limit = f"{SHORT_NS / 1e3:.0f} µs"
+    short = f"{duration(ns)} together; first runs took {duration(late)} more than later."
+    limit = f"{SHORT_NS // 1000} µs"
     return [f"{n_short:,} of {n_runs:,} kernels take less than {limit}, {short}"]
 
 

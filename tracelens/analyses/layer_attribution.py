@@ -3,7 +3,7 @@
 import polars as pl
 
 from tracelens.analyses.analysis import Analysis, Chart, Parallel, SplitBars, named
-from tracelens.derive.columns.time_text import milliseconds
+from tracelens.derive.columns.time_text import duration
 from tracelens.derive.layers.attribution import PRE_WINDOW, attribute_kernels
 from tracelens.derive.layers.graph_capture import EVIDENCE as CAPTURE_EVIDENCE
 from tracelens.derive.layers.graph_capture import captured_graphs
@@ -90,7 +90,7 @@ def notes(trace: Trace, frame: pl.DataFrame, base: Trace | None = None) -> list[
         if root_only:
             share = root_only / max(int(part["duration_total_ns"].sum()), 1)
             sentences.append(
-                f"Rank {rank}: {milliseconds(root_only, 3)} of {UNATTRIBUTED}, {share:.1%} of kernel"
+                f"Rank {rank}: {duration(root_only)} of {UNATTRIBUTED}, {share:.1%} of kernel"
                 " time, ran in the root module or a wrapper around it (torch.compile,"
                 " DistributedDataParallel) and in no layer within: operations of the model itself,"
                 " or a compiled model, which calls no layers; collect torch --compile-provenance"

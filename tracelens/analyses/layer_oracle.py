@@ -5,6 +5,7 @@ from typing import Any
 import polars as pl
 
 from tracelens.analyses.analysis import Analysis, Chart, SplitBars, named
+from tracelens.derive.columns.time_text import duration
 from tracelens.derive.layers.best_mixture import (
     TOTAL,
     best_of_two,
@@ -188,8 +189,8 @@ def notes(base: Trace, other: Trace, frame: pl.DataFrame) -> list[str]:
             continue
         where = f"Rank {row['rank']}, " if several else ""
         sentences.append(
-            f"{where}{row['oracle']}: {chosen}; {(row['chosen_ns'] + row['switch_ns']) / 1e6:.3f}"
-            f" ms, {row['speedup_over_base']:.3f} times as fast as base,"
+            f"{where}{row['oracle']}: {chosen}; {duration(row['chosen_ns'] + row['switch_ns'])},"
+            f" {row['speedup_over_base']:.3f} times as fast as base,"
             f" {row['speedup_over_other']:.3f} times as fast as other (in theory)."
         )
     sentences += _caveats(base, other, frame)
@@ -229,7 +230,7 @@ def _caveats(base: Trace, other: Trace, frame: pl.DataFrame) -> list[str]:
         " counts 0 for it; give switch_cost_ns, or measure it with tracelens collect timings."
         if region is None
         else (
-            f"Calling a compiled region was measured to cost {region / 1e3:.1f} µs; each change"
+            f"Calling a compiled region was measured to cost {duration(region)}; each change"
             " counts half of that in the oracle dynamic, unless switch_cost_ns is given."
         )
     )

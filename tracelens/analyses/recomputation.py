@@ -4,7 +4,7 @@ import polars as pl
 
 from tracelens.analyses.analysis import Analysis, Parallel
 from tracelens.derive.columns.per_unique import each_once
-from tracelens.derive.columns.time_text import milliseconds
+from tracelens.derive.columns.time_text import duration
 from tracelens.derive.events.call_tree import nearest_row, sum_within
 from tracelens.derive.events.span_trees import with_trees
 from tracelens.derive.time.self_time import attribute
@@ -75,7 +75,7 @@ def notes(trace: Trace, frame: pl.DataFrame) -> list[str]:  # noqa: ARG001 - as 
     if frame.is_empty():
         return ["No forward op ran again within the backward pass."]
     host, device, calls = frame.select("host_ns", "device_ns", "n_calls").sum().row(0)
-    cost = f"{milliseconds(host)} on the host, {milliseconds(device)} of work on devices"
+    cost = f"{duration(host)} on the host, {duration(device)} of work on devices"
     return [f"{calls:,} forward ops ran again in the backward pass, to save memory: {cost}."]
 
 

@@ -6,6 +6,7 @@ from tracelens.analyses.analysis import Analysis, Chart, Scope, SplitBars, named
 from tracelens.derive.columns.lookup import numbered, rows_of
 from tracelens.derive.columns.per_unique import each_once
 from tracelens.derive.columns.ratios import speedup, which_side
+from tracelens.derive.columns.time_text import duration
 from tracelens.derive.events.call_tree import nearest_row
 from tracelens.derive.events.span_trees import with_trees
 from tracelens.derive.kernels.grids import SHAPE
@@ -140,7 +141,7 @@ def notes(base: Trace, other: Trace, frame: pl.DataFrame) -> list[str]:
     summary = (
         f"{int(aligned['n_kernels'].sum()):,} kernels are aligned, of"
         f" {base.height('kernels'):,} in base and {other.height('kernels'):,} in other: they take"
-        f" {base_ns / 1e6:.3f} ms in base and {other_ns / 1e6:.3f} ms in other."
+        f" {duration(base_ns)} in base and {duration(other_ns)} in other."
     )
     return [
         summary,

@@ -4,7 +4,7 @@ import polars as pl
 
 from tracelens.analyses.analysis import Analysis, Chart, Points, named
 from tracelens.derive.columns.ratios import over
-from tracelens.derive.columns.time_text import milliseconds
+from tracelens.derive.columns.time_text import duration
 from tracelens.derive.kernels.device_peaks import device_peaks
 from tracelens.derive.kernels.op_families import signatures
 from tracelens.derive.kernels.peaks import Peaks, peaks_of
@@ -265,12 +265,10 @@ def _nearness(calls: pl.DataFrame, total: int) -> list[str]:
         .agg(pl.col("gain_ns").sum())
         .top_k(3, by="gain_ns")
     )
-    most = ", ".join(
-        f"{op} {milliseconds(saved, 3)}" for op, saved in best.iter_rows() if saved > 0
-    )
+    most = ", ".join(f"{op} {duration(saved)}" for op, saved in best.iter_rows() if saved > 0)
     sentence = (
         f"{near / total:.1%} of kernel time is within 20 % of its roof. At its roof, the rest would"
-        f" take {milliseconds(gain, 3)} less ({gain / total:.1%} of kernel time); most to gain:"
+        f" take {duration(gain)} less ({gain / total:.1%} of kernel time); most to gain:"
         f" {most or 'nothing'}."
     )
     return [sentence, *sentences]
@@ -304,9 +302,9 @@ def _in_float32(trace: Trace, rows: pl.DataFrame, total: int) -> list[str]:
     if taken < _LEAST_HINTED * total:
         return []
     sentence = (
-        f"Products and convolutions in float32 without tensor cores take {milliseconds(taken, 3)}"
+        f"Products and convolutions in float32 without tensor cores take {duration(taken)}"
         f" ({taken / total:.1%} of kernel time): with TF32 (allow_tf32,"
-        f" set_float32_matmul_precision) or autocast up to {milliseconds(saved, 3)} less."
+        f" set_float32_matmul_precision) or autocast up to {duration(saved)} less."
     )
     return [sentence]
 
@@ -321,9 +319,9 @@ def _moving(rows: pl.DataFrame, total: int) -> list[str]:
         return []
     gain = float(moving["gain_ns"].sum())
     sentence = (
-        f"Elementwise ops and copies, which are bound by memory, take {milliseconds(taken, 3)}"
+        f"Elementwise ops and copies, which are bound by memory, take {duration(taken)}"
         f" ({taken / total:.1%} of kernel time) in {int(moving['n_calls'].sum()):,} calls,"
-        f" {milliseconds(gain, 3)} more than at their roof: fused (torch.compile), a chain of them"
+        f" {duration(gain)} more than at their roof: fused (torch.compile), a chain of them"
         " reads and writes memory once."
     )
     return [sentence]

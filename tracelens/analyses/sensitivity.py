@@ -5,7 +5,7 @@ from __future__ import annotations
 import polars as pl
 
 from tracelens.analyses.analysis import Analysis, Bars, Chart, Parallel, named
-from tracelens.derive.columns.time_text import milliseconds
+from tracelens.derive.columns.time_text import duration
 from tracelens.derive.replay.edges import COLLECTIVE, COPY, KERNEL
 from tracelens.derive.replay.moment_graph import Flags
 from tracelens.derive.replay.predict import savings
@@ -50,7 +50,7 @@ def notes(_trace: Trace, frame: pl.DataFrame) -> list[str]:
     best = frame.sort("saved_ns", descending=True, maintain_order=True).row(0, named=True)
     if not best["saved_ns"]:
         return ["No step gets shorter by 10 % less time for any one of these."]
-    saved = f"{milliseconds(best['saved_ns'])}"
+    saved = f"{duration(best['saved_ns'])}"
     what = best["what"]
     words = PART_WORDS.get(what, what) if best["kind"] == "cause" else what
     return [f"What helps most: 10 % less time in {words} shortens a step by {saved}."]

@@ -7,7 +7,7 @@ from tracelens.analyses.analysis import Analysis, Bars, Chart, named
 from tracelens.derive.columns.intervals import END
 from tracelens.derive.columns.per_unique import each_once
 from tracelens.derive.columns.ratios import over
-from tracelens.derive.columns.time_text import milliseconds
+from tracelens.derive.columns.time_text import duration
 from tracelens.derive.kernels.peaks import Peaks, peaks_of
 from tracelens.derive.layers.modelled_calls import modelled
 from tracelens.derive.time.step_table import steps_of
@@ -172,7 +172,7 @@ def notes(
     for row in frame.iter_rows(named=True):
         words = [
             f"rank {row['rank']}: {row['phase']} takes {row['share_frac']:.1%} of the steps' time",
-            f"{milliseconds(row['duration_median_ns'])} in the median step",
+            f"{duration(row['duration_median_ns'])} in the median step",
             f"{row['requests_mean']:,.1f} requests a batch",
         ]
         if row["tokens_per_s"] is not None:
@@ -232,8 +232,8 @@ def _sentence(trace: Trace, rank: int, gaps: pl.DataFrame) -> str:
     named = ", ".join(f"{place} {share:.0%}" for place, share in places)
     where = f": {named}" if named else " (record Python calls to see where: with_stack=True)"
     return (
-        f"Rank {rank}: between replays of graphs the host takes {milliseconds(int(lengths.sum()))},"
-        f" {milliseconds(median, 3)} in the median of {len(lengths):,}{where}."
+        f"Rank {rank}: between replays of graphs the host takes {duration(int(lengths.sum()))},"
+        f" {duration(median)} in the median of {len(lengths):,}{where}."
     )
 
 

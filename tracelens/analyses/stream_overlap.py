@@ -6,7 +6,7 @@ import polars as pl
 
 from tracelens.analyses.analysis import Analysis
 from tracelens.derive.columns.intervals import END, covered_by, union
-from tracelens.derive.columns.time_text import milliseconds
+from tracelens.derive.columns.time_text import duration
 from tracelens.schemas import DEVICE_WORK
 from tracelens.storage.table import Column, Table
 from tracelens.trace import Trace
@@ -88,7 +88,7 @@ def notes(trace: Trace, frame: pl.DataFrame) -> list[str]:  # noqa: ARG001 - as 
         return ["All work of each device is on one stream, so that none of it overlaps."]
     longest = pairs.row(0, named=True)
     streams = f"{longest['stream_id']} and {longest['other_stream_id']} of rank {longest['rank']}"
-    together = f"{milliseconds(longest['overlap_ns'])}, {longest['share_frac']:.0%}"
+    together = f"{duration(longest['overlap_ns'])}, {longest['share_frac']:.0%}"
     return [f"Streams {streams} work at once for {together} of the shorter one's time."]
 
 

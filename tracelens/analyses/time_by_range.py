@@ -7,7 +7,7 @@ import polars as pl
 from tracelens.analyses.analysis import Analysis, Bars, Chart, Parallel, named
 from tracelens.derive.columns.intervals import END, covered_by, union
 from tracelens.derive.columns.lookup import by_value
-from tracelens.derive.columns.time_text import milliseconds
+from tracelens.derive.columns.time_text import duration
 from tracelens.derive.events.steps import STEP_NAME
 from tracelens.derive.time.ranges import (
     THREAD,
@@ -138,7 +138,7 @@ def notes(trace: Trace, frame: pl.DataFrame) -> list[str]:
         outside = rank_rows.filter(pl.col("path") == OUTSIDE)["device_total_ns"].sum()
         inside = total - unlinked - outside
         sentence = (
-            f"Rank {rank}: {inside / total:.1%} of {milliseconds(total, 3)} of device work was"
+            f"Rank {rank}: {inside / total:.1%} of {duration(total)} of device work was"
             " launched inside ranges"
         )
         top = rows.sort("device_own_ns", descending=True, maintain_order=True).head(1)
@@ -158,7 +158,7 @@ def notes(trace: Trace, frame: pl.DataFrame) -> list[str]:
             path, others = waited.select("path", "other_threads_ns").row(0)
             sentences.append(
                 f"While {path} was open, other threads of its process launched"
-                f" {milliseconds(others, 3)}, more than its own thread did (other_threads_ns):"
+                f" {duration(others)}, more than its own thread did (other_threads_ns):"
                 " autograd, for one, runs the backward pass on threads of its own."
             )
     return sentences

@@ -4,6 +4,7 @@ import polars as pl
 
 from tracelens.analyses.analysis import Analysis, Bars, Chart, Parallel, named
 from tracelens.derive.columns.intervals import durations
+from tracelens.derive.columns.time_text import duration
 from tracelens.derive.layers.kernel_origins import kernel_origins
 from tracelens.schemas.results.calls import TOP_KERNELS
 from tracelens.trace import Trace
@@ -84,8 +85,8 @@ def notes(
         total = part.select(pl.sum("duration_total_ns")).item()
         half = min(int((part["share_frac"].cum_sum() < 0.5).sum()) + 1, part.height)
         sentences.append(
-            f"Rank {rank}: {half} of {part.height} kernel names make up half of {total / 1e6:,.3f}"
-            " ms of kernel time (a sum of durations: kernels that overlap count twice)."
+            f"Rank {rank}: {half} of {part.height} kernel names make up half of"
+            f" {duration(total)} of kernel time (a sum of durations: kernels that overlap count twice)."
         )
     return sentences
 

@@ -3,7 +3,7 @@
 import polars as pl
 
 from tracelens.analyses.analysis import Analysis, Parallel
-from tracelens.derive.columns.time_text import milliseconds, milliseconds_span
+from tracelens.derive.columns.time_text import duration, span_text
 from tracelens.derive.replay.unprofiled import LARGEST_ERROR, UnprofiledStep, unprofiled_steps
 from tracelens.derive.time.program_phases import program_steps
 from tracelens.derive.time.step_table import require_time
@@ -61,7 +61,7 @@ def notes(trace: Trace, frame: pl.DataFrame) -> list[str]:
 
 
 def _sentence(step: UnprofiledStep, subject: str) -> str:
-    recorded = f"{subject} {milliseconds(step.recorded_ns)} under the profiler"
+    recorded = f"{subject} {duration(step.recorded_ns)} under the profiler"
     if step.unprofiled_ns is None or step.low_ns is None or step.high_ns is None:
         if step.replay_error_frac > LARGEST_ERROR:
             return (
@@ -70,9 +70,9 @@ def _sentence(step: UnprofiledStep, subject: str) -> str:
             )
         return f"{recorded}; how much of that this profiler adds is not known."
     if step.evidence == "measured":
-        return f"{recorded}, and {milliseconds(step.unprofiled_ns)} without it, as measured."
+        return f"{recorded}, and {duration(step.unprofiled_ns)} without it, as measured."
     return (
-        f"{recorded}. Without it, one would take {milliseconds_span(step.low_ns, step.high_ns)}, by"
+        f"{recorded}. Without it, one would take {span_text(step.low_ns, step.high_ns)}, by"
         " a replay of the trace."
     )
 

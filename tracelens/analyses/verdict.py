@@ -3,7 +3,7 @@
 import polars as pl
 
 from tracelens.analyses.analysis import Analysis, Parallel
-from tracelens.derive.columns.time_text import duration, milliseconds, milliseconds_span
+from tracelens.derive.columns.time_text import duration, span_text
 from tracelens.derive.ranks.missing import missing_ranks
 from tracelens.derive.replay.advised import advise
 from tracelens.derive.replay.unprofiled import bounds_of_range, unprofiled_steps
@@ -105,7 +105,7 @@ def _inconclusive(rank: RankTime) -> dict[str, object]:
         "step_ns": rank.step_ns,
         "unprofiled_step_ns": rank.unprofiled_ns,
         "evidence": (
-            f"the profiler made a step of {milliseconds(plain)} take {milliseconds(recorded, 1)}, so"
+            f"the profiler made a step of {duration(plain)} take {duration(recorded)}, so"
             " its parts tell nothing of the program: record without stacks"
         ),
     }
@@ -262,8 +262,8 @@ def _without_profiler(rank: RankTime) -> str:
         return ""
     computing_frac = rank.recorded["compute"] / max(sum(rank.recorded.values()), 1)
     return (
-        f". A step takes {milliseconds(rank.unprofiled_ns)} without the profiler, and"
-        f" {milliseconds(rank.recorded_step_ns)} under it, of which the {rank.subject}"
+        f". A step takes {duration(rank.unprofiled_ns)} without the profiler, and"
+        f" {duration(rank.recorded_step_ns)} under it, of which the {rank.subject}"
         f" computes {computing_frac:.1%}"
     )
 
@@ -313,7 +313,7 @@ def _of_either_end(trace: Trace, ranks: list[RankTime]) -> list[str]:
     nouns = PROCESS_WORDS if ranks[0].is_process else PART_WORDS
     sentence = (
         f"Without the profiler a step would take"
-        f" {milliseconds_span(step.low_ns, step.high_ns)}: limited by {nouns[bounds[0]]} if it is the shortest,"
+        f" {span_text(step.low_ns, step.high_ns)}: limited by {nouns[bounds[0]]} if it is the shortest,"
         f" by {nouns[bounds[1]]} if it is the longest."
     )
     return [sentence]

@@ -3,7 +3,7 @@
 import polars as pl
 
 from tracelens.analyses.analysis import Analysis, Chart, Parallel, Scope, SplitBars
-from tracelens.derive.columns.time_text import milliseconds
+from tracelens.derive.columns.time_text import duration
 from tracelens.derive.ranks.clocks import doubt_of
 from tracelens.derive.ranks.collective_wait import waits_by_step
 from tracelens.derive.ranks.collectives import require_matched
@@ -58,8 +58,8 @@ def notes(trace: Trace, frame: pl.DataFrame) -> list[str]:
         return [f"Inconclusive: {doubt}."]
     awaited, lost, n_ranks = pairs.row(0)
     total = int(frame["exposed_ns"].sum())
-    together = f"All ranks together wait {milliseconds(total)} in the whole trace"
-    of_it = f"{n_ranks:,} {'rank waits' if n_ranks == 1 else 'ranks wait'} {milliseconds(lost)}"
+    together = f"All ranks together wait {duration(total)} in the whole trace"
+    of_it = f"{n_ranks:,} {'rank waits' if n_ranks == 1 else 'ranks wait'} {duration(lost)}"
     sentences = [f"{together}; {of_it} of it for rank {awaited}."]
     last = frame.sort("n_last", "rank", descending=[True, False]).row(0, named=True)
     if last["rank"] != awaited:

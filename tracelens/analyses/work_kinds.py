@@ -6,7 +6,7 @@ from tracelens.analyses.analysis import Analysis, Bars, Chart, named
 from tracelens.derive.columns.intervals import covered_ns
 from tracelens.derive.columns.per_unique import matching
 from tracelens.derive.columns.ratios import over
-from tracelens.derive.columns.time_text import milliseconds
+from tracelens.derive.columns.time_text import duration
 from tracelens.derive.kernels.device_peaks import DEVICE_KEY, device_peaks, roof_ns
 from tracelens.derive.kernels.peaks import Peaks
 from tracelens.derive.kernels.work_kinds import KINDS, kinds_of
@@ -160,7 +160,7 @@ def _exchange_sentences(trace: Trace, frame: pl.DataFrame) -> list[str]:
     hidden = int(covered_ns(exchanges, others, ["rank", "device_id"]).sum())
     share = taken / max(int(kernels["duration_ns"].sum()), 1)
     sentence = (
-        f"All-to-alls take {milliseconds(taken)} in {exchanges.height:,} calls, {share:.1%} of"
+        f"All-to-alls take {duration(taken)} in {exchanges.height:,} calls, {share:.1%} of"
         f" kernel time; other kernels hide {hidden / max(taken, 1):.1%} of it."
     )
     return [sentence, *_unevenness(exchanges, frame)]

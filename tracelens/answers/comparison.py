@@ -10,7 +10,7 @@ from tracelens.answers.answer import REST, WORK, Answer, Bar, Part
 from tracelens.answers.program import is_another_time
 from tracelens.answers.recorded import about, has_stacks
 from tracelens.answers.step_bar import kind_of, label_of
-from tracelens.derive.columns.time_text import duration, three_digits
+from tracelens.derive.columns.time_text import change_text, difference, duration, three_digits
 from tracelens.derive.comparing.comparability import unrelated
 from tracelens.derive.comparing.significance import DEFAULT, REASON_TOO_FEW, Rules
 from tracelens.derive.layers.compilation import other_device, shows_compilation
@@ -108,7 +108,7 @@ def _step_words(ranks: tuple[RankTime, RankTime], whole: dict[str, Any]) -> str:
 def _sentence(whole: dict[str, Any], step: str) -> str:
     """Give the speed of the other run relative to base, with both times and the noise."""
     before, after = whole["base_ns"], whole["other_ns"]
-    times = f"{_pair(before, after)}{step}"
+    times = f"{change_text(before, after)}{step}"
     low, high = whole["more_low_ns"], whole["more_high_ns"]
     noise = "" if low is None else f" (noise ±{duration((high - low) / 2)})"
     if whole["outcome"] == "unclear" and whole["reason"] != REASON_TOO_FEW:
@@ -117,12 +117,6 @@ def _sentence(whole: dict[str, Any], step: str) -> str:
     if ratio >= 1:
         return f"{three_digits(ratio)} times as fast: {times}{noise}"
     return f"Takes {three_digits(1 / ratio)} times as long: {times}{noise}"
-
-
-def _pair(before: float, after: float) -> str:
-    before_text, after_text = duration(before), duration(after)
-    unit = after_text.rpartition(" ")[2]
-    return f"{before_text.removesuffix(f' {unit}')} → {after_text}"
 
 
 def _bars(ranks: tuple[RankTime, RankTime], whole: dict[str, Any]) -> tuple[Bar, ...]:
@@ -163,15 +157,10 @@ def _changed_parts(
             (row for row in rows if row["more_ns"] * sign > 0), key=lambda row: -abs(row["more_ns"])
         )
         sentences = [
-            f"{_label(row['part'], is_process=is_process)} {_signed(row['more_ns'])}"
+            f"{_label(row['part'], is_process=is_process)} {difference(row['more_ns'])}"
             for row in changed[:_MOST_CHANGED]
         ]
         yield f"{word}: {', '.join(sentences) or 'nothing'}"
-
-
-def _signed(ns: float) -> str:
-    """Write a difference with its sign; the minus is a real minus sign, not a hyphen."""
-    return f"{chr(0x2212) if ns < 0 else '+'}{duration(abs(ns))}"
 
 
 def _changed_layers(base: Trace, other: Trace, rules: Rules) -> tuple[str, ...]:
@@ -187,7 +176,7 @@ def _changed_layers(base: Trace, other: Trace, rules: Rules) -> tuple[str, ...]:
     most = changed.sort(pl.col("saved_ns").abs(), descending=True).head(_MOST_CHANGED)
     sentences = [
         f"{'.'.join(row['layer'].split('.')[-2:])} {row['phase'] or ''}".strip()
-        + f" {_signed(-row['saved_ns'])}"
+        + f" {difference(-row['saved_ns'])}"
         for row in most.iter_rows(named=True)
     ]
     return (f"layers: {', '.join(sentences)}",)

@@ -10,6 +10,7 @@ import typer
 from tracelens.cli.io import open_any, progress
 from tracelens.cli.next_step import report_command, suggest
 from tracelens.cli.output import emit
+from tracelens.derive.columns.time_text import duration, span_text
 from tracelens.derive.replay.changes import usages
 from tracelens.derive.replay.predict import Prediction, predict
 from tracelens.derive.replay.unprofiled import UnprofiledStep, unprofiled_steps
@@ -89,12 +90,12 @@ def _sentences(
         "the job: " if prediction.rank is None else f"rank {prediction.rank}: " if several else ""
     )
     change = printable(" and ".join(changes))
-    before = f"{prediction.before_ns / 1e6:.2f} ms"
+    before = duration(prediction.before_ns)
     of_what = "as recorded, the profiler's cost included"
     if step is not None and step.low_ns is not None and step.high_ns is not None:
         before += f" {_range(step.low_ns, step.high_ns)}"
         of_what = "without the profiler"
-    after = f"{prediction.after_ns / 1e6:.2f} ms" if prediction.has_gain else "no clear gain"
+    after = duration(prediction.after_ns) if prediction.has_gain else "no clear gain"
     after += f" {_range(prediction.low_ns, prediction.high_ns)}"
     first = f"{subject}a step takes {before}, with {change}: {after}\n"
     thing = prediction.next or ""
@@ -108,4 +109,4 @@ def _sentences(
 
 
 def _range(low_ns: int, high_ns: int) -> str:
-    return f"({low_ns / 1e6:.2f} to {high_ns / 1e6:.2f})"
+    return f"({span_text(low_ns, high_ns)})"

@@ -19,11 +19,13 @@ class Run(Struct, frozen=True):
     """The result of running a program under a collector.
 
     It has the captures (the lowest rank's first), the exit code as a shell reports it, and remarks.
+    `cost` is a sentence on how much longer recording made a step; empty where that is not known.
     """
 
     captures: list[Capture]
     exit_code: int
     remarks: Sequence[str] = ()
+    cost: str = ""
 
 
 class Found(NamedTuple):

@@ -9,6 +9,13 @@ function duration(ns) {
   return `${(ns / divisor).toLocaleString("en-US", {maximumFractionDigits: 3})} ${unit}`;
 }
 
+/** A number of nanoseconds in words, with three digits as in the answer. */
+function rounded(ns) {
+  const digits = {minimumSignificantDigits: 3, maximumSignificantDigits: 3};
+  const [divisor, unit] = ns >= 1e9 ? [1e9, "s"] : ns >= 1e6 ? [1e6, "ms"] : [1e3, "µs"];
+  return `${(ns / divisor).toLocaleString("en-US", digits)} ${unit}`;
+}
+
 /** Round moments between two others with labels that all differ: about so many, in one unit. */
 function ticks(begin, length, most) {
   const power = 10 ** Math.floor(Math.log10(length / most)), step = [1, 2, 5, 10].map((n) => n * power).find((one) => length / one <= most);

@@ -5,9 +5,9 @@ from collections.abc import Sequence
 
 import polars as pl
 
+from tracelens.derive.columns.time_text import duration, span_text
 from tracelens.derive.time.time_parts import TimeModel, mark_times, step_times
 from tracelens.trace import Trace
-from tracelens.views.values import quantity
 
 _UNKNOWN_COST = (
     "not measured: only a live capture (tracelens collect torch -- COMMAND) times steps without the"
@@ -60,10 +60,7 @@ def _steps(model: TimeModel) -> list[tuple[str, str]]:
     middle, low, high = times.select(
         pl.col("median_ns").median(), pl.col("low_ns").min(), pl.col("high_ns").max()
     ).row(0)
-    text = (
-        f"{quantity(round(middle), 'ns')} in the median; {quantity(low, 'ns')} to"
-        f" {quantity(high, 'ns')}"
-    )
+    text = f"{duration(middle)} in the median; {span_text(low, high)}"
     plain = {rank: trace.manifest.unprofiled_step_ns(rank) for rank in times["rank"]}
     known = [
         (row["mean_ns"], plain[row["rank"]])
@@ -74,15 +71,9 @@ def _steps(model: TimeModel) -> list[tuple[str, str]]:
     cost = _UNKNOWN_COST
     if costs:
         slowest = max(costs)
-        cost = (
-            f"{slowest:.0%} of a step: {quantity(known[costs.index(slowest)][1], 'ns')} without it"
-        )
+        cost = f"{slowest:.0%} of a step: {duration(known[costs.index(slowest)][1])} without it"
     marks = sorted(mark_times(times).values())
-    mark = (
-        f"{quantity(marks[len(marks) // 2], 'ns')} on the host, which a viewer shows"
-        if marks
-        else ""
-    )
+    mark = f"{duration(marks[len(marks) // 2])} on the host, which a viewer shows" if marks else ""
     return [steps, ("step time", text), ("a step's mark", mark), ("profiler's cost", cost)]
 
 

@@ -119,7 +119,7 @@ function drawOverview(told, choose) {
   const {steps, durations, working, choices, n_steps: total} = told, most = Math.max(...durations), n = steps.length;
   const mean = durations.reduce((a, b) => a + b, 0) / n, TALL = 40;
   const svg = svgElement("svg", {viewBox: `0 0 ${Math.max(n, 20)} ${TALL}`, preserveAspectRatio: "none", role: "img",
-    "aria-label": `${count(n)} steps${told.of}, ${duration(mean)} on average, the longest ${duration(most)}`});
+    "aria-label": `${count(n)} steps${told.of}, ${rounded(mean)} on average, the longest ${rounded(most)}`});
   const marks = [];
   steps.forEach((step, i) => {
     const tall = Math.max(TALL * durations[i] / most, 1), busy = (working[i] ?? 0) * tall, wide = n > 200 ? 1 : 0.9;
@@ -135,7 +135,7 @@ function drawOverview(told, choose) {
     svg.append(group);
   });
   const about = element("p", {class: "about"}, `${total > n ? `The first ${count(n)} of ${count(total)} steps` : `All ${count(n)} steps`}${told.of}: ` +
-    `a higher column is a longer step (the longest ${duration(most)}), its lower part is work${told.of && " (waiting within a collective is part of it)"} and its upper part idle time. Click one in full colour to see it below.`);
+    `a higher column is a longer step (the longest ${rounded(most)}), its lower part is work${told.of && " (waiting within a collective is part of it)"} and its upper part idle time. Click one in full colour to see it below.`);
   return {
     parts: [element("div", {class: "overview"}, svg), about],
     mark: (choice) => marks.forEach((group, i) => group.classList.toggle("now", choices[i] !== null && choices[i] === choice)),

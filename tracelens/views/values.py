@@ -12,6 +12,7 @@ from typing import Any
 import polars as pl
 from msgspec import Struct
 
+from tracelens.derive.columns.time_text import duration
 from tracelens.derive.time.since_start import MOMENTS
 from tracelens.errors import printable as printable  # noqa: PLC0414 - the views take it from here
 from tracelens.storage.table import Column, Table
@@ -180,9 +181,11 @@ def number(value: float | None, decimals: int = 3) -> str:
 
 
 def quantity(value: float | None, unit: str | None) -> str:
-    """Write one value with its unit, for a sentence: `quantity(2500, "ns")` is "2.500 µs"."""
+    """Write one value with its unit, for a sentence: `quantity(2500, "ns")` is "2.50 µs"."""
     if value is None or not math.isfinite(value):
         return NOTHING
+    if unit == "ns":
+        return duration(value)
     known = "frac" if unit == "1" else unit
     scale = scale_of(Column("value", pl.Float64, "", known), value)
     scaled = value / scale.divisor

@@ -171,7 +171,7 @@ def read_or_run(
         **more,
     )
     tell_of(trace, target)
-    for remark in done.remarks:
+    for remark in filter(None, (*done.remarks, done.cost)):
         tell(remark)
     suggest_report([target])
     raise typer.Exit(done.exit_code)

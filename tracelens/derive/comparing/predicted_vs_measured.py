@@ -4,6 +4,7 @@ from typing import Any
 
 import polars as pl
 
+from tracelens.derive.columns.time_text import duration
 from tracelens.derive.comparing.expressions import parse
 from tracelens.derive.comparing.gate import evaluate
 from tracelens.derive.comparing.significance import judge
@@ -81,8 +82,8 @@ def _beside(name: str, base: pl.DataFrame, plan: pl.DataFrame, predicted: float 
     ratios += [] if predicted is None else [f"predicted {predicted:.2f}"]
     brackets = f" ({'; '.join(filter(None, ratios))})" if any(ratios) else ""
     return (
-        f"The measured plan ({PLANNED}) takes {after / 1e6:.3f} ms end to end, {name}"
-        f" {before / 1e6:.3f} ms: a speedup of {before / after:.2f}{brackets},"
+        f"The measured plan ({PLANNED}) takes {duration(after)} end to end, {name}"
+        f" {duration(before)}: a speedup of {before / after:.2f}{brackets},"
         f" {_outcome_text(row['outcome'], row['reason'])}."
     )
 

@@ -13,6 +13,7 @@ from typing import TypeAlias
 
 import polars as pl
 
+from tracelens.derive.columns.time_text import duration
 from tracelens.derive.ranks.clock_fit import ClockFit, fit_clock
 from tracelens.trace import Trace
 
@@ -154,14 +155,14 @@ def doubt_of(calls: pl.DataFrame, awaited: Collection[int] | None = None) -> str
     if 2 * int(sure["wait"].sum()) >= int(waits["wait"].sum()):
         return None
     begin = (
-        f"ranks begin collectives {waits.select(pl.col('wait').mean()).item() / 1e3:,.1f} us apart"
+        f"ranks begin collectives {duration(waits.select(pl.col('wait').mean()).item())} apart"
         " in the mean, and"
     )
     least = waits.select(uncertainty_ns.median()).item()
     known = (
         "how the hosts' clocks differ is not known"
         if least is None
-        else (f"how the hosts' clocks differ is known to {least / 1e3:,.1f} us")
+        else (f"how the hosts' clocks differ is known to {duration(least)}")
     )
     return f"{begin} {known}: which one is waited for cannot be told"
 

@@ -6,7 +6,7 @@ from typing import Any
 import polars as pl
 from msgspec.structs import replace
 
-from tracelens.derive.columns.time_text import milliseconds
+from tracelens.derive.columns.time_text import duration
 from tracelens.derive.ranks.collectives import Matched, match_collectives
 from tracelens.derive.ranks.missing import describe_missing
 from tracelens.errors import SourceError
@@ -89,7 +89,7 @@ def _foreign(trace: Trace, matched: Matched) -> str | None:
         hours = f"{abs(offset) / FAR_NS:.1f} hours {'later' if offset > 0 else 'earlier'}"
         return (
             f"rank {rank}'s collectives came {hours}, and no constant offset and drift of its clock"
-            f" explains that (bounds contradict each other by {milliseconds(residual, 1)})"
+            f" explains that (bounds contradict each other by {duration(residual)})"
         )
     return None
 
@@ -128,7 +128,7 @@ def _clock_remarks(matched: Matched) -> Iterator[_Row]:
             )
         elif row["residual_ns"] > _UNEVEN_NS:
             text = (
-                f"its clock did not run evenly, by {milliseconds(row['residual_ns'], 1)}, unless it is"
+                f"its clock did not run evenly, by {duration(row['residual_ns'])}, unless it is"
                 " of another run"
             )
             yield _row(*rank_and_severity, "clock_uneven", text)

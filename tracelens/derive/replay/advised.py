@@ -6,6 +6,7 @@ from contextlib import suppress
 
 from msgspec import Struct
 
+from tracelens.derive.columns.time_text import change_text, duration, span_text
 from tracelens.derive.layers.roofline_rules import roofline_rules
 from tracelens.derive.replay.predict import Prediction, predict
 from tracelens.derive.replay.unprofiled import unprofiled_steps
@@ -45,15 +46,15 @@ class Advised(Struct, frozen=True):
         if self.prediction is None or self.saved_frac is None:
             return self.change.sentence
         prediction = self.prediction
-        before, after = (ns / 1e6 for ns in (prediction.before_ns, prediction.after_ns))
-        low, high = (ns / 1e6 for ns in (prediction.low_ns, prediction.high_ns))
+        before_ns, after_ns = prediction.before_ns, prediction.after_ns
+        spread = span_text(prediction.low_ns, prediction.high_ns)
         if not prediction.has_gain:
             return self.change.predicted_sentence(
-                f"no clear gain: {before:.2f} → {low:.2f} to {high:.2f} ms a step without the"
+                f"no clear gain: {duration(before_ns)} → {spread} a step without the"
                 f" profiler; see whatif {self.change.expression}"
             )
         return self.change.predicted_sentence(
-            f"{before:.2f} → {after:.2f} ms a step without the profiler ({low:.2f} to {high:.2f};"
+            f"{change_text(before_ns, after_ns)} a step without the profiler ({spread};"
             f" {self.saved_frac:.0%} less; see whatif {self.change.expression})"
         )
 

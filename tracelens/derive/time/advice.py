@@ -4,7 +4,7 @@ from collections.abc import Iterable
 
 from msgspec import Struct, field
 
-from tracelens.derive.columns.time_text import milliseconds, milliseconds_span
+from tracelens.derive.columns.time_text import duration, span_text
 from tracelens.derive.time.bounds import place_phrase
 from tracelens.derive.time.judged_program import JudgedProgram
 from tracelens.derive.time.time_parts import WORTH_IT
@@ -76,9 +76,9 @@ class Change(Struct, frozen=True):
             )
         every = "a step" if self.is_per_step else "in all"
         if self.low_ns is not None and self.high_ns is not None:
-            size = milliseconds_span(self.low_ns, self.high_ns)
+            size = span_text(self.low_ns, self.high_ns)
         else:
-            size = f"up to {milliseconds(self.saving_ns)}"
+            size = f"up to {duration(self.saving_ns)}"
         return f"{size} {every} ({self.share:.0%}; see {self.section})"
 
     @property
@@ -95,9 +95,9 @@ class Change(Struct, frozen=True):
             return self._where_without_times
         shown = self.places[:_MOST_PLACES]
         rest = self.places[_MOST_PLACES:]
-        words = [f"{milliseconds(ns)} {place_phrase(what)}" for what, ns in shown]
+        words = [f"{duration(ns)} {place_phrase(what)}" for what, ns in shown]
         if rest:
-            words.append(f"{milliseconds(sum(ns for _, ns in rest))} in {len(rest)} more")
+            words.append(f"{duration(sum(ns for _, ns in rest))} in {len(rest)} more")
         return "; of it " + ", ".join(words)
 
     @property

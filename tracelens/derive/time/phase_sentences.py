@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import polars as pl
 
-from tracelens.derive.columns.time_text import milliseconds
+from tracelens.derive.columns.time_text import duration
 from tracelens.derive.rank_ranges import list_ranks
 from tracelens.derive.time.program_phases import EARLIER, LATER, START_UP, TEAR_DOWN
 from tracelens.derive.time.time_parts import TimeModel
@@ -41,7 +41,7 @@ def _on_program(bare: pl.DataFrame, trace: Trace) -> Iterator[str]:
     sums = bare.group_by("rank", "phase").agg(ns=_NS)
     times = {phase: _median(sums.filter(phase=phase)) for phase in (START_UP, TEAR_DOWN)}
     left_out = [
-        f"{word} ({milliseconds(ns)})"
+        f"{word} ({duration(ns)})"
         for word, ns in zip(("start-up", "tear-down"), times.values(), strict=True)
         if ns >= _SHORTEST_NS
     ]
@@ -58,7 +58,7 @@ def _on_program(bare: pl.DataFrame, trace: Trace) -> Iterator[str]:
     if not left_out and not bare["phase"].is_in([EARLIER, LATER]).any():
         span = " that were recorded"
     without = f", without {' and '.join(left_out)}" if left_out else ""
-    yield f"{where} no steps: all shares are of the {milliseconds(program)}{span}{without}."
+    yield f"{where} no steps: all shares are of the {duration(program)}{span}{without}."
 
 
 def _on_edges(phases: pl.DataFrame, trace: Trace) -> Iterator[str]:
@@ -70,7 +70,7 @@ def _on_edges(phases: pl.DataFrame, trace: Trace) -> Iterator[str]:
         if of_phase.is_empty():
             continue
         time_by_rank = of_phase.group_by("rank").agg(ns=_NS)
-        ns = _median(time_by_rank) / 1e6
+        length = duration(_median(time_by_rank))
         ranks = _ranks(of_phase, trace)
         where = f"{ranks}: for" if ranks else "For"
         if phase == EARLIER:
@@ -78,17 +78,17 @@ def _on_edges(phases: pl.DataFrame, trace: Trace) -> Iterator[str]:
             kernels_are = "kernel of it is" if recorded.height == 1 else "kernels of it are"
             count = (
                 f"{recorded.height:,} {kernels_are} recorded,"
-                f" {milliseconds(int(recorded['duration_ns'].sum()))}"
+                f" {duration(int(recorded['duration_ns'].sum()))}"
                 if recorded.height
                 else "nothing of it is recorded"
             )
             yield (
-                f"{where} the first {ns:.2f} ms the device ran earlier work, launched before the"
+                f"{where} the first {length} the device ran earlier work, launched before the"
                 f" trace began ({count}); it is in no step and no share."
             )
         else:
             yield (
-                f"{where} the last {ns:.2f} ms the device ran work whose end the trace does not"
+                f"{where} the last {length} the device ran work whose end the trace does not"
                 " hold; it is in no step and no share."
             )
 
@@ -116,7 +116,7 @@ def _on_steps(steps: pl.DataFrame, trace: Trace) -> Iterator[str]:
         ns = left_out.select(length_ns.median()).item()
         words = f"step{'s' if len(numbers) > 1 else ''} {', '.join(map(str, numbers))}"
         words = f"{ranks}: {words}" if ranks else words.capitalize()
-        yield f"{words} ({milliseconds(ns)}): {why}."
+        yield f"{words} ({duration(ns)}): {why}."
 
 
 def _median(sums: pl.DataFrame) -> float:

@@ -4,7 +4,7 @@ from typing import Any
 
 import polars as pl
 
-from tracelens.derive.columns.time_text import milliseconds, milliseconds_span
+from tracelens.derive.columns.time_text import duration, span_text
 from tracelens.derive.time.time_parts import (
     SAME,
     RankTime,
@@ -42,9 +42,14 @@ def step_sentences(model: TimeModel) -> list[str]:
         high=median_ns.max(),
         mark=pl.col("mark_ns").median(),
     ).row(0)
-    spread = milliseconds_span(low, high)
-    words = f"A step takes {milliseconds(middle)} in the median of {times.height} ranks"
+    spread = span_text(low, high)
+    words = f"A step takes {duration(middle)} in the median of {times.height} ranks"
     return [f"{words} ({spread}){_beside_mark(middle, mark)}."]
+
+
+def _spread(low_ns: int, high_ns: int) -> str:
+    is_even = duration(low_ns) == duration(high_ns)
+    return ", all alike" if is_even else f"; {span_text(low_ns, high_ns)}"
 
 
 def _beside_mark(median: float, mark: float | None, *, is_process: bool = False) -> str:
@@ -52,7 +57,7 @@ def _beside_mark(median: float, mark: float | None, *, is_process: bool = False)
     if mark is None or not differs(median, mark):
         return ""
     until = "its last op is over" if is_process else "the device has done the step's work"
-    return f", until {until}; the range that marks it on the host is {milliseconds(mark)} long"
+    return f", until {until}; the range that marks it on the host is {duration(mark)} long"
 
 
 def _sentence(subject: str, row: dict[str, Any], rank: RankTime | None) -> str:
@@ -60,20 +65,16 @@ def _sentence(subject: str, row: dict[str, Any], rank: RankTime | None) -> str:
 
     `row` is a row of `step_times`.
     """
-    words = f"{subject} step takes {milliseconds(row['median_ns'])}"
+    words = f"{subject} step takes {duration(row['median_ns'])}"
     is_process = rank is not None and rank.is_process
     beside = _beside_mark(row["median_ns"], row["mark_ns"], is_process=is_process)
     if row["n_steps"] == 1:
         return f"{words}{beside}; there is only one, so it is unknown how much steps vary."
-    spread = f"median of {row['n_steps']}; {milliseconds_span(row['low_ns'], row['high_ns'])}"
+    spread = f"median of {row['n_steps']}{_spread(row['low_ns'], row['high_ns'])}"
     judged = None if rank is None else rank.judged_step_ns
     shares = ""
     if judged is not None and abs(judged - row["median_ns"]) > _ROUNDED * judged:
         added = round(row["mean_ns"]) - judged
-        own = (
-            ""
-            if added < SAME * judged
-            else f", without {milliseconds(added)} that the profiler adds"
-        )
-        shares = f" Percentages are of the mean step, {milliseconds(judged)}{own}."
+        own = "" if added < SAME * judged else f", without {duration(added)} that the profiler adds"
+        shares = f" Percentages are of the mean step, {duration(judged)}{own}."
     return f"{words} ({spread}){beside}.{shares}"
