@@ -148,7 +148,7 @@ def test_the_collector_reads_files_and_runs_a_program(copy: Path) -> None:
 
 
 def test_the_export_is_a_word_after_to(copy: Path) -> None:
-    assert "wrote out.kernels: 3 kernels; open it with any editor" in python(
+    assert "wrote out.kernels: 3 kernels\nnext: open out.kernels with any editor" in python(
         copy, "-m", "tracelens", "export", "run.log", "--to", "kernel_list", "--out", "out.kernels"
     )
     assert (copy / "out.kernels").read_text() == "0 1000 30 gemm\n0 1040 10 relu\n0 1050 30 gemm\n"

@@ -154,7 +154,7 @@ def test_of_two_processes_of_a_rank_one_is_kept(tmp_path: Path) -> None:
         }
         Path(f"{stem}.live.json").write_text(json.dumps(report))
         write(Path(f"{stem}.pt.trace.json"), (span("aten::mm", number, 1),))
-    captures, _ = running._read(tmp_path, Settings(str(tmp_path)))
+    captures, _, _ = running._read(tmp_path, Settings(str(tmp_path)))
     trace = combine(captures, is_one_run=True)
     assert trace.provenance["graph_key"].to_list() == ["of 7"]
     assert trace.spans.height == 1

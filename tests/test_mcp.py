@@ -93,19 +93,22 @@ def test_tools_answer_with_capped_rows_and_refuse_in_words(trace: Path) -> None:
 def test_an_agent_is_told_which_tool_and_which_trace_to_name(trace: Path, tmp_path: Path) -> None:
     other = tmp_path / "other.tracelens"
     make_trace(kernels=[{"name": "gemm", "duration_ns": 7}]).write(other)
-    unnamed, compared, grids, unlike = ask(
+    unnamed, compared, grids, unlike, forced = ask(
         trace,
         ("report", {}),
         ("section", {"name": "compare_grids", "trace": "run"}),
         ("compare", {"trace": "run", "base": "run", "name": "compare_grids"}),
         ("compare", {"trace": "run", "base": "other"}),
+        ("compare", {"trace": "run", "base": "other", "any_program": True}),
         beside=[other],
     )
     assert "name the trace that you ask. The traces are called run, other." in unnamed
     assert "ask the tool compare" in compared
     assert [*grids["sections"]] == ["compare_grids"]
     assert "are two programs: only 0% of kernel time are in both" in unlike["refused"]
+    assert "(any_program=true compares them all the same)" in unlike["refused"]
     assert "sections" not in unlike
+    assert "compare_kernels" in forced["sections"]
 
 
 def test_a_trace_that_is_missing_is_told_before_serving(tmp_path: Path) -> None:

@@ -278,7 +278,7 @@ def test_the_command_says_before_after_and_range(
     result = command_line(capsys, "whatif", path, "no_sync")
     assert result.out.startswith("a step takes 400 µs, with no_sync: 340 µs (")
     assert "replay misses the recorded step by 0.0%" in result.out
-    assert result.err.endswith(f"report CHANGED --against {path}\n")
+    assert result.err.endswith(f"report CHANGED --against {path}    when CHANGED is captured\n")
     # What the profiler of these traces costs is not known.
     assert "as recorded, the profiler's cost included" in result.out
     absent = command_line(capsys, "whatif", path, "no_sync", "--rank", 5)

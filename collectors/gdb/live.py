@@ -321,7 +321,9 @@ class _Live:
             reasons=dict.fromkeys(TABLES, "a run under gdb gives call stacks only"),
             diagnostics=self.diagnostics,
         )
-        return LiveStacks([capture], outcome.exit_code, tuple(remarks), tuple(self.hit_seconds))
+        return LiveStacks(
+            [capture], outcome.exit_code, tuple(remarks), hit_seconds=tuple(self.hit_seconds)
+        )
 
 
 def _copy(number: int) -> int:

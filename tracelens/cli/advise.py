@@ -1,6 +1,7 @@
 """The command `advise`: find a cheaper legal sequence of calls, in words and as a plan."""
 
 import json
+import shlex
 from pathlib import Path
 from typing import Annotated
 
@@ -14,9 +15,11 @@ from tracelens.analyses.advise import (
     notes,
 )
 from tracelens.cli.io import keep_sources, open_any, progress, screen
+from tracelens.cli.next_step import report_command, suggest
 from tracelens.cli.output import emit, tell
 from tracelens.derive.calls.advising import plan_of
 from tracelens.derive.calls.constraints import has_z3
+from tracelens.storage.addresses import shown
 from tracelens.trace import Trace
 from tracelens.views.formats.text import frame_to_text
 from tracelens.views.values import printable
@@ -85,3 +88,10 @@ def advise(
         )
     if frame.height:
         emit(f"\n{frame_to_text(frame.select(SHOWN), screen())}")
+    if not advised:
+        suggest(report_command(trace))
+    elif out is not None:
+        suggest(f"tracelens collect calls {shlex.quote(str(out))}")
+    else:
+        sources = " ".join(shlex.quote(shown(path)) for path in trace)
+        suggest(f"tracelens advise {sources} --out calls.json")

@@ -70,7 +70,7 @@ def add(
     n_runs = len(runs_of(name))
     if n_runs < 3:
         tell(f"{name} has {n_runs} of the 3 runs needed to judge a new one; add more")
-    suggest(f'tracelens report TRACE --against {PREFIX}{name} --fail-on "gpu_time > +5%"')
+    suggest(_gate_command(name))
 
 
 def _check_one_program(name: str, runs: Sequence[Trace]) -> None:
@@ -100,4 +100,13 @@ def list_baselines(
         times = sorted(time for time in map(added_at, runs) if time is not None)
         first, last = (f"{times[i]:%Y-%m-%d %H:%M:%S}" if times else None for i in (0, -1))
         rows.append((baseline, len(runs), min(len(runs), LATEST), first, last))
-    emit(plain(pl.DataFrame(rows, schema=_COLUMNS, orient="row")))
+    if rows:
+        emit(plain(pl.DataFrame(rows, schema=_COLUMNS, orient="row")))
+        suggest(_gate_command(rows[0][0]))
+    else:
+        tell(f"there is no baseline in {FOLDER}")
+        suggest("tracelens baseline add NAME TRACE")
+
+
+def _gate_command(name: str) -> str:
+    return f'tracelens report TRACE --against {PREFIX}{name} --fail-on "gpu_time > +5%"'

@@ -1,6 +1,7 @@
 """The command `calibrate`: measure what the profiler adds to each event on this machine."""
 
 import json
+import shlex
 import sys
 from dataclasses import replace
 from pathlib import Path
@@ -10,7 +11,7 @@ import typer
 from msgspec.structs import astuple
 
 from tracelens.cli.io import keep_sources, progress
-from tracelens.cli.next_step import suggest
+from tracelens.cli.next_step import report_command, suggest
 from tracelens.cli.output import emit, tell
 from tracelens.collectors import run_program
 from tracelens.collectors.torch import live
@@ -85,9 +86,11 @@ def calibrate(
         with_costs(trace, by_kind).write(place, force=True)
         tell(f"{shown(path)} keeps these costs")
     if traces:
-        suggest(f"tracelens report {traces[0]} --section unprofiled_step")
+        suggest(report_command(traces[:1], (), "--section", "unprofiled_step"))
     elif out is not None:
-        suggest(f"tracelens calibrate TRACE --costs {out}")
+        suggest(f"tracelens calibrate TRACE --costs {shlex.quote(str(out))}")
+    else:
+        suggest("tracelens calibrate --out costs.json")
 
 
 def with_costs(trace: Trace, by_kind: dict[str, list[float]]) -> Trace:

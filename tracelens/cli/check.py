@@ -31,6 +31,7 @@ def check(trace: Sources) -> None:
     if bad.height or wrong or not opened.manifest.complete:
         incomplete = "" if opened.manifest.complete else "; the capture is incomplete"
         emit(f"\nNot clean: {bad.height + len(wrong)} kinds of losses or errors{incomplete}.\n")
+        suggest_report(trace)
         raise typer.Exit(EXIT_LOSSES)
     emit("\nClean: nothing was lost.\n")
     suggest_report(trace)

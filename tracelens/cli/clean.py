@@ -1,11 +1,13 @@
 """The command `clean`: remove files of a stored trace that nothing refers to."""
 
+import shlex
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from tracelens.cli.io import progress
+from tracelens.cli.next_step import suggest
 from tracelens.cli.output import tell
 from tracelens.jobs.target import clean as clean_target
 from tracelens.storage.addresses import shown
@@ -30,3 +32,4 @@ def clean(
     with progress("cleaning"):
         n_removed = clean_target(shown(target), hours)
     tell(f"removed {n_removed:,} files from {shown(target)}")
+    suggest(f"tracelens check {shlex.quote(shown(target))}")

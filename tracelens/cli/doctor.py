@@ -8,6 +8,7 @@ import ctypes
 import polars as pl
 
 from tracelens.cli.io import plain
+from tracelens.cli.next_step import suggest
 from tracelens.cli.output import emit
 from tracelens.hooks import HOOKS
 from tracelens.native import LIBRARY
@@ -36,6 +37,7 @@ FINDINGS = Table(
 def doctor() -> None:
     """Say which of the tools that tracelens can use are found here."""
     emit(plain(examine()))
+    suggest("tracelens run python train.py", "or", "tracelens demo")
 
 
 def examine() -> pl.DataFrame:

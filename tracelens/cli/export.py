@@ -1,11 +1,13 @@
 """The command `export`: write a trace for other programs' viewers."""
 
+import shlex
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from tracelens.cli.io import Sources, keep_sources, open_any, progress
+from tracelens.cli.io import Sources, default_target, keep_sources, open_any, progress
+from tracelens.cli.next_step import suggest
 from tracelens.cli.output import tell
 from tracelens.errors import UsageError, near
 from tracelens.exports import EXPORTS
@@ -54,11 +56,12 @@ def export(
     wanted = _numbers("--ranks", ranks), _numbers("--steps", steps)
     keep_sources(sources, [out])
     trace = open_any(sources)
-    target = out or Path(f"{trace.name}{chosen.ending}")
+    target = out or default_target(sources).with_suffix(chosen.ending)
     keep_sources(sources, [target])
     with progress(f"exporting to {to}"), replacing(target) as part, part.open("wb") as stream:
         written = chosen.write(Selection.of(trace, *wanted), stream)
-    tell(f"wrote {target}: {written}; open it with {chosen.opened_by}")
+    tell(f"wrote {target}: {written}")
+    suggest(f"open {shlex.quote(str(target))} with {chosen.opened_by}")
 
 
 def _numbers(option: str, text: str | None) -> list[int]:

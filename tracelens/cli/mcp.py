@@ -13,6 +13,8 @@ import typer
 from tracelens.analyses import ANALYSES
 from tracelens.answers import make_answer
 from tracelens.cli.io import open_any, stem
+from tracelens.derive.comparing.comparability import ANY_PROGRAM
+from tracelens.derive.comparing.significance import Rules
 from tracelens.errors import (
     SourceError,
     ToolError,
@@ -140,18 +142,23 @@ class _Tools:
             answer["warning"] = f"A join of this query does not mention rank. {RULE}"
         return answer
 
-    def compare(self, trace: str, base: str, name: str = "", rows: int = _ROWS) -> dict[str, Any]:
+    def compare(
+        self, trace: str, base: str, name: str = "", rows: int = _ROWS, *, any_program: bool = False
+    ) -> dict[str, Any]:
         """Compare a trace with a base; a speedup above 1 means that the trace is faster.
 
         `name` asks for one section, such as compare_ops; without it, those that matter most.
+        `any_program` compares runs of two programs, which is refused otherwise.
         """
         other, first = self._trace(trace), self._trace(base)
         check_sections([name] if name else [], has_base=True)
-        answer = make_answer(other, first)
+        rules = Rules(any_program=any_program)
+        answer = make_answer(other, first, rules)
         if answer.refused is not None:
-            return {"about_names": _DATA, "refused": answer.refused}
+            refused = answer.refused.replace(ANY_PROGRAM, "any_program=true")
+            return {"about_names": _DATA, "refused": refused}
         compared = [section for section in answer.sections if ANALYSES[section].is_pair]
-        built = build_report(other, first, [name] if name else compared or ["compare_setup"])
+        built = build_report(other, first, [name] if name else compared or ["compare_setup"], rules)
         return _marked(built, rows) | {"answer": answer_text(answer)}
 
     def schema(self, name: str = "") -> dict[str, Any]:

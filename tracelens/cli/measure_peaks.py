@@ -1,6 +1,7 @@
 """The command `measure-peaks`: measure the most that a GPU computes and copies per second."""
 
 import json
+import shlex
 from pathlib import Path
 from typing import Annotated
 
@@ -8,6 +9,7 @@ import typer
 
 from tracelens.advisor.measuring import peaks as measuring
 from tracelens.cli.io import keep_sources, progress
+from tracelens.cli.next_step import suggest
 from tracelens.cli.output import emit, tell
 
 
@@ -29,4 +31,5 @@ def measure_peaks(
         tell(f"no peak of {name}: {why}")
     emit(json.dumps(peaks, indent=1) + "\n", out)
     if out is not None:
-        tell(f"wrote {out}: give it to tracelens report --peaks {out}")
+        tell(f"wrote {out}")
+    suggest(f"tracelens report TRACE --section roofline --peaks {shlex.quote(str(out or 'FILE'))}")

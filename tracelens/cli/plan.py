@@ -1,6 +1,7 @@
 """The command `plan`: write a compile plan from two runs."""
 
 import os
+import shlex
 from pathlib import Path
 from typing import Annotated
 
@@ -11,6 +12,7 @@ from tracelens.advisor.plan import Plan, make_plan
 from tracelens.analyses import layer_oracle
 from tracelens.answers.words import counted
 from tracelens.cli.io import keep_sources, open_any, progress
+from tracelens.cli.next_step import report_command, suggest
 from tracelens.cli.output import emit, tell, warn
 from tracelens.derive.comparing.predicted_vs_measured import planned_outcome, planned_steps
 from tracelens.derive.layers.best_mixture import TOTAL
@@ -88,6 +90,15 @@ def plan(  # noqa: PLR0913 - one parameter an option
             tell(compared)
     if out is not None:
         tell(f"wrote {out}: apply it with tl.apply_plan(model, {str(out)!r})")
+    if measured is None:
+        pair = " ".join(shlex.quote(shown(path)) for path in (base, other))
+        suggest(
+            f"tracelens plan {pair} --measured PLANNED"
+            if out
+            else f"tracelens plan {pair} --out plan.json"
+        )
+    else:
+        suggest(report_command([measured], [base]))
 
 
 def _beside_oracle(plan: Plan, totals: pl.DataFrame) -> str:

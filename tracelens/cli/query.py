@@ -1,13 +1,16 @@
 """The command `query`: select rows of a trace's tables with SQL."""
 
+import re
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from tracelens.cli.io import OneFormat, format_of, keep_sources, open_any, progress, write_report
+from tracelens.cli.next_step import suggest
 from tracelens.cli.output import warn
 from tracelens.report import build_query
+from tracelens.schemas import TABLES
 from tracelens.schemas.joins import RULE
 from tracelens.trace.sql import joins_without_rank
 
@@ -46,3 +49,5 @@ def query(
     write_report(built, chosen, out, rows)
     if len(opened.manifest.ranks) > 1 and joins_without_rank(sql):
         warn(f"a join of this query does not mention rank. {RULE}")
+    table = next((word for word in re.findall(r"\w+", sql) if word in TABLES), "kernels")
+    suggest(f"tracelens schema {table}", *(["or", "--out rows.csv"] if out is None else []))

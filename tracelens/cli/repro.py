@@ -1,12 +1,15 @@
 """The command `repro`: write a script that runs one op of a trace again."""
 
+import shlex
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from tracelens.cli.io import keep_sources, open_any
+from tracelens.cli.next_step import suggest
 from tracelens.cli.output import emit, tell
+from tracelens.storage.addresses import shown
 from tracelens.views.op_script import op_script
 
 
@@ -27,3 +30,6 @@ def repro(
     emit(op_script(open_any([trace]), op), out)
     if out is not None:
         tell(f"wrote {out}")
+        suggest(f"python {shlex.quote(str(out))}")
+    else:
+        suggest(f"tracelens repro {shlex.quote(shown(trace))} {shlex.quote(op)} --out op.py")

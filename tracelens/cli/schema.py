@@ -2,12 +2,14 @@
 
 import json
 from enum import StrEnum, auto
+from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from tracelens.analyses import ANALYSES
 from tracelens.cli.io import plain
+from tracelens.cli.next_step import report_command, suggest
 from tracelens.cli.output import emit
 from tracelens.errors import UsageError, near
 from tracelens.schemas import TABLES
@@ -41,7 +43,19 @@ def schema(
         )
     if form is Form.JSON:
         emit(json.dumps(schema_document(name)) + "\n")
-        return
+    else:
+        _describe(name)
+    if name is None:
+        suggest("tracelens schema kernels", "or", "tracelens schema verdict")
+    elif name in TABLES:
+        suggest(f'tracelens query TRACE "SELECT * FROM {name} LIMIT 9"')  # noqa: S608 - to be read
+    else:
+        against = (Path("BASE"),) if ANALYSES[name].is_pair else ()
+        suggest(report_command([Path("TRACE")], against, "--section", name))
+
+
+def _describe(name: str | None) -> None:
+    """Write the columns of a table or analysis as text, or the list of all of them."""
     if name is None:
         tables = listing(
             ((table.name, table.doc) for table in TABLES.values()), "table", "a row is"

@@ -65,7 +65,7 @@ def whatif(
             for before in [None if prediction.rank is None else steps.get(prediction.rank)]
         )
     )
-    suggest(report_command([Path("CHANGED")], [trace]))
+    suggest(report_command([Path("CHANGED")], [trace]), "when CHANGED is captured")
 
 
 def _without_quotes(words: list[str]) -> list[str]:

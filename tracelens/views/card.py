@@ -71,7 +71,8 @@ def _steps(model: TimeModel) -> list[tuple[str, str]]:
     cost = _UNKNOWN_COST
     if costs:
         slowest = max(costs)
-        cost = f"{slowest:.0%} of a step: {duration(known[costs.index(slowest)][1])} without it"
+        without_ns = known[costs.index(slowest)][1] or 0
+        cost = f"{slowest:.0%} of a step: {duration(without_ns)} without it"
     marks = sorted(mark_times(times).values())
     mark = f"{duration(marks[len(marks) // 2])} on the host, which a viewer shows" if marks else ""
     return [steps, ("step time", text), ("a step's mark", mark), ("profiler's cost", cost)]

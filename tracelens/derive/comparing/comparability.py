@@ -115,6 +115,10 @@ def with_one_spelling(
     return kernels.with_columns(names.cast(kernels[column].dtype))
 
 
+ANY_PROGRAM = "--force"
+"""The option of `report` that compares runs of two programs."""
+
+
 def unrelated(base: Trace, other: Trace) -> str | None:
     """Return why two runs are not compared; None if they are of one program.
 
@@ -130,7 +134,7 @@ def unrelated(base: Trace, other: Trace) -> str | None:
     percentages = " and ".join(f"{share:.0%} of {kind}" for kind, share in shares_by_kind.items())
     return (
         f"{base.name} and {other.name} are two programs: only {percentages} are in both;"
-        " compare runs of one program (--force compares them all the same)"
+        f" compare runs of one program ({ANY_PROGRAM} compares them all the same)"
     )
 
 
