@@ -286,6 +286,21 @@ def test_equal_runs_differ_by_no_more_than_noise() -> None:
     assert answer.sentence.startswith("Within noise: 5.00 → 5.00 ms a step")
 
 
+def test_runs_of_more_and_of_fewer_ranks_are_compared_by_a_rank_of_both() -> None:
+    rows = [
+        {"rank": rank, "kernel_id": n, "name": "gemm", "start_ns": 10_000 * n, "duration_ns": 5_000}
+        for rank in (0, 1)
+        for n in range(300)
+    ]
+    two, first = make_trace(kernels=rows), make_trace(kernels=rows[:300])
+    for answer in (make_answer(two, first), make_answer(first, two)):
+        # From the first kernel's begin to the last one's end, 299 * 10 + 5 µs.
+        assert "3.00 → 3.00 ms" in answer.sentence
+        assert "the runs have different numbers of ranks: rank 0 is compared" in answer.doubts
+    third = make_trace(kernels=[row | {"rank": 2 + int(str(row["rank"]))} for row in rows])
+    assert make_answer(two, third).refused is not None
+
+
 def test_two_programs_are_refused() -> None:
     other = faster(5_000, 4_000)
     kernels = other.kernels.to_dicts()

@@ -108,7 +108,7 @@ def test_an_agent_is_told_which_tool_and_which_trace_to_name(trace: Path, tmp_pa
     assert "are two programs: only 0% of kernel time are in both" in unlike["refused"]
     assert "(any_program=true compares them all the same)" in unlike["refused"]
     assert "sections" not in unlike
-    assert "compare_kernels" in forced["sections"]
+    assert "compare_kernels" in forced["sections"], forced
 
 
 def test_a_trace_that_is_missing_is_told_before_serving(tmp_path: Path) -> None:

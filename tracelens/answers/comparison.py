@@ -36,6 +36,9 @@ def answer_comparison(base: Trace, other: Trace, rules: Rules = DEFAULT) -> Answ
     if base.has("kernels") != other.has("kernels"):
         return _across_processors(base, other, compared)
     times = _middle_rank(compared)
+    if times.is_empty():
+        reason = f"{base.name} and {other.name} have no rank and device in common"
+        return Answer("Two runs of other ranks are not compared", refused=reason)
     parts = {row["part"]: row for row in times.iter_rows(named=True)}
     whole = parts.pop("window")
     parts.pop("idle", None)
@@ -77,8 +80,14 @@ def _across_processors(base: Trace, other: Trace, times: pl.DataFrame) -> Answer
 
 
 def _middle_rank(times: pl.DataFrame) -> pl.DataFrame:
-    """Return the rows of the rank and device whose step in base is the median one."""
-    windows = times.filter(part="window").sort("base_ns", "rank", "device")
+    """Return the rows of the rank and device whose step in base is the median one.
+
+    Only what is in both runs counts; if nothing is, no row is returned.
+    """
+    in_both = times.filter(part="window").drop_nulls(["base_ns", "other_ns"])
+    if in_both.is_empty():
+        return in_both
+    windows = in_both.sort("base_ns", "rank", "device")
     row = windows.row((windows.height - 1) // 2, named=True)
     is_same_device = pl.col("device").eq_missing(pl.lit(row["device"], pl.Int32))
     return times.filter((pl.col("rank") == row["rank"]) & is_same_device)
@@ -201,6 +210,8 @@ def _advice(other: Trace) -> str | None:
 
 def _doubts(base: Trace, other: Trace, whole: dict[str, Any]) -> Sequence[str]:
     doubts = []
+    if len(base.manifest.ranks) != len(other.manifest.ranks):
+        doubts.append(f"the runs have different numbers of ranks: rank {whole['rank']} is compared")
     if whole["reason"] == REASON_TOO_FEW:
         doubts.append("fewer than three steps on a side: what is noise cannot be told")
     if (device := other_device(base, other)) is not None:

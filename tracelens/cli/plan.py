@@ -18,6 +18,7 @@ from tracelens.derive.comparing.predicted_vs_measured import planned_outcome, pl
 from tracelens.derive.layers.best_mixture import TOTAL
 from tracelens.derive.layers.compilation import other_device
 from tracelens.schemas.results.layers import ORACLES
+from tracelens.storage.addresses import shown
 
 
 def plan(  # noqa: PLR0913 - one parameter an option
