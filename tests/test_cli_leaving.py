@@ -100,8 +100,8 @@ def test_every_export_holds_hostile_names_as_escapes(name: str, run: Run) -> Non
             ["--to", "folded", "--out", "none/x"],
             1,
             (
-                "none/x: cannot be written: No such file or directory; free space, or name another"
-                " place"
+                "none/x: cannot be written: No such file or directory; make the folder none, or"
+                " name another place"
             ),
         ),
     ],

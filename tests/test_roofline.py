@@ -69,7 +69,7 @@ def test_an_op_its_step_and_what_is_not_modelled() -> None:
     rates = (
         "flops_per_s",
         "bandwidth_bytes_per_s",
-        "bound",
+        "roof",
         "peak_frac",
         "precision",
         "peak_flops_per_s",
@@ -117,7 +117,7 @@ def test_the_peak_is_of_the_precision_that_ran(
         devices=GPU, spans=[mm], kernels=kernels, steps=[{"step": 0, "duration_ns": 9_000}]
     )
     found = roofline(trace, peaks=PEAKS)
-    assert ops(found).select("precision", "bound", "peak_frac").row(0) == expected
+    assert ops(found).select("precision", "roof", "peak_frac").row(0) == expected
     if expected[1] is None:  # then a step's utilization is not known either, and the reason is
         assert found["mfu_frac"].count() == 0
         assert "no peak of" in ops(found)["evidence"][0]

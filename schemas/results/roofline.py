@@ -64,9 +64,9 @@ ROOFLINE = Table(
         Column("bandwidth_bytes_per_s", F64, "least_bytes over the kernels' time.", nullable=True),
         Column("flops_per_byte", F64, "needed_flops over least_bytes.", "FLOP/byte", nullable=True),
         Column(
-            "bound",
+            "roof",
             STR,
-            "What limits the op on this device: compute where flops_per_byte is at least"
+            "The roof that limits the op on this device: compute where flops_per_byte is at least"
             " peak_flops_per_s over peak_bytes_per_s (the ridge), else memory.",
             nullable=True,
             values=("compute", "memory"),

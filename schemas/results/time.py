@@ -191,7 +191,7 @@ VERDICT = Table(
             pl.String,
             "The largest part of the time: what the device does, or its cause of idling (see"
             " time_breakdown); inconclusive if the profiler made a step of a process many"
-            " times as long.",
+            " times as long, or if the work of the program's device was not recorded.",
             values=BOUNDS,
         ),
         Column(

@@ -111,7 +111,7 @@ def _charts(frame: pl.DataFrame) -> list[Chart]:
         "Bandwidth": ("bandwidth_base_bytes_per_s", "bandwidth_other_bytes_per_s"),
     }
     return [
-        SplitBars(title, frame, names, {base: "base", other: "this trace"}, stacked=False)
+        SplitBars(title, frame, names, {base: "base", other: "new"}, stacked=False)
         for title, (base, other) in measures.items()
     ]
 

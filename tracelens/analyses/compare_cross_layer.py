@@ -105,7 +105,7 @@ def _percent(part: pl.DataFrame, whole: pl.DataFrame, side: str, column: str) ->
 
 
 def _charts(frame: pl.DataFrame) -> list[Chart]:
-    parts = {"base_duration_total_ns": "base", "other_duration_total_ns": "this trace"}
+    parts = {"base_duration_total_ns": "base", "other_duration_total_ns": "new"}
     names = named(frame, "library", "primitive")
     return [SplitBars("GPU time by library and primitive", frame, names, parts, stacked=False)]
 

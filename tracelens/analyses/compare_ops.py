@@ -39,7 +39,7 @@ def notes(base: Trace, other: Trace, frame: pl.DataFrame) -> list[str]:  # noqa:
 
 
 def _charts(frame: pl.DataFrame) -> list[Chart]:
-    parts = {"base_ns": "base", "other_ns": "this trace"}
+    parts = {"base_ns": "base", "other_ns": "new"}
     return [SplitBars("Time by op", frame, named(frame, "name"), parts, stacked=False)]
 
 

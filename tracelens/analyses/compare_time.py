@@ -14,6 +14,7 @@ from tracelens.derive.comparing.per_step import (
 from tracelens.derive.comparing.rows import Comparison, outcomes_in_words
 from tracelens.derive.comparing.significance import DEFAULT, REASON_SPREAD, Rules
 from tracelens.derive.layers.rank_pairs import pairs_ranks, says_ranks
+from tracelens.derive.time.bounds import PART_WORDS
 from tracelens.derive.time.model import time_model
 from tracelens.derive.time.step_table import require_time
 from tracelens.schemas.results.comparing import COMPARE_TIME
@@ -115,8 +116,11 @@ def notes(base: Trace, other: Trace, frame: pl.DataFrame) -> list[str]:  # noqa:
 
 
 def _charts(frame: pl.DataFrame) -> list[Chart]:
-    parts = {"base_ns": "base", "other_ns": "this trace"}
+    parts = {"base_ns": "base", "other_ns": "new"}
+    words = {part: PART_WORDS[part.removeprefix("idle_")] for part in CAUSE_PARTS}
+    words |= {f"exposed_{part}": PART_WORDS[part] for part in ("communication", "copy")}
     part_rows = frame.filter(~pl.col("part").is_in(["window", "idle"]))
+    part_rows = part_rows.with_columns(pl.col("part").replace(words))
     return [SplitBars("Where a step's time went", part_rows, ["part"], parts, stacked=False)]
 
 

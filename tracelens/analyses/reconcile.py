@@ -150,7 +150,7 @@ def notes(base: Trace, other: Trace, frame: pl.DataFrame) -> list[str]:
 
 
 def _charts(frame: pl.DataFrame) -> list[Chart]:
-    parts = dict(zip(_TOTALS, ("base", "this trace"), strict=True))
+    parts = dict(zip(_TOTALS, ("base", "new"), strict=True))
     by_layer = (
         frame.filter(match="aligned")
         .group_by("layer")

@@ -106,14 +106,14 @@ def _rated(rows: pl.DataFrame) -> pl.DataFrame:
     )
     flops_frac = over(pl.col("flops_per_s"), pl.col("peak_flops_per_s"))
     bytes_frac = over(pl.col("bandwidth_bytes_per_s"), pl.col("peak_bytes_per_s"))
-    is_of_compute = pl.col("bound") == "compute"
-    with_roofs = with_rates.with_columns(bound=_roof()).with_columns(
+    is_of_compute = pl.col("roof") == "compute"
+    with_roofs = with_rates.with_columns(roof=_roof()).with_columns(
         peak_frac=pl.when(is_of_compute)
         .then(flops_frac)
-        .when(pl.col("bound").is_not_null())
+        .when(pl.col("roof").is_not_null())
         .then(bytes_frac)
     )
-    source = pl.when(pl.col("bound").is_not_null()).then("source").otherwise("evidence")
+    source = pl.when(pl.col("roof").is_not_null()).then("source").otherwise("evidence")
     is_known = ~pl.col("assumed").is_in(UNKNOWN_WORK).fill_null(value=False)
     share_to_gain = 1 - pl.col("peak_frac").clip(upper_bound=1)
     return with_roofs.with_columns(
@@ -229,7 +229,7 @@ def notes(
     sentences += [
         f"Peaks: {evidence}." for evidence in known["evidence"].unique(maintain_order=True)
     ]
-    lacking = calls.filter(pl.col("bound").is_null() & pl.col("peak_flops_per_s").is_null())
+    lacking = calls.filter(pl.col("roof").is_null() & pl.col("peak_flops_per_s").is_null())
     sentences += [
         f"No share of a peak for {int(part['duration_total_ns'].sum()) / total:.1%} of kernel time:"
         f" {reason}."
@@ -313,7 +313,7 @@ def _moving(rows: pl.DataFrame, total: int) -> list[str]:
     """Give the time of ops that read and write memory for little arithmetic."""
     families = {op: family for op, (family, _) in signatures().items()}
     family = pl.col("op").replace_strict(families, default=None, return_dtype=pl.String)
-    moving = rows.filter(family.is_in(_FUSED_FAMILIES), pl.col("bound") == "memory")
+    moving = rows.filter(family.is_in(_FUSED_FAMILIES), pl.col("roof") == "memory")
     taken = int(moving["duration_total_ns"].sum())
     if taken < 5 * _LEAST_HINTED * total:
         return []
@@ -353,7 +353,7 @@ ANALYSIS = Analysis(
         "shapes",
         "duration_total_ns",
         "share_frac",
-        "bound",
+        "roof",
         "peak_frac",
         "gain_ns",
         "n_calls",

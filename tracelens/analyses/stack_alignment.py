@@ -357,7 +357,7 @@ def _count_alike(base: _Path, other: _Path) -> int:
 
 def _charts(frame: pl.DataFrame) -> list[Chart]:
     frame = frame.filter(pl.col("role").is_not_null() & (pl.col("segment") != "entry_to_symbol"))
-    parts = {"n_edges_base": "base", "n_edges_other": "this trace"}
+    parts = {"n_edges_base": "base", "n_edges_other": "new"}
     return [SplitBars("Calls by role", frame, ["segment", "role"], parts, stacked=False)]
 
 

@@ -9,7 +9,7 @@ from tracelens.derive.replay.advised import advise
 from tracelens.derive.replay.unprofiled import bounds_of_range, unprofiled_steps
 from tracelens.derive.time.bound_places import Places, bound_places, short_kernel
 from tracelens.derive.time.bounds import PART_WORDS, PROCESS_WORDS, place_phrase
-from tracelens.derive.time.cpu_only import unseen_device
+from tracelens.derive.time.cpu_only import unrecorded_device, unseen_device
 from tracelens.derive.time.graph_use import GraphUse, count_captured, graph_use, is_capture_alone
 from tracelens.derive.time.lone_waits import lone_waits
 from tracelens.derive.time.migrations import WAITS_DOMINATE, page_waits
@@ -91,23 +91,27 @@ def _row(trace: Trace, rank: RankTime, places: Places, awaited: int | None) -> d
     if _is_too_little(rank):
         return _too_little(rank, longest_kernel(trace, rank.rank))
     if rank.is_slowed_beyond_judging:
-        return _inconclusive(rank)
+        plain, recorded = rank.unprofiled_ns or 0, rank.step_ns or 0
+        return _inconclusive(
+            rank,
+            f"the profiler made a step of {duration(plain)} take {duration(recorded)}, so its parts"
+            " tell nothing of the program: record without stacks",
+        )
+    unrecorded = unrecorded_device(trace, rank.rank) if rank.is_process else None
+    if unrecorded is not None:
+        return _inconclusive(rank, unrecorded)
     return {"caveat": _caveat(trace, rank), **_judgement(rank, places, awaited)}
 
 
-def _inconclusive(rank: RankTime) -> dict[str, object]:
-    """Return the row of a rank that is not judged: its steps are mostly the profiler's work."""
-    plain, recorded = rank.unprofiled_ns or 0, rank.step_ns or 0
+def _inconclusive(rank: RankTime, evidence: str) -> dict[str, object]:
+    """Return the row of a rank that is not judged, as its trace shows little of the program."""
     return {
         "rank": rank.rank,
         "bound": "inconclusive",
         "unit": "1",
         "step_ns": rank.step_ns,
         "unprofiled_step_ns": rank.unprofiled_ns,
-        "evidence": (
-            f"the profiler made a step of {duration(plain)} take {duration(recorded)}, so"
-            " its parts tell nothing of the program: record without stacks"
-        ),
+        "evidence": evidence,
     }
 
 

@@ -5,7 +5,7 @@ Without a device, the answer is about the process.
 
 import re
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import polars as pl
@@ -145,6 +145,9 @@ def answer_program(trace: Trace) -> Answer:
             sections=("data_quality",),
         )
     if bound == "inconclusive":
+        if not rank.is_slowed_beyond_judging:
+            said = unseen_device(trace, model.processes)
+            return _without_device_work(trace, row, [one for one in doubts if one not in said])
         return _slowed_beyond_judging(model, rank, row, doubts)
     read_place = _read_place(model, rank) if rank.is_process and bound == "launch" else None
     few_sms = _few_sms(trace, rank) if bound == "compute" else None
@@ -385,6 +388,21 @@ def _waits_beyond_the_step(model: TimeModel, rank: RankTime) -> tuple[str, ...]:
     return (sentence,)
 
 
+def _without_device_work(trace: Trace, row: Mapping[str, Any], doubts: Sequence[str]) -> Answer:
+    """Say that the program used a GPU whose work is not in the trace, and what to do."""
+    return Answer(
+        "The GPU's work was not recorded, so what limits the program is not known",
+        details=(row["evidence"],),
+        no_change=(
+            "What would help: record again, with ProfilerActivity.CUDA and to the end of the file,"
+            " as tracelens run python train.py does"
+        ),
+        about=about(trace),
+        doubts=tuple(doubts),
+        sections=("data_quality",),
+    )
+
+
 def _slowed_beyond_judging(
     model: TimeModel, rank: RankTime, row: Mapping[str, Any], doubts: tuple[str, ...]
 ) -> Answer:
@@ -400,7 +418,7 @@ def _slowed_beyond_judging(
             *([f"it shows that single values are read back {most}"] if most else []),
         ),
         no_change=(
-            "What would help: record without stacks: tracelens run --no-stacks python train.py"
+            "What would help: record without stacks: tracelens run --no-stacks COMMAND"
             if has_stacks(trace)
             else "What would help: larger steps, in which recording weighs less"
         ),

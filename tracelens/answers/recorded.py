@@ -11,6 +11,7 @@ from tracelens.derive.columns.time_text import duration, span_text
 from tracelens.derive.events.serving_marks import PHASES
 from tracelens.derive.events.steps import STEP_NAME
 from tracelens.derive.layers.compilation import shows_compilation
+from tracelens.derive.time.cpu_only import unrecorded_device
 from tracelens.derive.time.model import time_model
 from tracelens.derive.time.program_phases import LATER, START_UP, TEAR_DOWN
 from tracelens.derive.time.step_kinds import describe_steps, long_steps
@@ -167,7 +168,8 @@ def _devices(trace: Trace) -> str:
     """Name the devices that ran kernels, as "on an NVIDIA H200"; else the CPU."""
     used = trace.select("kernels", "rank", "device_id").unique()
     if used.is_empty():
-        return "on the CPU"
+        is_on_device = any(unrecorded_device(trace, rank) for rank in trace.manifest.ranks)
+        return "" if is_on_device else "on the CPU"
     names = trace.devices.join(used, on=["rank", "device_id"], how="semi")["name"]
     counts = Counter(name for name in names.drop_nulls() if name != "unknown")
     phrases = [f"{n} {name}" if n > 1 else f"{_article(name)} {name}" for name, n in counts.items()]

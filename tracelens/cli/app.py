@@ -22,10 +22,12 @@ import typer
 
 from tracelens.cli.output import AT_END, OPENED, drop_output, emit, tell
 from tracelens.cli.panels import LoadedGroup, PanelledCommand
-from tracelens.errors import SourceError, TracelensError, UsageError, printable
+from tracelens.errors import SourceError, TracelensError, UsageError, near, printable
 from tracelens.storage.addresses import refuse_credentials
 
 EXIT_INPUT, EXIT_USAGE, EXIT_INTERRUPTED = 1, 2, 130
+_OWN_OPTIONS = ("--version", "--debug", "--install-completion", "--show-completion", "-h", "--help")
+"""Options that stand before a command; all others before a file are those of `report`."""
 _OF_THE_SYSTEM = (BrokenPipeError, MemoryError, PermissionError)
 """Errors that have nothing to do with the rows of a trace."""
 
@@ -101,7 +103,15 @@ class _Commands(LoadedGroup):
             formatter.write_dl([*COMMANDS.items()])
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
-        """Find and import a command; from then on Ctrl-C raises KeyboardInterrupt."""
+        """Find and import a command; from then on Ctrl-C raises KeyboardInterrupt.
+
+        Raises UsageError for a word that is neither a command nor a file.
+        """
+        if args and args[0] not in COMMANDS:
+            raise UsageError(
+                f"{args[0]}: there is no such command, and no such file here;"
+                f" {near(args[0], COMMANDS)} (tracelens --help lists all)"
+            )
         resolved = super().resolve_command(ctx, args)
         _let_interrupts_raise()
         return resolved
@@ -270,10 +280,12 @@ def split_command(arguments: Sequence[str]) -> tuple[list[str], list[str]]:
 
 
 def with_report(words: Sequence[str]) -> list[str]:
-    """Put `report` before the first word if it is a file or an address, and no command.
+    """Put `report` before the words if they begin with a file, an address or its options.
 
-    Options before that word stay first. This makes `tracelens FILE` work.
+    So `tracelens FILE` and `tracelens --all FILE` work.
     """
+    if words and words[0][:1] == "-" and words[0] != "-" and not words[0].startswith(_OWN_OPTIONS):
+        return ["report", *words]
     first = next(
         (position for position, word in enumerate(words) if word == "-" or word[:1] != "-"), None
     )

@@ -1,5 +1,6 @@
 """The command `export`: write a trace for other programs' viewers."""
 
+import re
 import shlex
 from pathlib import Path
 from typing import Annotated
@@ -56,7 +57,7 @@ def export(
     wanted = _numbers("--ranks", ranks), _numbers("--steps", steps)
     keep_sources(sources, [out])
     trace = open_any(sources)
-    target = out or default_target(sources).with_suffix(chosen.ending)
+    target = out or Path(re.sub(r"(\.tracelens)+$", chosen.ending, default_target(sources).name))
     keep_sources(sources, [target])
     with progress(f"exporting to {to}"), replacing(target) as part, part.open("wb") as stream:
         written = chosen.write(Selection.of(trace, *wanted), stream)

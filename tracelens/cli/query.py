@@ -6,12 +6,15 @@ from typing import Annotated
 
 import typer
 
+from tracelens.analyses import ANALYSES
 from tracelens.cli.io import OneFormat, format_of, keep_sources, open_any, progress, write_report
 from tracelens.cli.next_step import suggest
 from tracelens.cli.output import warn
-from tracelens.report import build_query
+from tracelens.errors import UsageError
+from tracelens.report import Report, build_query
 from tracelens.schemas import TABLES
 from tracelens.schemas.joins import RULE
+from tracelens.trace import Trace
 from tracelens.trace.sql import joins_without_rank
 
 
@@ -43,11 +46,27 @@ def query(
     chosen = format_of(form, out)
     chosen.check(["query"], out)
     keep_sources([trace], [out])
+    if not trace.exists() and Path(sql).exists():
+        raise UsageError(f"{sql} stands where SQL is expected: give TRACE first, then SQL")
     opened = open_any([trace])
     with progress("asking"):
-        built = build_query(opened, sql)
+        built = _asked(opened, sql)
     write_report(built, chosen, out, rows)
     if len(opened.manifest.ranks) > 1 and joins_without_rank(sql):
         warn(f"a join of this query does not mention rank. {RULE}")
     table = next((word for word in re.findall(r"\w+", sql) if word in TABLES), "kernels")
     suggest(f"tracelens schema {table}", *(["or", "--out rows.csv"] if out is None else []))
+
+
+def _asked(trace: Trace, sql: str) -> Report:
+    """Return the rows that were asked for. Raises UsageError, also for a section of the report."""
+    try:
+        return build_query(trace, sql)
+    except UsageError as error:
+        for word in re.findall(r"\w+", sql):
+            if word in ANALYSES and f"no table is called {word};" in str(error):
+                raise UsageError(
+                    f"query: {word} is no table but a section: tracelens report"
+                    f" TRACE --section {word}"
+                ) from error
+        raise

@@ -9,6 +9,7 @@ from typing import BinaryIO
 
 import polars as pl
 
+from tracelens.derive.columns.time_text import duration
 from tracelens.errors import printable
 from tracelens.exports.export import Export, Selection
 from tracelens.exports.stacks import Stacks, host_stacks, kernel_stacks, stop_stacks
@@ -25,12 +26,12 @@ def write(selection: Selection, stream: BinaryIO) -> str:
     """
     trace = selection.trace
     if trace.has("kernels"):
-        return _write(selection, stream, kernel_stacks, "ns of kernels")
+        return _write(selection, stream, kernel_stacks, "of kernels")
     if trace.has("spans") or trace.has("api_calls"):
         return write_host(selection, stream)
     if not trace.has("frames"):
         trace.require("export --to folded", "kernels")
-    return _write(selection, stream, stop_stacks, "stops")
+    return _write(selection, stream, stop_stacks)
 
 
 def write_host(selection: Selection, stream: BinaryIO) -> str:
@@ -40,15 +41,16 @@ def write_host(selection: Selection, stream: BinaryIO) -> str:
     """
     if not selection.trace.has("api_calls"):
         selection.trace.require("export --to folded_host", "spans")
-    return _write(selection, stream, host_stacks, "ns of the host")
+    return _write(selection, stream, host_stacks, "of the host")
 
 
 def _write(
     selection: Selection,
     stream: BinaryIO,
     stacks_of: Callable[[Selection, int], Stacks],
-    unit: str,
+    of_what: str = "",
 ) -> str:
+    """Write the stacks; return how many, with the time `of_what` or the number of stops."""
     n_stacks = total = 0
     for rank in selection.ranks:
         stacks = stacks_of(selection, rank)
@@ -59,7 +61,9 @@ def _write(
             stream.write(f"{line} {weight}\n".encode())
         n_stacks = n_stacks + sums.height
         total = total + int(sums["duration_ns"].sum())
-    return f"{n_stacks:,} stacks, {total:,} {unit}"
+    stops = "1 stop" if total == 1 else f"{total:,} stops"
+    amount = f"{duration(total)} {of_what}" if of_what else stops
+    return f"{n_stacks:,} {'stack' if n_stacks == 1 else 'stacks'}, {amount}"
 
 
 def _summed(rows: pl.DataFrame) -> pl.DataFrame:

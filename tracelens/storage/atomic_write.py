@@ -40,8 +40,10 @@ def replacing(target: Path) -> Iterator[Path]:
         finally:
             part.unlink(missing_ok=True)
     except OSError as error:
+        is_missing = isinstance(error, FileNotFoundError)
+        advice = f"make the folder {target.parent}" if is_missing else "free space"
         raise SourceError(
-            f"{target}: cannot be written: {error.strerror or error}; free space, or name another"
+            f"{target}: cannot be written: {error.strerror or error}; {advice}, or name another"
             " place"
         ) from error
 

@@ -12,6 +12,7 @@ from tracelens.errors import SourceError, UsageError
 from tracelens.progress import Share, log_share
 from tracelens.trace.capture import SOURCE_UNREAD, Capture
 from tracelens.trace.collector import COLLECTORS, Collector
+from tracelens.trace.directory import is_stored_trace
 from tracelens.trace.fetching import fetched
 
 _LOG = logging.getLogger(__name__)
@@ -20,6 +21,8 @@ Paths: TypeAlias = Sequence[str | os.PathLike[str]] | str | os.PathLike[str]
 STANDARD_INPUT = Path("-")
 SKIPPED = "file_skipped"
 """Code of the diagnostic that counts files of a folder that are not traces."""
+_NAMED = 3
+"""Traces of a folder that a message names."""
 HEAD_BYTES = 1 << 16
 _NAMED = 3
 _GZIP, _UNPACKED_BYTES = b"\x1f\x8b", 4096
@@ -107,6 +110,12 @@ def sources_of(
             file for file in inside if file not in known and file.is_file() and is_damaged(file)
         ]
         if path.is_dir() and not any(file.is_relative_to(path) for _, file in sources):
+            if traces := [file for file in inside if is_stored_trace(file)]:
+                some = ", ".join(str(file) for file in traces[:_NAMED])
+                raise SourceError(
+                    f"{path}: is a folder with {len(traces):,} traces, not one; name one of them:"
+                    f" {some}{' …' if len(traces) > _NAMED else ''}"
+                )
             raise SourceError(
                 f"{path}: found a directory with nothing to collect, expected: {_expected()}"
             )
@@ -239,4 +248,4 @@ def _described(path: Path, head: bytes) -> str:
         return "an empty file"
     if head.startswith(b"\x1f\x8b"):
         return "gzip that is damaged or holds something else"
-    return f"a file that starts with {head[:24]!r}"
+    return f"a file that starts with {head[:8]!r}"

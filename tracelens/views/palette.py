@@ -99,7 +99,7 @@ COLORS: dict[str, str] = {
     "queue: 10 to 99": _BLUE,
     "queue: 100 or more": _NAVY,
     "base": GREY,
-    "this trace": _BLUE,
+    "new": _BLUE,
     "exposed communication": _TEAL,
     "exposed copy": _VIOLET,
     "exposed": _VIOLET,

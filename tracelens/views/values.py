@@ -59,6 +59,7 @@ _SINCE_EPOCH_NS = 1e15
 SHARES = ("library_", "primitive_")
 """Prefixes of time columns, one column per library or per primitive."""
 _AXES = ("x", "y", "z")
+_SIDES_AND_ENDS = ("base", "other", "low", "high")
 
 
 class Scale(Struct, frozen=True):
@@ -230,6 +231,7 @@ def show(
     """
     columns = columns_of(table, frame)
     head = frame if rows is None else frame.head(rows)
+    largest = _largest_by_quantity(frame, names)
     shown: list[Shown] = []
     for name in names:
         column = columns[name]
@@ -250,7 +252,7 @@ def show(
                 )
             )
         elif not (name == "unit" and "value" in columns):
-            shown.append(_one(column, frame[name], head[name]))
+            shown.append(_one(column, frame[name], head[name], largest[_quantity_of(name)]))
     return shown
 
 
@@ -260,13 +262,27 @@ def _folded(stem: str, column: Column, head: pl.DataFrame) -> Shown:
     return Shown(stem, stem.replace("_", " "), "", column.doc, cells, is_number=True)
 
 
-def _one(column: Column, whole: pl.Series, head: pl.Series) -> Shown:
+def _largest_by_quantity(frame: pl.DataFrame, names: Sequence[str]) -> dict[str, float]:
+    """Return the largest magnitude of each quantity: its columns are shown in one unit."""
+    largest: dict[str, float] = {}
+    for name in names:
+        quantity_name = _quantity_of(name)
+        largest[quantity_name] = max(largest.get(quantity_name, 0), largest_of(frame[name]))
+    return largest
+
+
+def _quantity_of(name: str) -> str:
+    """Return the column's name without the words that tell sides and ends of a range apart."""
+    return "_".join(word for word in name.split("_") if word not in _SIDES_AND_ENDS)
+
+
+def _one(column: Column, whole: pl.Series, head: pl.Series, largest: float) -> Shown:
+    """Write a column; `largest` is the largest magnitude of the columns in its unit."""
     label = label_of(column)
     if not head.dtype.is_numeric() or column.name in _IDS or column.name.endswith("_id"):
         return Shown(
             column.name, label, "", column.doc, [_text(v) for v in head], head.dtype.is_numeric()
         )
-    largest = largest_of(whole)
     is_moment = column.name in MOMENTS
     if is_moment and largest >= _SINCE_EPOCH_NS:
         return Shown(column.name, label, "ns", column.doc, [_text(v) for v in head], is_number=True)

@@ -13,6 +13,7 @@ import typer
 from tracelens.cli.collect.files import collect_one_kind
 from tracelens.cli.panels import LoadedGroup, PanelledCommand
 from tracelens.collectors import NAMES
+from tracelens.errors import UsageError, near
 from tracelens.trace.collector import COLLECTORS
 
 _OWN = ("torch", "nsys", "gdb")
@@ -43,6 +44,15 @@ class _Commands(LoadedGroup):
 
     names = _NAMES
     load = staticmethod(_load)
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        """Find a command. Raises UsageError for a word that is none, such as a file's name."""
+        if args and args[0] not in self.names and args[0][:1] != "-":
+            raise UsageError(
+                f"collect: {args[0]} is no kind of source; {near(args[0], self.names)}"
+                f" (tracelens collect files {args[0]} finds out the kind)"
+            )
+        return super().resolve_command(ctx, args)
 
 
 app = typer.Typer(

@@ -231,8 +231,9 @@ def _named(spans: pl.DataFrame, pattern: str | None) -> pl.DataFrame:
     try:
         marks = each_once(spans["name"], lambda name: _by_name(name, families)).struct.unnest()
     except pl.exceptions.ComputeError as error:
+        reason = str(error).splitlines()[-1].removeprefix("error: ")
         raise UsageError(
-            f"{pattern!r} is not a regular expression for the names of steps: {error}; "
+            f"{pattern!r} is not a regular expression for the names of steps: {reason}; "
             r"say one such as --step 'train_step (\d+)'"
         ) from error
     end = pl.col("start_ns").cast(pl.Int64) + pl.col("duration_ns")

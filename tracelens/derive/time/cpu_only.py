@@ -28,6 +28,8 @@ from tracelens.schemas.host import CAUSES
 from tracelens.schemas.results.time import PROGRAM, TIME_BREAKDOWN
 from tracelens.trace import Trace
 
+_DEVICE_OPS = r"^aten::_?(cudnn|miopen)_"
+"""Ops of cuDNN and MIOpen, which compute on GPUs only."""
 _WITHIN = " > "
 _LENGTH = pl.col("end_ns") - pl.col("start_ns")
 _IS_IDLE = pl.col("work").is_null() | (pl.col("work") == CALLS)
@@ -60,6 +62,23 @@ def unseen_device(trace: Trace, processes: Sequence[int]) -> list[str]:
         " waited; profile with ProfilerActivity.CUDA."
         for name in names.head(1)
     ]
+
+
+def unrecorded_device(trace: Trace, rank: int) -> str | None:
+    """Say that a rank without device work used a device all the same; None if nothing shows that.
+
+    It did if an op of a device's own library ran. It may have if the file ends early on a machine
+    with a device, because torch writes the device's events after those of the host.
+    """
+    spans = trace.select("spans", "name", rank=rank)
+    (is_of_device,) = matching(spans["name"], _DEVICE_OPS)
+    called = spans.filter(is_of_device)["name"].cast(pl.String)
+    if called.len():
+        return f"the program calls {called[0]}, which runs on a device whose work was not recorded"
+    devices = trace.frame("devices").filter(rank=rank)
+    if trace.manifest.complete or devices.is_empty():
+        return None
+    return f"the file ends before any work of the device ({devices['name'][0]})"
 
 
 def count_ops(trace: Trace) -> dict[int, int]:

@@ -5,7 +5,6 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from tracelens.analyses import ANALYSES
 from tracelens.errors import UsageError
 from tracelens.report import Report
 
@@ -49,9 +48,9 @@ class Format(Struct, frozen=True):
     def check(self, sections: Sequence[str], out: Path | None) -> None:
         """Raise UsageError for sections that the format cannot hold, or bytes without a file."""
         if self.holds_one_table and len(sections) != 1:
-            names = ", ".join(ANALYSES)
             raise UsageError(
-                f"{self.name} holds one table: give exactly one --section; the sections are {names}"
+                f"{self.name} holds one table: give exactly one --section (tracelens schema lists"
+                " all)"
             )
         if not self.is_text and out is None:
             raise UsageError(f"{self.name} is not text: say where it goes with --out FILE")
