@@ -154,7 +154,7 @@ def _speedup(column: str) -> pl.Expr:
 
 
 def _charts(frame: pl.DataFrame) -> list[Chart]:
-    parts = {"base_duration_total_ns": "base", "other_duration_total_ns": "this trace"}
+    parts = {"base_duration_total_ns": "base", "other_duration_total_ns": "new"}
     matched = frame.filter(pl.col("match").is_in(["kernel", "primitive"]))
     matched = matched.sort("base_duration_total_ns", descending=True).head(TOP)
     return [

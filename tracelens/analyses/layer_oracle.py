@@ -241,7 +241,7 @@ def _charts(frame: pl.DataFrame) -> list[Chart]:
     totals = frame.filter(pl.col("position").is_null())
     parts = {
         "base_ns": "base",
-        "other_ns": "this trace",
+        "other_ns": "new",
         "chosen_ns": "chosen",
         "switch_ns": "changes",
     }
