@@ -286,7 +286,7 @@ def test_equal_runs_differ_by_no_more_than_noise() -> None:
     assert answer.sentence.startswith("Within noise: 5.00 → 5.00 ms a step")
 
 
-def test_runs_of_more_and_of_fewer_ranks_are_compared_by_a_rank_of_both() -> None:
+def test_runs_of_two_sizes_are_compared_by_a_rank_of_both() -> None:
     rows = [
         {"rank": rank, "kernel_id": n, "name": "gemm", "start_ns": 10_000 * n, "duration_ns": 5_000}
         for rank in (0, 1)
