@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 from msgspec.structs import replace
+from rich.cells import cell_len
 
 import tracelens as tl
 from tests.answer_checks import check_answer
@@ -17,7 +18,7 @@ from tracelens.analyses import verdict
 from tracelens.answers import make_answer
 from tracelens.answers.answer import WAIT, WORK, Bar, Change, Part
 from tracelens.answers.step_bar import parts_of
-from tracelens.answers.words import place_text
+from tracelens.answers.words import after_text, place_text
 from tracelens.derive.columns.time_text import change_text, difference, duration, span_text
 from tracelens.derive.replay.advised import list_changes
 from tracelens.derive.replay.unprofiled import UnprofiledStep
@@ -284,6 +285,17 @@ def test_a_slower_run_takes_times_as_long() -> None:
 def test_equal_runs_differ_by_no_more_than_noise() -> None:
     answer = make_answer(faster(5_000, 4_000), faster(5_000, 4_000))
     assert answer.sentence.startswith("Within noise: 5.00 → 5.00 ms a step")
+
+
+@pytest.mark.parametrize("width", [20, 40, 60, 200])
+def test_an_answer_fits_a_terminal_and_loses_no_change(width: int) -> None:
+    answer = make_answer(waiting_for_input())
+    lines = answer_text(answer, width=width).splitlines()
+    assert max(map(cell_len, lines)) <= max(min(width, 80), 32)
+    text = " ".join(" ".join(lines).split())
+    for change in answer.changes:
+        assert change.text.split()[0] in text
+        assert after_text(change) in text
 
 
 def test_runs_of_two_sizes_are_compared_by_a_rank_of_both() -> None:

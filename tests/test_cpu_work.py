@@ -151,6 +151,29 @@ def test_a_step_made_twenty_times_as_long_is_not_judged(plain_us: int, bound: st
         assert "larger steps" in str(answer.no_change)
 
 
+@pytest.mark.parametrize(
+    ("name", "complete", "begin"),
+    [
+        ("aten::cudnn_convolution", True, "The GPU's work was not recorded"),
+        ("aten::mm", False, "The GPU's work was not recorded"),  # the file ends before it
+        ("aten::mm", True, "The CPU does arithmetic"),
+    ],
+)
+def test_a_program_of_a_gpu_without_its_work_is_not_judged(
+    name: str, complete: bool, begin: str
+) -> None:
+    spans = [step(i, 1_000 * i, 1_000 * i + 1_000) for i in range(3)]
+    ops = [op(1_000 * i, 1_000 * i + 900, name, LARGE) for i in range(3)]
+    made = process(*spans, *ops, devices=[{"name": "NVIDIA H200"}])
+    trace = Trace(
+        replace(made.manifest, complete=complete),
+        {table: made.frame(table).lazy() for table in TABLES},
+    )
+    answer = make_answer(trace)
+    assert answer.sentence.startswith(begin)
+    assert ("on the CPU" in str(answer.about)) == begin.startswith("The CPU")
+
+
 def test_who_recorded_stacks_is_advised_to_leave_them() -> None:
     """A step of 40 µs took 1 ms under the profiler, and reads two values at one line."""
     reads = [

@@ -47,10 +47,10 @@ def test_what_was_planted_is_named(seed: int) -> None:
 @pytest.mark.parametrize(
     ("idle_more", "said"),
     [
-        (34, "is idle for 36.3 ms a step where the other rank is for 2.30"),
+        (34, "is idle for 36.3 ms a step where the other rank is for 2.30 ms"),
         (
             3,
-            "takes 36.3 ms a step besides waiting and communicating where the other rank takes 2.30",
+            "takes 36.3 ms a step besides waiting and communicating where the other rank takes 2.30 ms",
         ),
     ],
 )

@@ -237,7 +237,7 @@ def _percent(share: float) -> str:
 
 
 def _range(shares: Sequence[float]) -> str:
-    least, most = (f"{100 * share:.1f}" for share in (min(shares), max(shares)))
+    least, most = (f"{100 * share:.0f}" for share in (min(shares), max(shares)))
     return f"{least} %" if least == most else f"{least} to {most} %"
 
 

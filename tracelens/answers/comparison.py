@@ -7,7 +7,6 @@ import polars as pl
 
 from tracelens.analyses import compare_layers, compare_time
 from tracelens.answers.answer import REST, WORK, Answer, Bar, Part
-from tracelens.answers.program import is_another_time
 from tracelens.answers.recorded import about, has_stacks
 from tracelens.answers.step_bar import kind_of, label_of
 from tracelens.derive.columns.time_text import change_text, difference, duration, three_digits
@@ -104,11 +103,11 @@ def _rank_time(trace: Trace, rank: int) -> RankTime:
 
 
 def _step_words(ranks: tuple[RankTime, RankTime], whole: dict[str, Any]) -> str:
-    """Name the step whose time is given: the median one, if a run's mean differs from it."""
+    """Name the step whose time is given: the median one, if a run's mean reads differently."""
     medians = whole["base_ns"], whole["other_ns"]
     means = (rank.judged_step_ns for rank in ranks)
     is_uneven = any(
-        mean is not None and is_another_time(mean, median)
+        mean is not None and duration(mean) != duration(median)
         for mean, median in zip(means, medians, strict=True)
     )
     return " in the median step" if is_uneven else " a step"

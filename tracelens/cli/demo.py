@@ -3,12 +3,11 @@
 from pathlib import Path
 
 from tracelens.answers import make_answer
-from tracelens.cli.io import open_any, progress, screen, write_report
+from tracelens.cli.io import drawn, open_any, progress, write_report
 from tracelens.cli.next_step import suggest
 from tracelens.cli.output import emit
 from tracelens.errors import SourceError
 from tracelens.report import build_report
-from tracelens.views.answer_text import answer_text
 from tracelens.views.formats import FORMATS
 
 SAMPLE = Path("samples/planted/captures/input_slow_workers.stacks.pt.trace.json.gz")
@@ -28,7 +27,7 @@ def demo() -> None:
         )
     opened = open_any([sample])
     with progress("answering"):
-        emit(answer_text(make_answer(opened), color=screen().color))
+        emit(drawn(make_answer(opened)))
         built = build_report(opened)
     write_report(built, FORMATS["html"], DEMO_PAGE)
     suggest("tracelens run python train.py")

@@ -14,6 +14,7 @@ import polars as pl
 import typer
 from rich.console import Console
 
+from tracelens.answers.answer import Answer
 from tracelens.cli.output import OPENED, emit, tell, warn
 from tracelens.cli.panels import RANKS, READING, SHOWING
 from tracelens.derive.time.step_table import mark_steps_by
@@ -27,6 +28,7 @@ from tracelens.trace.collector import COLLECTORS
 from tracelens.trace.directory import is_stored_trace
 from tracelens.trace.objects import is_trace
 from tracelens.trace.sources import SKIPPED, STANDARD_INPUT
+from tracelens.views.answer_text import answer_text
 from tracelens.views.formats import FORMATS
 from tracelens.views.formats.format import WIDTH, Format, Screen
 from tracelens.views.formats.text import frame_to_text
@@ -201,6 +203,12 @@ def screen(rows: int | None = None, *, to_file: bool = False) -> Screen:
         return Screen(os.get_terminal_size(2).columns or WIDTH, rows)
     except OSError:
         return Screen(rows=rows)
+
+
+def drawn(answer: Answer) -> str:
+    """Draw the answer for where standard output goes."""
+    shown_on = screen()
+    return answer_text(answer, color=shown_on.color, width=shown_on.width)
 
 
 def plain(frame: pl.DataFrame) -> str:

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from tracelens.cli.output import tell
 from tracelens.storage.addresses import shown
+from tracelens.trace.sources import STANDARD_INPUT
 
 _NAME = "tracelens"
 
@@ -56,9 +57,15 @@ def suggest_sections(
 ) -> None:
     """Suggest, after an answer, the sections that show more, all sections, and the page."""
     chosen = more_of(sections)
+    sources, against = ([_again(path) for path in paths] for paths in (sources, against))
     names = [Path(path.name).stem.split(".")[0] or "report" for path in (sources[0], *against[:1])]
     page = f"--html {shlex.quote('-against-'.join(names))}.html"
     suggest(report_command(sources, against, *chosen), *(["or"] if chosen else []), "--all", page)
+
+
+def _again(path: Path) -> Path:
+    """Return the path, or FILE for standard input, which cannot be read a second time."""
+    return Path("FILE") if path == STANDARD_INPUT else path
 
 
 def more_of(sections: Sequence[str]) -> list[str]:

@@ -17,12 +17,12 @@ from tracelens.cli.io import (
     OneFormat,
     Sources,
     Step,
+    drawn,
     format_of,
     keep_sources,
     open_any,
     open_base,
     progress,
-    screen,
     write_report,
 )
 from tracelens.cli.next_step import open_command, report_command, suggest, suggest_sections
@@ -37,7 +37,6 @@ from tracelens.errors import SourceError, UsageError
 from tracelens.report import Report, build_report, check_sections, chosen_analyses
 from tracelens.trace import Trace
 from tracelens.trace.baselines import with_runs
-from tracelens.views.answer_text import answer_text
 from tracelens.views.formats import FORMATS
 from tracelens.views.formats.format import Format
 from tracelens.views.junit import annotations, to_junit
@@ -259,7 +258,7 @@ def _answered(trace: Trace, base: Trace | None, rules: Rules) -> Answer:
     """Write the answer to standard output."""
     with progress("answering"):
         answer = make_answer(trace, base, rules)
-    emit(answer_text(answer, color=screen().color))
+    emit(drawn(answer))
     return answer
 
 

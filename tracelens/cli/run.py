@@ -10,7 +10,7 @@ import typer
 
 from tracelens.answers import make_answer
 from tracelens.cli.collect.request import capture_program, free_name, tell_of
-from tracelens.cli.io import progress, screen, write_report
+from tracelens.cli.io import drawn, progress, write_report
 from tracelens.cli.next_step import more_of, open_command, report_command, suggest
 from tracelens.cli.output import emit, tell
 from tracelens.collectors.torch.live.settings import Settings
@@ -18,7 +18,6 @@ from tracelens.errors import UsageError
 from tracelens.report import build_report
 from tracelens.running.program import script_name
 from tracelens.storage.addresses import url_of
-from tracelens.views.answer_text import answer_text
 from tracelens.views.formats import FORMATS
 
 _KIND = "torch"
@@ -80,7 +79,7 @@ def run(  # noqa: PLR0913 - one parameter an option
     trace, done = capture_program(_KIND, words, trace_path, force=force, settings=settings)
     with progress("answering"):
         answer = make_answer(trace)
-    emit(answer_text(answer, color=screen().color))
+    emit(drawn(answer))
     tell_of(trace, trace_path)
     for remark in done.remarks:
         tell(remark)

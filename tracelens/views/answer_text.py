@@ -1,9 +1,13 @@
-"""Write an answer as text: at most 25 lines of at most 80 columns, readable without colour."""
+"""Write an answer as text: at most 25 lines of at most 80 columns, readable without colour.
+
+A narrower terminal gets shorter lines, and more of them.
+"""
 
 import io
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import pairwise
+from math import ceil
 from textwrap import wrap
 
 from msgspec.structs import replace
@@ -17,6 +21,8 @@ from tracelens.views.palette import KIND_COLORS, PART_COLORS
 from tracelens.views.values import ELLIPSIS, printable
 
 WIDTH, MOST_LINES = 80, 25
+_NARROWEST, _LEAST_OF_CHANGE = 32, 24
+"""Least width of lines, and of a change's text beside its time; else the time stands below."""
 _BAR = 56
 _MOST_OF = {"sentence": 2, "place": 2, "detail": 2, "change": 3, "fact": 2}
 """Most lines of each kind of text; longer text is cut after a word."""
@@ -26,14 +32,16 @@ _GLYPHS = {WORK: "█▓▆▂", WAIT: "░▒▚▖", REST: "·"}
 """Characters that draw a bar, by kind of part; each part of a kind takes the next one."""
 
 
-def answer_text(answer: Answer, *, color: bool = False) -> str:
-    """Draw the answer; `color` is True for a terminal that shows colours."""
-    lines = [*_lines(answer)]
+def answer_text(answer: Answer, *, color: bool = False, width: int = WIDTH) -> str:
+    """Draw the answer; `color` is True for a terminal that shows colours, `width` is its width."""
+    width = max(min(width, WIDTH), _NARROWEST)
+    most = MOST_LINES * WIDTH // width
+    lines = [*_lines(answer, width)]
     # The change with the smallest saving is dropped first
-    while len(lines) > MOST_LINES and len(answer.changes) > 1:
+    while len(lines) > most and len(answer.changes) > 1:
         answer = replace(answer, changes=answer.changes[:-1])
-        lines = [*_lines(answer)]
-    lines = lines[:MOST_LINES]
+        lines = [*_lines(answer, width)]
+    lines = lines[:most]
     stream = io.StringIO()
     console = Console(
         file=stream,
@@ -49,35 +57,40 @@ def answer_text(answer: Answer, *, color: bool = False) -> str:
     return stream.getvalue()
 
 
-def _lines(answer: Answer) -> Iterator[Text]:
-    yield from _wrapped(answer.sentence, "sentence", style="bold")
+def _lines(answer: Answer, width: int) -> Iterator[Text]:
+    yield from _wrapped(answer.sentence, "sentence", width, style="bold")
     if answer.place:
-        yield from _wrapped(answer.place, "place")
+        yield from _wrapped(answer.place, "place", width)
     for detail in answer.details:
-        yield from _wrapped(detail, "detail")
+        yield from _wrapped(detail, "detail", width)
     for row in answer.rows:
         text = printable(row)
-        yield Text(text if cell_len(text) <= WIDTH else set_cell_size(text, WIDTH - 1) + ELLIPSIS)
+        yield Text(text if cell_len(text) <= width else set_cell_size(text, width - 1) + ELLIPSIS)
     if answer.bars:
         yield Text()
-        yield from _drawn_bars(answer.bars)
+        yield from _drawn_bars(answer.bars, width)
     if answer.unprofiled:
-        yield from _wrapped(answer.unprofiled, "fact", "  ")
+        yield from _wrapped(answer.unprofiled, "fact", width, "  ")
     if answer.changes or answer.no_change:
         yield Text()
-        yield from _drawn_changes(answer)
+        yield from _drawn_changes(answer, width)
     if answer.about or answer.doubts:
         yield Text()
     for fact in (*filter(None, [answer.about]), *answer.doubts):
-        yield from _wrapped(fact, "fact", "  ", style="dim")
+        yield from _wrapped(fact, "fact", width, "  ", style="dim")
 
 
-def _wrapped(text: str, kind: str, indent: str = "", *, style: str = "") -> list[Text]:
+def _wrapped(text: str, kind: str, width: int, indent: str = "", *, style: str = "") -> list[Text]:
     """Wrap the text into as many lines as its kind may take; a longer text is cut."""
     return [
         Text(indent + line, style=style)
-        for line in _cut(printable(text), WIDTH - len(indent), _MOST_OF[kind])
+        for line in _cut(printable(text), width - len(indent), _most_of(kind, width))
     ]
+
+
+def _most_of(kind: str, width: int) -> int:
+    """Return how many lines of a width a kind of text may take."""
+    return ceil(_MOST_OF[kind] * WIDTH / width)
 
 
 def _cut(text: str, width: int, most: int) -> list[str]:
@@ -99,14 +112,14 @@ def _fitted(word: str, width: int) -> str:
     return word if cell_len(word) <= width else f"{word[:half]}{ELLIPSIS}{word[-half:]}"
 
 
-def _drawn_bars(bars: Sequence[Bar]) -> Iterator[Text]:
+def _drawn_bars(bars: Sequence[Bar], columns: int) -> Iterator[Text]:
     """Draw each bar with its label.
 
     Below the last bar, the characters are explained.
     """
     margin = max(4, *(cell_len(bar.label) for bar in bars))
     looks = _looks(part for bar in bars for part in bar.parts)
-    room = WIDTH - margin - 6 - max(cell_len(bar.text) for bar in bars)
+    room = columns - margin - 6 - max(cell_len(bar.text) for bar in bars)
     full = min(_BAR, room)
     for bar in bars:
         line = Text(f"  {bar.label:<{margin}}   ")
@@ -119,10 +132,10 @@ def _drawn_bars(bars: Sequence[Bar]) -> Iterator[Text]:
             line.append(f" {' ' * (full - width)}{bar.text}")
         yield line
         if len(bars) == 1:
-            yield from _legend(bar, looks, margin)
+            yield from _legend(bar, looks, margin, columns)
     if len(bars) > 1 and len(looks) > 1:
         for bar in bars:
-            yield from _legend(bar, looks, margin, bar.label)
+            yield from _legend(bar, looks, margin, columns, bar.label)
 
 
 def _looks(parts: Iterable[Part]) -> dict[str, tuple[str, str]]:
@@ -151,7 +164,7 @@ def _cells_of(parts: Sequence[Part], width: int) -> list[int]:
 
 
 def _legend(
-    bar: Bar, looks: dict[str, tuple[str, str]], margin: int, label: str = ""
+    bar: Bar, looks: dict[str, tuple[str, str]], margin: int, columns: int, label: str = ""
 ) -> Iterator[Text]:
     """Explain the characters of the parts by labels and percents, as many per line as fit.
 
@@ -166,7 +179,7 @@ def _legend(
         percentage = f"{percent} %"
         entry = Text.assemble((glyph, style), f" {part.label} {percentage}")
         if line.cell_len > len(begin):
-            if line.cell_len + 3 + entry.cell_len > WIDTH:
+            if line.cell_len + 3 + entry.cell_len > columns:
                 yield line
                 line = Text(" " * len(begin))
             else:
@@ -175,20 +188,28 @@ def _legend(
     yield line
 
 
-def _drawn_changes(answer: Answer) -> Iterator[Text]:
+def _drawn_changes(answer: Answer, columns: int) -> Iterator[Text]:
     """Draw the changes, numbered, each with its step time or its share of the time."""
     if not answer.changes:
-        yield from _wrapped(answer.no_change or "", "fact", "  ")
+        yield from _wrapped(answer.no_change or "", "fact", columns, "  ")
         return
     afters = [after_text(change) for change in answer.changes]
     head = after_head(answer)
     column = max(cell_len(head), *map(cell_len, afters))
-    width = WIDTH - 2 - column - 2
-    yield Text.assemble((f"  {answer.changes_head:<{width}}", "bold"), f"  {head:>{column}}")
+    width = columns - 2 - column - 2
+    is_beside = width >= _LEAST_OF_CHANGE
+    if is_beside:
+        yield Text.assemble((f"  {answer.changes_head:<{width}}", "bold"), f"  {head:>{column}}")
+    else:
+        yield Text(f"  {answer.changes_head}", "bold")
     for number, (change, after) in enumerate(zip(answer.changes, afters, strict=True), 1):
-        first, *more = _cut(printable(change.text), width - 3, _MOST_OF["change"])
-        yield Text(f"  {number}  {set_cell_size(first, width - 3)}  {after:>{column}}")
+        room = width - 3 if is_beside else columns - 5
+        first, *more = _cut(printable(change.text), room, _most_of("change", columns))
+        beside = f"  {after:>{column}}" if is_beside else ""
+        yield Text(f"  {number}  {set_cell_size(first, room)}{beside}")
         if change.place is not None:
-            more += _cut(printable(change.place), WIDTH - 5, _MOST_OF["place"])
+            more += _cut(printable(change.place), columns - 5, _most_of("place", columns))
+        if not is_beside:
+            more += _cut(f"{head} {after}", columns - 5, _most_of("fact", columns))
         for line in more:
             yield Text(f"     {line}")

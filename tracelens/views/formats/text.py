@@ -139,13 +139,18 @@ def _bullet(note: str) -> RenderableType:
 def _fit(columns: Sequence[Shown], width: int) -> tuple[list[tuple[Shown, int]], list[Shown]]:
     """Return the columns that fit, with their widths, and those left out.
 
-    The last columns are left out first. Columns of text share the remaining width.
+    The last columns are left out first, but the first number follows the first column in any case.
+    Columns of text share the remaining width.
     """
     wanted = [_wanted_width(column) for column in columns]
-    least = _least_widths(columns, wanted)
+    least = _least_widths(columns, wanted, min(_NARROWEST_FIRST, max(width // 2, _NARROWEST)))
     n = len(columns)
     while n > 1 and sum(least[:n]) + _GAP * n > width:
         n -= 1
+    number = next((i for i, column in enumerate(columns) if column.is_number), 0)
+    if number >= max(n, 2):
+        others = [column for column in columns[1:] if column is not columns[number]]
+        return _fit([columns[0], columns[number], *others], width)
     spare = width - sum(least[:n]) - _GAP * n
     widths = least[:n]
     nearest_first = sorted(range(n), key=lambda i: wanted[i] - least[i])
@@ -158,15 +163,15 @@ def _fit(columns: Sequence[Shown], width: int) -> tuple[list[tuple[Shown, int]],
     return list(zip(columns[:n], widths, strict=True)), list(columns[n:])
 
 
-def _least_widths(columns: Sequence[Shown], wanted: Sequence[int]) -> list[int]:
-    """Return how narrow each column may be: numbers are not cut, the first text is cut least."""
+def _least_widths(columns: Sequence[Shown], wanted: Sequence[int], first: int) -> list[int]:
+    """Return how narrow each column may be: numbers are not cut, the first text only to `first`."""
     is_first_text = True
     widths = []
     for column, width in zip(columns, wanted, strict=True):
         if column.is_number:
             widths.append(width)
             continue
-        widths.append(min(width, _NARROWEST_FIRST if is_first_text else _NARROWEST))
+        widths.append(min(width, first if is_first_text else _NARROWEST))
         is_first_text = False
     return widths
 
