@@ -85,7 +85,7 @@ def test_the_late_rank_and_its_line_are_the_answer() -> None:
     assert answer.sentence == "Rank 0 waits for rank 1, at a cost of 75 % of a step of 40.0 ms"
     assert answer.place == "at train.py:7 <module> > sleep"
     assert answer.details == (
-        "rank 1 does 30.0 ms a step of other work where the other rank does 0.00",
+        "rank 1 does 30.0 ms a step of other work where the other rank does 0.00 µs",
     )
     assert answer.changes[0].text.startswith("on rank 1: ")
     # Without the sleep a step has the two adds of 4 ms and the transfer of 2.
