@@ -86,7 +86,7 @@ def test_rows_by_op_library_and_primitive_with_gains() -> None:
     notes = run_section(ANALYSES["cross_layer"], trace).notes
     assert (
         notes[0]
-        == "Rank 0: linear algebra 60.0%, elementwise 30.0%, movement 10.0% of 0.000 ms of kernel"
+        == "Rank 0: linear algebra 60.0%, elementwise 30.0%, movement 10.0% of 0.10 µs of kernel"
         " time. Of 3 pairs of library and primitive, 2 take 90.0% of it, 3 take 100.0% of it."
     )
     assert (

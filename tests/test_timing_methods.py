@@ -145,7 +145,7 @@ def test_a_measured_plan_is_compared_with_the_model_without_it(
     settings = {"devices": {"custom": "cpu"}, "plan": {"predicted_speedup_over_base": 1.84}}
     trace.manifest.sources.append({"settings": settings})
     said = notes(trace, timing_methods(trace))
-    assert f"interpreted 0.000 ms: {told[0]}" in said[0]
+    assert f"interpreted 0.10 µs: {told[0]}" in said[0]
     assert said[0].endswith(told[1])
     assert len(said) == 1
 
