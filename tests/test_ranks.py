@@ -399,7 +399,7 @@ def test_what_every_rank_loses_more_by_comes_first() -> None:
     assert (row["bound"], row["rank"], row["value"]) == ("unknown", 1, 0.4)
     assert (row["second"], round(row["second_frac"], 3)) == ("straggler", 0.15)
     assert row["evidence"].startswith(
-        "unknown idle time 40.0 to 55.0 % of the ranks' time; rank 0 waits for rank 1, at a cost of 15 % of the"
+        "unknown idle time 40 to 55 % of the ranks' time; rank 0 waits for rank 1, at a cost of 15 % of the"
     )
 
 
