@@ -5,7 +5,6 @@ from typing import Any
 import polars as pl
 from msgspec import Struct
 
-from tracelens.derive.columns.time_text import duration
 from tracelens.derive.time.bounds import PART_WORDS
 from tracelens.derive.time.drawn_bars import DETAILS
 from tracelens.derive.time.event_bars import BARS
@@ -13,6 +12,7 @@ from tracelens.derive.time.time_parts import TimeModel
 from tracelens.derive.time.timeline import DrawnStep, Timeline
 from tracelens.report import Report
 from tracelens.schemas.results.replay import STRETCHES
+from tracelens.views.values import quantity
 
 MOST_COLUMNS = 500
 """At most this many steps are in the overview; later ones are left out."""
@@ -48,7 +48,7 @@ def icicle_view(rank: int, paths: pl.DataFrame) -> View:
     """Draw the kernel time of a rank by path."""
     total = int(paths["duration_ns"].sum())
     note = (
-        f"Kernel time of rank {rank}, {duration(total)} in all: by phase, layer, op and"
+        f"Kernel time of rank {rank}, {quantity(total, 'ns')} in all: by phase, layer, op and"
         " kernel, as launched."
     )
     return View(f"rank {rank}", "", Bars("icicle", paths, total, note))
@@ -124,7 +124,7 @@ def timeline_note(timeline: Timeline) -> str:
         drawn = f"{_drawn_time(timeline)} of rank {rank}: {bars}"
     merged = (
         " There are too many to draw each: those that begin together and are shorter than"
-        f" {duration(timeline.merged_ns)} are drawn as one, under the name of the longest."
+        f" {quantity(timeline.merged_ns, 'ns')} are drawn as one, under the name of the longest."
         if timeline.merged_ns is not None
         else ""
     )
