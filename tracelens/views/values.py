@@ -12,7 +12,6 @@ from typing import Any
 import polars as pl
 from msgspec import Struct
 
-from tracelens.derive.columns.time_text import duration
 from tracelens.derive.time.since_start import MOMENTS
 from tracelens.errors import printable as printable  # noqa: PLC0414 - the views take it from here
 from tracelens.storage.table import Column, Table
@@ -185,13 +184,14 @@ def quantity(value: float | None, unit: str | None) -> str:
     """Write one value with its unit, for a sentence: `quantity(2500, "ns")` is "2.50 µs"."""
     if value is None or not math.isfinite(value):
         return NOTHING
-    if unit == "ns":
-        return duration(value)
     known = "frac" if unit == "1" else unit
     scale = scale_of(Column("value", pl.Float64, "", known), value)
     scaled = value / scale.divisor
     whole = scale.divisor == 1 and scaled == int(scaled)
-    text = number(int(scaled) if whole else scaled, decimals_for(scale, abs(scaled)))
+    decimals = decimals_for(scale, abs(scaled))
+    if unit == "ns":  # three digits, as durations have
+        decimals = min(decimals, 0 if abs(scaled) >= 100 else 1 if abs(scaled) >= 10 else 2)
+    text = number(int(scaled) if whole else scaled, decimals)
     return f"{text} {scale.symbol or printable(unit or '')}".strip()
 
 
