@@ -18,7 +18,7 @@ from tracelens.analyses import verdict
 from tracelens.answers import make_answer
 from tracelens.answers.answer import WAIT, WORK, Bar, Change, Part
 from tracelens.answers.step_bar import parts_of
-from tracelens.answers.words import after_text, place_text
+from tracelens.answers.words import after_text, place_text, shared_path
 from tracelens.derive.columns.time_text import change_text, difference, duration, span_text
 from tracelens.derive.replay.advised import list_changes
 from tracelens.derive.replay.unprofiled import UnprofiledStep
@@ -183,6 +183,40 @@ def test_too_little_is_said_with_its_numbers() -> None:
 )
 def test_places_are_files_that_one_can_open(what: str | None, said: str | None) -> None:
     assert place_text(what) == said
+
+
+_LOADER = "a.py(9): <module> > DataLoader.__next__"
+
+
+@pytest.mark.parametrize(
+    ("places", "path"),
+    [
+        # No op of __getitem__ has half of the time, nor has a line of it; the function has.
+        (
+            {
+                f"{_LOADER} > a.py(2): __getitem__ > aten::rand": 30,
+                f"{_LOADER} > a.py(3): __getitem__ > aten::conv2d": 20,
+                f"{_LOADER} > a.py(3): __getitem__": 10,
+                f"{_LOADER} > collate.py(5): collate": 40,
+            },
+            f"{_LOADER} > a.py: __getitem__",
+        ),
+        # One line has half of the time, and so has an op on it.
+        (
+            {
+                "a.py(9): f > b.py(2): g > aten::add": 50,
+                "a.py(9): f > b.py(3): g > aten::add": 50,
+            },
+            "a.py(9): f > b.py(2): g > aten::add",
+        ),
+        ({"a.py(9): f > aten::add": 49, "a.py(9): f > aten::mul": 51}, "a.py(9): f > aten::mul"),
+        ({"a.py(9): f > aten::add": 40, "a.py(9): f > aten::mul": 40, "g": 20}, None),
+        ({"between aten::add and aten::mul": 9}, None),
+        ({}, None),
+    ],
+)
+def test_half_of_the_time_shares_a_path(places: dict[str, int], path: str | None) -> None:
+    assert shared_path(list(places.items())) == path
 
 
 def _bar(shares: list[float]) -> Bar:

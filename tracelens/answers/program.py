@@ -26,6 +26,7 @@ from tracelens.answers.words import (
     frame_text,
     function_text,
     place_text,
+    shared_path,
 )
 from tracelens.answers.work_and_waits import WorkAndWaits, work_and_waits
 from tracelens.derive.columns.lookup import rows_of
@@ -431,18 +432,16 @@ def _slowed_beyond_judging(
 def _where(model: TimeModel, row: Mapping[str, Any], part: str = "bound") -> str | None:
     """Return the place of the bound, or of the second part.
 
-    If the profiler's own work has most of that part, return the first place in the program instead.
+    Where no place has half of an idle cause's time, this is the call path that half of it shares.
+    The profiler's own work is left out.
     """
     what: str | None = row["what" if part == "bound" else f"{part}_what"]
-    if what != PROFILER:
-        return what
-    places = model.idle.filter(
-        (pl.col("rank") == row["rank"])
-        & (pl.col("cause") == row[part])
-        & (pl.col("what") != PROFILER)
-    )
-    names = places["what"].drop_nulls().to_list()
-    return names[0] if names else None
+    is_of_part = (pl.col("rank") == row["rank"]) & (pl.col("cause") == row[part])
+    is_named = pl.col("what").is_not_null() & (pl.col("what") != PROFILER)
+    places = model.idle.filter(is_of_part & is_named).select("what", "idle_ns").rows()
+    if what == PROFILER:
+        what = places[0][0] if places else None
+    return shared_path(places) or what
 
 
 def _read_place(model: TimeModel, rank: RankTime) -> str | None:

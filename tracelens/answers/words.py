@@ -1,6 +1,7 @@
 """Provide the words of answers: what limits a program, places to open, and times."""
 
 import re
+from collections import Counter
 from collections.abc import Sequence
 
 from tracelens.answers.answer import Answer, Change
@@ -63,6 +64,41 @@ def place_text(what: str | None, *, is_busy: bool = False) -> str | None:
     if _FRAME.fullmatch(what.split(_SEPARATOR)[0]):
         return f"at {path}"
     return f"mostly {path}" if is_busy else f"in {path}"
+
+
+def shared_path(places: Sequence[tuple[str, int]]) -> str | None:
+    """Return the longest call path that at least half of the time of these places shares.
+
+    A frame has its line if half of the time is on that line. The path is None if only the outermost
+    frame is shared, which says little.
+    """
+    half_ns = sum(ns for _, ns in places) / 2
+    rest = [(what.split(_SEPARATOR), ns) for what, ns in places]
+    path: list[str] = []
+    while frame := _common_frame(rest, half_ns):
+        path.append(frame)
+        rest = [
+            (frames[1:], ns) for frames, ns in rest if frame in (frames[0], _unnumbered(frames[0]))
+        ]
+        rest = [(frames, ns) for frames, ns in rest if frames]
+    return _SEPARATOR.join(path) if len(path) > 1 else None
+
+
+def _common_frame(paths: Sequence[tuple[list[str], int]], half_ns: float) -> str | None:
+    """Return the outermost frame that has half of the time, with its line or else without."""
+    for spelling in (str, _unnumbered):
+        times: Counter[str] = Counter()
+        for frames, ns in paths:
+            times[spelling(frames[0])] += ns
+        for frame, ns in times.most_common(1):
+            if ns >= half_ns:
+                return frame
+    return None
+
+
+def _unnumbered(frame: str) -> str:
+    match = _FRAME.fullmatch(frame) or _DEFINED.fullmatch(frame)
+    return f"{match[1]}: {match[3]}" if match else frame
 
 
 ELLIPSIS = "…"
