@@ -26,7 +26,6 @@ from tracelens.answers.words import (
     frame_text,
     function_text,
     place_text,
-    shared_path,
 )
 from tracelens.answers.work_and_waits import WorkAndWaits, work_and_waits
 from tracelens.derive.columns.lookup import rows_of
@@ -177,7 +176,7 @@ def answer_program(trace: Trace) -> Answer:
         sentence = sentence_of_gpus(model, rank, whole_of(rank)) or sentence
     idlest = wait_of_idlest(model, rank) if rank.n_devices > 1 else None
     sentence, on_long_steps = _with_long_steps(trace, rank, sentence)
-    place = _place(trace, rank, limits.where, bound, reads=reads)
+    place = _place(model, rank, limits.where, bound, reads=reads)
     launching = _launching_functions(model, rank, second or bound)
     details = (
         *(() if launching else limits.place_of_second),
@@ -410,7 +409,7 @@ def _slowed_beyond_judging(
     """Say that the profiler takes nearly all of a step, what it recorded most, and what to do."""
     trace = model.trace
     reads = reads_of(_called_places(model, rank))
-    most = _place(trace, rank, reads[0][0], "launch", reads=True) if reads else None
+    most = _place(model, rank, reads[0][0], "launch", reads=True) if reads else None
     return Answer(
         f"The profiler made a step of {duration(row['unprofiled_step_ns'])} take"
         f" {duration(row['step_ns'])}",
@@ -432,16 +431,20 @@ def _slowed_beyond_judging(
 def _where(model: TimeModel, row: Mapping[str, Any], part: str = "bound") -> str | None:
     """Return the place of the bound, or of the second part.
 
-    Where no place has half of an idle cause's time, this is the call path that half of it shares.
-    The profiler's own work is left out.
+    If the profiler's own work has most of that part, return the first place in the program instead.
     """
     what: str | None = row["what" if part == "bound" else f"{part}_what"]
-    is_of_part = (pl.col("rank") == row["rank"]) & (pl.col("cause") == row[part])
-    is_named = pl.col("what").is_not_null() & (pl.col("what") != PROFILER)
-    places = model.idle.filter(is_of_part & is_named).select("what", "idle_ns").rows()
-    if what == PROFILER:
-        what = places[0][0] if places else None
-    return shared_path(places) or what
+    if what != PROFILER:
+        return what
+    places = _places_of(model, row["rank"], row[part])
+    return places[0][0] if places else None
+
+
+def _places_of(model: TimeModel, rank: int, cause: str) -> list[tuple[str, int]]:
+    """List the program's places that are idle for a cause, with their times, most first."""
+    is_of_cause = (pl.col("rank") == rank) & (pl.col("cause") == cause)
+    is_of_program = pl.col("what").is_not_null() & (pl.col("what") != PROFILER)
+    return model.idle.filter(is_of_cause & is_of_program).select("what", "idle_ns").rows()
 
 
 def _read_place(model: TimeModel, rank: RankTime) -> str | None:
@@ -462,13 +465,17 @@ def _called_places(model: TimeModel, rank: RankTime) -> list[tuple[str, int]]:
 
 
 def _place(
-    trace: Trace, rank: RankTime, where: str | None, bound: str, *, reads: bool
+    model: TimeModel, rank: RankTime, where: str | None, bound: str, *, reads: bool
 ) -> str | None:
-    """Describe the place, with how often a step reads a single value there."""
-    text = place_text(where, is_busy=kind_of(bound) == WORK)
+    """Describe the place, with how often a step reads a single value there.
+
+    Where no place has half of an idle cause's time, the call path is named that half of it shares.
+    """
+    places = () if reads else _places_of(model, rank.rank, bound)
+    text = place_text(where, is_busy=kind_of(bound) == WORK, places=places)
     if text is None or not reads:
         return text
-    n_reads = count_reads(trace, rank.rank) / max(rank.n_steps, 1)
+    n_reads = count_reads(model.trace, rank.rank) / max(rank.n_steps, 1)
     often = "once" if round(n_reads) == 1 else f"{n_reads:,.0f} times"
     return f"{text}, {often}{' a step' if rank.n_steps else ''}"
 

@@ -48,13 +48,18 @@ _SEPARATOR = " > "
 _MOST_FRAMES = 3
 
 
-def place_text(what: str | None, *, is_busy: bool = False) -> str | None:
+def place_text(
+    what: str | None, *, is_busy: bool = False, places: Sequence[tuple[str, int]] = ()
+) -> str | None:
     """Write a place as the second line of an answer: file:line, at most three frames of a path.
 
-    With `is_busy`, the place is the kernel or op that ran longest.
+    With `is_busy`, the place is the kernel or op that ran longest. If `what` is the longest of
+    `places`, with their times, but the path that half of that time shares ends before, that path is
+    written.
     """
     if not what:
         return None
+    what = shared_path(places) or what
     frames = [frame_text(frame) for frame in what.split(_SEPARATOR)]
     if len(frames) > _MOST_FRAMES:
         frames = [frames[0], ELLIPSIS, *frames[-(_MOST_FRAMES - 1) :]]
