@@ -41,6 +41,7 @@ PROCESS_SENTENCES = {
 _FRAME = re.compile(r"([^\s():]+\.py)\((\d+)\): ?(.*)")
 _DEFINED = re.compile(r"([^\s():]+\.py)\(defined at (\d+)\): (.*)")
 _WITHOUT_LINE = re.compile(r"([^\s():]+\.py): (.*)")
+_LINE = re.compile(r"(?<=\.py)\((?:defined at )?\d+\)(?=:)")
 _OPTIMIZER = re.compile(r"^Optimizer\.\w+#")
 _DIRECTION = re.compile(r"^(?:h2d|d2h) (?=copies from )")
 """The direction of copies, which the kinds of memory after it tell as well."""
@@ -78,32 +79,30 @@ def shared_path(places: Sequence[tuple[str, int]]) -> str | None:
     frame is shared, which says little.
     """
     half_ns = sum(ns for _, ns in places) / 2
-    rest = [(what.split(_SEPARATOR), ns) for what, ns in places]
+    inner = [(what.split(_SEPARATOR), ns) for what, ns in places]
     path: list[str] = []
-    while frame := _common_frame(rest, half_ns):
+    while frame := _common_frame(inner, half_ns):
         path.append(frame)
-        rest = [
-            (frames[1:], ns) for frames, ns in rest if frame in (frames[0], _unnumbered(frames[0]))
+        inner = [
+            (frames[1:], ns)
+            for frames, ns in inner
+            if frame in (frames[0], _LINE.sub("", frames[0])) and len(frames) > 1
         ]
-        rest = [(frames, ns) for frames, ns in rest if frames]
     return _SEPARATOR.join(path) if len(path) > 1 else None
 
 
 def _common_frame(paths: Sequence[tuple[list[str], int]], half_ns: float) -> str | None:
     """Return the outermost frame that has half of the time, with its line or else without."""
-    for spelling in (str, _unnumbered):
-        times: Counter[str] = Counter()
-        for frames, ns in paths:
-            times[spelling(frames[0])] += ns
+    numbered: Counter[str] = Counter()
+    unnumbered: Counter[str] = Counter()
+    for frames, ns in paths:
+        numbered[frames[0]] += ns
+        unnumbered[_LINE.sub("", frames[0])] += ns
+    for times in (numbered, unnumbered):
         for frame, ns in times.most_common(1):
             if ns >= half_ns:
                 return frame
     return None
-
-
-def _unnumbered(frame: str) -> str:
-    match = _FRAME.fullmatch(frame) or _DEFINED.fullmatch(frame)
-    return f"{match[1]}: {match[3]}" if match else frame
 
 
 ELLIPSIS = "…"
