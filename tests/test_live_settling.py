@@ -175,6 +175,8 @@ def test_steps_are_timed_for_a_second_or_a_hundred_times(
         ([6, 6, 156, 6, 6, 6, 6, 6, 6, 6], [7, 7, 7], {"n_long": 1, "long_ns": 156 * MS}),
         ([6, 6, 156, 6, 6, 6, 6, 6, 6, 146], [7, 7, 7], {"n_long": 2, "long_ns": 151 * MS}),
         ([6, 6, 156, 6, 6, 6, 6, 6, 6, 6], [7, 7, 157], {}),  # the recorded steps have one, too
+        # The host ran ahead, and the last recorded step waits for the device.
+        ([6, 6, 156, 6, 6, 6, 6, 6, 6, 6], [3, 3, 13], {"n_long": 1, "long_ns": 156 * MS}),
         ([6, 6, 36, 6, 6, 36, 6, 6, 36, 6], [7, 7, 7], {}),  # the program's usual work
         ([6, 6, 15, 6, 6, 6, 6, 6, 6, 6], [7, 7, 7], {}),  # not several times as long
     ],

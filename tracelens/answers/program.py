@@ -345,7 +345,8 @@ def _with_long_steps(trace: Trace, rank: RankTime, sentence: str) -> tuple[str, 
     what they do. For example, a program that saves its state for 400 ms in every fifth step of 14
     ms is limited by saving. The detail is None if there are no such steps.
     """
-    long, usual_ns = trace.manifest.long_steps(rank.rank), rank.judged_step_ns
+    long = trace.manifest.long_steps(rank.rank)
+    usual_ns = rank.unprofiled_ns or rank.judged_step_ns
     if long is None:
         return sentence, None
     n, n_all, ns = long

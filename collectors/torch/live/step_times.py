@@ -133,8 +133,11 @@ class StepTimes:
             [duration for _, state, duration in self.step_ns if state == wanted]
             for wanted in (ACTIVE, LIGHT)
         )
-        is_usual = self.turn == 1 and not _longer(light or active)
-        long = _longer(run) if is_usual else []
+        recorded = light or active
+        # The last recorded step waits for the device; only such as are long beside plain steps
+        # count as long.
+        is_usual = self.turn == 1 and not _longer(recorded, [recorded, run])
+        long = _longer(run, [run]) if is_usual else []
         if len(long) > _FEW * len(run):
             long = []
         usual = [ns for ns in run if ns not in long]
@@ -180,9 +183,10 @@ def _longest_run(steps: Sequence[_Timed]) -> list[_Timed]:
     return max(reversed(runs), key=len)
 
 
-def _longer(durations: Sequence[float]) -> list[float]:
-    """Return the durations that are several times the median."""
-    return [ns for ns in durations if ns > _LONG * median(durations)]
+def _longer(durations: Sequence[float], usual: Sequence[Sequence[float]]) -> list[float]:
+    """Return the durations that are several times the median of each of the usual ones."""
+    most_ns = max((median(part) for part in usual if part), default=0)
+    return [ns for ns in durations if ns > _LONG * most_ns]
 
 
 def _spread(durations: Sequence[float]) -> dict[str, Any] | None:

@@ -5,6 +5,7 @@ from collections.abc import Iterator, Mapping
 
 import polars as pl
 
+from tracelens.derive.columns.intervals import END
 from tracelens.derive.kernels.pinned_copies import LARGE_COPY
 from tracelens.derive.processes.cpu_work import WORKLESS_OPS
 from tracelens.derive.time.advice import Rule
@@ -263,10 +264,32 @@ def _has_host_optimizer(program: JudgedProgram) -> bool:
 
 
 def _in_launching_ops(trace: Trace) -> str:
-    """Return a pattern of places inside operators that launch."""
-    ops = trace.select("sites", "op")["op"].drop_nulls().unique().sort()
-    names = [re.escape(op) for op in ops if re.search(INSIDE_OP, op)]
-    return rf"(?:^|> )(?:{'|'.join(names) or '(?!)'})$"
+    """Return a pattern of places inside operators that mostly launch.
+
+    An operator is left out if more than half of its time lies in calls without an API call, which
+    compute on the CPU.
+    """
+    ops = trace.select("sites", "op")["op"].drop_nulls().unique()
+    names = [op for op in ops if re.search(INSIDE_OP, op)]
+    thread = ("rank", "process_id", "thread_id")
+    is_named = pl.col("name").cast(pl.String).is_in(names)
+    spans = trace.select("spans", *thread, "name", "start_ns", "duration_ns", where=is_named)
+    called = trace.select("api_calls", *thread, "start_ns").rename({"start_ns": "called_ns"})
+    placed = spans.sort("start_ns").join_asof(
+        called.sort("called_ns"),
+        left_on="start_ns",
+        right_on="called_ns",
+        by=thread,
+        strategy="forward",
+        check_sortedness=False,  # both are sorted, by time
+    )
+    does_call = (pl.col("called_ns") < END).fill_null(value=False)
+    launching_ns = pl.col("duration_ns").filter(does_call).sum()
+    times = placed.group_by(pl.col("name").cast(pl.String)).agg(
+        is_mostly=2 * launching_ns >= pl.col("duration_ns").sum()
+    )
+    kept = [re.escape(op) for op in times.filter("is_mostly")["name"].sort()]
+    return rf"(?:^|> )(?:{'|'.join(kept) or '(?!)'})$"
 
 
 def _small_copies(program: JudgedProgram) -> str | None:
