@@ -250,15 +250,15 @@ _SUMMARY = """\
 
 {made}
 
-What is known of captures and programs, beside what tracelens says of them. What is wrong stays in the tables.
+The tables compare what is known of captures and programs with what tracelens says of them. Wrong answers stay in them.
 
 ## What limits a step
 
 {verdicts}
 
-*Right*: the largest part is named. *Partly*: the largest part is named, but not its share (within three points), its
-place, the step's time or what the advice must or must not say; of counted captures, the second part is named.
-*Wrong*: anything else. [All captures](accuracy/verdicts.md).
+*Right*: the verdict names the largest part of the step. *Partly*: it names the largest part, but its share is off by more
+than three points, or the place, the step's time or the advice is wrong; or, if parts were counted, it names the second
+largest. *Wrong*: anything else. [All captures](accuracy/verdicts.md).
 
 ## How long a step takes without the profiler, and after a change
 

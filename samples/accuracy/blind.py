@@ -31,9 +31,9 @@ Rows = list[dict[str, Any]]
 _TEXT = """\
 Five times, programs were written that neither the project nor its constants had seen, and rules for judging them,
 before any of them had run ([samples/blind](../../samples/blind/README.md)): then all were captured in one run, the
-first on an NVIDIA H200, the others on an H100, and judged by the code as it was. All hosts change their speed. It is
-known in each block: *same speed* are the rows in which it was the same while the program was recorded and beside it,
-or before a change and after it, within 10 %. [judge.py](../../samples/blind/judge.py) made the rows
+first on an NVIDIA H200, the others on an H100, and judged by the code as it was. All hosts change their speed, which was
+counted in each block of measurements. In rows of the *same speed*, it differed by less than 10 % between the program
+that was recorded and the one beside it, or before and after a change. [judge.py](../../samples/blind/judge.py) made the rows
 ([first.jsonl](../../samples/blind/first.jsonl), [second.jsonl](../../samples/blind/second.jsonl),
 [third.jsonl](../../samples/blind/third.jsonl), [fourth.jsonl](../../samples/blind/fourth.jsonl),
 [fifth.jsonl](../../samples/blind/fifth.jsonl)); the tables below are made of them.
@@ -42,81 +42,84 @@ The project's own programs, in the sections that follow, are predicted better: c
 the rules were made while looking at them, and most were timed beside a host of one speed.
 
 *A turn of the same programs* is as near as a prediction can come: each unprofiled turn of a program is predicted by the
-median of the other turns in the same process, some seconds apart. Where kernels limit the step, both are within 3 %;
-where the host does, both are as far off as its speed changes within a second, which is up to twice.
+median of the other turns in the same process, some seconds apart. If kernels limit the step, both are within 3 %. If
+the host does, both are off by as much as the host's speed changes within a second, which is up to twofold.
 
 {beside}
 """
 _FIRST = """\
 ### The first judgement
 
-Twenty programs; commit c4f8c5f1 predicted. What was changed after these rows were seen, and is not in them: a live
-capture's range begins where CUPTI slowed the whole of each API call (d57e7fab), with which 14 of 24 ranges hold the
-truth; it waits for the optimizer where cells train, each of which had counted as a step of cells_train (0d31c410); it
-times steps for a second and goes by the later half (2ea70dde); `channels_last` has no number where group norm turns
-images back, as in groups_train, whose signs were wrong. `compile` had no number for steps that train: where these
-wait for the device it has since, from what every other one of these programs took, and the others judge it (below).
+Twenty programs; commit c4f8c5f1 predicted. Four things were changed after these rows were seen, and are not in them. The
+range of a live capture now allows that CUPTI slowed the whole of each API call (d57e7fab); with that, 14 of 24 ranges
+hold the truth. A live capture waits for the optimizer if cells train: each cell of `cells_train` had counted as a step
+(0d31c410). It times steps for a second and uses the later half (2ea70dde). And `channels_last` has no number if group
+norm turns images back, as in `groups_train`, whose signs were wrong. `compile` had no number for steps that train. For
+those that wait for the device it now has one, fitted on every other one of these programs and judged on the rest
+(below).
 
-`spectral_infer` under nsys, 42 and 49 % too short: the recorded process counted in two thirds of the time that the
-process beside it did. For a host of that speed it is 15 and 21 % too short. By such a truth, but for four programs
-whose device is always busy, the error of all captures under nsys is 9.5 % in the median, and 33 % at the 90th
-percentile.
+`spectral_infer` under nsys is predicted 42 and 49 % too short, because the recorded process counted in two thirds of
+the time that the process beside it needed. Compared with a host of that speed, it is 15 and 21 % too short. Compared in
+this way, except for four programs whose device is always busy, the error of all captures under nsys is 9.5 % in the
+median and 33 % at the 90th percentile.
 """
 _COMPILE = """\
 #### `compile` of steps that train, from half of these programs
 
-What the host and the kernels keep was measured on the programs *fitted on*, whose hosts take longer than their devices:
-of their host's time 18 % less to 16 % more. So where a step waits for the host there is no number, which was decided
-with all eight in sight. The others judge it ([compile.jsonl](../../samples/blind/compile.jsonl)).
+How much time of the host and the kernels remains was measured on the programs *fitted on*. Their hosts take longer than
+their devices, and compiled hosts took 18 % less to 16 % more time. So for a step that waits for the host there is no
+number; this was decided after all eight programs had been seen. The others judge the rule ([compile.jsonl](../../samples/blind/compile.jsonl)).
 """
 _SECOND = """\
 ### The second judgement
 
-Twenty-six programs; commit 7476d153 predicted. The host had two speeds, at which Python counts in 30 and 55 µs, and
-changed from one to the other within a second: two turns of a process that never profiled are {apart:.0%} apart in the
+Twenty-six programs; commit 7476d153 predicted. The host had two speeds: a loop in Python that counts took 30 µs or 55.
+It changed between them within a second, so two turns of a process that never profiled are {apart:.0%} apart in the
 median of the usual captures, and {most:.0%} at the most. A prediction of one of them misses the other by as much.
 
-Where both are taken at one speed by the counts, the steps of a usual capture took 30 % longer in the median than those
-of a process that never profiled, before what CUPTI leaves is taken off; with TEARDOWN_CUPTI=1 13 %, and 6 % from the
-125th step on, and none of ten captures crashed; steps before a late recording 11 %. An event's record and a launch of
-torch's took 2.9 and 1.8 µs longer after a recording at the higher speed, and nothing with TEARDOWN_CUPTI=1. What is
-taken off stays 60 % of each recorded call: by the counts, it was 17 to 129 % in eight of nine captures (the ninth was
-shorter than without), 101 % in the median, and 53 % in the first judgement.
+If the counts are used to compare both at one speed, the steps of a usual capture took 30 % longer in the median than
+those of a process that never profiled. That is before the cost that CUPTI leaves is subtracted. With TEARDOWN_CUPTI=1
+they took 13 % longer, and 6 % from the 125th step on; none of ten captures crashed. Steps before a late recording took
+11 % longer. At the higher speed, recording an event took 2.9 µs longer after a recording and a launch of torch 1.8 µs;
+with TEARDOWN_CUPTI=1 neither took longer. The cost that is subtracted stayed at 60 % of each recorded call. By the
+counts it was 17 to 129 % in eight of nine captures, 101 % in the median, and 53 % in the first judgement. The ninth
+capture was shorter than without a recording.
 
 Traces before a change were recorded right after torch.profiler was set up for the first time in their process, for five
-seconds. In some of them the host is three to five times as slow as in the turns (`beam_infer`, `parts_send`,
-`ranks_infer`, `sound_send`, `squeeze_infer`, `loop_one`), which long launches alone tell of. Their factors are nearer
-than their steps. `beam_infer` live: the steps that were found are calls of its inner module, many in a row; since
-then they are not.
+seconds. In some of them (`beam_infer`, `parts_send`, `ranks_infer`, `sound_send`, `squeeze_infer`, `loop_one`) the host
+is three to five times as slow as in the turns, and only long launches show it. Their factors are nearer to the truth
+than their steps. In the live captures of `beam_infer`, calls of its inner module, many in a row, were taken for steps;
+later versions do not take them for steps.
 
-What was changed after these rows were seen, and is not in them: a live capture goes by all steps that it timed, and
-takes off 80 % of each call, both fitted on the first judgement ([decisions](../decisions.md)). If launches take longer
-than a slow host's, the host was slow only while it recorded; and a range goes down to a host as fast as that of the
-costs. So 97 % of the ranges after a change hold the truth (94 % of the first judgement's), and the 90th percentile of
-the step's error is 130 % (65 %). `fused_optimizer` has a number where the optimizer joins parameters, from
-`contrast_train` and `mixer_train`.
+Some things were changed after these rows were seen, and are not in them. A live capture uses all steps that it timed, and
+subtracts 80 % of each call; both were fitted on the first judgement ([decisions](../decisions.md)). If launches take
+longer than on a slow host, the host counts as slow only while it recorded. A range reaches down to a host as fast as
+the one on which costs were measured. With these changes 97 % of the ranges after a change hold the truth (94 % in the
+first judgement), and the 90th percentile of the step's error is 130 % (65 %). `fused_optimizer` has a number if the
+optimizer joins parameters; it comes from `contrast_train` and `mixer_train`.
 """
 _THIRD = """\
 ### The third judgement
 
-Twenty-two programs on an H100, predicted by the code with all that the second judgement led to; nothing was changed
-since. A live capture's truth is of turns of 15 steps among its own (rule 10). The floor (rule 11): the median turn of a
-program's own process is 6 % from the mean of its other turns, in the median of eleven programs, and 14 % at the most;
-every other turn is 1.7 % from the others.
+Twenty-two programs on an H100. The code that predicted them contains all changes that the second judgement led to, and
+none that were made later. The truth for a live capture comes from turns of 15 steps among its own (rule 10). No
+prediction can be nearer than this (rule 11): the median turn of a program's own process is 6 % from the mean of its
+other turns in the median of eleven programs, and 14 % at the most; every other turn is 1.7 % from the others.
 
-What misses most: a step of `nearest_infer` calls its network eight times and a step of `pages_send` three times; the
-step that was found is one such call, and as there is no rule for that, both count as misses (so many calls are 26 % and
-0.3 % off). `fetch_two`, 30 % too short: its workers had run ahead. `compile` of two wide programs was said to leave 63
-and 97 % of a step, and left 41 and 63 %. `channels_last` made `pyramid_infer` longer by a fifth, and was said to change
-nothing. `pinned` of small copies gave more than predicted, as in the second judgement.
+These miss most. A step of `nearest_infer` calls its network eight times and a step of `pages_send` three times. One such
+call was taken for the step, and as there is no rule for that, both count as misses; eight and three calls would be 26 %
+and 0.3 % off. `fetch_two` is predicted 30 % too short, because its workers had run ahead. For two wide programs,
+`compile` was predicted to leave 63 and 97 % of a step, and left 41 and 63 %. `channels_last` was predicted to change
+nothing in `pyramid_infer`, and made it longer by a fifth. `pinned` of small copies saved more than predicted, as in the
+second judgement.
 
-The code before these changes (3444c04a) had the steps after a change 17.9 % off in the median, and 40.2 % at the 90th
+With the code before these changes (3444c04a), steps after a change were 17.9 % off in the median and 40.2 % at the 90th
 percentile, with no number for three of 37.
 
-What was changed after these rows were seen, and is not in them: a change that may save nothing on a host of one speed
-is said to have *no clear gain* (f572c93a). Of the 80 changes of all three judgements that changed a step by 5 % or
-more, 65 get the right sign then, none the wrong one, and 15 no clear gain. Calls of several modules are one step if
-their order repeats (a7bb5167); many calls of one module, as here, remain steps each.
+Two things were changed after these rows were seen, and are not in them. If a change may save nothing on a host of one
+speed, the answer is *no clear gain* (f572c93a). Then, of the 80 changes in all three judgements that changed a step by
+5 % or more, 65 get the right sign, none the wrong one, and 15 no clear gain. Calls of several modules are one step if
+their order repeats (a7bb5167). If one module is called many times, as here, each call remains a step.
 """
 _TRACE_HEAD = (
     "| Trace | recorded | predicted | before it | later | never profiled | error | |\n"
@@ -130,27 +133,27 @@ median; 50, 40 and 47 before); commit 464150ba predicted. {right} changes of 5 %
 the wrong one, and {none} *no clear gain*.
 
 A program in its own process before it is profiled is {fresh:.0%} from one that never profiled, in the median, and
-{later:.0%} shorter than later, when CUPTI stays. Predictions from a trace alone are too short where launches took over
-1.8 times as long as on the hosts of the costs, which is taken as a host that was slow only while it recorded; here it
-always was. A limit of 2.2 would give 11.1 % here, but 8.8, 23.9 and 13.9 % instead of 6.4, 17.4 and 9.2 % in the
-judgements before, all by the code since then, so it stays: a trace does not tell the two apart.
+{later:.0%} shorter than later, when CUPTI stays. Predictions from a trace alone are too short if launches took over
+1.8 times as long as on the hosts of the costs. Such a host is taken to be slow only while it recorded; here it always
+was. A limit of 2.2 would give 11.1 % here, but 8.8, 23.9 and 13.9 % instead of 6.4, 17.4 and 9.2 % in the earlier
+judgements (all by the newer code). So the limit stays: a trace does not tell the two kinds of host apart.
 
-What misses most: `pinned` of `faces_send`, 0.4 ms a step, left half of what was predicted, as of small copies before.
-`channels_last` was said to leave 71 % of `parts_infer_wide` and left 122 %, the wrong sign: its convolutions took as
-long as before without the kernels that turn tensors round, but argmax, bilinear interpolation and concatenation took
-longer than those had. `photos_one` and `photos_three` are about as long without the profiler as with it, as their
+These miss most. `pinned` of `faces_send` (0.4 ms a step) left half of what was predicted, as with small copies before.
+`channels_last` was predicted to leave 71 % of `parts_infer_wide` and left 122 %, so the sign is wrong. Convolutions
+took as long as before, and the kernels that change layouts were gone; but argmax, bilinear interpolation and
+concatenation took longer by more than those kernels had taken. `photos_one` and `photos_three` are about as long without the profiler as with it, as their
 workers set the pace.
 
-Since then, and not in these rows: in the upper limit of `channels_last` such kernels take twice as long, so that the
-answer on `parts_infer_wide` is *no clear gain*, and on no other program of the four judgements that had a clear one.
+One thing was changed later, and is not in these rows: in the upper limit of `channels_last` such kernels take twice as
+long. So the answer on `parts_infer_wide` is *no clear gain*. No other clear answer of the four judgements changed.
 
 Six live captures for which there was no time were taken in a second run, on another H100, and judged by the same code:
 `parts_infer_wide` (the one program of several calls a step), `centers_infer`, `views_infer`, `faces_send`,
 `photos_main` and `photos_three`. Three workers feed the last, which took 21 ms before it was captured and 26
 after; it is predicted 41 % too long.
 
-Not taken: traces and changes of `write_infer` and `write_infer_wide`, which broke off with an index out of bounds in
-one process; `fused_optimizer` of `actor_train`, whose RMSprop has none. No number: `channels_last` of `centers_infer`,
+Not measured: traces and changes of `write_infer` and `write_infer_wide`, which ended with an index out of bounds in
+one process; `fused_optimizer` of `actor_train`, whose RMSprop has no fused form. No number: `channels_last` of `centers_infer`,
 `noise_train` and `noise_train_wide` (longer by 14, 9 and 5 %), and of `mobile_infer` (5 %); `compile` of
 `distill_train` (1 % less).
 """
@@ -158,14 +161,14 @@ _FIFTH = """\
 ### The fifth judgement
 
 Nineteen programs on an H100; commit a4a0f57e predicted, and the step finder of d5715da1 captured. Most programs call
-one module several times a step, which had been that many steps; in each of the fifteen captures a step was what rule 18
-says. {right} changes of 5 % or more got the right sign, {wrong} the wrong one, and {none} *no clear gain*. `batch` and
+one module several times a step, and earlier each call had counted as a step. In all fifteen captures a step was what
+rule 18 says. {right} changes of 5 % or more got the right sign, {wrong} the wrong one, and {none} *no clear gain*. `batch` and
 `faster` were judged for the first time.
 
-What misses most: the host was slow while `crowd_infer`, `strips_send`, `scans_send` and `twice_infer` were recorded
-(its counts took 1.4 to 5.9 times as long as in the turns), and fast while `pairs_infer_small` was (half): their steps
-are 62 to 174 % too long, and 46 % too short, and their changes as much. `pinned` of small copies left less than
-predicted once more, even beside that. Short steps captured live are too long by a fifth to a half (`twice_infer`,
+These miss most. While `crowd_infer`, `strips_send`, `scans_send` and `twice_infer` were recorded, the host was slow: its
+counts took 1.4 to 5.9 times as long as in the turns. While `pairs_infer_small` was recorded it was fast: counts took
+half as long. So the steps are predicted 62 to 174 % too long, and 46 % too short, and steps after changes by as much.
+`pinned` of small copies once more left less than predicted, even apart from that. Short steps captured live are too long by a fifth to a half (`twice_infer`,
 `pairs_infer`, `crowd_infer`, `digits_send`, `gates_infer`), one is too short (`translate_infer`); nothing was changed
 since.
 """
