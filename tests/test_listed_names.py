@@ -86,7 +86,7 @@ def test_a_report_says_what_the_row_is(trace: Trace) -> None:
     sections = {one.analysis.name: one for one in build_report(trace).sections}
     assert any(
         note.startswith(
-            "(2 other kernels): those whose names are not among the 2 with the most time"
+            "(2 other kernels): all whose names are not among the 2 names with the most time"
         )
         for note in sections["top_kernels"].notes
     )

@@ -154,7 +154,7 @@ class Report(Struct, frozen=True):
     def unanswered(self) -> list[str]:
         """List why sections have no rows: one line per reason, with the sections' names.
 
-        Sections that were asked for by name are left out.
+        The list is empty if the report's sections were asked for by name.
         """
         by_reason: dict[str, list[str]] = {}
         for section in self.sections:
@@ -348,7 +348,7 @@ def _shared_names(frame: pl.DataFrame, *traces: Trace | None) -> list[str]:
     shared = {others for trace in _given(*traces) for others in trace.shared_names.values()}
     texts = frame.select(pl.col(pl.String))
     return [
-        f"{others}: those whose names are not among the {NAMES.value:,} with the most time;"
+        f"{others}: all whose names are not among the {NAMES.value:,} names with the most time;"
         f" {NAMES.variable} says how many have rows."
         for others in sorted(shared)
         if any(text.str.contains(others, literal=True).any() for text in texts)

@@ -150,7 +150,7 @@ def notes(trace: Trace, frame: pl.DataFrame) -> list[str]:  # noqa: ARG001 - as 
             name, own = part.select("name", pl.col("host_self_ns") / total).row(0)
             sentences.append(
                 f"Rank {rank}: the host takes {duration(total)} on all threads. The chain of"
-                f" calls with most own time ends in {name}, and has {own:.1%} of it."
+                f" calls with the most own time ends in {name}, and has {own:.1%} of that time."
             )
     return sentences
 

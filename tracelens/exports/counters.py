@@ -38,9 +38,10 @@ def queue_lengths(selection: Selection, rank: int) -> Iterator[_Series]:
 def _changes(
     selection: Selection, rank: int, window: pl.Expr, launched: pl.DataFrame
 ) -> list[tuple[tuple[object, ...], pl.DataFrame]]:
-    """Return, by device and stream, each change of its queue in a window: time_ns, change.
+    """Return each stream's device and number, with the changes of its queue in a window.
 
-    `launched` has the device, stream and call of all work that has one, by call.
+    A change has time_ns, and 1 for a launch or -1 for the begin of work. `launched` has the device,
+    stream and call of all work whose call was recorded, sorted by call.
     """
     launches = _launches(selection, rank, window, launched)
     begins = _begins(selection, rank, window, launched)

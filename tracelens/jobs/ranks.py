@@ -227,7 +227,7 @@ def _create(objects: Objects, record: RankRecord) -> RankRecord:
     objects.remove(record.keys)
     if other is None or other.made_by != record.made_by:
         raise TargetError(
-            f"{objects.address}: rank {rank} is there, made with other options; give {BEGIN_ANEW}"
+            f"{objects.address}: rank {rank} was collected with other options; give {BEGIN_ANEW}"
         )
     if other.sources != record.sources:
         names = other.sources[0][0], record.sources[0][0]

@@ -176,9 +176,9 @@ def processes(n_workers: int) -> Iterator[ProcessPoolExecutor]:
 
 
 def _follow_parent() -> None:
-    """End with the parent.
+    """Ignore interrupts from the keyboard, and end when the parent ends.
 
-    An interrupt from the keyboard reaches only the parent.
+    The parent handles Ctrl-C.
     """
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     threading.Thread(target=_end_with_parent, daemon=True).start()

@@ -89,7 +89,7 @@ def _wrapped(text: str, kind: str, width: int, indent: str = "", *, style: str =
 
 
 def _most_of(kind: str, width: int) -> int:
-    """Return how many lines of a width a kind of text may take."""
+    """Return the most lines that a kind of text may take, if lines have this width."""
     return ceil(_MOST_OF[kind] * WIDTH / width)
 
 

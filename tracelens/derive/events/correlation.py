@@ -172,7 +172,7 @@ def fill_process(work: pl.DataFrame, calls: pl.DataFrame, fallback: int) -> pl.D
         one_process = pl.lit(fallback, pl.Int64)
         return work.with_columns(process_id=one_process)
     process_id = pl.col("process_id")
-    # Frames may have narrower types for ids, each its own.
+    # Ids may have narrower types, which may differ between the two frames.
     with_ids = calls.filter(_HAS_ID)
     known = with_ids.select(pl.col("process_id", "correlation_id").cast(pl.Int64))
     only_one = process_id.min() == process_id.max()

@@ -326,7 +326,11 @@ def _numbered(marks: pl.DataFrame) -> pl.DataFrame:
 
 
 def _windows(marks: pl.DataFrame) -> pl.DataFrame:
-    """Return the marks, by start, with `window` and `until_ns`."""
+    """Return the marks, by start, with `window` and `until_ns`.
+
+    A window is a run of marks whose stated numbers count up by one, numbered within the process.
+    `until_ns` is the start of the window's next mark, or the end of its last one.
+    """
     stated = pl.col("stated")
     is_next_number = stated == stated.shift(1) + 1
     follows = stated.is_null() | is_next_number

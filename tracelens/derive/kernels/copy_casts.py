@@ -140,9 +140,10 @@ def _nearby_pairs(copies: pl.DataFrame, casts: pl.DataFrame) -> pl.DataFrame:
 
 
 def _fitting_pairs(pairs: pl.DataFrame) -> pl.DataFrame:
-    """Keep casts whose grid covers the copied elements, read as 8 or 4 bytes each, and narrows.
+    """Keep pairs whose cast may read just the copied elements, and writes narrower ones.
 
-    Less than one block of the grid has nothing to do.
+    An element has 8 or 4 bytes. The threads of the grid cover all elements, and less than one block
+    is left over.
     """
     widths = pl.DataFrame({"read_bytes": [8, 4]})
     elements = pl.col("size_bytes") // pl.col("read_bytes")

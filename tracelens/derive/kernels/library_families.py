@@ -82,7 +82,7 @@ def _result_by_packed_rows(bound: Bound) -> list[int]:
 
 
 def _of_streams(bound: Bound) -> int:
-    """Return the operations of a product that sums over all the input but its first dimension."""
+    """Return the operations of a product over all dimensions of its input except the first."""
     x, weights = bound.nth(0), bound.nth(1).shape
     if len(weights) != 2 or prod(x.shape[1:]) != weights[1]:
         raise UnknownWorkError

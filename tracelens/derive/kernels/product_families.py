@@ -49,8 +49,9 @@ def _result_of_sizes(bound: Bound) -> list[int]:
 def _product_of_groups(bound: Bound) -> int:
     """Return the operations of products in groups.
 
-    With a three-dimensional input, a group is one of its matrices, and a range of the other input's
-    rows or columns. With two matrices, a group is a range of their inner side.
+    Inputs are matrices, or stacks of matrices with three dimensions. Each matrix of a stack is
+    multiplied by the same group's matrix of the other stack, or by a range of the rows or columns
+    of the other matrix. Two matrices are both divided along the side over which products sum.
     """
     left, right = bound.nth(0).shape, bound.nth(1).shape
     if not {len(left), len(right)} <= {2, 3} or left[-1] != right[-2]:

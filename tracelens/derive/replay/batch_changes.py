@@ -71,7 +71,7 @@ def _refuse_other_work(both: pl.DataFrame) -> None:
     longest_first = alone.sort(pl.max_horizontal("ns", "ns_other"), descending=True)
     name = longest_first["name"][0]
     raise UsageError(
-        f"batch: the work of the two traces differs, {name[:60]!r} is in one only; record the"
+        f"batch: the two traces do different work: only one has {name[:60]!r}; record the"
         " same program with both batch sizes"
     )
 

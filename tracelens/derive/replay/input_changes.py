@@ -108,7 +108,8 @@ def workers(subject: Subject, value: str | None) -> Spread:
 
     def change(weights: Ints, undivided_ns: float = 0.0) -> Ints:
         waited = of_a_step(weights, is_input)
-        # Workers that are waited for are always busy: together they take a step for one batch.
+        # The program waits for its workers, so they are always busy, and together they make one
+        # batch per step.
         divided = (
             of_a_step(weights, subject.is_host) * n_before if n_before else waited - undivided_ns
         )

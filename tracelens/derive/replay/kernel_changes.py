@@ -150,9 +150,9 @@ def fused_optimizer(subject: Subject, _: str | None) -> Spread:
 
 
 def _most_of_passes(kernels: pl.DataFrame) -> float:
-    """Return the largest share of device time that a fused optimizer keeps of these kernels.
+    """Return which share of these kernels' time a fused optimizer takes at the most.
 
-    Each of them passes over all parameters or states: it reads at least one list of tensors and
+    Each kernel passes over all parameters or states: it reads at least one list of tensors and
     writes one. A fused kernel reads and writes at most _FUSED_LISTS. Kernels that are much shorter
     than the longest pass over something else, such as counts of steps.
     """

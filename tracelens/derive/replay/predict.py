@@ -132,8 +132,9 @@ def predict(
 ) -> list[Prediction]:
     """Return the prediction of each rank that marks steps, or only of `rank`.
 
-    `other` is a trace of the program with another batch size, of the same ranks or of one. Raises
-    UsageError for an unknown change, and for one for which the trace lacks data. Raises
+    If a change is one of the whole job, return one prediction, that of the job. `other` is a trace
+    of the program with another batch size, of the same ranks or of one. Raises UsageError for an
+    unknown rank or change, and for a change for which the trace lacks data. Raises
     MissingTableError if no step is replayed.
     """
     if rank is not None and rank not in trace.manifest.ranks:

@@ -160,8 +160,8 @@ def bounds_of_range(rank: RankTime, step: UnprofiledStep) -> tuple[str, str] | N
 def measured_range(trace: Trace, rank: int) -> tuple[int, int, int] | None:
     """Return the step that a live capture measured without the profiler, with its range.
 
-    The range holds the shortest and the longest measured step. It is wider to both sides by the
-    usual difference between two processes of one program. Return None if no step was measured.
+    The range holds the shortest and the longest measured step. To both sides it reaches at least as
+    far as two processes of one program usually differ. Return None if no step was measured.
 
     A measured step may be longer than the recorded one if its batches come from a loader's workers:
     it is a mean over whole turns of the workers, while the few recorded steps contain more or fewer

@@ -289,7 +289,8 @@ def _in_regions(trace: Trace, rank: int) -> pl.DataFrame:
     opens_regions = pl.col("thread_id").is_in(regions["thread_id"].unique().implode())
 
     def in_regions(calls: pl.DataFrame, owner: str) -> pl.DataFrame:
-        # `during` looks for what is open in the same process, so that is what owns the regions.
+        # `during` finds intervals of the same process. Here they must have the same owner, a thread
+        # or a process, so the owner is given as the process.
         by_owner = pl.col(owner).alias("process_id")
         return during(calls.with_columns(by_owner), regions.with_columns(by_owner), *_REGION)
 
@@ -309,8 +310,8 @@ def _place(
     """Name the places of a rank's calls, from its spans.
 
     Line numbers are marked if the frames entered before recording are known. Calls below the same
-    chain of spans share a place, so each chain is looked at once: a million calls have some
-    thousand chains.
+    chain of spans share a place, so only the chains are examined: a million calls have some
+    thousand.
     """
     parent = tree["parent_id"]
     is_in_python = outermost_row(parent, tree["kind"] == "python").is_not_null()

@@ -209,10 +209,11 @@ def _with_host_excess(
 ) -> pl.DataFrame:
     """Limit delays by an idle cause to the extra time that the rank's host spent on the cause.
 
-    A rank that waits for others hides its own host's work in that waiting, so idle time by itself
-    would make the others look late. If only the host is late, the device has no idle time, and the
-    host's extra time is taken. Adds the time that the host's speed explains (by_speed_ns).
-    Processes without a device hide nothing: their time is that of the host.
+    While a rank waits for others, its own host works unseen, so this rank has less idle time, and
+    by idle time alone the others would look late. If only the host of a rank is late, its device
+    has no idle time; then the host's extra time is taken. Adds the time that the host's speed
+    explains (by_speed_ns). For processes without a device nothing is limited: their time is that of
+    the host.
     """
     idle_ns = pl.sum_horizontal(f"{cause}_excess_ns" for cause in IDLE_PARTS)
     idle_explains = idle_ns > EXPLAINS * pl.col(OWN)

@@ -11,7 +11,7 @@ LONG_NS = 1_000_000
 """A call or gap that takes this long may be start-up.
 
 Other calls take microseconds; creating a context and loading libraries take tens of milliseconds
-and more. The limit is about a hundred times away from either.
+and more. The limit is far from both.
 """
 _MUCH_LONGER = 3
 """A first call, or gap, is start-up if later ones of its kind are this many times shorter.

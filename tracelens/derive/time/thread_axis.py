@@ -248,10 +248,10 @@ def _stopped_by(overhead: pl.DataFrame, axis: ThreadAxis) -> pl.DataFrame:
 
 
 def launches_behind_allocation(calls: pl.DataFrame) -> pl.DataFrame:
-    """List launches of at least BLOCKED_NS that last as long as another thread's allocation.
+    """List launches of at least BLOCKED_NS that return together with another thread's allocation.
 
     The driver holds one lock for both. Such a launch begins no earlier than the allocation and
-    returns when that does, each to within the share _END_APART of the launch. `calls` has
+    returns when that does. Both may be off by the share _END_APART of the launch. `calls` has
     process_id, thread_id, kind, api, start_ns and duration_ns. One row per launch: `row`, its row
     in `calls`, and `by`, the function that blocks it, in words.
     """
