@@ -256,9 +256,9 @@ The tables compare what is known of captures and programs with what tracelens sa
 
 {verdicts}
 
-*Right*: the verdict names the largest part of the step. *Partly*: it names the largest part, but its share is off by more
-than three points, or the place, the step's time or the advice is wrong; or, if parts were counted, it names the second
-largest. *Wrong*: anything else. [All captures](accuracy/verdicts.md).
+*Right*: the verdict names the largest part of the step. *Partly*: it names the largest part, but its share is off by
+more than three points, or the place, the step's time or the advice is wrong; or, if parts were counted, it names the
+second largest. *Wrong*: anything else. [All captures](accuracy/verdicts.md).
 
 ## How long a step takes without the profiler, and after a change
 

@@ -31,10 +31,10 @@ Rows = list[dict[str, Any]]
 _TEXT = """\
 Five times, programs were written that neither the project nor its constants had seen, and rules for judging them,
 before any of them had run ([samples/blind](../../samples/blind/README.md)): then all were captured in one run, the
-first on an NVIDIA H200, the others on an H100, and judged by the code as it was. All hosts change their speed, which was
-counted in each block of measurements. In rows of the *same speed*, it differed by less than 10 % between the program
-that was recorded and the one beside it, or before and after a change. [judge.py](../../samples/blind/judge.py) made the rows
-([first.jsonl](../../samples/blind/first.jsonl), [second.jsonl](../../samples/blind/second.jsonl),
+first on an NVIDIA H200, the others on an H100, and judged by the code as it was. All hosts change their speed, which
+was counted in each block of measurements. In rows of the *same speed*, it differed by less than 10 % between the
+program that was recorded and the one beside it, or before and after a change. [judge.py](../../samples/blind/judge.py)
+made the rows ([first.jsonl](../../samples/blind/first.jsonl), [second.jsonl](../../samples/blind/second.jsonl),
 [third.jsonl](../../samples/blind/third.jsonl), [fourth.jsonl](../../samples/blind/fourth.jsonl),
 [fifth.jsonl](../../samples/blind/fifth.jsonl)); the tables below are made of them.
 
@@ -50,13 +50,13 @@ the host does, both are off by as much as the host's speed changes within a seco
 _FIRST = """\
 ### The first judgement
 
-Twenty programs; commit c4f8c5f1 predicted. Four things were changed after these rows were seen, and are not in them. The
-range of a live capture now allows that CUPTI slowed the whole of each API call (d57e7fab); with that, 14 of 24 ranges
-hold the truth. A live capture waits for the optimizer if cells train: each cell of `cells_train` had counted as a step
-(0d31c410). It times steps for a second and uses the later half (2ea70dde). And `channels_last` has no number if group
-norm turns images back, as in `groups_train`, whose signs were wrong. `compile` had no number for steps that train. For
-those that wait for the device it now has one, fitted on every other one of these programs and judged on the rest
-(below).
+Twenty programs; commit c4f8c5f1 predicted. Four things were changed after these rows were seen, and are not in them.
+The range of a live capture now allows that CUPTI slowed the whole of each API call (d57e7fab); with that, 14 of 24
+ranges hold the truth. A live capture waits for the optimizer if cells train: each cell of `cells_train` had counted as
+a step (0d31c410). It times steps for a second and uses the later half (2ea70dde). And `channels_last` has no number if
+group norm turns images back, as in `groups_train`, whose signs were wrong. `compile` had no number for steps that
+train. For those that wait for the device it now has one, fitted on every other one of these programs and judged on the
+rest (below).
 
 `spectral_infer` under nsys is predicted 42 and 49 % too short, because the recorded process counted in two thirds of
 the time that the process beside it needed. Compared with a host of that speed, it is 15 and 21 % too short. Compared in
@@ -68,7 +68,8 @@ _COMPILE = """\
 
 How much time of the host and the kernels remains was measured on the programs *fitted on*. Their hosts take longer than
 their devices, and compiled hosts took 18 % less to 16 % more time. So for a step that waits for the host there is no
-number; this was decided after all eight programs had been seen. The others judge the rule ([compile.jsonl](../../samples/blind/compile.jsonl)).
+number; this was decided after all eight programs had been seen. The others judge the rule
+([compile.jsonl](../../samples/blind/compile.jsonl)).
 """
 _SECOND = """\
 ### The second judgement
@@ -91,11 +92,11 @@ is three to five times as slow as in the turns, and only long launches show it. 
 than their steps. In the live captures of `beam_infer`, calls of its inner module, many in a row, were taken for steps;
 later versions do not take them for steps.
 
-Some things were changed after these rows were seen, and are not in them. A live capture uses all steps that it timed, and
-subtracts 80 % of each call; both were fitted on the first judgement ([decisions](../decisions.md)). If launches take
-longer than on a slow host, the host counts as slow only while it recorded. A range reaches down to a host as fast as
-the one on which costs were measured. With these changes 97 % of the ranges after a change hold the truth (94 % in the
-first judgement), and the 90th percentile of the step's error is 130 % (65 %). `fused_optimizer` has a number if the
+Some things were changed after these rows were seen, and are not in them. A live capture uses all steps that it timed,
+and subtracts 80 % of each call; both were fitted on the first judgement ([decisions](../decisions.md)). If launches
+take longer than on a slow host, the host counts as slow only while it recorded. A range reaches down to a host as fast
+as the one on which costs were measured. With these changes 97 % of the ranges after a change hold the truth (94 % in
+the first judgement), and the 90th percentile of the step's error is 130 % (65 %). `fused_optimizer` has a number if the
 optimizer joins parameters; it comes from `contrast_train` and `mixer_train`.
 """
 _THIRD = """\
@@ -106,9 +107,9 @@ none that were made later. The truth for a live capture comes from turns of 15 s
 prediction can be nearer than this (rule 11): the median turn of a program's own process is 6 % from the mean of its
 other turns in the median of eleven programs, and 14 % at the most; every other turn is 1.7 % from the others.
 
-These miss most. A step of `nearest_infer` calls its network eight times and a step of `pages_send` three times. One such
-call was taken for the step, and as there is no rule for that, both count as misses; eight and three calls would be 26 %
-and 0.3 % off. `fetch_two` is predicted 30 % too short, because its workers had run ahead. For two wide programs,
+These miss most. A step of `nearest_infer` calls its network eight times and a step of `pages_send` three times. One
+such call was taken for the step, and as there is no rule for that, both count as misses; eight and three calls would be
+26 % and 0.3 % off. `fetch_two` is predicted 30 % too short, because its workers had run ahead. For two wide programs,
 `compile` was predicted to leave 63 and 97 % of a step, and left 41 and 63 %. `channels_last` was predicted to change
 nothing in `pyramid_infer`, and made it longer by a fifth. `pinned` of small copies saved more than predicted, as in the
 second judgement.
@@ -141,8 +142,8 @@ judgements (all by the newer code). So the limit stays: a trace does not tell th
 These miss most. `pinned` of `faces_send` (0.4 ms a step) left half of what was predicted, as with small copies before.
 `channels_last` was predicted to leave 71 % of `parts_infer_wide` and left 122 %, so the sign is wrong. Convolutions
 took as long as before, and the kernels that change layouts were gone; but argmax, bilinear interpolation and
-concatenation took longer by more than those kernels had taken. `photos_one` and `photos_three` are about as long without the profiler as with it, as their
-workers set the pace.
+concatenation took longer by more than those kernels had taken. `photos_one` and `photos_three` are about as long
+without the profiler as with it, as their workers set the pace.
 
 One thing was changed later, and is not in these rows: in the upper limit of `channels_last` such kernels take twice as
 long. So the answer on `parts_infer_wide` is *no clear gain*. No other clear answer of the four judgements changed.
@@ -152,25 +153,25 @@ Six live captures for which there was no time were taken in a second run, on ano
 `photos_main` and `photos_three`. Three workers feed the last, which took 21 ms before it was captured and 26
 after; it is predicted 41 % too long.
 
-Not measured: traces and changes of `write_infer` and `write_infer_wide`, which ended with an index out of bounds in
-one process; `fused_optimizer` of `actor_train`, whose RMSprop has no fused form. No number: `channels_last` of `centers_infer`,
-`noise_train` and `noise_train_wide` (longer by 14, 9 and 5 %), and of `mobile_infer` (5 %); `compile` of
-`distill_train` (1 % less).
+Not measured: traces and changes of `write_infer` and `write_infer_wide`, which ended with an index out of bounds in one
+process; `fused_optimizer` of `actor_train`, whose RMSprop has no fused form. No number: `channels_last` of
+`centers_infer`, `noise_train` and `noise_train_wide` (longer by 14, 9 and 5 %), and of `mobile_infer` (5 %); `compile`
+of `distill_train` (1 % less).
 """
 _FIFTH = """\
 ### The fifth judgement
 
 Nineteen programs on an H100; commit a4a0f57e predicted, and the step finder of d5715da1 captured. Most programs call
 one module several times a step, and earlier each call had counted as a step. In all fifteen captures a step was what
-rule 18 says. {right} changes of 5 % or more got the right sign, {wrong} the wrong one, and {none} *no clear gain*. `batch` and
-`faster` were judged for the first time.
+rule 18 says. {right} changes of 5 % or more got the right sign, {wrong} the wrong one, and {none} *no clear gain*.
+`batch` and `faster` were judged for the first time.
 
-These miss most. While `crowd_infer`, `strips_send`, `scans_send` and `twice_infer` were recorded, the host was slow: its
-counts took 1.4 to 5.9 times as long as in the turns. While `pairs_infer_small` was recorded it was fast: counts took
-half as long. So the steps are predicted 62 to 174 % too long, and 46 % too short, and steps after changes by as much.
-`pinned` of small copies once more left less than predicted, even apart from that. Short steps captured live are too long by a fifth to a half (`twice_infer`,
-`pairs_infer`, `crowd_infer`, `digits_send`, `gates_infer`), one is too short (`translate_infer`); nothing was changed
-since.
+These miss most. While `crowd_infer`, `strips_send`, `scans_send` and `twice_infer` were recorded, the host was slow:
+its counts took 1.4 to 5.9 times as long as in the turns. While `pairs_infer_small` was recorded it was fast: counts
+took half as long. So the steps are predicted 62 to 174 % too long, and 46 % too short, and steps after changes by as
+much. `pinned` of small copies once more left less than predicted, even apart from that. Short steps captured live are
+too long by a fifth to a half (`twice_infer`, `pairs_infer`, `crowd_infer`, `digits_send`, `gates_infer`), one is too
+short (`translate_infer`); nothing was changed since.
 """
 _LIVE_HEAD = (
     "| Live capture | way | recorded | predicted | never profiled, before and after | error | |\n"

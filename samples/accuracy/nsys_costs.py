@@ -44,17 +44,17 @@ the other:
 | --- | ---: | ---: | ---: | ---: |
 {fitted}
 
-*As recorded* is the error without any correction. The range of `pictures_copy` holds the truth because ranges for copies
-from pageable memory were widened later, by captures of torch.profiler. For the three steps that are bundled it does
-not, because one of them took twice as long. The programs with the largest errors (`bert_infer`, `sync_loss_narrow`,
-`depthwise_infer_small`, `gan_train`: 48 to 58 %) have no calls or threads in common. The host has two speeds. It had
-the lower one while these were recorded, and the higher one in the steps without nsys before and after. One call shows
-this: the work of `cuKernelGetName` is always the same. Its median was 83 to 111 ns in 14 programs that launch kernels,
-and 134 to 345 ns in 15. The first 14 have a median error of 4.9 % and a 90th percentile of 21.0 %, the other 15 of 17.5
-and 52.7 %. The ranges hold all of the first 14 and 14 of the others. Nothing in one trace shows which speed is usual on
-its machine, so the prediction is for a host of the recorded speed. Below are the bundled captures: first those taken in
-turns, with three steps each, then those of the table above. For the latter, *measured* is of the same process before
-and after, and of processes that never recorded.
+*As recorded* is the error without any correction. The range of `pictures_copy` holds the truth because ranges for
+copies from pageable memory were widened later, by captures of torch.profiler. For the three steps that are bundled it
+does not, because one of them took twice as long. The programs with the largest errors (`bert_infer`,
+`sync_loss_narrow`, `depthwise_infer_small`, `gan_train`: 48 to 58 %) have no calls or threads in common. The host has
+two speeds. It had the lower one while these were recorded, and the higher one in the steps without nsys before and
+after. One call shows this: the work of `cuKernelGetName` is always the same. Its median was 83 to 111 ns in 14 programs
+that launch kernels, and 134 to 345 ns in 15. The first 14 have a median error of 4.9 % and a 90th percentile of 21.0 %,
+the other 15 of 17.5 and 52.7 %. The ranges hold all of the first 14 and 14 of the others. Nothing in one trace shows
+which speed is usual on its machine, so the prediction is for a host of the recorded speed. Below are the bundled
+captures: first those taken in turns, with three steps each, then those of the table above. For the latter, *measured*
+is of the same process before and after, and of processes that never recorded.
 
 """
 _FITTED = """\

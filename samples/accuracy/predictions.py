@@ -158,10 +158,10 @@ which Python and the profiler take 1.6 times as long. They were predicted before
 | steps, the others | 83 | 39.1% | 86.8% | 47% |
 | changes of the others | 30 | 25.2% | 72.2% | 80% |
 
-The profiler's costs were those of the fast host. The first programs showed that a recorded launch tells the host's
-own speed: 4.35 µs in the median where costs were fitted, of which the fitted cost of a call is 2.5, and 7 to 9 µs here.
-Since then costs are multiplied by the time that is added to a launch of the trace, over 2.5. The other programs were not
-looked at until this rule was fixed, and judge it:
+The profiler's costs were those of the fast host. The first programs showed that a recorded launch tells the host's own
+speed: 4.35 µs in the median where costs were fitted, of which the fitted cost of a call is 2.5, and 7 to 9 µs here.
+Since then costs are multiplied by the time that is added to a launch of the trace, over 2.5. The other programs were
+not looked at until this rule was fixed, and judge it:
 
 | | of | median error | 90th percentile | the range holds |
 | --- | ---: | ---: | ---: | ---: |
