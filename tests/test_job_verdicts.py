@@ -329,6 +329,5 @@ def test_the_headline_names_a_set() -> None:
     plant = Plant(frozenset(range(4, 8)), "host", 3 * MS)
     job = Job(Layout(dp=12, per_node=4), 2, MS, TRANSFERS, (plant,))
     report = build_report(job.trace(), names=["job"])
-    assert (
-        report.headline == f"12 ranks, node 1 ({list_ranks(range(4, 8))}) is the straggler (host)"
-    )
+    culprit = f"node 1 ({list_ranks(range(4, 8))})"
+    assert report.headline == f"12 ranks, {culprit} is the straggler (the host's other work)"

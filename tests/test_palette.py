@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from tracelens.derive.stacks.frame_roles import ROLE_WORDS
 from tracelens.derive.time.bounds import PART_WORDS
 from tracelens.schemas.device import PRIMITIVES
 from tracelens.schemas.host import CAUSES
@@ -101,7 +102,7 @@ def test_a_role_has_one_colour_in_lists_of_calls_and_in_charts() -> None:
     rules = colour_rules()
     for role, color in role_colors(roles).items():
         assert f".stack .{role} {{ border-color: {color}; }}" in rules
-    encoding: Any = _color("role", roles).to_dict()
+    encoding: Any = _color("role", [ROLE_WORDS[role] for role in roles]).to_dict()
     assert encoding["scale"]["range"] == [*role_colors(roles).values()]
 
 

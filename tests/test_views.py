@@ -9,9 +9,11 @@ import polars as pl
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 from rich.cells import cell_len
 
 from tests.cases import make_trace
+from tests.html_pages import tables_of
 from tests.sample_reports import (
     LONG_KERNEL,
     ROWS,
@@ -26,11 +28,13 @@ from tracelens.analyses import ANALYSES
 from tracelens.report import Report, Section, build_report
 from tracelens.schemas.host import CAUSES
 from tracelens.schemas.results.layers import COMPARE_LAYERS
-from tracelens.schemas.results.time import TIME_BREAKDOWN
+from tracelens.schemas.results.time import IDLE_GAPS, TIME_BREAKDOWN
 from tracelens.storage.table import Column, Table
 from tracelens.views.charts import draw, labels
 from tracelens.views.columns import informative
+from tracelens.views.formats.csv import to_csv
 from tracelens.views.formats.format import Screen
+from tracelens.views.formats.json import to_json
 from tracelens.views.formats.markdown import to_markdown
 from tracelens.views.formats.text import to_text
 from tracelens.views.page import to_html
@@ -93,6 +97,35 @@ def test_axes_and_values_with_their_units_become_one_column() -> None:
     ]
 
 
+@pytest.mark.parametrize(("is_process", "word"), [(False, "launches"), (True, "calling ops")])
+def test_causes_are_words_for_people_and_as_stored_for_programs(
+    is_process: bool, word: str
+) -> None:
+    rows = [{"rank": 0, "cause": cause, "idle_ns": 1, "n_gaps": 1} for cause in ("launch", "sync")]
+    causes = replace(section(IDLE_GAPS, rows), is_process=is_process)
+    made = report(causes)
+    for drawn in (to_text(made, Screen()), to_markdown(made)):
+        assert word in drawn
+        assert "waits for the device" in drawn
+        assert "sync" not in drawn
+    (table,) = tables_of(to_html(made))
+    (column,) = (column for column in table["columns"] if column["name"] == "cause")
+    assert (column["words"], column["stored"]) == (
+        [word, "waits for the device"],
+        {"0": "launch", "1": "sync"},
+    )
+    assert '"cause":"launch"' in to_json(made)
+    assert "launch" in to_csv(made)
+
+
+def test_only_causes_get_words_where_layers_stand_beside_them() -> None:
+    rows = [("cause", "sync"), ("cause", "host"), ("layer", "host"), ("op", "aten::mm")]
+    frame = pl.DataFrame(rows, ["kind", "what"], orient="row")
+    words = Section(ANALYSES["sensitivity"], frame, []).words
+    assert words["what"] == {"sync": "waits for the device"}
+    assert Section(ANALYSES["sensitivity"], frame, [], is_query=True).words == {}
+
+
 @pytest.mark.parametrize(
     ("value", "unit", "text"),
     [
@@ -133,7 +166,7 @@ def test_the_text_report() -> None:
     text = to_text(report(), Screen(width=100, rows=2))
     verdict, table = text.index("What about verdict?"), text.index("What about top_kernels?")
     assert verdict < table
-    assert "launch  2.50 µs  the GPU waits\n* Launches bound this run.\n" in text
+    assert "launches  2.50 µs  the GPU waits\n* Launches bound this run.\n" in text
     assert "2 of 3 rows" in text
     assert text.endswith(
         "\nWhat this trace cannot answer\n* top_kernels: needs the table kernels, empty here\n"
@@ -209,7 +242,7 @@ def test_markdown_escapes_what_it_would_act_on() -> None:
         "# run.json.gz\n\n## What about verdict?\n\n| bound | value | evidence |\n| --- | ---: |"
         " --- |\n"
     )
-    assert "| launch | 2.50 µs | the GPU waits |" in text
+    assert "| launches | 2.50 µs | the GPU waits |" in text
     assert "<img" not in text
     assert "&lt;/script&gt;&lt;img src=x onerror=alert\\(1\\)&gt;" in text
     rows = [line for line in text.splitlines() if "pipe" in line]

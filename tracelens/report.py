@@ -21,7 +21,8 @@ from tracelens.derive.comparing.significance import DEFAULT, Rules
 from tracelens.derive.kernels.peaks import Peaks
 from tracelens.derive.layers.graph_replay import tools
 from tracelens.derive.rank_ranges import MANY, merge_ranks
-from tracelens.derive.time.bounds import bound_words
+from tracelens.derive.stacks.frame_roles import ROLE_WORDS
+from tracelens.derive.time.bounds import CELL_WORDS, PART_WORDS, PROCESS_CELL_WORDS, bound_words
 from tracelens.derive.time.since_start import since_start
 from tracelens.errors import MissingTableError, UsageError, near
 from tracelens.progress import Share, log_share
@@ -31,6 +32,8 @@ from tracelens.storage.table import Column, Table
 from tracelens.trace import Trace
 from tracelens.trace.checking import blame_rows
 
+_OF_PARTS = ("cause", "bound", "second", "part")
+"""Columns that hold parts of the time."""
 _LOG = logging.getLogger(__name__)
 
 
@@ -39,7 +42,8 @@ class Section(Struct, frozen=True):
 
     If there is none, `missing` says why, and the frame is typed and empty. `is_query`: the frame is
     the result of a query, so all columns are drawn. `charts` are drawn from the result; moments in
-    them count from the trace's first event.
+    them count from the trace's first event. `is_process`: the trace has no kernels, so its parts
+    are those of a process.
     """
 
     analysis: Analysis
@@ -48,6 +52,24 @@ class Section(Struct, frozen=True):
     missing: str | None = None
     is_query: bool = False
     charts: Sequence[Chart] = ()
+    is_process: bool = False
+
+    @property
+    def words(self) -> dict[str, dict[str, str]]:
+        """The words for stored values, by column; none for a query's rows.
+
+        In a column `what`, they are for rows of the kind "cause": a layer may have such a name.
+        """
+        if self.is_query:
+            return {}
+        parts = PROCESS_CELL_WORDS if self.is_process else CELL_WORDS
+        words = {**dict.fromkeys(_OF_PARTS, parts), "role": ROLE_WORDS}
+        if {"kind", "what"} <= {*self.frame.columns}:
+            is_cause = pl.col("kind") == "cause"
+            others = {*self.frame.filter(~is_cause)["what"]}
+            causes = {*self.frame.filter(is_cause)["what"]} - others
+            words["what"] = {name: word for name, word in parts.items() if name in causes}
+        return words
 
     @property
     def absent(self) -> str | None:
@@ -138,10 +160,8 @@ class Report(Struct, frozen=True):
         if row["bound"] != "straggler":
             pair = (row[name] for name in ("bound", "value", "second", "second_frac"))
             return f"{len(self.trace.manifest.ranks)} ranks, {bound_words(*pair)}"
-        return (
-            f"{row['n_ranks']:,} ranks, {row['culprit']} is the straggler"
-            f" ({row['cause'] or 'no cause known'})"
-        )
+        cause = PART_WORDS.get(row["cause"], row["cause"]) or "no cause known"
+        return f"{row['n_ranks']:,} ranks, {row['culprit']} is the straggler ({cause})"
 
     @property
     def is_of_many(self) -> bool:
@@ -326,7 +346,8 @@ def run_section(  # noqa: PLR0913 - one parameter an input
             sentences = analysis.notes(*traces, frame, *others) if analysis.notes else []
             sentences = merge_ranks(sentences) + _shared_names(frame, base, trace)
             charts = _charts(analysis, trace, frame)
-            return Section(analysis, frame, sentences, charts=charts)
+            is_process = not trace.has("kernels")
+            return Section(analysis, frame, sentences, charts=charts, is_process=is_process)
     except MissingTableError as error:
         return Section(analysis, analysis.result.empty(), [], str(error))
 

@@ -7,6 +7,7 @@ from tracelens.derive.columns.intervals import END
 from tracelens.derive.columns.lookup import rows_of
 from tracelens.derive.events.launch_sites import depths
 from tracelens.derive.events.span_trees import with_trees
+from tracelens.derive.stacks.frame_roles import ROLE_WORDS
 from tracelens.errors import MissingTableError
 from tracelens.schemas.results.work import DISPATCH_DEPTH
 from tracelens.trace import Trace
@@ -183,6 +184,7 @@ def notes(trace: Trace, frame: pl.DataFrame) -> list[str]:
 def _charts(frame: pl.DataFrame) -> list[Chart]:
     spans = frame.filter(pl.col("source") == "span").sort("n_launches", descending=True).head(TOP)
     stacks = frame.filter((pl.col("source") == "stack") & pl.col("role").is_not_null())
+    stacks = stacks.with_columns(pl.col("role").replace(ROLE_WORDS))
     parts = {"op_depth_median": "ops", "python_depth_median": "Python and module calls"}
     title = "Median depth above a launch, call sites with the most launches"
     return [

@@ -9,6 +9,7 @@ from msgspec import Struct
 
 from tracelens.analyses.analysis import Analysis, Chart, SplitBars
 from tracelens.derive.stacks.frame_names import UNKNOWN_FUNCTION
+from tracelens.derive.stacks.frame_roles import ROLE_WORDS
 from tracelens.derive.stacks.stack_listing import n_shared_outer, pair_stacks
 from tracelens.derive.stacks.stack_tables import WELL_KNOWN_ENTRIES, find_function
 from tracelens.errors import TracelensError, UsageError
@@ -357,6 +358,7 @@ def _count_alike(base: _Path, other: _Path) -> int:
 
 def _charts(frame: pl.DataFrame) -> list[Chart]:
     frame = frame.filter(pl.col("role").is_not_null() & (pl.col("segment") != "entry_to_symbol"))
+    frame = frame.with_columns(pl.col("role").replace(ROLE_WORDS))
     parts = {"n_edges_base": "base", "n_edges_other": "new"}
     return [SplitBars("Calls by role", frame, ["segment", "role"], parts, stacked=False)]
 

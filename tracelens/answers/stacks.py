@@ -9,24 +9,13 @@ from msgspec import Struct
 from tracelens.answers.answer import Answer
 from tracelens.answers.words import counted
 from tracelens.derive.stacks.frame_names import UNKNOWN_FUNCTION
+from tracelens.derive.stacks.frame_roles import ROLE_WORDS
 from tracelens.derive.stacks.stack_listing import first_hits, n_shared_outer, pair_stacks
 from tracelens.trace import Trace
 
 _Frame = tuple[str, str, str | None, int | None]
 """Role, function, file and line of a frame."""
 _START, _UNNAMED = "runtime", "unknown"
-_WORDS = {
-    "python": "Python",
-    "binding": "binding",
-    "dispatcher": "dispatcher",
-    "autograd": "autograd",
-    "aten_native": "ATen",
-    "vendor_glue": "glue to the library",
-    "library": "library",
-    "runtime": "start of the process",
-    "user": "the program itself",
-    "unknown": "unnamed or unknown",
-}
 _MOST_STACKS, _MOST_RUNS, _MOST_LEVELS = 4, 14, 10
 _PATH = 2
 _SIDE = 37
@@ -134,7 +123,7 @@ def _rows(path: CallPath) -> Iterator[str]:
     else:
         yield f"{'calls':>6}  {'by':20}  from the outermost in"
     for role, frames in runs:
-        yield f"{len(frames):6}  {_WORDS.get(role, role):20}  {_short_path(frames)}"
+        yield f"{len(frames):6}  {ROLE_WORDS.get(role, role):20}  {_short_path(frames)}"
 
 
 def _runs(frames: Sequence[_Frame]) -> list[tuple[str, list[_Frame]]]:

@@ -7,7 +7,7 @@ element.
 import base64
 import re
 import zlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import msgspec
@@ -150,7 +150,8 @@ def _table_data(section: Section, heads: Sequence[Shown], n_rows: int) -> dict[s
     """
     frame, result = section.frame, section.analysis.result
     part = frame.head(n_rows)
-    columns = [_column(head, part, result) for head in heads]
+    written = section.words
+    columns = [_column(head, part, result, written.get(head.name, {})) for head in heads]
     for at, column in enumerate(columns):
         before = [
             i
@@ -174,10 +175,13 @@ def _table_data(section: Section, heads: Sequence[Shown], n_rows: int) -> dict[s
     }
 
 
-def _column(head: Shown, frame: pl.DataFrame, table: Table) -> dict[str, Any]:
+def _column(
+    head: Shown, frame: pl.DataFrame, table: Table, written: Mapping[str, str]
+) -> dict[str, Any]:
     """Return a column: its head, how its numbers are written, and its values.
 
-    Repeated words are stored once, with each row's index into them.
+    Repeated words are stored once, with each row's index into them. `written` are the words for
+    stored values; the stored values go along, for what is copied.
     """
     name = head.name
     column = {
@@ -201,7 +205,10 @@ def _column(head: Shown, frame: pl.DataFrame, table: Table) -> dict[str, Any]:
     clipped = [clip(word) for word in words]
     short = {} if column["prose"] or head.is_number else shorten_apart(clipped, NAME_WIDTH)
     shorts = {str(i): short[word] for i, word in enumerate(clipped) if word in short}
-    return column | {"words": clipped, "short": shorts, "at": row_words}
+    stored = {str(i): word for i, word in enumerate(clipped) if word in written}
+    if stored:
+        clipped = [written.get(word, word) for word in clipped]
+    return column | {"words": clipped, "short": shorts, "at": row_words, "stored": stored}
 
 
 def _distinct_words(

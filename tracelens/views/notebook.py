@@ -127,7 +127,8 @@ def _section(section: Section) -> str:
 
 
 def _table(section: Section) -> str:
-    columns = show(section.analysis.result, section.frame, useful(section), _ROWS)
+    names, words = useful(section), section.words
+    columns = show(section.analysis.result, section.frame, names, _ROWS, words)
     head = "".join(f"<th>{_text(column.heading)}</th>" for column in columns)
     rows = (
         "".join(f"<td>{_text(cell)}</td>" for cell in row)

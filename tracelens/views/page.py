@@ -18,6 +18,7 @@ from markupsafe import Markup, escape
 
 from tracelens.answers.answer import WAIT, WORK
 from tracelens.derive.rank_ranges import merge_rows
+from tracelens.derive.stacks.frame_roles import ROLE_WORDS
 from tracelens.derive.time.model import time_model
 from tracelens.report import Report, Section
 from tracelens.views.answer_block import answer_block
@@ -99,6 +100,7 @@ def to_html(report: Report, rows: int | None = 12) -> str:
             block=block,
             lanes=lanes,
             looks=LOOKS,
+            role_words=ROLE_WORDS,
             parts=parts,
             n_first=sum(drawing.analysis.name in _FIRST for drawing in sections),
             drawings=drawings,

@@ -5,6 +5,7 @@ contrast of at least 3 to white and to the dark page.
 """
 
 from tracelens.answers.answer import REST, WAIT, WORK
+from tracelens.derive.stacks.frame_roles import ROLE_WORDS
 from tracelens.derive.time.bounds import PART_WORDS, PROCESS_WORDS
 from tracelens.schemas.device import LIBRARIES, PRIMITIVES
 
@@ -134,5 +135,6 @@ def colors_of(words: list[str]) -> dict[str, str]:
 
 
 def role_colors(words: list[str]) -> dict[str, str]:
-    """Return the colour of each role of frames, as in lists of calls."""
-    return {word: ROLES.get(word, PALE) for word in words}
+    """Return the colour of each role of frames, or of the words for it, as in lists of calls."""
+    colors = ROLES | {ROLE_WORDS[role]: color for role, color in ROLES.items()}
+    return {word: colors.get(word, PALE) for word in words}

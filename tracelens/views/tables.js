@@ -38,10 +38,11 @@ function conditionOf(text, divisor) {
     "<=": (value) => value <= limit}[sign] ?? ((value) => Math.abs(value - limit) <= Math.abs(limit) * 1e-9);
 }
 
-/** A cell of a CSV file; as the CSV format does it, a quote stands before what a spreadsheet would compute. */
+/** A cell of a CSV file: the stored value, not the words for it; as the CSV format does it, a quote stands before what a spreadsheet would compute. */
 function csvCell(column, row) {
   if (!column.known(row)) return "";
-  const text = column.words ? column.text(row).replace(/^[=+\-@\t\r]/, "'$&") : String(column.values[row]);
+  const word = column.words && (column.stored[column.at[row]] ?? column.text(row));
+  const text = column.words ? word.replace(/^[=+\-@\t\r]/, "'$&") : String(column.values[row]);
   return /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
 }
 

@@ -5,8 +5,9 @@ Labels and shown units may change; the columns are the API.
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from os.path import commonprefix
+from types import MappingProxyType
 from typing import Any
 
 import polars as pl
@@ -18,6 +19,7 @@ from tracelens.storage.table import Column, Table
 
 NOTHING = "-"
 ELLIPSIS = "…"
+NO_WORDS: Mapping[str, Mapping[str, str]] = MappingProxyType({})
 
 SCALES: dict[str, tuple[tuple[float, float, str], ...]] = {
     "ns": ((1e10, 1e9, "s"), (1e6, 1e6, "ms"), (1e3, 1e3, "µs"), (0, 1, "ns")),
@@ -222,12 +224,16 @@ def columns_of(table: Table, frame: pl.DataFrame) -> dict[str, Column]:
 
 
 def show(
-    table: Table, frame: pl.DataFrame, names: Sequence[str], rows: int | None = None
+    table: Table,
+    frame: pl.DataFrame,
+    names: Sequence[str],
+    rows: int | None = None,
+    words: Mapping[str, Mapping[str, str]] = NO_WORDS,
 ) -> list[Shown]:
     """Write the named columns of the first `rows` rows as printable text.
 
     `grid_x`, `grid_y` and `grid_z` become one column (64x7x1), and a `value` beside a `unit`
-    becomes one quantity.
+    becomes one quantity. `words` are those for stored values, by column.
     """
     columns = columns_of(table, frame)
     head = frame if rows is None else frame.head(rows)
@@ -252,8 +258,14 @@ def show(
                 )
             )
         elif not (name == "unit" and "value" in columns):
-            shown.append(_one(column, frame[name], head[name], largest[_quantity_of(name)]))
+            cells = _in_words(head[name], words.get(name, {}))
+            shown.append(_one(column, frame[name], cells, largest[_quantity_of(name)]))
     return shown
+
+
+def _in_words(cells: pl.Series, words: Mapping[str, str]) -> pl.Series:
+    """Replace stored values by the words for them."""
+    return cells.replace(words) if words and cells.dtype == pl.String else cells
 
 
 def _folded(stem: str, column: Column, head: pl.DataFrame) -> Shown:

@@ -93,6 +93,24 @@ PyTorch 1.8 and 2.11.
 """
 
 
+ROLE_WORDS = {
+    "library": "library",
+    "runtime": "start of the process",
+    "python": "Python",
+    "torchscript": "TorchScript",
+    "binding": "binding",
+    "libtorch_nn": "torch::nn in C++",
+    "autograd": "autograd",
+    "vendor_glue": "glue to the library",
+    "dispatcher": "dispatcher",
+    "aten_native": "ATen",
+    "stdlib": "C++ standard library",
+    "user": "the program itself",
+    "unknown": "unnamed or unknown",
+}
+"""Words for each role, used in answers, tables and pages."""
+
+
 def frame_role(
     function: str,
     library: str | None = None,

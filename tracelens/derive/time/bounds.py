@@ -25,6 +25,13 @@ PROCESS_WORDS = PART_WORDS | {
     "host": "outside of ops",
 }
 """Words for each part of the time of a process without a device."""
+CELL_WORDS, PROCESS_CELL_WORDS = (
+    nouns
+    | {f"exposed_{part}": f"exposed {nouns[part]}" for part in ("communication", "copy")}
+    | {f"idle_{part}": f"idle: {word}" for part, word in nouns.items()}
+    for nouns in (PART_WORDS, PROCESS_WORDS)
+)
+"""Words for what tables hold of a part: its name, or the name of the column with its time."""
 
 
 def bound_words(

@@ -48,7 +48,8 @@ def table(section: Section, rows: int | None) -> str:
 
     With `rows` None, all rows are written.
     """
-    shown = show(section.analysis.result, section.frame, useful(section), rows)
+    names, words = useful(section), section.words
+    shown = show(section.analysis.result, section.frame, names, rows, words)
     lines = [
         [escape(column.heading) for column in shown],
         ["---:" if column.is_number else "---" for column in shown],

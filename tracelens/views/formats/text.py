@@ -46,7 +46,8 @@ def to_text(report: Report, screen: Screen) -> str:
 
 def frame_to_text(frame: pl.DataFrame, screen: Screen) -> str:
     """Write one frame as a table, for commands that show something other than a report."""
-    return _render(_draw_table(Table("", "", ()), frame, frame.columns, screen), screen)
+    columns = show(Table("", "", ()), frame, frame.columns, screen.rows)
+    return _render(_draw_table(columns, frame.height, screen), screen)
 
 
 def _render(what: RenderableType, screen: Screen) -> str:
@@ -69,11 +70,9 @@ def _render(what: RenderableType, screen: Screen) -> str:
     return "\n".join(line.rstrip() for line in stream.getvalue().splitlines()) + "\n"
 
 
-def _draw_table(
-    table: Table, frame: pl.DataFrame, names: Sequence[str], screen: Screen
-) -> RenderableType:
-    """Draw a frame's first rows: the named columns that fit, and a line on what is not shown."""
-    fitted, left_out = _fit(show(table, frame, names, screen.rows), screen.width)
+def _draw_table(columns: Sequence[Shown], height: int, screen: Screen) -> RenderableType:
+    """Draw the first of `height` rows: the columns that fit, and a line on what is not shown."""
+    fitted, left_out = _fit(columns, screen.width)
     grid = Grid(
         box=box.SIMPLE_HEAD,
         pad_edge=False,
@@ -96,8 +95,8 @@ def _draw_table(
             )
         )
     rest = []
-    if screen.rows is not None and frame.height > screen.rows:
-        rest.append(f"{screen.rows:,} of {frame.height:,} rows")
+    if screen.rows is not None and height > screen.rows:
+        rest.append(f"{screen.rows:,} of {height:,} rows")
     if left_out:
         rest.append(
             f"not shown for lack of width: {', '.join(column.label for column in left_out)}"
@@ -125,8 +124,9 @@ def _section(section: Section, screen: Screen) -> RenderableType:
     if section.absent is not None:
         parts.append(_bullet(section.absent))
     elif screen.rows != 0:
-        names = useful(section)
-        parts.append(_draw_table(analysis.result, section.frame, names, screen))
+        names, words = useful(section), section.words
+        columns = show(analysis.result, section.frame, names, screen.rows, words)
+        parts.append(_draw_table(columns, section.frame.height, screen))
     return Group(*parts, *(_bullet(note) for note in section.notes))
 
 
