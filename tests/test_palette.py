@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from tracelens.answers.answer import WAIT
 from tracelens.derive.stacks.frame_roles import ROLE_WORDS
 from tracelens.derive.time.bounds import PART_WORDS
 from tracelens.schemas.device import PRIMITIVES
@@ -16,6 +17,7 @@ from tracelens.views.page import colour_rules
 from tracelens.views.palette import (
     COLORS,
     COOL,
+    KIND_COLORS,
     PALE,
     PART_COLORS,
     PARTS,
@@ -108,4 +110,7 @@ def test_a_role_has_one_colour_in_lists_of_calls_and_in_charts() -> None:
 
 def test_causes_of_waiting_are_told_apart_by_eye() -> None:
     causes = [lab(color) for cause, color in WAITS.items() if cause != "unknown"]
+    causes.append(lab(KIND_COLORS[WAIT]))
+    assert is_warm(KIND_COLORS[WAIT])
+    assert min(contrast(channels(KIND_COLORS[WAIT]), page) for page in (WHITE, DARK)) >= 3.0
     assert min(math.dist(one, other) for one, other in itertools.combinations(causes, 2)) > 20

@@ -60,8 +60,11 @@ ROLES = {
     "user": _TEAL,
 }
 """Roles of frames in lists of calls. These show no time, so all colours may be used."""
-KIND_COLORS = {WORK: _GREEN, WAIT: "#b97f00", REST: GREY}
-"""Colours of an answer's bars by kind of part, for labels that PART_COLORS lacks."""
+KIND_COLORS = {WORK: _GREEN, WAIT: "#b27296", REST: GREY}
+"""Colours by kind of part: of bars without causes, and of labels that PART_COLORS lacks.
+
+No cause has the colour of waiting as a whole.
+"""
 PART_COLORS = PARTS | {
     word: PARTS[part] for words in (PROCESS_WORDS, PART_WORDS) for part, word in words.items()
 }
