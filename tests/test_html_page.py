@@ -288,6 +288,9 @@ def test_the_template_escapes_text_and_attributes() -> None:
         fill("{% macro b(c) %}<b>{{ c }}</b>{% endmacro %}{{ b(a) }}").render(a="<")
         == "<b>&lt;</b>"
     )
+    assert fill("{{ a | with_code }}").render(a="`x` is `<b>`, 3`") == (
+        "<code>x</code> is <code>&lt;b&gt;</code>, 3`"
+    )
     with pytest.raises(UndefinedError):
         fill("{{ a }}").render()
 

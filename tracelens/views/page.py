@@ -140,7 +140,8 @@ def _environment(names: Collection[str] = ()) -> Environment:
     """Make the template environment: an unknown name is an error, values are cleaned and escaped.
 
     The filter `linked` splits a text where it names a section of the page, and adds that section's
-    name to the piece. The filter `unbroken` keeps a number and its unit on one line.
+    name to the piece. The filter `unbroken` keeps a number and its unit on one line. The filter
+    `with_code` shows names in backticks as code.
     """
     environment = Environment(
         autoescape=True,
@@ -159,12 +160,19 @@ def _environment(names: Collection[str] = ()) -> Environment:
         for at, piece in enumerate(words.split(text))
     ]
     environment.filters["unbroken"] = _unbroken
+    environment.filters["with_code"] = _with_code
     return environment
 
 
 def _unbroken(text: str) -> Markup:
     """Escape a text, and keep each number and its unit on one line."""
     return Markup(_BEFORE_UNIT.sub("&nbsp;", escape(clip(text))))  # noqa: S704 - escaped
+
+
+def _with_code(text: str) -> Markup:
+    """Escape a text, and show what stands in backticks as code."""
+    escaped = str(escape(clip(text)))
+    return Markup(re.sub("`([^`]+)`", r"<code>\1</code>", escaped))  # noqa: S704 - escaped
 
 
 def colour_rules() -> str:
