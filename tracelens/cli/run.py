@@ -14,13 +14,14 @@ from tracelens.cli.io import drawn, progress, write_report
 from tracelens.cli.next_step import more_of, open_command, report_command, suggest
 from tracelens.cli.output import emit, tell
 from tracelens.collectors.torch.live.settings import Settings
-from tracelens.errors import UsageError
+from tracelens.errors import UsageError, near
 from tracelens.report import build_report
 from tracelens.running.program import script_name
 from tracelens.storage.addresses import url_of
 from tracelens.views.formats import FORMATS
 
 _KIND = "torch"
+_OPTIONS = ("--out", "--force", "--wait", "--warmup", "--active", "--no-stacks", "-m")
 SETTINGS = {"ignore_unknown_options": True, "allow_interspersed_args": False}
 """Settings for parsing the command line: options after the program belong to the program."""
 
@@ -94,10 +95,16 @@ def run(  # noqa: PLR0913 - one parameter an option
 def as_command(command: list[str], *, is_module: bool) -> list[str]:
     """Return the command as the system takes it: a module or a plain script gets Python in front.
 
-    A script that can be executed stays as it is. Raises UsageError for an empty command.
+    A script that can be executed stays as it is. Raises UsageError for an empty command, and for an
+    option in its place.
     """
     if not command:
         raise UsageError("nothing to run; give a command: tracelens run python train.py")
+    if command[0].startswith("-"):
+        raise UsageError(
+            f"no option is called {command[0]}; {near(command[0], _OPTIONS)}"
+            " (tracelens run --help lists all)"
+        )
     python = shutil.which("python") or sys.executable
     if is_module:
         return [python, "-m", *command]
