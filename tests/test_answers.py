@@ -168,6 +168,12 @@ def test_too_little_is_said_with_its_numbers() -> None:
     )
 
 
+def test_a_cut_trace_that_is_not_judged_says_only_that() -> None:
+    trace = program([], [launch(0, 10)], [work(0, 10, 0), work(3_000_000, 3_000_010, 0)])
+    trace.manifest.complete = False
+    assert "the trace is incomplete" in make_answer(trace).doubts
+
+
 @pytest.mark.parametrize(
     ("what", "said"),
     [

@@ -64,6 +64,7 @@ _SECTIONS = {
     "launch": ("idle_gaps", "dispatch_depth"),
 }
 """Sections to read next, by what limits the program; the default is `idle_gaps`."""
+_UNJUDGED = ("too little to judge", "inconclusive")
 _UNEVEN = 0.05
 """The answer gives both the mean and the median step if they differ by more than this share."""
 _MOSTLY = 0.8
@@ -133,7 +134,7 @@ def answer_program(trace: Trace) -> Answer:
         *_clocks_differ(trace, rank),
         *_capture(trace),
         *unseen_device(trace, model.processes),
-        *incomplete(trace),
+        *incomplete(trace, is_judged=bound not in _UNJUDGED),
     )
     if bound == "too little to judge":
         return Answer(
@@ -249,7 +250,7 @@ def answer_capture(trace: Trace) -> Answer:
         ),
         no_change="What would help: record replays of the graph",
         about=about(trace),
-        doubts=incomplete(trace),
+        doubts=incomplete(trace, is_judged=False),
         sections=("data_quality",),
     )
 
@@ -688,8 +689,8 @@ def _record_more(rank: RankTime) -> str:
     return "What would help: record several steps of the program: tracelens run python train.py"
 
 
-def incomplete(trace: Trace) -> tuple[str, ...]:
-    """Warn of a trace that is cut off."""
+def incomplete(trace: Trace, *, is_judged: bool = True) -> tuple[str, ...]:
+    """Warn of a trace that is cut off; if it is judged, say that only a part is."""
     if trace.manifest.complete:
         return ()
-    return ("the trace is incomplete; this judges the part that is there",)
+    return (f"the trace is incomplete{'; this judges the part that is there' * is_judged}",)
