@@ -156,10 +156,8 @@ def test_the_longest_run_stands_for_a_step(
     assert facts["is_run_slower"] is (is_slower and not is_before)
 
 
-def test_steps_are_timed_for_a_second_or_a_hundred_times(
-    take: Callable[[Any, int, int], None],
-) -> None:
-    for ms, turn, expected in [(200, 1, 10), (200, 16, 16), (50, 1, 20), (1, 1, 100)]:
+def test_at_least_ten_steps_are_timed_for_a_second(take: Callable[[Any, int, int], None]) -> None:
+    for ms, turn, expected in [(200, 1, 10), (200, 16, 16), (50, 1, 20), (1, 1, 1000)]:
         times = step_times.StepTimes()
         times.turn = turn
         n = 0
@@ -167,6 +165,48 @@ def test_steps_are_timed_for_a_second_or_a_hundred_times(
             n += 1
             take(times, 10 + n, ms)
         assert n == expected
+
+
+def go_on(monkeypatch: pytest.MonkeyPatch, durations_us: list[int], turn: int = 1) -> Any:
+    """Return the times of plain steps that follow each other at once."""
+    host = 0
+    moment, looks = step_times.Moment, []
+
+    class Clock:
+        @staticmethod
+        def now() -> object:
+            looks.append(host)
+            return moment(host, None, is_device_used=False)
+
+    monkeypatch.setattr(step_times, "Moment", Clock)
+    monkeypatch.setattr(step_times, "time", SimpleNamespace(perf_counter_ns=lambda: host))
+    times = step_times.StepTimes()
+    times.turn = turn
+    times.begin(step_times.PLAIN)
+    for number, duration_us in enumerate(durations_us):
+        host += duration_us * 1000
+        times.go_on(number)
+    return times.facts()["unprofiled_step_ns"] | {"n_looks": len(looks)}
+
+
+def test_short_steps_share_a_look_at_the_clocks(monkeypatch: pytest.MonkeyPatch) -> None:
+    # 50 steps of 0.1 ms are five blocks of ten; the last 5 steps fill none.
+    plain = go_on(monkeypatch, [100] * 55)
+    assert (plain["n"], plain["mean"], plain["n_looks"]) == (50, MS // 10, 6)
+
+
+def test_a_long_step_is_found_among_short_ones(monkeypatch: pytest.MonkeyPatch) -> None:
+    # The block of the long step has four short ones before it.
+    plain = go_on(monkeypatch, [100] * 34 + [80_000] + [100] * 50)
+    assert (plain["n"], plain["mean"]) == (84, MS // 10)
+    assert (plain["n_long"], plain["long_ns"]) == (1, 80 * MS)
+
+
+@pytest.mark.parametrize(("duration_us", "turn"), [(2_000, 1), (100, 2)])
+def test_long_steps_and_steps_of_a_turn_are_timed_alone(
+    monkeypatch: pytest.MonkeyPatch, duration_us: int, turn: int
+) -> None:
+    assert go_on(monkeypatch, [duration_us] * 10, turn)["n_looks"] == 11
 
 
 @pytest.mark.parametrize(

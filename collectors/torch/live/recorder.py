@@ -146,11 +146,10 @@ class Recorder:
 
     def _time_step(self) -> None:
         """Time one step and begin the next, with little work, which would slow the next one."""
-        self.times.end(self.n, PLAIN, is_after=True)
+        self.times.go_on(self.n)
         self.n += 1
         if self.times.is_run_complete():
             self.finder.remove()
-        self.times.begin(PLAIN)
 
     def _is_timed(self) -> bool:
         """Return whether all windows are over, and enough steps were timed after them."""

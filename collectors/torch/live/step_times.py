@@ -13,10 +13,17 @@ from .window import Moment
 
 TIMED = 10
 """At least this many steps are timed after the last window, if the program has as many."""
-_MOST, _RUN_NS = 100, 1_000_000_000
-"""Timing goes on for this many steps, or this time.
+_RUN_NS = 1_000_000_000
+"""Timing goes on for at least this time.
 
 A window leaves caches and clocks cold, and a host changes its speed within a second.
+"""
+_MOST = 100
+"""The latest blocks that are kept: timing short steps for long would fill memory with events."""
+_BLOCK_NS = 1_000_000
+"""Steps are timed together until they take this long.
+
+To look at the clocks of host and device takes up to some 10 µs, which would count for the step.
 """
 _LONG = 3
 """A step is long if it takes more than this many times the median: it does something that others do
@@ -41,9 +48,10 @@ Otherwise it warms up, is active, is active in a part of the step, or records li
 
 @dataclass(frozen=True)
 class _Timed:
-    """A plain step: its number, and the moments at which it begins and ends."""
+    """A block of successive plain steps: the last one's number, and when they begin and end."""
 
     number: int
+    n_steps: int
     began: Moment
     ended: Moment
 
@@ -56,7 +64,7 @@ class StepTimes:
     runs ahead of it: see `Moment`. Two steps never count as plain: the program's first step, which
     warms up and compiles, and the first step after a window, because clocks and caches are cold.
     `turn` is the number that `steps_in_a_turn` returns. `n_in_a_row` counts the plain steps since
-    the last window.
+    the last window. Short steps are timed together, in blocks.
     """
 
     def __init__(self) -> None:
@@ -64,6 +72,7 @@ class StepTimes:
         self.began_ns: int | None = None
         self._state = ""
         self._began: Moment | None = None
+        self._n_in_block = 0
         self._before: list[_Timed] = []
         self._after: list[_Timed] = []
         self._run_began_ns = self._run_ns = 0
@@ -88,18 +97,41 @@ class StepTimes:
         if not is_whole or self._began is None or note:
             self.n_in_a_row = 0
             return
-        self.n_in_a_row = self.n_in_a_row + 1 if is_after else 0
-        if self.n_in_a_row == 1:
-            self._run_began_ns = self.began_ns
-        self._run_ns = now - self._run_began_ns
-        (self._after if is_after else self._before).append(_Timed(step, self._began, Moment.now()))
+        if is_after:
+            self._count_in_a_row(now)
+        else:
+            self.n_in_a_row = 0
+        timed = _Timed(step, 1, self._began, Moment.now())
+        (self._after if is_after else self._before).append(timed)
         del self._before[:-_MOST]
+
+    def go_on(self, step: int) -> None:
+        """Note that a plain step after the windows ends, and that another one begins at once."""
+        assert self.began_ns is not None
+        assert self._began is not None
+        now = time.perf_counter_ns()
+        self.step_ns.append((step, PLAIN, now - self.began_ns))
+        self._count_in_a_row(now)
+        self._n_in_block += 1
+        # Turns are added up step by step.
+        if self.turn > 1 or now - self._began.host_ns >= _BLOCK_NS:
+            ended = Moment.now()
+            self._after.append(_Timed(step, self._n_in_block, self._began, ended))
+            del self._after[:-_MOST]
+            self._began, self._n_in_block = ended, 0
+        self.began_ns = time.perf_counter_ns()
+
+    def _count_in_a_row(self, now_ns: int) -> None:
+        self.n_in_a_row += 1
+        if self.n_in_a_row == 1:
+            assert self.began_ns is not None
+            self._run_began_ns = self.began_ns
+        self._run_ns = now_ns - self._run_began_ns
 
     def is_run_complete(self) -> bool:
         """Return whether enough steps ran since the last window to know how long one takes."""
-        n = self.n_in_a_row
-        is_long = self._run_ns >= _RUN_NS or n >= _MOST
-        return is_long and n >= whole_turns(TIMED, self.turn)
+        is_enough = self.n_in_a_row >= whole_turns(TIMED, self.turn)
+        return is_enough and self._run_ns >= _RUN_NS
 
     def forget(self) -> None:
         """Forget the steps so far."""
@@ -127,8 +159,8 @@ class StepTimes:
         they are left out: `n_long` is their number, and `long_ns` their mean. `is_run_slower` is
         True if CUPTI was left in the process before they ran.
         """
-        steps = self._run()
-        run = [ns for step in steps if (ns := step.began.until(step.ended))]
+        blocks = self._run()
+        run = _durations(blocks)
         active, light = (
             [duration for _, state, duration in self.step_ns if state == wanted]
             for wanted in (ACTIVE, LIGHT)
@@ -147,7 +179,7 @@ class StepTimes:
             plain |= {"n_long": len(long), "long_ns": round(mean(long))}
         return {
             "unprofiled_step_ns": plain if run else None,
-            "is_run_slower": self.is_slower_after and steps[-1:] == self._after[-1:],
+            "is_run_slower": self.is_slower_after and blocks[-1:] == self._after[-1:],
             "profiled_step_ns": _spread(active),
             "light_step_ns": _spread(light),
         }
@@ -172,15 +204,34 @@ class StepTimes:
         return {step for step, state, _ in self.step_ns if state.startswith(ACTIVE)}
 
 
-def _longest_run(steps: Sequence[_Timed]) -> list[_Timed]:
+def _longest_run(blocks: Sequence[_Timed]) -> list[_Timed]:
     """Return the longest run of successive steps, the last one if several are as long."""
     runs: list[list[_Timed]] = [[]]
-    for step in steps:
-        if runs[-1] and step.number == runs[-1][-1].number + 1:
-            runs[-1].append(step)
+    for block in blocks:
+        if runs[-1] and block.number == runs[-1][-1].number + block.n_steps:
+            runs[-1].append(block)
         else:
-            runs.append([step])
-    return max(reversed(runs), key=len)
+            runs.append([block])
+    return max(reversed(runs), key=_n_steps)
+
+
+def _n_steps(blocks: Sequence[_Timed]) -> int:
+    return sum(block.n_steps for block in blocks)
+
+
+def _durations(blocks: Sequence[_Timed]) -> list[float]:
+    """Return the nanoseconds of each step; the steps of a block took equally long.
+
+    If that is long, it was one step, which ended the block: the others took the median time.
+    """
+    times = [(ns, block.n_steps) for block in blocks if (ns := block.began.until(block.ended))]
+    means = [ns / n for ns, n in times for _ in range(n)]
+    usual_ns = median(means) if means else 0
+    durations: list[float] = []
+    for ns, n in times:
+        others_ns = usual_ns if ns / n > _LONG * usual_ns else ns / n
+        durations += [others_ns] * (n - 1) + [ns - others_ns * (n - 1)]
+    return durations
 
 
 def _longer(durations: Sequence[float], usual: Sequence[Sequence[float]]) -> list[float]:
