@@ -213,18 +213,26 @@ WINDOW = (
 
 
 @pytest.mark.parametrize(
-    ("kernel_us", "is_slower", "expected_us"),
+    ("kernel_us", "measured_us", "is_slower", "expected_us"),
     [
         # In a step 80 % stay of 10 µs, of 20 (counted as the median, 15) and of 1: 20.8. All of
         # the 26 at most.
-        (1, True, (79.2, 80.2, 73)),
-        # A stream works for 90 µs of a step.
-        (45, True, (90, 90, 90)),
-        (1, False, (100, 101, 99)),
+        (1, 100, True, (79.2, 80.2, 73)),
+        # The device works for 90 µs of a step, and for half a µs of one of both.
+        (45, 100, True, (90.25, 90.25, 90.25)),
+        # It works during 6 and 15 of the 20 µs of the second launches, and all of each third call.
+        # In one step 10 µs and 14/20 of 15 can have made it longer, in the other 10 and 5/20 of 15:
+        # 17.125 on average, of which 13.7 stay.
+        (115, 400, True, (386.3, 387.3, 381.875)),
+        (1, 100, False, (100, 101, 99)),
     ],
 )
 def test_steps_after_a_recording_are_without_what_cupti_leaves(
-    tmp_path: Path, kernel_us: int, is_slower: bool, expected_us: tuple[float, float, float]
+    tmp_path: Path,
+    kernel_us: int,
+    measured_us: int,
+    is_slower: bool,
+    expected_us: tuple[float, float, float],
 ) -> None:
     kernels = [
         kernel("work", begin + length, kernel_us, number)
@@ -233,7 +241,8 @@ def test_steps_after_a_recording_are_without_what_cupti_leaves(
     # A length that fits into fewer bits than those of kernels, in another stream.
     args = {"device": 0, "context": 1, "stream": 8, "correlation": 2}
     kernels.append(kernel("Memset (Device)", 400, 0.5, 2, cat="gpu_memset", args=args))
-    measured = {"n": 3, "median": 100_000, "mean": 101_000, "min": 99_000, "max": 110_000}
+    ns = 1_000 * measured_us
+    measured = {"n": 3, "median": ns, "mean": ns + 1_000, "min": ns - 1_000, "max": 2 * ns}
     facts = {
         "unprofiled_step_ns": measured,
         "is_run_slower": is_slower,

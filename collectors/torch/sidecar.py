@@ -12,6 +12,7 @@ import polars as pl
 
 from tracelens.collectors.torch.matched_steps import placed, steps_of
 from tracelens.collectors.torch.values import integer
+from tracelens.derive.columns.intervals import covered_by, union
 from tracelens.derive.columns.per_unique import each_once
 from tracelens.derive.events.modules import MODULE_PREFIX
 from tracelens.trace.capture import Diagnostics
@@ -177,15 +178,16 @@ A call longer than the median launch waits or works, so it counts as one launch.
 fitted to 20 captures on a host with an H200, and tested on eleven on a host with an H100: see
 docs/decisions.md.
 """
-_STREAM = ("device_id", "stream_id")
+_TIMES = ("start_ns", "end_ns")
 
 
 def without_cupti(facts: Mapping[str, Any], raw: Mapping[str, pl.DataFrame]) -> dict[str, Any]:
     """Return a sidecar's facts with `unprofiled_step_ns` as in a process that never profiled.
 
     Once CUPTI has recorded a GPU, it stays in the process and slows each API call, unless
-    TEARDOWN_CUPTI=1 is set (torch 2.11, CUDA 13.0). Other host work takes as long as before. A step
-    is at least as long as the work of any stream in it. The lower end of the range subtracts all
+    TEARDOWN_CUPTI=1 is set (torch 2.11, CUDA 13.0). Other host work takes as long as before. A slow
+    call makes a step longer only while the device waits for it, and a step is at least as long as
+    the work of its busiest device. The lower end of the range subtracts all
     time that CUPTI adds to calls, the upper end is the measured time. Nothing changes if the steps
     ran before the recording, or if calls of CUDA's API were not recorded.
     """
@@ -203,8 +205,8 @@ def without_cupti(facts: Mapping[str, Any], raw: Mapping[str, pl.DataFrame]) -> 
 
 
 def _of_a_step(raw: Mapping[str, pl.DataFrame]) -> tuple[float, float]:
-    """Return the time that CUPTI adds to a step, and the work of its busiest stream, both in ns."""
-    needed = {*_STREAM, "correlation_id"}
+    """Return the time that CUPTI adds to a step, and the work of its busiest device, both in ns."""
+    needed = {"device_id", "correlation_id"}
     tables = [raw[name] for name in ("kernels", "memcpys", "memsets") if name in raw]
     tables = [table for table in tables if needed <= {*table.columns}]
     knows_calls = "correlation_id" in raw.get("api_calls", pl.DataFrame())
@@ -217,11 +219,17 @@ def _of_a_step(raw: Mapping[str, pl.DataFrame]) -> tuple[float, float]:
     launch_ns = launches["duration_ns"].median()
     if not isinstance(launch_ns, float):
         return 0, 0
-    slowed_ns = float(calls["duration_ns"].clip(upper_bound=launch_ns).sum())
     called = calls.select("correlation_id").unique()
     # Each table has numbers as narrow as its own values allow.
-    numbers = pl.col(*_STREAM, "duration_ns").cast(pl.Int64)
-    work = pl.concat(table.join(called, on="correlation_id").select(numbers) for table in tables)
-    busy_ns = work.group_by(_STREAM).agg(pl.col("duration_ns").sum())["duration_ns"]
-    busiest_ns = max(busy_ns, default=0)
+    start_ns = pl.col("start_ns").cast(pl.Int64)
+    times = {"start_ns": start_ns, "end_ns": start_ns + pl.col("duration_ns")}
+    device = pl.col("device_id").cast(pl.Int64)
+    work = pl.concat(table.join(called, on="correlation_id").select(device, **times) for table in tables)
+    length_ns = pl.col("end_ns") - pl.col("start_ns")
+    busy = union(work, by="device_id").group_by("device_id").agg(ns=length_ns.sum())
+    busiest_ns = max(busy["ns"], default=0)
+    call_times = calls.select(**times)
+    beside_work_ns = covered_by(union(work.select(_TIMES)), call_times)
+    idle_share = 1 - beside_work_ns / (call_times["end_ns"] - call_times["start_ns"]).clip(1)
+    slowed_ns = float((calls["duration_ns"].clip(upper_bound=launch_ns) * idle_share).sum())
     return _LEFT_SHARE * slowed_ns / marks.height, busiest_ns / marks.height
