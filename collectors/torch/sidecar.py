@@ -224,7 +224,9 @@ def _of_a_step(raw: Mapping[str, pl.DataFrame]) -> tuple[float, float]:
     start_ns = pl.col("start_ns").cast(pl.Int64)
     times = {"start_ns": start_ns, "end_ns": start_ns + pl.col("duration_ns")}
     device = pl.col("device_id").cast(pl.Int64)
-    work = pl.concat(table.join(called, on="correlation_id").select(device, **times) for table in tables)
+    work = pl.concat(
+        table.join(called, on="correlation_id").select(device, **times) for table in tables
+    )
     length_ns = pl.col("end_ns") - pl.col("start_ns")
     busy = union(work, by="device_id").group_by("device_id").agg(ns=length_ns.sum())
     busiest_ns = max(busy["ns"], default=0)
