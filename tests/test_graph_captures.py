@@ -10,9 +10,12 @@ import pytest
 import tracelens as tl
 from tests.cases import make_trace
 from tests.command_line import command_line
+from tests.test_graph_replay import LAYERS, SPANS
 from tests.torch_files import call, kernel, span, write
+from tracelens.answers import make_answer
 from tracelens.derive.layers.graph_capture import captured_graphs
 from tracelens.jobs.graph_captures import captures_of
+from tracelens.report import chosen_analyses
 from tracelens.trace import Trace
 
 SIZES = (8, 16, 32)
@@ -76,7 +79,7 @@ def test_other_folders_are_themselves(folder: Path, tmp_path: Path) -> None:
     assert captures_of(folder, replayed(8)) == [folder]
 
 
-def test_the_roofline_takes_a_folder(
+def test_the_roofline_and_the_answer_take_a_folder(
     folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """The replay of 12 tokens ran the graph of 16: 2 * 16 * 64 * 32 operations."""
@@ -90,9 +93,69 @@ def test_the_roofline_takes_a_folder(
     roofline: Any = tl.analyses.roofline
     frame = roofline(source, base=str(folder))
     assert frame.filter(op="aten::mm").select("flops", "n_kernels").rows() == [(65_536.0, 1)]
-    asked = ("--against", folder, "--section", "roofline", "--format", "csv")
-    result = command_line(capsys, "report", source, *asked)
-    assert "aten::mm,16x64 64x32" in result.out
+    plain = command_line(capsys, "report", source, "--against", folder)
+    assert plain.code == 0
+    assert "ops: aten::mm 100 %" in plain.out
+    assert "--section roofline" in plain.err
+
+
+def captured_layers() -> Trace:
+    """The capture of a product in net.a and a sum in net.b; nothing ran."""
+    apis = (
+        "cudaStreamBeginCapture",
+        "cudaLaunchKernel",
+        "cudaLaunchKernel",
+        "cudaStreamEndCapture",
+    )
+    ops = [
+        layer | {"kind": "op", "name": name, "parent_id": at}
+        for at, (layer, name) in enumerate(zip(SPANS, ("aten::mm", "aten::add"), strict=True))
+    ]
+    calls = [
+        {"api": api, "kind": kind, "span_id": span, "start_ns": start_ns}
+        for api, kind, span, start_ns in zip(
+            apis,
+            ("other", "kernel_launch", "kernel_launch", "other"),
+            (None, 2, 3, None),
+            (0, 10, 20, 30),
+            strict=True,
+        )
+    ]
+    return make_trace(layers=LAYERS, spans=[*SPANS, *ops], api_calls=calls)
+
+
+def replayed_layers(*durations_ns: int) -> Trace:
+    kernels = [
+        {"link": "graph", "api_call_id": 0, "duration_ns": ns, "start_ns": 100 * at}
+        for at, ns in enumerate(durations_ns)
+    ]
+    return make_trace(kernels=kernels, api_calls=[{"kind": "graph_launch"}])
+
+
+def test_a_replay_has_ops_and_layers_of_its_capture() -> None:
+    answer = make_answer(replayed_layers(75, 25), captured_layers())
+    assert answer.refused is None
+    assert "ops: aten::mm 75 %, aten::add 25 %" in answer.details
+    assert "layers: net.a 75 %, net.b 25 %" in answer.details
+    assert "the capture of these CUDA graphs, not a run to compare with" in answer.doubts[0]
+    assert answer.sections[:2] == ("layer_attribution", "roofline")
+
+
+def test_all_sections_of_a_replay_compare_nothing_with_its_capture() -> None:
+    replay = replayed_layers(75, 25)
+    chosen = [analysis.name for analysis in chosen_analyses(replay, captured_layers(), ())]
+    assert "layer_attribution" in chosen
+    assert not [name for name in chosen if name.startswith("compare_")]
+    chosen = [analysis.name for analysis in chosen_analyses(replay, replay, ())]
+    assert "compare_time" in chosen
+
+
+def test_captures_of_other_graphs_are_refused_and_swapped_ones() -> None:
+    other = make_answer(replayed_layers(75, 20, 5), captured_layers())
+    assert "but not of those that" in str(other.refused)
+    assert "replays have 3 kernels, captures 2 launches" in str(other.refused)
+    swapped = make_answer(captured_layers(), replayed_layers(75, 25))
+    assert "report the replay against the capture" in str(swapped.refused)
 
 
 def test_a_larger_graph_than_the_tokens_need_is_found(folder: Path, tmp_path: Path) -> None:

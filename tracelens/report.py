@@ -19,6 +19,7 @@ from tracelens.derive.comparing.comparability import unrelated
 from tracelens.derive.comparing.gate import Verdict
 from tracelens.derive.comparing.significance import DEFAULT, Rules
 from tracelens.derive.kernels.peaks import Peaks
+from tracelens.derive.layers.graph_capture import is_capture_of
 from tracelens.derive.layers.graph_replay import tools
 from tracelens.derive.rank_ranges import MANY, merge_ranks
 from tracelens.derive.stacks.frame_roles import ROLE_WORDS
@@ -205,10 +206,18 @@ def check_sections(names: Sequence[str], *, has_base: bool) -> None:
 
 
 def chosen_analyses(trace: Trace, base: Trace | None, names: Sequence[str]) -> list[Analysis]:
-    """Return the named analyses, or all that apply if no names are given."""
+    """Return the named analyses, or all that apply if no names are given.
+
+    Comparisons do not apply to a base that is only the capture of the trace's CUDA graphs.
+    """
     if names:
         return [ANALYSES[name] for name in ANALYSES if name in names]
-    return [analysis for analysis in ANALYSES.values() if _applies(analysis, trace, base)]
+    is_compared = base is not None and not is_capture_of(base, trace)
+    return [
+        analysis
+        for analysis in ANALYSES.values()
+        if _applies(analysis, trace, base) and (is_compared or not analysis.is_pair)
+    ]
 
 
 def build_report(  # noqa: PLR0913 - one parameter an input
@@ -306,8 +315,6 @@ def build_query(trace: Trace, sql: str) -> Report:
 
 
 def _applies(analysis: Analysis, trace: Trace, base: Trace | None) -> bool:
-    if base is None and analysis.is_pair:
-        return False
     match analysis.scope:
         case Scope.HOST:
             return not trace.has("kernels")

@@ -7,6 +7,7 @@ from tracelens.answers.words import counted, listed
 from tracelens.derive.columns.time_text import duration
 from tracelens.derive.comparing.comparability import unrelated
 from tracelens.derive.comparing.significance import DEFAULT, Rules
+from tracelens.derive.layers.graph_capture import is_capture_of
 from tracelens.derive.time.graph_use import is_capture
 from tracelens.derive.time.step_table import process_ranks
 from tracelens.errors import MissingTableError
@@ -18,6 +19,8 @@ _NO_EVENTS = ("diagnostics", "devices", "layers", "ranks")
 def make_answer(trace: Trace, base: Trace | None = None, rules: Rules = DEFAULT) -> Answer:
     """Return the answer to a trace, or to a trace compared with a base.
 
+    A base that is the capture of the trace's CUDA graphs is no run to compare with: the answer is
+    the trace's, with ops and layers from the capture.
     For a trace without time to judge, the answer is one sentence.
     """
     trace, base = trace.with_listed_names(), base and base.with_listed_names()
@@ -43,6 +46,8 @@ def _one(trace: Trace) -> Answer:
 
 
 def _two(base: Trace, other: Trace, rules: Rules) -> Answer:
+    if is_capture_of(base, other):
+        return _by("captured", "with_capture", _one(other), other, base)
     if has_time(base) and has_time(other):
         return _by("comparison", "answer_comparison", base, other, rules)
     if base.has("stacks") and other.has("stacks"):
@@ -51,7 +56,7 @@ def _two(base: Trace, other: Trace, rules: Rules) -> Answer:
     return _one(other) if refused is None else Answer("Nothing is compared", refused=refused)
 
 
-def _by(module: str, function: str, *inputs: Trace | Rules) -> Answer:
+def _by(module: str, function: str, *inputs: Trace | Rules | Answer) -> Answer:
     """Call a function that makes the answer; its module is imported only now."""
     answer: Answer = getattr(import_module(f"{__name__}.{module}"), function)(*inputs)
     return answer

@@ -157,7 +157,11 @@ class _Tools:
         if answer.refused is not None:
             refused = answer.refused.replace(ANY_PROGRAM, "any_program=true")
             return {"about_names": _DATA, "refused": refused}
-        compared = [section for section in answer.sections if ANALYSES[section].is_pair]
+        compared = [
+            section
+            for section in answer.sections
+            if ANALYSES[section].is_pair or ANALYSES[section].takes_base
+        ]
         built = build_report(other, first, [name] if name else compared or ["compare_setup"], rules)
         return _marked(built, rows) | {"answer": answer_text(answer)}
 

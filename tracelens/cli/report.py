@@ -33,6 +33,7 @@ from tracelens.derive.comparing.expressions import Expression, parse
 from tracelens.derive.comparing.gate import FAILED, REASON_WIDE, UNCLEAR, Verdict, evaluate
 from tracelens.derive.comparing.significance import DEFAULT, REASON_TOO_FEW, Rules
 from tracelens.derive.kernels.peaks import read_peaks
+from tracelens.derive.layers.graph_capture import is_capture_of
 from tracelens.errors import SourceError, UsageError
 from tracelens.report import Report, build_report, check_sections, chosen_analyses
 from tracelens.trace import Trace
@@ -245,13 +246,14 @@ def report(  # noqa: PLR0913 - one parameter an option
 def _refused(trace: Trace, base: Trace | None, names: Sequence[str], rules: Rules) -> str | None:
     """Return why a comparison of two programs is refused; None if it is shown.
 
-    It is shown if only sections that may compare two programs are named.
+    It is shown if only sections that may compare two programs are named. Without names, the
+    capture of the trace's CUDA graphs is no second program.
     """
     if base is None or rules.any_program:
         return None
     if names and not any(ANALYSES[name].of_one_program for name in names):
         return None
-    return unrelated(base, trace)
+    return None if not names and is_capture_of(base, trace) else unrelated(base, trace)
 
 
 def _answered(trace: Trace, base: Trace | None, rules: Rules) -> Answer:

@@ -8,6 +8,7 @@ from tracelens.derive.comparing.op_inputs import inputs_of_ops
 from tracelens.derive.comparing.significance import Rules
 from tracelens.derive.kernels.name_spelling import one_spelling
 from tracelens.derive.layers.compilation import other_device, shows_compilation
+from tracelens.derive.layers.graph_capture import captured_for
 from tracelens.derive.layers.graph_replay import has_replays, tools
 from tracelens.derive.time.step_table import steps_of
 from tracelens.trace import Trace
@@ -122,8 +123,11 @@ ANY_PROGRAM = "--force"
 def unrelated(base: Trace, other: Trace) -> str | None:
     """Return why two runs are not compared; None if they are of one program.
 
-    The reason names the share that both runs have in common.
+    The reason names the share that both runs have in common. A capture of CUDA graphs is no run.
     """
+    capture = _of_capture(base, other) or _of_capture(other, base)
+    if capture is not None:
+        return capture
     shares_by_kind = shares(base, other)
     layers = shares_by_kind.get("layers")
     rest = shares_by_kind.get("kernel time", shares_by_kind.get("ops"))
@@ -135,6 +139,25 @@ def unrelated(base: Trace, other: Trace) -> str | None:
     return (
         f"{base.name} and {other.name} are two programs: only {percentages} are in both;"
         f" compare runs of one program ({ANY_PROGRAM} compares them all the same)"
+    )
+
+
+def _of_capture(capture: Trace, replay: Trace) -> str | None:
+    """Return why a capture of CUDA graphs is not compared with a run that replays graphs.
+
+    Return None for any other pair.
+    """
+    captured = captured_for(replay, capture)
+    if captured is None:
+        return None
+    if captured.pairs(replay).is_empty():
+        return (
+            f"{capture.name} is a capture of CUDA graphs, but not of those that {replay.name}"
+            f" replays: {', '.join(sorted(captured.refused))}"
+        )
+    return (
+        f"{capture.name} is the capture of {replay.name}'s CUDA graphs, not a run to compare with;"
+        " to have ops and layers from it, report the replay against the capture"
     )
 
 

@@ -16,9 +16,10 @@ from msgspec import Struct, field
 
 from tracelens.derive.columns.interval_lookup import during
 from tracelens.derive.kernels.recorded_dtypes import listed
-from tracelens.derive.layers.graph_replay import PAIRS
+from tracelens.derive.layers.graph_replay import PAIRS, has_replays
 from tracelens.derive.layers.library_calls import MAIN, runs_as
 from tracelens.derive.layers.sequence_alignment import align
+from tracelens.derive.time.graph_use import is_capture
 from tracelens.derive.time.step_table import steps_of
 from tracelens.schemas import TABLES
 from tracelens.trace import Trace
@@ -177,6 +178,22 @@ def captured_graphs(trace: Trace) -> Captured | None:
         "kernels": TABLES["kernels"].conform(kernels).lazy()
     }
     return Captured(Trace(trace.manifest, tables), launches)
+
+
+def captured_for(trace: Trace, base: Trace) -> Captured | None:
+    """Return the graphs of a base that records a capture and no run, for a trace with replays.
+
+    Return None for any other pair.
+    """
+    if not is_capture(base) or not has_replays(trace):
+        return None
+    return captured_graphs(base)
+
+
+def is_capture_of(base: Trace, trace: Trace) -> bool:
+    """Return whether the base is the capture of graphs that the trace replays, and no run."""
+    captured = captured_for(trace, base)
+    return captured is not None and not captured.pairs(trace).is_empty()
 
 
 def _captured_launches(trace: Trace) -> pl.DataFrame:
