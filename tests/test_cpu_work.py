@@ -10,7 +10,8 @@ from tests.test_cpu_only import OTHER, US, process, span, step
 from tracelens.analyses import compare_time, idle_gaps, time_breakdown, verdict
 from tracelens.analyses.idle_gaps import notes
 from tracelens.answers import make_answer
-from tracelens.derive.time.cpu_only import count_reads, reads_of
+from tracelens.derive.processes.cpu_work import ARITHMETIC
+from tracelens.derive.time.cpu_only import busiest_places, count_reads, reads_of
 from tracelens.schemas import TABLES
 from tracelens.trace import Trace
 
@@ -70,6 +71,57 @@ def test_an_op_counts_for_what_it_does_outside_its_children() -> None:
         )
     )
     assert found == {"compute": 0, "exposed_copy": 80, "idle_launch": 70, "idle_host": 0}
+
+
+def test_a_copy_inside_an_op_that_computes_longer_is_arithmetic() -> None:
+    # linear   0 |- addmm 0 |-- copy_ 60 --|--- 40 ---| 100: the bias, then the product
+    # reshape  |- clone 200 |------ copy_ 60 ------| 260 -| 264: the copy is all that it does
+    # matmul 300 |- contiguous |- clone |-- copy_ 80 --| 380 |-- 40 --| 420: computes less than that
+    # add    500 |- to |- copy_ 10 -| 510 |--- 40 ---| 550: converts its input, then adds
+    trace = process(
+        op(0, 100, "aten::linear", LARGE),
+        op(0, 100, "aten::addmm", LARGE),
+        op(0, 60, "aten::copy_", LARGE),
+        op(200, 264, "aten::reshape", LARGE),
+        op(200, 264, "aten::clone", LARGE),
+        op(200, 260, "aten::copy_", LARGE),
+        op(300, 420, "aten::matmul", LARGE),
+        op(300, 380, "aten::contiguous", LARGE),
+        op(300, 380, "aten::clone", LARGE),
+        op(300, 380, "aten::copy_", LARGE),
+        op(500, 550, "aten::add", LARGE),
+        op(500, 510, "aten::to", LARGE),
+        op(500, 510, "aten::copy_", LARGE),
+    )
+    found = parts(trace)
+    assert (found["compute"], found["exposed_copy"]) == (100 + 40 + 50, 64 + 80)
+    names = {"aten::addmm": 100, "aten::add": 50, "aten::matmul": 40}
+    assert busiest_places(trace, ARITHMETIC)[0] == [(op, ns * US) for op, ns in names.items()]
+
+
+def test_advice_on_copies_says_what_they_do() -> None:
+    made = [
+        op(1_000 * i + begin, 1_000 * i + end, f"aten::{name}", LARGE, step=i)
+        for i in range(3)
+        for begin, end, name in (
+            (0, 500, "new_zeros"),
+            (0, 500, "zero_"),
+            (500, 800, "clone"),
+            (800, 1_000, "index_select"),
+        )
+    ]
+    trace = process(*(step(i, 1_000 * i, 1_000 * i + 1_000) for i in range(3)), *made)
+    answer = make_answer(trace)
+    assert answer.place == "mostly aten::new_zeros"
+    texts = [(change.text.partition(":")[0], change.place) for change in answer.changes]
+    assert texts == [
+        ("set less memory", None),
+        ("copy less memory", "in aten::clone"),
+        (
+            "look up fewer elements (none twice), or keep them in a narrower type",
+            "in aten::index_select",
+        ),
+    ]
 
 
 def test_a_call_without_own_time_does_not_make_others_idle() -> None:

@@ -40,7 +40,11 @@ CAUSES = {
         "launch",
         "The program reads single values back",
     ),
-    "clones": ("copies = [kept.clone() for _ in range(3)]", "copy", "The CPU copies memory"),
+    "clones": (
+        "copies = [kept.clone() for _ in range(3)]",
+        "copy",
+        "The CPU copies or sets memory",
+    ),
     "small": (
         "for _ in range(1500): loss = loss.detach() * 2",
         "launch",

@@ -47,7 +47,7 @@ _PARTS = {
 _PARTS_OF_PROCESS = {
     "waiting": "the process waits in collectives for rank {}",
     "communication": "the process only communicates",
-    "copy": "the process copies memory",
+    "copy": "the process copies or sets memory",
     "input": "the process loads data or waits for it",
     "allocation": "the process allocates or releases memory of a device",
     "sync": "the process waits for a device",

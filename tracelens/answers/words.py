@@ -27,7 +27,7 @@ PROCESS_SENTENCES = {
     "compute": "The CPU does arithmetic",
     "communication": "The process communicates and computes nothing meanwhile",
     "waiting": "The process waits for other ranks",
-    "copy": "The CPU copies memory",
+    "copy": "The CPU copies or sets memory",
     "input": "The process waits for input",
     "allocation": "The process allocates or frees memory",
     "sync": "The process waits for a device",

@@ -38,6 +38,10 @@ Such an op computes for about a microsecond, no longer than its call takes.
 """
 _USUAL_WIDTH = 4
 """Bytes assumed for an element whose type was not recorded."""
+SETS = "zeros|zeros_like|zero_?|new_zeros|ones|ones_like|new_ones|full|full_like|new_full|fill_?"
+"""A pattern of ops, without `aten::`, that only set elements."""
+_ADDS_PRODUCT = r"^aten::(?:addmm|addmv|baddbmm|addbmm)$"
+"""Operators that copy the tensor to add, a layer's bias, into the result before they multiply."""
 READS = "aten::item"
 """The op that reads a single value of a tensor, as `.item()` and `float()` do."""
 _OPTIMIZER = r"^Optimizer\.step#"
@@ -60,8 +64,10 @@ def process_work(spans: pl.DataFrame, process_id: int | None) -> pl.DataFrame:
 
     `spans` are of one rank, with COLUMNS and SHAPES, and parent_id as row number. Columns are
     start_ns, end_ns, `work` (a kind), `op` (the innermost op) and `call` (the outermost op); both
-    ops are None in communication. The call of a value that an optimizer reads itself is the
-    optimizer's step. If threads do different kinds of work at once, the first kind counts.
+    ops are None in communication. The innermost op is the one that computes, if a copy is part of
+    its arithmetic: addmm copies its bias into the result before it multiplies. The call of
+    a value that an optimizer reads itself is the optimizer's step. If threads do different kinds of
+    work at once, the first kind counts.
     """
     wanted_process = pl.Series([process_id], dtype=pl.Int64)
     is_own = spans["process_id"].eq_missing(wanted_process)
@@ -71,7 +77,8 @@ def process_work(spans: pl.DataFrame, process_id: int | None) -> pl.DataFrame:
     length_ns = pl.col("end_ns") - start_ns
     self_times = pieces.group_by("op").agg(own_ns=length_ns.sum())
     ops = ops.join(self_times, on="op", how="left", maintain_order="left")
-    kinds = ops.select("op", "call", work=_kinds_of_work(spans, ops))
+    ops = ops.with_columns(work=_kinds_of_work(spans, ops))
+    kinds = _with_copies_of_arithmetic(spans, ops).select("op", "call", "work", "worker")
     pieces = pieces.join(kinds, on="op", maintain_order="left")
     talks = communication_spans(spans.filter(is_own)).select(
         "start_ns",
@@ -79,6 +86,7 @@ def process_work(spans: pl.DataFrame, process_id: int | None) -> pl.DataFrame:
         op=pl.lit(None, pl.Int64),
         call=pl.lit(None, pl.Int64),
         work=pl.lit(COMMUNICATES, pl.Int32),
+        worker=pl.lit(None, pl.Int64),
     )
     # Spans of a thread may overlap without containing each other. Time that no piece covers counts
     # as the op's.
@@ -91,7 +99,7 @@ def process_work(spans: pl.DataFrame, process_id: int | None) -> pl.DataFrame:
         "start_ns",
         "end_ns",
         "work",
-        op=names.gather(stretches["op"]),
+        op=names.gather(stretches["worker"]),
         call=names.gather(stretches["call"]),
     )
 
@@ -206,6 +214,34 @@ def _kinds_of_work(spans: pl.DataFrame, ops: pl.DataFrame) -> pl.Series:
     calls = pl.col("looks") | ~works
     kind = pl.when(calls).then(CALLS).when("copies").then(COPY).otherwise(ARITHMETIC)
     return facts.select(kind.cast(pl.Int32)).to_series()
+
+
+def _with_copies_of_arithmetic(spans: pl.DataFrame, ops: pl.DataFrame) -> pl.DataFrame:
+    """Return the ops with `worker`: the op that a copy belongs to, else the op itself.
+
+    A copy belongs to the operator around it if that one computes, and either for longer than the
+    copy takes, or so that it has to copy; the copy's kind of work is arithmetic, too. Copies around
+    the copy do not count as the operator. Operators that compute little, such as reshape, pad and
+    matmul, leave their copies as they are.
+    """
+    names = spans["name"].gather(ops["op"]).cast(pl.Categorical)
+    copies, is_operator, has_to_copy = matching(names, _COPIES, _OPERATOR, _ADDS_PRODUCT)
+    computes = (ops["work"] == ARITHMETIC) & is_operator
+    lengths_ns = ops["end_ns"] - ops["start_ns"]
+    above = ops["op"].search_sorted(ops["above"]).set(ops["above"].is_null(), None)
+    inner = (ops["work"] == COPY).arg_true()
+    outermost = inner
+    while copies.gather(around := above.gather(outermost)).any():
+        is_copy = copies.gather(around).fill_null(value=False)
+        outermost = around.zip_with(is_copy, outermost)
+    is_shorter = ops["own_ns"].gather(around) > lengths_ns.gather(outermost)
+    is_part = computes.gather(around) & (is_shorter | has_to_copy.gather(around))
+    parts = is_part.fill_null(value=False).arg_true()
+    rows = inner.gather(parts)
+    workers = ops["op"].gather(around.gather(parts))
+    return ops.with_columns(
+        work=ops["work"].scatter(rows, ARITHMETIC), worker=ops["op"].scatter(rows, workers)
+    )
 
 
 def input_bytes(shapes: pl.Series, dtypes: pl.Series) -> pl.Series:

@@ -8,7 +8,7 @@ import polars as pl
 from tracelens.derive.columns.intervals import covered_ns
 from tracelens.derive.kernels.copy_casts import casts_after_copies
 from tracelens.derive.kernels.pinned_copies import LARGE_COPY, pinned_bytes_per_s
-from tracelens.derive.processes.cpu_work import COPY, LOOKUPS
+from tracelens.derive.processes.cpu_work import COPY, LOOKUPS, SETS
 from tracelens.derive.time.advice import Rule
 from tracelens.derive.time.cpu_only import busiest_places
 from tracelens.derive.time.host_time import launch_places
@@ -19,21 +19,33 @@ from tracelens.trace import Trace
 
 _PLACE = ("rank", "device_id", "step")
 _TIMES = ("start_ns", "duration_ns")
+_LESS = {
+    rf"\baten::(?:{LOOKUPS})$": (
+        "Look up fewer elements (none twice), or keep them in a narrower type"
+    ),
+    rf"\baten::(?:{SETS})$": (
+        "Set less memory: allocate once and use it again, or empty() where all is overwritten"
+    ),
+    "": "Copy less memory: keep one buffer and write into it (out=, copy_), or use a view",
+}
+"""Advice on copies of memory in a process, by the place of the copy; the first that fits."""
 
 
 def process_copy_rules(program: JudgedProgram) -> Iterator[Rule]:
     """Advise on copies of memory in a process without a device."""
     if program.trace.has("kernels"):
         return
-    words = "Copy less memory: keep one buffer and write into it (out=, copy_), or use a view"
     by_rank = busiest_places(program.trace, COPY).values()
     places = sorted(
         (place for of_rank in by_rank for place in of_rank), key=lambda place: -place[1]
     )
-    lookups_ns = sum(ns for what, ns in places if re.search(rf"\baten::(?:{LOOKUPS})$", what))
-    if 2 * lookups_ns > sum(ns for _, ns in places):
-        words = "Look up fewer elements (none twice), or keep them in a narrower type"
-    yield Rule(program.parts["copy"], words, "copy", "top_ops", places=places)
+    all_ns = sum(ns for _, ns in places)
+    for pattern, words in _LESS.items():
+        of_kind = [place for place in places if re.search(pattern, place[0])]
+        places = [place for place in places if not re.search(pattern, place[0])]
+        share = sum(ns for _, ns in of_kind) / max(all_ns, 1)
+        ns = round(share * program.parts["copy"])
+        yield Rule(ns, words, "copy", "top_ops", places=of_kind)
 
 
 def upload_rules(program: JudgedProgram) -> Iterator[Rule]:
