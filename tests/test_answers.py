@@ -26,6 +26,7 @@ from tracelens.derive.time.bounds import bound_words
 from tracelens.derive.time.host_waits import is_wait
 from tracelens.derive.time.model import time_model
 from tracelens.derive.time.step_sentences import step_sentences
+from tracelens.schemas import TABLES
 from tracelens.trace import Trace
 from tracelens.views.answer_text import answer_text
 from tracelens.views.values import ELLIPSIS
@@ -108,19 +109,43 @@ def logging_after(busy_us: int) -> Trace:
     )
 
 
-def test_what_takes_as_much_as_computing_stands_beside_it() -> None:
-    answer = check_answer(logging_after(5_901))
+@pytest.mark.parametrize(
+    ("busy_us", "shares"), [(5_901, "60 % and 40 %"), (3_901, "40 % and 60 %")]
+)
+def test_what_takes_as_much_as_computing_stands_beside_it(busy_us: int, shares: str) -> None:
+    answer = check_answer(logging_after(busy_us))
     assert answer.sentence == (
-        "The GPU computes or waits while the program does other work: 60 % and 40 % of a step of"
+        f"The GPU computes or waits while the program does other work: {shares} of a step of"
         " 10.0 ms"
     )
     assert answer.place == "mostly gemm"
     assert answer.details[0] == "the host's other work: at train.py:9 log"
 
 
-def test_a_device_that_mostly_computes_is_busy() -> None:
-    answer = check_answer(logging_after(7_901))
-    assert answer.sentence == "The GPU is busy computing: 80 % of a step of 10.0 ms"
+@pytest.mark.parametrize(
+    ("busy_us", "said"),
+    [
+        (7_901, "The GPU is busy computing: 80 %"),
+        (1_901, "The GPU waits while the program does other work: 80 %"),
+    ],
+)
+def test_what_takes_most_of_a_step_stands_alone(busy_us: int, said: str) -> None:
+    answer = check_answer(logging_after(busy_us))
+    assert answer.sentence == f"{said} of a step of 10.0 ms"
+
+
+def test_ranks_of_a_job_compute_or_wait_as_one_does() -> None:
+    one = logging_after(3_901)
+    tables = {
+        name: [row | {"rank": rank} for rank in (0, 1) for row in one.frame(name).to_dicts()]
+        for name in TABLES
+        if one.has(name)
+    }
+    answer = make_answer(make_trace(**tables))
+    assert answer.sentence.startswith("On every rank the GPU computes or waits while")
+    assert ": 40 % and 60 % of a step" in answer.sentence
+    assert answer.place == "mostly gemm"
+    assert answer.details[0] == "the host's other work: at train.py:9 log"
 
 
 def test_shares_and_times_are_of_the_same_step() -> None:

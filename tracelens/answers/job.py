@@ -137,9 +137,12 @@ def _of_all(trace: Trace, judged: Sequence[RankTime], row: dict[str, Any]) -> An
     of_bound = verdicts.filter(pl.col("bound") == bound)
     ranks = [rank for rank in judged if rank.rank in {*of_bound["rank"]}] or [*judged]
     together = mean_rank(ranks)
-    second = together.beside_computing if bound == "compute" else None
-    of_second = of_bound.filter(pl.col("second").eq_missing(pl.lit(second)))
-    limits = Limits(bound, _first(of_bound["what"]), second, _first(of_second["second_what"]))
+    second = together.beside_computing
+    limits = (
+        Limits("compute", _first_place(of_bound, "compute"), second, _first_place(of_bound, second))
+        if second is not None and bound in ("compute", second)
+        else Limits(bound, _first_place(of_bound, bound))
+    )
     special = special_limits(time_model(trace), ranks[0], limits)
     bar = program_bar(together)
     shares = percents_in(bar, together, limits.parts)
@@ -152,9 +155,9 @@ def _of_all(trace: Trace, judged: Sequence[RankTime], row: dict[str, Any]) -> An
     changes = changes_of(trace, together.judged_step_ns, limits.last_where, without)
     return Answer(
         f"{of_whom} {sentence[:1].lower()}{sentence[1:]}",
-        place=place_text(limits.where, is_busy=kind_of(bound) == WORK),
+        place=place_text(limits.where, is_busy=kind_of(limits.bound) == WORK),
         details=(
-            *limits.place_of_second,
+            *limits.place_of_second(),
             *(text for text in (*culprit, bubble, waiting) if text),
         ),
         bars=(bar,),
@@ -166,9 +169,13 @@ def _of_all(trace: Trace, judged: Sequence[RankTime], row: dict[str, Any]) -> An
     )
 
 
-def _first(texts: pl.Series) -> str | None:
-    """Return the first text that is known."""
-    return next(iter(texts.drop_nulls()), None)
+def _first_place(verdicts: pl.DataFrame, part: str) -> str | None:
+    """Return the first known place of a part that is the bound of a rank, or its second part."""
+    of_part = (
+        pl.when(pl.col(name) == part).then(what)
+        for name, what in (("bound", "what"), ("second", "second_what"))
+    )
+    return next(iter(verdicts.select(pl.coalesce(of_part)).to_series().drop_nulls()), None)
 
 
 def _lacking(trace: Trace) -> tuple[str, ...]:

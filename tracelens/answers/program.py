@@ -13,7 +13,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from tracelens.analyses.verdict import longest_kernel, verdict
-from tracelens.answers.answer import LEAST_SHARE, WORK, Answer, Bar
+from tracelens.answers.answer import LEAST_SHARE, WORK, Answer
 from tracelens.answers.changes import changes_of
 from tracelens.answers.recorded import about, has_stacks, served, uneven_steps
 from tracelens.answers.second_part import words_with_second
@@ -90,9 +90,10 @@ _MORE_BLOCKS = (
 
 
 class Limits(Struct, frozen=True):
-    """The part of a step that limits a rank, and a second one of comparable time, with places.
+    """The part of a step that limits a rank, with its place; None if the place is not known.
 
-    A place is None if it is not known. `second` is None for most ranks.
+    If computing and another part take comparable times, the bound is computing and `second` the
+    other part, whichever is longer. For most ranks, `second` is None.
     """
 
     bound: str
@@ -110,12 +111,15 @@ class Limits(Struct, frozen=True):
         """The second part's place, else the bound's."""
         return self.second_where or self.where
 
-    @property
-    def place_of_second(self) -> tuple[str, ...]:
-        """The label that the second part has in the bar, and its place; empty without one."""
+    def place_of_second(self, places: Sequence[tuple[str, int]] = ()) -> tuple[str, ...]:
+        """Return the second part's label in the bar, with its place; empty without one.
+
+        `places` are all places of that part, if it is idle time.
+        """
         if self.second is None:
             return ()
-        text = place_text(self.second_where, is_busy=kind_of(self.second) == WORK)
+        is_busy = kind_of(self.second) == WORK
+        text = place_text(self.second_where, is_busy=is_busy, places=places)
         return () if text is None else (f"{label_of(self.second, is_process=False)}: {text}",)
 
 
@@ -152,13 +156,10 @@ def answer_program(trace: Trace) -> Answer:
         return _slowed_beyond_judging(model, rank, row, doubts)
     read_place = _read_place(model, rank) if rank.is_process and bound == "launch" else None
     few_sms = _few_sms(trace, rank) if bound == "compute" else None
-    second = rank.beside_computing if few_sms is None and rank.n_devices == 1 else None
-    limits = Limits(
-        bound,
-        read_place or _where(model, row),
-        second,
-        None if second is None else _where(model, row, "second"),
-    )
+    both = _work_and_waits(model, rank) if bound == "host" else None
+    is_of_one_part = few_sms is not None or both is not None or rank.n_devices > 1
+    second = None if is_of_one_part else rank.beside_computing
+    limits = _limits(model, row, second, read_place)
     loading = _loaded_once(rank)
     without = ("loading",) if loading else ()
     changes = changes_of(trace, rank.judged_step_ns, limits.last_where, without)
@@ -169,7 +170,6 @@ def answer_program(trace: Trace) -> Answer:
         special = special_limits(model, rank, limits, reads=reads)
     else:
         special = "The GPU computes on few of its SMs"
-    both = _work_and_waits(model, rank, bar) if bound == "host" else None
     if both is not None:
         special, shares = both.words, both.shares
     sentence = program_sentence(rank, bound, shares, special=special)
@@ -177,10 +177,10 @@ def answer_program(trace: Trace) -> Answer:
         sentence = sentence_of_gpus(model, rank, whole_of(rank)) or sentence
     idlest = wait_of_idlest(model, rank) if rank.n_devices > 1 else None
     sentence, on_long_steps = _with_long_steps(trace, rank, sentence)
-    place = _place(model, rank, limits.where, bound, reads=reads)
+    place = _place(model, rank, limits.where, limits.bound, reads=reads)
     launching = _launching_functions(model, rank, second or bound)
     details = (
-        *(() if launching else limits.place_of_second),
+        *(() if launching else limits.place_of_second(_places_of(model, rank.rank, second))),
         None if both is None else both.smaller_part,
         idlest,
         row["caveat"],
@@ -430,6 +430,16 @@ def _slowed_beyond_judging(
     )
 
 
+def _limits(
+    model: TimeModel, row: Mapping[str, Any], second: str | None, read_place: str | None
+) -> Limits:
+    """Return the parts that limit a rank: the bound alone, or computing and the part `second`."""
+    where = {row[part]: _where(model, row, part) for part in ("second", "bound")}
+    if second is None:
+        return Limits(row["bound"], read_place or where[row["bound"]])
+    return Limits("compute", where["compute"], second, where[second])
+
+
 def _where(model: TimeModel, row: Mapping[str, Any], part: str = "bound") -> str | None:
     """Return the place of the bound, or of the second part.
 
@@ -442,9 +452,9 @@ def _where(model: TimeModel, row: Mapping[str, Any], part: str = "bound") -> str
     return places[0][0] if places else None
 
 
-def _places_of(model: TimeModel, rank: int, cause: str) -> list[tuple[str, int]]:
+def _places_of(model: TimeModel, rank: int, cause: str | None) -> list[tuple[str, int]]:
     """List the program's places that are idle for a cause, with their times, most first."""
-    is_of_cause = (pl.col("rank") == rank) & (pl.col("cause") == cause)
+    is_of_cause = (pl.col("rank") == rank) & (pl.col("cause") == pl.lit(cause, pl.String))
     is_of_program = pl.col("what").is_not_null() & (pl.col("what") != PROFILER)
     return model.idle.filter(is_of_cause & is_of_program).select("what", "idle_ns").rows()
 
@@ -502,11 +512,12 @@ def special_limits(
     return words_with_second(limits.second, special)
 
 
-def _work_and_waits(model: TimeModel, rank: RankTime, bar: Bar) -> WorkAndWaits | None:
+def _work_and_waits(model: TimeModel, rank: RankTime) -> WorkAndWaits | None:
     """Describe a host that both works and waits for much of the time that its bar shows."""
     if rank.n_devices > 1:
         return None
-    return work_and_waits(model, rank, int(percents_in(bar, rank, ["host"]).removesuffix(" %")))
+    percent = percents_in(program_bar(rank), rank, ["host"])
+    return work_and_waits(model, rank, int(percent.removesuffix(" %")))
 
 
 def special_words(

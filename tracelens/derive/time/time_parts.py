@@ -31,7 +31,7 @@ SLOWED = ("launch", "host")
 _USED = 0.1
 """A device is left out if it works less than this share of its rank's busiest device."""
 _COMPARABLE = 0.5
-"""A part of at least this share of computing is named beside it."""
+"""Computing and another part are named together if one takes this share of the other's time."""
 WORTH_IT = 0.02
 """A part is mentioned, or worth a change, if it takes at least this share of the time."""
 SAME = 0.02
@@ -249,14 +249,19 @@ class RankTime(Struct, frozen=True):
 
     @property
     def beside_computing(self) -> str | None:
-        """The part that takes at least half as long as computing, which takes the most.
+        """The part that takes a time comparable with computing; these two take the most.
 
-        A device with such a part is not busy computing. It is None for a process without one.
+        The shorter of the two takes at least half as long as the other. A part that takes longer
+        than computing is idle time. It is None for a process, and without such a part.
         """
-        second = self.second
-        if self.bound != "compute" or self.is_process or second is None:
+        bound, second = self.bound, self.second
+        if self.is_process or second is None:
             return None
-        return second if self.shares[second] >= _COMPARABLE * self.shares["compute"] else None
+        if self.shares[second] < _COMPARABLE * self.shares[bound]:
+            return None
+        if bound == "compute":
+            return second
+        return bound if second == "compute" and bound in IDLE_PARTS else None
 
 
 def rank_times(model: TimeModel) -> list[RankTime]:
