@@ -108,6 +108,12 @@ def test_help_lists_commands_without_loading_them() -> None:
     assert done.stdout.endswith("\n[]\n")
 
 
+def test_summaries_of_collect_are_whole(run: Run) -> None:
+    _, _, commands = run("collect", "--help").out.partition("Commands:")
+    assert "timings" in commands
+    assert "..." not in commands
+
+
 def test_a_mistyped_command_is_answered_with_the_near_one(run: Run) -> None:
     done = run("docter")
     assert done.code == 2

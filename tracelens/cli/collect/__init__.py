@@ -20,6 +20,13 @@ _OWN = ("torch", "nsys", "gdb")
 """Collectors whose command has options of its own, each in a module here as `collect_NAME`."""
 _OTHERS = ("timings", "calls", "files")
 """Commands that belong to no collector, each in a module here."""
+_SUMMARIES = {
+    "torch": "Collect traces of torch.profiler, or profile a program.",
+    "nsys": "Collect exports of Nsight Systems, or run it on a program.",
+    "gdb": "Collect call stacks of gdb, or run a program under it.",
+    "timings": "Measure how long a model's layers take, by several methods.",
+}
+"""Lines of `collect --help` for commands whose own first line is too long for it."""
 _NAMES = [*_OWN, *(name for name in NAMES if name not in _OWN), *_OTHERS]
 
 
@@ -29,7 +36,9 @@ def _load(name: str) -> Any:
     application = typer.Typer(add_completion=False, rich_markup_mode=None)
     if name in (*_OWN, *_OTHERS):
         module = import_module(f"tracelens.cli.collect.{name}")
-        application.command(name, cls=PanelledCommand)(getattr(module, f"collect_{name}"))
+        command = getattr(module, f"collect_{name}")
+        summary = _SUMMARIES.get(name)
+        application.command(name, cls=PanelledCommand, short_help=summary)(command)
     else:
         text = f"Collect {COLLECTORS[name].expects}."
         application.command(name, cls=PanelledCommand, help=text)(collect_one_kind)
