@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from threading import RLock
@@ -79,26 +79,36 @@ class Tables:
         return self._frames[name]
 
     def select(
-        self, name: str, *columns: str, where: pl.Expr | None = None, rank: int | None = None
+        self,
+        name: str,
+        *columns: str,
+        where: pl.Expr | None = None,
+        rank: int | Collection[int] | None = None,
     ) -> pl.DataFrame:
         """Return these columns of a table, each read once.
 
         Strings are Categorical, which compare and group like numbers. For a large table that takes
         a fraction of the time and memory of `frame`. With `where`, only rows that meet the
         expression are read, and they are not cached: this is the fastest way to a few rows among
-        many. With `rank`, only that rank's files are read, and nothing is cached either.
+        many. With `rank`, only the files of that rank or of these ranks are read, and nothing is
+        cached either.
         """
-        rank = None if self.manifest.ranks == [rank] else rank
-        if rank is not None or where is not None:
+        ranks = {rank} if isinstance(rank, int) else None if rank is None else {*rank}
+        if ranks == {*self.manifest.ranks}:
+            ranks = None
+        if ranks is not None or where is not None:
             files = self._files.get(name, [])
-            rank_parts = [part for part in files if part.rank == rank]
+            rank_parts = [part for part in files if ranks is not None and part.rank in ranks]
             if where is None and _have(rank_parts, columns):
                 return self._read_parts(name, rank_parts, columns)
             rows = (
-                scanned(rank_parts, TABLES[name]) if files and rank is not None else self.scan(name)
+                scanned(rank_parts, TABLES[name])
+                if files and ranks is not None
+                else self.scan(name)
             )
             rows = rows.filter(
-                True if where is None else where, True if rank is None else pl.col("rank") == rank
+                True if where is None else where,
+                True if ranks is None else pl.col("rank").is_in([*ranks]),
             )
             return self._collect(name, self._as_codes(name, rows.select(columns)))
         cached = self._columns.setdefault(name, {})

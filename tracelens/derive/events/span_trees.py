@@ -1,6 +1,6 @@
 """Split spans into one tree per rank, with the rank's rows of other tables."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 import polars as pl
 
@@ -96,6 +96,36 @@ def with_trees(
     if parts:
         no_span = pl.lit(None, pl.Int64)
         yield spans.clear(), pl.concat(parts.values()).with_columns(span_id=no_span)
+
+
+def one_tree(spans: pl.DataFrame, frame: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """Return the trees of all ranks in one frame, and the frame's rows of these ranks.
+
+    parent_id and span_id are row numbers of the frame of trees.
+    """
+    trees, parts, first = [], [], 0
+    for tree, part in with_trees(spans, frame):
+        trees.append(tree.with_columns(pl.col("parent_id") + first))
+        parts.append(part.with_columns(pl.col("span_id") + first))
+        first += tree.height
+    return pl.concat(trees, rechunk=len(trees) > 1), pl.concat(parts)
+
+
+def small_ranks_together(heights: Mapping[int, int]) -> Iterator[list[int]]:
+    """Yield ranks in groups of at most half a million rows; a larger rank is a group of its own.
+
+    A query takes some 0.1 ms however few its rows are, so reading a thousand small ranks one by one
+    takes many times as long.
+    """
+    group, n_rows = list[int](), 0
+    for rank, n in heights.items():
+        if group and n_rows + n > _ROWS_AT_ONCE:
+            yield group
+            group, n_rows = [], 0
+        group.append(rank)
+        n_rows += n
+    if group:
+        yield group
 
 
 def of_rank(frame: pl.DataFrame, tree: pl.DataFrame) -> pl.DataFrame:

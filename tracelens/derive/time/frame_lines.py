@@ -13,6 +13,7 @@ from collections.abc import Collection
 import polars as pl
 
 from tracelens.derive.columns.intervals import END
+from tracelens.derive.columns.lookup import by_value
 from tracelens.derive.time.call_path import shortened
 from tracelens.trace import Trace
 
@@ -28,16 +29,24 @@ _THREAD = ["process_id", "thread_id"]
 _IS_PYTHON = pl.col("kind") == "python"
 
 
-def read_entered_earlier(trace: Trace, rank: int) -> frozenset[str]:
-    """Return `frames_entered_earlier` of a rank by reading only the few spans that it needs."""
-    starts = trace.select("spans", "start_ns", where=_IS_PYTHON, rank=rank)
-    first_ns = starts["start_ns"].min()
+def ranks_by_earlier_frames(
+    trace: Trace, ranks: Collection[int]
+) -> dict[frozenset[str], list[int]]:
+    """Group ranks with equal `frames_entered_earlier`, by these frames.
+
+    Every rank has Python frames. Only the few spans that are needed are read.
+    """
+    starts = trace.select("spans", "rank", "start_ns", where=_IS_PYTHON, rank=ranks)
+    first_ns = starts.group_by("rank").agg(pl.col("start_ns").min())["start_ns"].max()
     assert isinstance(first_ns, int)
-    is_first = pl.col("start_ns") < first_ns + _AT_ONCE_NS
-    columns = (*_THREAD, "kind", "name", "start_ns", "duration_ns")
-    return frames_entered_earlier(
-        trace.select("spans", *columns, where=_IS_PYTHON & is_first, rank=rank)
-    )
+    may_be_first = pl.col("start_ns") < first_ns + _AT_ONCE_NS
+    columns = ("rank", *_THREAD, "kind", "name", "start_ns", "duration_ns")
+    spans = trace.select("spans", *columns, where=_IS_PYTHON & may_be_first, rank=ranks)
+    names = dict(by_value(_earlier_frames(spans), "rank"))
+    grouped: dict[frozenset[str], list[int]] = {}
+    for rank in sorted(ranks):
+        grouped.setdefault(frozenset(names[rank]["name"]), []).append(rank)
+    return grouped
 
 
 def frames_entered_earlier(spans: pl.DataFrame) -> frozenset[str]:
@@ -46,18 +55,21 @@ def frames_entered_earlier(spans: pl.DataFrame) -> frozenset[str]:
     These are a thread's outermost frames when recording begins: each lies inside the one before,
     and no other Python call of the thread has ended yet.
     """
+    return frozenset(_earlier_frames(spans.with_columns(rank=0))["name"])
+
+
+def _earlier_frames(spans: pl.DataFrame) -> pl.DataFrame:
+    """Return the rank and name of the frames that were entered before their rank's recording."""
     python = spans.filter(_IS_PYTHON)
     start_ns = pl.col("start_ns")
-    name = pl.col("name")
-    first = python.filter(start_ns < start_ns.min() + _AT_ONCE_NS)
-    times = first.select(*_THREAD, "name", "start_ns", end_ns=END)
+    first = python.filter(start_ns < start_ns.min().over("rank") + _AT_ONCE_NS)
+    times = first.select("rank", *_THREAD, "name", "start_ns", end_ns=END)
     first = times.sort("start_ns", "end_ns")
     earliest_end = pl.col("end_ns").cum_min().shift()
-    ended = earliest_end.over(_THREAD)
+    ended = earliest_end.over("rank", *_THREAD)
     open_frames = first.filter(ended.is_null() | (ended > start_ns))
-    names = open_frames.select(name.cast(pl.String).unique())
-    short_names = names.select(shortened(name))
-    return frozenset(short_names["name"].to_list())
+    names = open_frames.select("rank", pl.col("name").cast(pl.String)).unique()
+    return names.select("rank", shortened(pl.col("name")))
 
 
 def mark_lines(places: pl.Series, earlier: Collection[str]) -> pl.Series:

@@ -9,10 +9,10 @@ from tracelens.derive.columns.interval_lookup import during
 from tracelens.derive.columns.lookup import numbered, rows_of
 from tracelens.derive.columns.per_unique import distinct_rows, matching
 from tracelens.derive.events.call_tree import call_paths, outermost_row, sum_within
-from tracelens.derive.events.span_trees import of_rank, span_trees
+from tracelens.derive.events.span_trees import one_tree, small_ranks_together
 from tracelens.derive.time.activity_places import PROFILER
 from tracelens.derive.time.call_path import UNINFORMATIVE, find_paths
-from tracelens.derive.time.frame_lines import mark_lines, read_entered_earlier
+from tracelens.derive.time.frame_lines import mark_lines, ranks_by_earlier_frames
 from tracelens.derive.time.host_tracks import (
     HOST,
     PROFILER_CODE,
@@ -250,19 +250,21 @@ def launch_places(trace: Trace) -> pl.DataFrame:
 def _launch_places(trace: Trace) -> pl.DataFrame:
     is_of_torch = any(source.get("kind") == "torch" for source in trace.manifest.sources)
     is_launch_in_span = pl.col("kind").is_in(LAUNCHES) & pl.col("span_id").is_not_null()
-    # Columns of millions of spans are released rank by rank.
+    # Columns of millions of spans are released group by group.
     reading = trace.uncached()
     parts = [pl.DataFrame(schema=_PLACED)]
-    for rank in trace.heights("spans"):
-        kinds = reading.select("spans", "kind", rank=rank)
-        if not (kinds["kind"] == "python").any():
-            parts.append(_in_regions(reading, rank))
+    for ranks in small_ranks_together(trace.heights("spans")):
+        kinds = reading.select("spans", "rank", "kind", rank=ranks)
+        has_python = {*kinds["rank"].filter(kinds["kind"] == "python").unique()}
+        parts += [_in_regions(reading, rank) for rank in ranks if rank not in has_python]
+        if not has_python:
             continue
-        spans = reading.select("spans", *_SPANS, rank=rank)
-        columns = ("rank", "api_call_id", "span_id")
-        calls = reading.select("api_calls", *columns, where=is_launch_in_span, rank=rank)
-        earlier = read_entered_earlier(reading, rank) if is_of_torch else None
-        parts += [_place(tree, of_rank(calls, tree), earlier) for tree in span_trees(spans)]
+        alike = ranks_by_earlier_frames(reading, has_python) if is_of_torch else {None: has_python}
+        for earlier, alike_ranks in alike.items():
+            spans = reading.select("spans", *_SPANS, rank=alike_ranks)
+            columns = ("rank", "api_call_id", "span_id")
+            calls = reading.select("api_calls", *columns, where=is_launch_in_span, rank=alike_ranks)
+            parts.append(_place(*one_tree(spans, calls), earlier))
     return pl.concat(parts)
 
 
@@ -307,7 +309,7 @@ def _in_regions(trace: Trace, rank: int) -> pl.DataFrame:
 def _place(
     tree: pl.DataFrame, calls: pl.DataFrame, earlier: Collection[str] | None
 ) -> pl.DataFrame:
-    """Name the places of a rank's calls, from its spans.
+    """Name the places of calls, from the tree of spans around them.
 
     Line numbers are marked if the frames entered before recording are known. Calls below the same
     chain of spans share a place, so only the chains are examined: a million calls have some
