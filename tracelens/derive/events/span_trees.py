@@ -1,6 +1,6 @@
 """Split spans into one tree per rank, with the rank's rows of other tables."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 
 import polars as pl
 
@@ -109,23 +109,6 @@ def one_tree(spans: pl.DataFrame, frame: pl.DataFrame) -> tuple[pl.DataFrame, pl
         parts.append(part.with_columns(pl.col("span_id") + first))
         first += tree.height
     return pl.concat(trees, rechunk=len(trees) > 1), pl.concat(parts)
-
-
-def small_ranks_together(heights: Mapping[int, int]) -> Iterator[list[int]]:
-    """Yield ranks in groups of at most half a million rows; a larger rank is a group of its own.
-
-    A query takes some 0.1 ms however few its rows are, so reading a thousand small ranks one by one
-    takes many times as long.
-    """
-    group, n_rows = list[int](), 0
-    for rank, n in heights.items():
-        if group and n_rows + n > _ROWS_AT_ONCE:
-            yield group
-            group, n_rows = [], 0
-        group.append(rank)
-        n_rows += n
-    if group:
-        yield group
 
 
 def of_rank(frame: pl.DataFrame, tree: pl.DataFrame) -> pl.DataFrame:

@@ -13,7 +13,6 @@ from collections.abc import Collection
 import polars as pl
 
 from tracelens.derive.columns.intervals import END
-from tracelens.derive.columns.lookup import by_value
 from tracelens.derive.time.call_path import shortened
 from tracelens.trace import Trace
 
@@ -42,10 +41,10 @@ def ranks_by_earlier_frames(
     may_be_first = pl.col("start_ns") < first_ns + _AT_ONCE_NS
     columns = ("rank", *_THREAD, "kind", "name", "start_ns", "duration_ns")
     spans = trace.select("spans", *columns, where=_IS_PYTHON & may_be_first, rank=ranks)
-    names = dict(by_value(_earlier_frames(spans), "rank"))
+    names_by_rank = _earlier_frames(spans).group_by("rank").agg("name").sort("rank")
     grouped: dict[frozenset[str], list[int]] = {}
-    for rank in sorted(ranks):
-        grouped.setdefault(frozenset(names[rank]["name"]), []).append(rank)
+    for rank, names in names_by_rank.iter_rows():
+        grouped.setdefault(frozenset(names), []).append(rank)
     return grouped
 
 

@@ -1,6 +1,6 @@
 """Read what each rank's host did: its activities, and when and where each API call was made."""
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Iterator, Mapping
 
 import polars as pl
 from msgspec import Struct
@@ -9,7 +9,7 @@ from tracelens.derive.columns.interval_lookup import during
 from tracelens.derive.columns.lookup import numbered, rows_of
 from tracelens.derive.columns.per_unique import distinct_rows, matching
 from tracelens.derive.events.call_tree import call_paths, outermost_row, sum_within
-from tracelens.derive.events.span_trees import one_tree, small_ranks_together
+from tracelens.derive.events.span_trees import one_tree
 from tracelens.derive.time.activity_places import PROFILER
 from tracelens.derive.time.call_path import UNINFORMATIVE, find_paths
 from tracelens.derive.time.frame_lines import mark_lines, ranks_by_earlier_frames
@@ -36,6 +36,7 @@ _CALLS = (
     "site_id",
     "api",
 )
+_ROWS_AT_ONCE = 1 << 19
 _KEPT: dict[str, type[pl.DataType]] = {"returned": pl.Int64, "thread": pl.Int32, "place": pl.Int32}
 _SPANS = ("rank", "span_id", "parent_id", "kind", "name")
 _PLACED = {"rank": pl.Int32, "api_call_id": pl.Int64, "what": pl.Categorical}
@@ -253,7 +254,7 @@ def _launch_places(trace: Trace) -> pl.DataFrame:
     # Columns of millions of spans are released group by group.
     reading = trace.uncached()
     parts = [pl.DataFrame(schema=_PLACED)]
-    for ranks in small_ranks_together(trace.heights("spans")):
+    for ranks in _small_ranks_together(trace.heights("spans")):
         kinds = reading.select("spans", "rank", "kind", rank=ranks)
         has_python = {*kinds["rank"].filter(kinds["kind"] == "python").unique()}
         parts += [_in_regions(reading, rank) for rank in ranks if rank not in has_python]
@@ -266,6 +267,23 @@ def _launch_places(trace: Trace) -> pl.DataFrame:
             calls = reading.select("api_calls", *columns, where=is_launch_in_span, rank=alike_ranks)
             parts.append(_place(*one_tree(spans, calls), earlier))
     return pl.concat(parts)
+
+
+def _small_ranks_together(heights: Mapping[int, int]) -> Iterator[list[int]]:
+    """Yield ranks in groups of at most half a million rows; a larger rank is a group of its own.
+
+    A query takes some 0.1 ms however few its rows are, so reading a thousand small ranks one by one
+    takes many times as long.
+    """
+    group, n_rows = list[int](), 0
+    for rank, n in heights.items():
+        if group and n_rows + n > _ROWS_AT_ONCE:
+            yield group
+            group, n_rows = [], 0
+        group.append(rank)
+        n_rows += n
+    if group:
+        yield group
 
 
 def _in_regions(trace: Trace, rank: int) -> pl.DataFrame:
