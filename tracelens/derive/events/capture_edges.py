@@ -203,19 +203,17 @@ def _last_end(parts: Sequence[pl.DataFrame]) -> int | None:
 
 
 def _first_of_streams(work: pl.DataFrame) -> pl.DataFrame:
-    """Return the first launched work per stream, of work sorted by start.
-
-    Columns: device_id, stream_id, start_ns, api_call_id.
-    """
+    """Return the first launched work per stream: device_id, stream_id, start_ns, api_call_id."""
     names = ["device_id", "stream_id", "start_ns", "api_call_id"]
     work = work.with_columns(
         pl.lit(None, pl.Int64).alias(name) for name in names if name not in work.columns
     )
+    row_of_first = pl.col("start_ns").arg_min()
     firsts = (
         work.lazy()
         .drop_nulls("api_call_id")
         .group_by("device_id", "stream_id")
-        .agg(pl.col("start_ns", "api_call_id").first())
+        .agg(pl.col("start_ns", "api_call_id").get(row_of_first))
         .select(names)
         .collect()
     )
