@@ -284,10 +284,8 @@ def test_clean_removes_what_nothing_names(
     Objects(target).create("notes.txt", b"of no concern")
     before = contents(target)
     assert clean(target) == 0  # it may be a job's that is at work
-    assert (
-        command_line(capsys, "clean", target, "--hours", 0).err
-        == f"removed 1 files from {target}\n"
-    )
+    said = command_line(capsys, "clean", target, "--hours", 0).err
+    assert said.startswith(f"removed 1 files from {target}\n")
     assert contents(target) == {
         key: value for key, value in before.items() if not key.endswith("dead.parquet")
     }
