@@ -389,7 +389,7 @@ def test_pages_that_moved_on_an_h200_are_those_of_nsys() -> None:
             way = "device" if row["Operation"].endswith("Host-to-Device]") else "host"
             assert f"{row['Count']:,} times to the {way}" in said
             total = f"{row['Total (MB)']:.3f} MB" if "Total (MB)" in row else None
-            assert (total or f"in {row['Total Time (ns)'] / 1e6:.3g} ms") in said
+            assert (total or f"in {row['Total Time (ns)'] / 1e6:#.3g} ms") in said
     with closing(sqlite3.connect(f"file:{MANAGED}/managed.sqlite?mode=ro", uri=True)) as database:
         kernels = database.execute("SELECT start, end FROM CUPTI_ACTIVITY_KIND_KERNEL").fetchall()
         moves = database.execute(
@@ -402,7 +402,7 @@ def test_pages_that_moved_on_an_h200_are_those_of_nsys() -> None:
             last = max(end for _, end in inside)
             waits.append(min(last, ended) - min(start for start, _ in inside))
     assert len(waits) == 4
-    assert f"4 kernels wait for them, for {sum(waits) / 1e6:.3g} ms" in said
+    assert f"4 kernels wait for them, for {sum(waits) / 1e6:#.3g} ms" in said
     (only,) = (text for text in advise(trace) if "managed memory" in text)
     assert f"up to {sum(waits) / 8e6:.2f} ms a step" in only
     share = sum(waits) / sum(ended - begun for begun, ended in kernels)
