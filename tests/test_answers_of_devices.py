@@ -177,7 +177,7 @@ def test_kernels_before_their_launch_make_an_answer_doubtful(early_us: int, is_t
 def test_idle_time_of_kernels_alone_asks_for_the_host() -> None:
     kernels = [work(at, at + 400) for at in range(0, 20_000, 1_000)]
     answer = check_answer(program(kernels=kernels))
-    assert answer.sentence.startswith("The GPU computes or is idle for an unknown reason: ")
+    assert answer.sentence.startswith("The GPU is idle, and the trace does not show why: ")
     assert (answer.no_change or "").startswith("What would help: record the host, too")
 
 

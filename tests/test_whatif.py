@@ -38,6 +38,22 @@ def test_without_waits_the_host_and_the_device_overlap() -> None:
     assert row["low_ns"] < 340_000 < row["high_ns"]
 
 
+def test_a_step_is_no_shorter_than_its_device_work_if_the_host_was_slow() -> None:
+    """Kernels take 900 of 1000 µs, and a further 1000 of the host lengthen the last step."""
+    made = StepTrace()
+    for start, end in [(0, 1000), (1000, 2000), (2000, 4000)]:
+        made.step(start, end)
+        made.launch("gemm", start + 10, start + 20, start + 920)
+        made.call("cudaDeviceSynchronize", "sync", start + 30, start + 930)
+    trace = made.trace("trace_log")
+    times = dict.fromkeys(("mean", "median", "min", "max"), 1_000_000)
+    settings = {"unprofiled_step_ns": times, "profiled_step_ns": {"mean": 1_333_333}}
+    trace.manifest.sources = [{"kind": "torch", "rank": 0, "settings": settings}]
+    row = tl.whatif(trace, "no_sync").row(0, named=True)
+    assert row["before_ns"] == 1_000_000
+    assert row["after_ns"] >= row["low_ns"] >= 0.95 * 900_000
+
+
 def test_a_faster_kernel_that_is_waited_for_shortens_the_step() -> None:
     trace = waiting_steps().trace("trace_log")
     # gemm takes 10 µs and is done at 45, before the host comes to wait at 80: then 4 µs for the

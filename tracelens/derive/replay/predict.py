@@ -194,8 +194,11 @@ def _of_rank(subject: Subject, changes: Sequence[str], step: UnprofiledStep | No
         for weights_of_all in (scenarios, changed_scenarios)
     )
     recorded, changed = scenarios[0], changed_scenarios[0]
-    before, usual = befores[0], afters[0]
-    least_ns = most_ns = usual
+    before = befores[0]
+    device_ns = _least_step_ns(replay, changed, scale, before)
+    befores = [max(ns, _least_step_ns(replay, recorded, scale, before)) for ns in befores]
+    afters = [max(ns, device_ns) for ns in afters]
+    usual = least_ns = most_ns = afters[0]
     # A step is not shorter than most of its device work, unless a change alters that work.
     floor_ns = 0.0
     if any(spread.least is not spread.most for spread in spreads):
@@ -205,7 +208,7 @@ def _of_rank(subject: Subject, changes: Sequence[str], step: UnprofiledStep | No
         most_ns = max(usual, steady_step_ns(replay, worst) * scale)
         floor_ns = _LEAST_OF_DEVICE * min(_device_step_ns(replay, best) * scale, usual)
     if not _changes_device(replay, recorded, changed):
-        floor_ns = _LEAST_OF_DEVICE * min(_device_step_ns(replay, changed) * scale, usual)
+        floor_ns = device_ns
     doubt_ns = _doubt_ns(doubts, before, usual)
     margin = CHANGE_WIDTH * (uncertainty_ns(*afters[:3]) + doubt_ns)
     margin_below = math.hypot(margin, usual - afters[3])
@@ -285,6 +288,15 @@ def _device_step_ns(replay: Replay, weights: Ints) -> float:
     """Return the time that the device needs for a step: the steady step with a host of no time."""
     is_host = np.isin(replay.table.kinds, (OP, PYTHON, CALL, LAUNCH, QUEUE))
     return steady_step_ns(replay, np.where(is_host, np.minimum(weights, 0), weights))
+
+
+def _least_step_ns(replay: Replay, weights: Ints, scale: float, before: float) -> float:
+    """Return the least time of a step with these weights: most of its device work.
+
+    Recorded steps may be longer than the one `before` the change because the host was slower. Then
+    `scale` is less than 1, but the device's work is as long as recorded.
+    """
+    return _LEAST_OF_DEVICE * min(_device_step_ns(replay, weights) * max(scale, 1), before)
 
 
 def scale_and_costs(

@@ -31,7 +31,9 @@ SLOWED = ("launch", "host")
 _USED = 0.1
 """A device is left out if it works less than this share of its rank's busiest device."""
 _COMPARABLE = 0.5
-"""Computing and another part are named together if one takes this share of the other's time."""
+"""Another part is named beside computing if it takes this share of computing's time."""
+_ABOUT_EQUAL = 0.8
+"""Computing is named beside longer idle time if it takes this share of it."""
 WORTH_IT = 0.02
 """A part is mentioned, or worth a change, if it takes at least this share of the time."""
 SAME = 0.02
@@ -251,17 +253,18 @@ class RankTime(Struct, frozen=True):
     def beside_computing(self) -> str | None:
         """The part that takes a time comparable with computing; these two take the most.
 
-        The shorter of the two takes at least half as long as the other. A part that takes longer
-        than computing is idle time. It is None for a process, and without such a part.
+        Beside computing, another part takes at least half as long. If a cause of idle time takes
+        longer than computing, both take about as long. It is None for a process, and without such
+        a part.
         """
         bound, second = self.bound, self.second
         if self.is_process or second is None:
             return None
-        if self.shares[second] < _COMPARABLE * self.shares[bound]:
-            return None
+        ratio = self.shares[second] / self.shares[bound]
         if bound == "compute":
-            return second
-        return bound if second == "compute" and bound in IDLE_PARTS else None
+            return second if ratio >= _COMPARABLE else None
+        is_idle = bound in IDLE_PARTS and second == "compute"
+        return bound if is_idle and ratio >= _ABOUT_EQUAL else None
 
 
 def rank_times(model: TimeModel) -> list[RankTime]:
