@@ -16,7 +16,7 @@ NATIVE = "TRACELENS_NATIVE"
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """What to measure. Sizes in MB of JSON; kernels and spans in millions."""
+    """Sizes to measure, in MB of JSON; numbers of kernels and spans, in millions."""
 
     sizes_mb: tuple[float, ...] = (125, 250, 500)
     kernels: tuple[float, ...] = (0.25, 0.5, 1)
@@ -46,7 +46,7 @@ class Contender:
     native: str = ""
     """Value of the variable TRACELENS_NATIVE; `off` turns the native library off."""
     is_slow: bool = False
-    """Whether the contender takes so long that it runs once only."""
+    """True if the contender takes so long that it runs once only."""
 
 
 @dataclass(slots=True)
@@ -120,5 +120,5 @@ def tracelens(*arguments: str) -> tuple[str, ...]:
 
 
 def peer(name: str, *arguments: str) -> tuple[str, ...]:
-    """A contender that times itself."""
+    """Return a contender that times itself."""
     return (sys.executable, "-m", "benchmarks.contenders", name, *arguments)

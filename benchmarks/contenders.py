@@ -1,5 +1,5 @@
 # ruff: noqa: PLC0415 - a contender pays for its own imports only
-"""What is timed, each in a process of its own: `python -m benchmarks.contenders NAME ARGUMENTS...`.
+"""Time one contender in this process: `python -m benchmarks.contenders NAME ARGUMENTS...`.
 
 Each prints one line of JSON with the `seconds` of its work. Starting Python and importing libraries
 are left out for the peers, which favours them: `tracelens collect` is timed from outside, from

@@ -41,7 +41,7 @@ _BATCH_ROWS = 500_000
 
 @dataclass(frozen=True, slots=True)
 class _Plan:
-    """How often the source is repeated, what each repetition adds, and each table's columns."""
+    """The repetitions: their number, what each one adds, and each table's columns."""
 
     n: int
     time_ns: int

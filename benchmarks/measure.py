@@ -85,7 +85,7 @@ def measure(command: Sequence[str], env: Mapping[str, str] | None = None) -> Mea
 
 
 class _Watcher(threading.Thread):
-    """Adds up the memory of all processes below the launcher while there are several."""
+    """Measures the peak memory of all processes below the launcher, if there are several."""
 
     def __init__(self, launcher: int) -> None:
         super().__init__(daemon=True)

@@ -1,6 +1,6 @@
-"""What a run of the benchmark measured: one row per contender and input.
+"""Hold the results of a run of the benchmark: one row per contender and input.
 
-It is plain data for docs/benchmark.json.
+They are plain data for docs/benchmark.json.
 """
 
 from __future__ import annotations

@@ -185,9 +185,9 @@ def collect_nsys(bench: Bench) -> None:
 
 
 def analyses(bench: Bench) -> None:
-    """Time opening a trace, each analysis of it, nesting its spans, and replaying a step.
+    """Time opening a trace and each analysis of it, for every number of kernels.
 
-    Each is timed for every number of kernels.
+    Then time nesting spans, and replaying a step, for one number each.
     """
     base, trace = bench.folder / "base.json", bench.folder / "base.tracelens"
     size = min(100, max(bench.settings.sizes_mb))

@@ -37,7 +37,7 @@ def model() -> nn.Module:
 
 
 def profiler(folder: str) -> Any:
-    """torch.profiler by hand, with the options that `collect torch` has by default."""
+    """Return a torch.profiler with the options that `collect torch` has by default."""
     asked = Settings(folder)
     assert asked.active is not None
     activities = [torch.profiler.ProfilerActivity.CPU]

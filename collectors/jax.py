@@ -37,7 +37,7 @@ _CALL = re.compile(r"^(?:cu|hip)[A-Z]|^cuda[A-Z]")
 _COPIES = ("h2d", "d2h", "d2d", "p2p")
 _MEMORIES = {"host": "pageable", "pageable": "pageable", "pinned": "pinned", "device": "device"}
 _MOST_EVENTS = 1_000_000
-"""Of more events than this, XLA writes only the most important ones, without saying so."""
+"""XLA writes only the most important events if there are more than this, without a notice."""
 _MOST_DIGITS = 18
 _AXES = ("x", "y", "z")
 _PLACE = ("process_id", "thread_id", "start_ns", "duration_ns")

@@ -1,11 +1,11 @@
 """Print how the code reads, package by package: python -m tools.words [--list].
 
-Counts docstrings that say "null" or "a row a rank", that begin with a question or lack a subject
-(riddles), or that have a pronoun or "so many" in place of a noun that has a name; functions whose
-docstring begins without a verb, lines of code over 100 columns, tokens in a line of code, and local
-names such as `found` that do not say what a value is. Exits with 1 where a count is above its
-limit; a limit is only ever lowered. With `--list`, says where each finding stands. Wide docstrings
-are ruff's to find.
+Docstrings count if they say "null" or "a row a rank", begin with a question, or lack a subject
+(riddles). They also count if a pronoun or "so many" stands in place of a noun, and docstrings of
+functions if they begin without a verb. Further counts are lines of code over 100 columns, tokens in
+a line of code, and local names such as `found` that do not say what a value is. Exits with 1 if a
+count is above its limit; a limit is only ever lowered. With `--list`, says where each finding
+stands. Wide docstrings are ruff's to find.
 """
 
 from __future__ import annotations

@@ -152,7 +152,7 @@ class Report(Struct, frozen=True):
     def headline(self) -> str | None:
         """The verdict on the job in one line, with the straggler's cause if there is a straggler.
 
-        None if the report has no rows of `job`.
+        The line is None if the report has no rows of `job`.
         """
         job = self.frames.get("job")
         if job is None or job.is_empty():

@@ -36,7 +36,7 @@ _FLAT = (
     pa.types.is_large_binary,
 )
 _HEADER = 2
-"""The field of a Message that holds its header; of a batch of rows, a RecordBatch."""
+"""The field of a Message with its header, which is a RecordBatch if the message has rows."""
 _LENGTH, _NODES, _BUFFERS, _COMPRESSION = 0, 1, 2, 3
 
 

@@ -304,8 +304,8 @@ def _of_other_steps(report: Mapping[str, Any], *, is_light: bool) -> str:
 def _of_cost(report: Mapping[str, Any], *, is_light: bool) -> str:
     """Return a sentence on how much longer steps took under the profiler; "" if it is unknown.
 
-    The times are those that the program measured. In the trace a step also holds what of the
-    profiler's own work falls into it.
+    The times are those that the program measured. A step in the trace also contains work of the
+    profiler.
     """
     plain, active = _step_times(report, is_light=is_light)
     if not plain or not active:

@@ -23,7 +23,7 @@ _LOG = logging.getLogger(__name__)
 GZIP_MAGIC = b"\x1f\x8b"
 READ_BYTES = 1 << 20
 _LARGE_BYTES = 1 << 25
-"""Least size of a file whose reading shows progress; a smaller one is read at once."""
+"""A file of at least this size shows progress while it is read; a smaller one is read at once."""
 _GZIP_WINDOW = 31
 _CAREFUL_BYTES = 512
 
@@ -110,7 +110,7 @@ class ByteSource:
             self._note_damage(damage)
 
     def _inflated_again(self, given: int, block_bytes: int) -> Iterator[bytes]:
-        """Yield what zlib inflates of the whole file after the first `given` bytes."""
+        """Yield the file's content, inflated by zlib, from its byte number `given` on."""
         with self.path.open("rb") as again:
             left = given
             for out in _inflated(zlib, iter(lambda: again.read(READ_BYTES), b""), block_bytes):

@@ -47,7 +47,7 @@ modelled, those with products as counted by hand ([test](../../tests/test_custom
 
 @dataclass(frozen=True, slots=True)
 class Coverage:
-    """How much of a capture's kernel time is modelled.
+    """The share of a capture's kernel time that is modelled.
 
     The launched share leaves out kernels of CUDA graphs; `rest` names what is not modelled.
     """

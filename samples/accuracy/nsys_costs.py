@@ -77,7 +77,7 @@ def _outside(run: dict[str, float]) -> list[float]:
 
 
 def never_ms(runs: Times, program: str) -> list[float]:
-    """Steps of a program in processes that never record."""
+    """Return the steps of a program in processes that never record."""
     return [
         ms for name, run in runs.items() if name.startswith("bare") for ms in run[program].values()
     ]

@@ -321,7 +321,7 @@ class Operations:
 
     @property
     def is_equal(self) -> bool:
-        """Whether both counts are equal."""
+        """True if both counts are equal."""
         return self.recorded == self.counted
 
     @property

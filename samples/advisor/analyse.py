@@ -324,7 +324,7 @@ def _by_way(
 
 
 def _fusing(advice: Advice) -> frozenset[str]:
-    """Return what the advised calls are that cover several operators."""
+    """Return the kinds of advised calls that cover several operators."""
     calls = (call for part in advice.parts for call in part.calls)
     return frozenset(call.realisation for call in calls if len(call.nodes) > 1)
 
@@ -362,7 +362,7 @@ def _key(row: Mapping[str, Any]) -> tuple[str, str, str]:
 
 
 def _is_unchanged(plan: Mapping[str, Any]) -> bool:
-    """Whether the plan is what ran already, by predicted kernels and launches."""
+    """Return whether the plan makes the same calls as before, by predicted times."""
     told = plan["predicted_ns"]
     return bool(told["now_ns"] == told["then_ns"] and told["host_now_ns"] == told["host_then_ns"])
 
@@ -388,8 +388,8 @@ def orders(model: str) -> dict[str, float]:
 def _beats_all(wall: Mapping[tuple[str, str, str], Range], subject: str, way: str) -> bool | None:
     """Return whether a way is faster than every way that is not the advisor's.
 
-    A way that is called from Python is compared with ways that are called so, a replayed graph
-    with all. None if the quartiles do not tell.
+    A way called from Python is compared with other such ways, a replayed graph with all ways.
+    Return None if the quartiles do not tell.
     """
     own = wall[subject, way, "default"]
     answers = [

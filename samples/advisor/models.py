@@ -34,13 +34,13 @@ SIDE = 56
 def normed(
     given: int, channels: int, kernel: int, stride: int = 1, groups: int = 1
 ) -> list[nn.Module]:
-    """A convolution without bias, batch normalisation and ReLU."""
+    """Return a convolution without bias, batch normalisation and ReLU."""
     conv = nn.Conv2d(given, channels, kernel, stride, kernel // 2, groups=groups, bias=False)
     return [conv, nn.BatchNorm2d(channels), nn.ReLU(inplace=True)]
 
 
 def mobilenet_v1() -> nn.Module:
-    """MobileNet, width 1, for images of 224×224."""
+    """Return MobileNet, width 1, for images of 224×224."""
     layers, given = normed(3, 32, 3, 2), 32
     for channels, stride in WIDTHS:
         layers += [*normed(given, given, 3, stride, given), *normed(given, channels, 1)]
@@ -49,17 +49,17 @@ def mobilenet_v1() -> nn.Module:
 
 
 def fully_connected(n: int) -> nn.Module:
-    """A matrix product, a bias and a ReLU."""
+    """Return a matrix product, a bias and a ReLU."""
     return nn.Sequential(nn.Linear(n, n), nn.ReLU())
 
 
 def convolution(channels: int, kernel: int) -> nn.Module:
-    """A padded convolution with bias, and a ReLU."""
+    """Return a padded convolution with bias, and a ReLU."""
     return nn.Sequential(nn.Conv2d(channels, channels, kernel, padding=kernel // 2), nn.ReLU())
 
 
 def subjects(*, quick: bool = False) -> dict[str, tuple[nn.Module, Tensor]]:
-    """Models by name, in eval mode, each with its input."""
+    """Return models by name, in eval mode, each with its input."""
     torch.manual_seed(0)
     side = 32 if quick else 224
     found: dict[str, tuple[nn.Module, Tensor]] = {}
@@ -70,7 +70,7 @@ def subjects(*, quick: bool = False) -> dict[str, tuple[nn.Module, Tensor]]:
 
 
 def layers(*, quick: bool = False) -> dict[str, tuple[nn.Module, Tensor]]:
-    """Micro-benchmarks by name, at batch 1 as in the paper."""
+    """Return micro-benchmarks by name, at batch 1 as in the paper."""
     torch.manual_seed(0)
     full = FULL[:1] if quick else FULL
     found = {f"fully_connected_{n}": (fully_connected(n).eval(), torch.randn(1, n)) for n in full}

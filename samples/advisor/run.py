@@ -297,7 +297,7 @@ def ways(torch: Any, results: Results, *, quick: bool) -> None:
 
 
 def _ways(torch: Any, results: Results, about: dict[str, Any], model: Any, given: Any) -> Calls:
-    """The calls of a subject that could be timed."""
+    """Return the calls of a subject that could be timed."""
     from tracelens.advisor import apply_calls  # noqa: PLC0415
 
     found: Calls = []

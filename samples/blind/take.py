@@ -125,7 +125,7 @@ class Worker:
         return is_loaded(name) and option != "input_ready"
 
     def _block(self, name: str, option: str, label: str = "") -> dict[str, float]:
-        """The mean step in ms between two waits for the device, and the host's speed in it."""
+        """Return the mean step in ms between two waits for the device, and the host's speed."""
         steps = self.running[name, option]
         loaded = self._is_loaded(name, option)
         for _ in range(N_OF_LOADER if loaded else N_SETTLE):

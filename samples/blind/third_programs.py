@@ -433,6 +433,9 @@ CAPTURES: dict[str, tuple[dict[str, object], dict[str, str]]] = {
 N_LIVE = (20, 40, 30)
 """Numbers of steps: warm-up, timed before and after, and run by a captured process at first."""
 N_ALTERNATING = (8, 15)
-"""Then both processes take so many turns of so many steps; of a loader none, but one long turn."""
+"""Numbers of turns that both processes then take, and of steps in a turn.
+
+Programs with a loader take one long turn instead.
+"""
 N_AGAIN = 1
 """Times that traces before changes are recorded again, after all programs of the process."""

@@ -200,7 +200,7 @@ def cpu_shares(name: str) -> dict[str, float]:
 
 
 def _plain(between: Mapping[tuple[str, str], tuple[Reuse, Reuse]]) -> list[Reuse]:
-    """Both sides of every two levels, torch.compile left out."""
+    """Return both sides of every two levels, torch.compile left out."""
     return [r for pair, both in between.items() if "torch.compile" not in pair for r in both]
 
 
@@ -255,7 +255,7 @@ def _gain_row(run: Run) -> tuple[Any, ...]:
 def _both_above_half(sides: Sequence[Reuse]) -> bool | None:
     """Return whether both sides share more than half by library and primitive.
 
-    None if only one does.
+    Return None if only one does.
     """
     answers = {side.by_pair > 0.5 for side in sides}
     return answers.pop() if len(answers) == 1 else None

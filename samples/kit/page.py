@@ -17,7 +17,7 @@ from samples.kit.significance import LEAST, NEAR, Verdict, spearman_limit
 
 ROOT = Path(__file__).resolve().parents[2]
 WIDEST_ROW = 200
-"""Most characters in a table's row."""
+"""Largest number of characters in a table's row."""
 
 RULE = f"""\
 A verdict compares a claim with our captures. None is of the source's hardware and versions (each \

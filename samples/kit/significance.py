@@ -31,7 +31,7 @@ SPEARMAN = {n: float(text) for n, text in enumerate(f"{_FIVE} {_EIGHTEEN}".split
 
 
 class Verdict(StrEnum):
-    """How a paper's statement compares with the captures taken for this repository.
+    """The outcome of comparing a paper's statement with the captures taken for this repository.
 
     Every verdict is about the captures, whose hardware and versions are not the paper's.
     """
@@ -96,7 +96,8 @@ def judge(answer: bool | None) -> Verdict:
 def judge_size(found: Range, claimed: float) -> Verdict:
     """Return the verdict on a claimed ratio: its side of 1 first, then its size.
 
-    A range that includes 1 has no side. It differs if the claimed size lies beyond it, too.
+    A range that includes 1 has no side. Then the verdict is "differs" if the claimed size lies
+    outside the range, else "undecided".
     """
     side = above(found)
     if side is None:

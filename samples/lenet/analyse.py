@@ -182,7 +182,7 @@ def keras_beside(run: Run) -> dict[str, dict[str, Range]]:
 
 
 def _rows(run: Run, device: str) -> list[tuple[Any, ...]]:
-    """The table of a device: code, calls, kernels, and times of both networks."""
+    """Return the table of a device: code, calls, kernels, and times of both networks."""
     rows = []
     for name in run.levels(device):
         row = run.row(device, name) or {}

@@ -30,7 +30,7 @@ def on_the_gpu(trace: tl.Trace) -> dict[str, float]:
 
 
 def kernel_names(trace: tl.Trace) -> list[str]:
-    """The kernels of the trace by name, in the order of the names."""
+    """Return the kernels of the trace by name, in the order of the names."""
     return trace.kernels["name"].cast(pl.String).sort().to_list()
 
 

@@ -19,7 +19,7 @@ SIDES = {
     "left, below": ("right", -8, 7),
     "right, below": ("left", 8, 9),
 }
-"""Where a label may stand: its alignment, and its offset."""
+"""Places for a label: its alignment, and its offset."""
 PLACED = {
     "jax_ops": "left",
     "jax_jit": "left",

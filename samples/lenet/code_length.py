@@ -50,7 +50,7 @@ def of_text(text: str, part: str, *, is_python: bool) -> Length:
 
 
 def _marked(lines: list[str], part: str) -> Iterator[int]:
-    """The lines, counted from 0, of all parts marked with the name; markers themselves are none."""
+    """Yield the numbers of the lines, from 0, between markers that have this name."""
     is_wanted, opened = False, None
     for at, line in enumerate(lines):
         if found := _BEGIN.fullmatch(line):
@@ -88,7 +88,7 @@ def _python(text: str, marked: set[int]) -> tuple[int, int]:
 
 
 def _is_text(node: ast.stmt) -> bool:
-    """Whether it is a docstring."""
+    """Return whether the node is a docstring."""
     return (
         isinstance(node, ast.Expr)
         and isinstance(node.value, ast.Constant)

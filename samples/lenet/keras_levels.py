@@ -72,7 +72,7 @@ def load(level: str, size: Size, weights: dict[str, Array], batch: int, device: 
 
 
 def _prepare(backend: str) -> Any:
-    """No TF32; the return value waits for the device."""
+    """Turn TF32 off; return a function that waits for the device, given a result."""
     if backend == "torch":
         import torch  # noqa: PLC0415 - one backend is imported, and the others may be absent
 

@@ -35,7 +35,7 @@ The debugger skips the first ones, which also prepare the network.
 
 @dataclass(frozen=True)
 class Effort:
-    """How long to measure: rounds, calls per round, and a limit in seconds."""
+    """The effort of a measurement: rounds, calls per round, and a limit in seconds."""
 
     rounds: int
     calls: int
@@ -66,7 +66,7 @@ def main() -> None:
 
 
 def parse() -> argparse.Namespace:
-    """The options."""
+    """Parse the options."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n", 1)[0])
     parser.add_argument("level", choices=KINDS)
     parser.add_argument("--device", choices=("cuda", "cpu"), default="cpu")

@@ -303,7 +303,7 @@ def versions(device: str) -> dict[str, str]:
 
 
 def parse() -> argparse.Namespace:
-    """The options."""
+    """Parse the options."""
     has_gpu = shutil.which("nvidia-smi") is not None
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n", 1)[0])
     parser.add_argument(

@@ -1,1 +1,1 @@
-"""What the study pages leave open for lack of a GPU, measured in one short turn."""
+"""Measure, in one short turn, what the study pages left open for lack of a GPU."""

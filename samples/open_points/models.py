@@ -14,7 +14,7 @@ from torch.nn import functional
 
 @dataclass(frozen=True)
 class Size:
-    """How large a model and its input are."""
+    """The sizes of a model and of its input."""
 
     width: int
     n_heads: int

@@ -15,7 +15,7 @@ REDUCE = "ncclDevKernel_AllReduce_Sum_bf16_RING_LL(ncclDevKernelArgsStorage<4096
 
 @dataclass(frozen=True)
 class Truth:
-    """What is true of a trace, and what a report must and must not say (regular expressions).
+    """The truth about a trace, and what a report must and must not say (regular expressions).
 
     `bound` may name several verdicts, each of which is right. `share` is the bound's share of the
     program's time, if the construction gives one. `second` is the next largest part; `step_ms` is

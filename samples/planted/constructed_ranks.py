@@ -211,7 +211,7 @@ def _mtia(name: str, us: float, run: Recorder, **options: object) -> None:
 
 @case
 def mtia_waits() -> Case:
-    """Event_wait takes 7 of 9.5 ms of a step, products take 2.5 ms."""
+    """In a step of 9.5 ms, Event_wait takes 7 ms and products take 2.5 ms."""
     run = Recorder()
     for number in range(3):
         with run.span(f"ProfilerStep#{number}", "user_annotation"):

@@ -1,4 +1,4 @@
-"""Constructed runs that are told by what would help, not only by what limits them."""
+"""Construct runs for which a report must say what would help, not only what limits them."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def many_small_copies() -> Case:
 
 @case
 def memory_freed_for_other_sizes() -> Case:
-    """Every other step, of another size, has an op free for 3 ms and allocate for 2; 7 compute."""
+    """Every other step has another size: an op frees for 3 ms, allocates for 2; 7 compute."""
     run = Recorder()
     for number in range(8):
         with run.span(f"ProfilerStep#{number}", "user_annotation"):

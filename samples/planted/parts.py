@@ -40,27 +40,26 @@ class Program:
     cause: str = ""
     """The cause of most idle time, if it differs from the bound."""
     spread: bool = False
-    """Whether the cause has so many places that none of them has to be the largest."""
+    """True if the cause is spread over several places, and none of them has to be the largest."""
     marks: str = "profiler"
-    """What marks steps: `profiler` (ProfilerStep#N) or `step` (a record_function named `step
-    N`)."""
+    """The marks of steps: `profiler` (ProfilerStep#N) or `step` (record_function `step N`)."""
     fresh: bool = False
-    """Whether each measurement needs a new process without warm-up.
+    """True if each measurement needs a new process without warm-up.
 
     The planted cause then happens once per process.
     """
     stacks: bool = True
-    """Whether a trace with Python stacks is taken; False if it would be too large."""
+    """True if a trace with Python stacks is taken; False if it would be too large."""
     cpu: bool = False
-    """Whether the cause also shows on a machine without a GPU."""
+    """True if the cause also shows on a machine without a GPU."""
     needs_gpu: bool = False
-    """Whether the program runs only with a GPU."""
+    """True if the program runs only with a GPU."""
     gpus: int = 1
     ranks: int = 1
     other_ranks: Mapping[str, str] = field(default_factory=dict)
     """Other `bound`, `what` and `where` for the ranks after the first."""
     rounds: int = 5
-    """How often the three steps without the profiler are timed."""
+    """Number of times that the three steps without the profiler are timed."""
     variables: Mapping[str, str] = field(default_factory=dict)
 
 

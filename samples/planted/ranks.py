@@ -16,7 +16,7 @@ from torch import nn
 
 @planted("communication", "nccl.*AllReduce", gpus=2, ranks=2)
 def comm_all_reduce() -> Generator[None]:
-    """Sum a tensor over both ranks that is far larger than what is computed."""
+    """Sum over both ranks a tensor far larger than what is computed."""
     training, batch = Training(), inputs()
     gradients = torch.rand(1 << (28 if ON_GPU else 18), device=DEVICE)
     while True:

@@ -1,6 +1,6 @@
-"""How many calls lie between the framework's convolution and cuDNN: the paper's Figure 4 today.
+"""Count the calls between the framework's convolution and cuDNN: the paper's Figure 4 today.
 
-It is counted at each level.
+They are counted at each level.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ for stacks without the first, such as those without Python frames.
 """
 
 OLD, NEW = "cudnnConvolutionForward", "cudnnBackendExecute"
-"""Where the paper stopped, and where PyTorch calls cuDNN today."""
+"""The function where the paper stopped, and the one by which PyTorch calls cuDNN today."""
 
 ROLES = (
     "python",

@@ -52,7 +52,7 @@ COPIES = ((25_165_824, 15.17), (12_582_912, 7.55))
 device."""
 
 PINNED = 2.0
-"""How many times as fast a copy from pinned memory is (footnote 27)."""
+"""A copy from pinned memory is this many times as fast (footnote 27)."""
 
 RELU_SHARE = 0.12
 """ReLU's share of the execution time, about."""

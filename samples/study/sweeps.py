@@ -48,7 +48,7 @@ def published_ratio(at: Point, *, corrected: bool) -> float | None:
 def published_over_others() -> list[float]:
     """Return PyTorch's published inference time over each other level's, sorted.
 
-    As published, with the training time in PyTorch's.
+    PyTorch's published time includes time of training.
     """
     return sorted(
         eager.ms / other.ms

@@ -32,7 +32,7 @@ class Run:
     baselines: Sequence[Mapping[str, Any]] = ()
 
     def models(self) -> dict[str, Mapping[str, Any]]:
-        """The results of each model that was timed."""
+        """Return the results of each model that was timed."""
         return {name: part for name, part in self.results["parts"].items() if part.get("e2e")}
 
     def pair(self, model: str) -> tuple[tl.Trace, tl.Trace]:

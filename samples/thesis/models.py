@@ -64,7 +64,7 @@ class Product(nn.Module):
 
 
 def convolution(kernel: int, stride: int, padding: int, channels: int = 64) -> nn.Module:
-    """A single convolution."""
+    """Build a single convolution."""
     return nn.Conv2d(channels, channels, kernel, stride=stride, padding=padding, bias=False)
 
 

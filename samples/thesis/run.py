@@ -285,7 +285,7 @@ def merged(before: dict[str, Any], now: dict[str, Any]) -> dict[str, Any]:
 
 
 def _operation(row: dict[str, Any]) -> tuple[Any, ...]:
-    """What tells a single operation from another."""
+    """Return the values that distinguish a single operation from another."""
     return row["kind"], row.get("size"), row.get("kernel")
 
 

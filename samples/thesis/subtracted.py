@@ -45,7 +45,7 @@ class Model(NamedTuple):
 
     @property
     def first_was_slow(self) -> bool:
-        """Whether the eager model took at least half as long again in the first turn."""
+        """True if the eager model took at least half as long again in the first turn."""
         first, later = (sum(r.middle for r in turn["eager"]) for turn in (self.chosen, self.beside))
         return first > 1.5 * later
 

@@ -96,7 +96,7 @@ def prefixes(network: Any, layers: Sequence[str]) -> list[Any]:
 
 
 def _up_to(nodes: Sequence[Any], end: int) -> Any:
-    """The graph up to and with the node at that place; what later nodes need is its output."""
+    """Return the graph up to and with the node at `end`; it returns what later nodes need."""
     graph, new = torch.fx.Graph(), {}
     for node in nodes[: end + 1]:
         new[node] = graph.node_copy(node, new.__getitem__)

@@ -29,8 +29,7 @@ from tracelens.derive.replay.unprofiled import unprofiled_steps
 _FACTORS = (2.0, 1.5, 1.2, 1.1)
 _MOST = 0.5
 _WAITS_FOR_INPUT = "input_"
-"""The step of these programs depends on their loader and differs from run to run, so nothing is
-fitted on it."""
+"""The step of programs with this prefix depends on their loader, so nothing is fitted on it."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)

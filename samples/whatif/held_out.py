@@ -91,7 +91,7 @@ class Down(nn.Module):
 
     @staticmethod
     def pair(channels: int, wanted: int) -> nn.Sequential:
-        """A convolution with group normalization and SiLU, twice."""
+        """Build a convolution with group normalization and SiLU, twice."""
         return nn.Sequential(
             nn.Conv2d(channels, wanted, 3, padding=1),
             nn.GroupNorm(4, wanted),

@@ -13,7 +13,7 @@ from typing import Any
 
 CAPTURES = Path(__file__).resolve().parent / "captures"
 _WORKERS = {"input_three": 3}
-"""Programs that wait for this many workers, while their blocks of steps were no multiple of it."""
+"""Programs that wait for this number of workers, and whose blocks are no multiple of it."""
 UNSEEN = CAPTURES.with_name("unseen")
 """Captures of programs and of a host on which nothing was fitted."""
 
@@ -32,7 +32,7 @@ class Case:
     path: Path
     steps_ms: tuple[float, ...]
     is_fitted: bool
-    """Whether constants were fitted on captures of this program."""
+    """True if constants were fitted on captures of this program."""
 
     @property
     def step_ns(self) -> float:
@@ -75,9 +75,10 @@ def _times(runs: list[dict[str, Any]]) -> dict[tuple[str, str, str], list[float]
 
 
 def _step_ms(timed: dict[str, Any], n_workers: int) -> float:
-    """Return the median of the blocks; if only one in several steps waits, the mean of these.
+    """Return a step's time: the median of the blocks, or their mean if few steps wait.
 
-    A block of 4 steps holds 1 wait for 3 workers, or 2 in every third block.
+    If only one in several steps waits for workers, blocks hold different numbers of waits: a block
+    of 4 steps holds 1 wait for 3 workers, or 2 in every third block.
     """
     more = timed["n_steps"] / n_workers % 1
     if not more or "blocks_ms" in timed:

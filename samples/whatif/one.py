@@ -91,17 +91,17 @@ class Variant:
 
     @property
     def is_plain(self) -> bool:
-        """Whether this is the unchanged program."""
+        """True if this is the unchanged program."""
         return (self.option, self.batch) == ("-", "-")
 
     @property
     def is_loaded(self) -> bool:
-        """Whether a loader's workers can make the batches of this program."""
+        """True if a loader's workers can make the batches of this program."""
         return self.program.startswith("input_")
 
     @property
     def waits_for_loader(self) -> bool:
-        """Whether a loader makes the batches of this variant."""
+        """True if a loader makes the batches of this variant."""
         return self.is_loaded and self.option != "input_ready"
 
     def steps(self) -> Steps:
@@ -112,7 +112,7 @@ class Variant:
         return entry.steps(option, **{**entry.settings, **batch})
 
     def row(self) -> dict[str, Any]:
-        """The variant's row in pairs.json, before anything is measured."""
+        """Return the variant's row in pairs.json, before anything is measured."""
         row: dict[str, Any] = {
             "program": self.program,
             "option": self.option,

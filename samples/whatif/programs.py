@@ -242,7 +242,7 @@ def conv_train(option: str | None, size: tuple[int, ...]) -> Steps:
 
 
 def mlp(width: int, depth: int) -> nn.Sequential:
-    """Layers of one width."""
+    """Build layers of one width."""
     layers = [layer for _ in range(depth) for layer in (nn.Linear(width, width), nn.ReLU())]
     return nn.Sequential(*layers).to(DEVICE)
 

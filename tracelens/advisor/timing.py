@@ -106,7 +106,7 @@ def _events(torch: Any, *, flush: bool) -> Callable[[Callable[[], Any], int], li
 
 
 def _prepared(torch: Any, candidate: Mapping[str, str], device: Any) -> Callable[[], Any]:
-    """Return the call with tensors of its own.
+    """Return a function that makes the candidate's call, on random tensors.
 
     Raises KeyError for a function that cannot be called alone.
     """

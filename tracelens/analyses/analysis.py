@@ -14,7 +14,7 @@ from msgspec import Struct, field
 from tracelens.storage.table import Table
 
 TOP = 20
-"""Most bars in one chart. The table has the other rows, too."""
+"""Largest number of bars in one chart. The table has the other rows, too."""
 
 
 class Bars(Struct, frozen=True):

@@ -81,7 +81,7 @@ def _across_processors(base: Trace, other: Trace, times: pl.DataFrame) -> Answer
 def _middle_rank(times: pl.DataFrame) -> pl.DataFrame:
     """Return the rows of the rank and device whose step in base is the median one.
 
-    Only what is in both runs counts; if nothing is, no row is returned.
+    Only devices that both runs have are considered. Without such a device, no row is returned.
     """
     in_both = times.filter(part="window").drop_nulls(["base_ns", "other_ns"])
     if in_both.is_empty():
@@ -157,7 +157,7 @@ def _changed_parts(
 ) -> Iterator[str]:
     """List the parts of a step that take less time than in base, and those that take more.
 
-    Of each, the largest differences come first.
+    The largest differences come first in both lists.
     """
     rows = [row for row in parts.values() if abs(row["more_ns"] or 0) >= _LEAST_CHANGE * step_ns]
     for word, sign in (("less", -1), ("more", 1)):

@@ -78,7 +78,10 @@ _BACKWARD = "autograd::engine::evaluate_function"
 _MOST_TIME = 0.5
 """A few long steps come first in the sentence if they take more than this share of the time."""
 _LEAST_EARLY_NS, _LEAST_OF_KERNELS = 50_000, 0.01
-"""Clocks that differ by less change no answer; fewer kernels may be recorded wrongly."""
+"""The least time by which a kernel begins too early, and the share of kernels that must do so.
+
+A smaller difference of the clocks changes no answer, and fewer kernels may be recorded wrongly.
+"""
 _RECORD_HOST = (
     "What would help: record the host, too (ProfilerActivity.CPU; nsys: --trace=cuda,nvtx), to see"
     " what the GPU waits for"
@@ -481,7 +484,7 @@ def _place(
 ) -> str | None:
     """Describe the place, with how often a step reads a single value there.
 
-    Where no place has half of an idle cause's time, the call path is named that half of it shares.
+    If no place has half of an idle cause's time, name the call path that half of the time shares.
     """
     places = () if reads else _places_of(model, rank.rank, bound)
     text = place_text(where, is_busy=kind_of(bound) == WORK, places=places)
@@ -643,8 +646,8 @@ def _replayed_step(trace: Trace, rank: RankTime) -> str | None:
 def _slow_host(trace: Trace, rank: RankTime) -> tuple[str, ...]:
     """Warn of launches that took longer than on the slowest usual host.
 
-    The host was slow only while it recorded, or always is. It matters to a program that its host
-    limits.
+    The trace does not show whether the host was slow only while it recorded, or always is. The
+    warning is only for a rank that its host limits.
     """
     step = unprofiled_steps(trace).get(rank.rank)
     if step is None or not step.was_slow or rank.bound not in SLOWED:

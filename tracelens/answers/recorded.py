@@ -43,9 +43,9 @@ def about(trace: Trace) -> str:
 def uneven_steps(model: TimeModel, rank: int, *, is_busy: bool) -> tuple[str, ...]:
     """Say which steps of a rank take longer than its others; empty if all take about as long.
 
-    Long steps are named only if the gap to all other steps exceeds the spread of these others.
-    If the device is busy (`is_busy`), what only they do is named, too; of a device that waits, the
-    answer's place tells it.
+    Long steps are named only if the gap to all other steps exceeds the spread of these others. With
+    `is_busy`, also name a function that only long steps run. A device that waits needs no such
+    name, because the answer's place shows what it waits for.
     """
     steps = model.program_steps.filter(rank=rank).sort("step")
     numbers, times = steps["step"].to_list(), steps["duration_ns"].to_list()

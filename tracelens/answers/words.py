@@ -44,7 +44,7 @@ _WITHOUT_LINE = re.compile(r"([^\s():]+\.py): (.*)")
 _LINE = re.compile(r"(?<=\.py)\((?:defined at )?\d+\)(?=:)")
 _OPTIMIZER = re.compile(r"^Optimizer\.\w+#")
 _DIRECTION = re.compile(r"^(?:h2d|d2h) (?=copies from )")
-"""The direction of copies, which the kinds of memory after it tell as well."""
+"""Matches a copy's direction, if the kinds of memory after it show the direction, too."""
 _SEPARATOR = " > "
 _MOST_FRAMES = 3
 
@@ -54,9 +54,9 @@ def place_text(
 ) -> str | None:
     """Write a place as the second line of an answer: file:line, at most three frames of a path.
 
-    With `is_busy`, the place is the kernel or op that ran longest. If `what` is the longest of
-    `places`, with their times, but the path that half of that time shares ends before, that path is
-    written.
+    With `is_busy`, the place is the kernel or op that ran longest. `places` are all places of the
+    time, with how long each takes. If half of that time shares a call path, this path is written in
+    place of `what`.
     """
     if not what:
         return None

@@ -13,7 +13,8 @@ class Identities(Struct):
     """The numbers given so far.
 
     A recorded number is kept if it is free and the viewer can hold it; otherwise a new one is
-    invented. It may be taken, because processes on two machines can have the same number.
+    invented. A recorded number may be taken already, because processes on two machines can have the
+    same.
     """
 
     given: dict[tuple[int, ...], int] = field(default_factory=dict)

@@ -112,8 +112,8 @@ def host_stacks(selection: Selection, rank: int) -> Stacks:
 def _calls_with_own_time(selection: Selection, rank: int) -> Iterator[pl.DataFrame]:
     """Yield a rank's API calls by start, some at a time, with own_ns as in `with_own_time`.
 
-    Of each thread, the call that returns last so far is repeated before the next calls, because it
-    may cover some of their time.
+    Before the next calls, each thread's call that returns last so far is repeated, because it may
+    cover some of their time.
     """
     end = pl.col("start_ns") + pl.col("duration_ns")
     trace = selection.trace.uncached()

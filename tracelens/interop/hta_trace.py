@@ -1,6 +1,6 @@
 """Fill HTA's TraceAnalysis from our tables.
 
-It gets HTA's columns, numbers of names, links and iterations.
+Its frames have HTA's columns: names as numbers, the links between events, and iterations.
 """
 
 from collections.abc import Mapping

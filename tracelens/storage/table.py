@@ -97,9 +97,9 @@ class Table(Struct, frozen=True):
     def conform(self, frame: pl.DataFrame, *, keep_categories: bool = False) -> pl.DataFrame:
         """Return the frame with exactly this table's columns, in order, cast to their dtypes.
 
-        Absent nullable columns become None. With `keep_categories`, Categorical strings stay so.
-        Raises SchemaError if a column that may not be None is absent, or if a value does not fit
-        its dtype.
+        Absent nullable columns become None. With `keep_categories`, Categorical strings stay
+        Categorical. Raises SchemaError if a column that may not be None is absent, or if a value
+        does not fit its dtype.
         """
         if not frame.width:
             return self.empty()

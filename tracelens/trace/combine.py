@@ -212,7 +212,7 @@ def _renumber(kept: Sequence[tuple[int, Capture, dict[str, pl.DataFrame | Stored
 
 
 def _with_ids_from(rows: pl.DataFrame, first_ids: Mapping[str, int]) -> pl.DataFrame:
-    """Add the first id of each column that holds ids."""
+    """Shift the ids in each column of ids, so that they begin at the given first id."""
     return rows.with_columns(
         pl.col(column).cast(pl.Int64) + first
         for column, first in first_ids.items()

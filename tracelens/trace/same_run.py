@@ -18,7 +18,7 @@ NOT_TOGETHER = "ranks_apart"
 FORCED = "forced_mix"
 """Code of the diagnostic that ranks contradict each other and were combined nevertheless."""
 FAR_NS = 3_600 * 10**9
-"""Most time between events of ranks of one job; two machines' clocks usually differ by less."""
+"""Longest time between events of ranks of one job; two machines' clocks usually differ by less."""
 HOW_TO_FORCE = (
     "collect each into a trace of its own and compare them (--against), or, where they are ranks"
     " all the same, add --force-mix (from Python force_mix=True)"

@@ -22,7 +22,7 @@ STANDARD_INPUT = Path("-")
 SKIPPED = "file_skipped"
 """Code of the diagnostic that counts files of a folder that are not traces."""
 _NAMED = 3
-"""Traces of a folder that a message names."""
+"""A message names at most this many traces of a folder."""
 HEAD_BYTES = 1 << 16
 _NAMED = 3
 _GZIP, _UNPACKED_BYTES = b"\x1f\x8b", 4096

@@ -22,10 +22,13 @@ from tracelens.views.values import ELLIPSIS, printable
 
 WIDTH, MOST_LINES = 80, 25
 _NARROWEST, _LEAST_OF_CHANGE = 32, 24
-"""Least width of lines, and of a change's text beside its time; else the time stands below."""
+"""Least widths: of a line, and of a change's text beside its time.
+
+If the text would be narrower, the time stands below it.
+"""
 _BAR = 56
 _MOST_OF = {"sentence": 2, "place": 2, "detail": 2, "change": 3, "fact": 2}
-"""Most lines of each kind of text; longer text is cut after a word."""
+"""Largest number of lines of each kind of text; longer text is cut after a word."""
 _BEFORE_UNIT = re.compile(r"(?<=[0-9]) (?=(?:ns|µs|ms|s|%)(?![a-z]))")
 """A space between a number and its unit at which no line breaks."""
 _GLYPHS = {WORK: "█▓▆▂", WAIT: "░▒▚▖", REST: "·"}

@@ -31,7 +31,7 @@ MOST_ROWS = 100_000
 Packing all of 3 million kernel names took 4.5 GB, only to embed a hundredth of them.
 """
 LONGEST = 4_000
-"""Most characters of one text; a longer one loses its middle."""
+"""Largest number of characters of one text; a longer one loses its middle."""
 NAME_WIDTH = 60
 """Width in characters to which a shown name is shortened."""
 
@@ -180,8 +180,9 @@ def _column(
 ) -> dict[str, Any]:
     """Return a column: its head, how its numbers are written, and its values.
 
-    Repeated words are stored once, with each row's index into them. `written` are the words for
-    stored values; the stored values go along, for what is copied.
+    Repeated words are stored once, with each row's index into them. `written` has the words that
+    are shown for stored values. The stored values are embedded as well, because a copied table has
+    them.
     """
     name = head.name
     column = {

@@ -67,7 +67,7 @@ def is_helper(words: Sequence[str]) -> bool:
 
 
 def _told_to_run(words: Sequence[str]) -> tuple[str, str]:
-    """Read from a command line what Python runs: (kind, name, code or path).
+    """Read from a command line what Python runs: a kind, and a name, code or path.
 
     That is ("module", name), ("code", text) or ("script", path); the path is empty if there is
     none. Later words belong to the program: its `-m` is not Python's.

@@ -236,10 +236,9 @@ class Recorder:
             at_thread_end(self._owner_ends)
 
     def _owner_ends(self) -> None:
-        """End the window with the thread that started it: only that thread can stop the profiler.
+        """End the window before its thread ends, because no other thread can stop the profiler.
 
-        If the profiler was still warming up, the window begins again with the next thread's
-        steps.
+        If the profiler was still warming up, the window begins again with the next thread's steps.
         """
         window, self._window = self._window, None
         if window is not None:

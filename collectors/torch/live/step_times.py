@@ -19,7 +19,7 @@ _RUN_NS = 1_000_000_000
 A window leaves caches and clocks cold, and a host changes its speed within a second.
 """
 _MOST = 100
-"""The latest blocks that are kept: timing short steps for long would fill memory with events."""
+"""At most this many blocks are kept, the latest ones, because their events take memory."""
 _BLOCK_NS = 1_000_000
 """Steps are timed together until they take this long.
 
@@ -222,7 +222,8 @@ def _n_steps(blocks: Sequence[_Timed]) -> int:
 def _durations(blocks: Sequence[_Timed]) -> list[float]:
     """Return the nanoseconds of each step; the steps of a block took equally long.
 
-    If that is long, it was one step, which ended the block: the others took the median time.
+    If a block took much longer than usual, its last step was the long one, because a long step ends
+    its block. The other steps of this block then count with the median time.
     """
     times = [(ns, block.n_steps) for block in blocks if (ns := block.began.until(block.ended))]
     means = [ns / n for ns, n in times for _ in range(n)]
@@ -235,7 +236,10 @@ def _durations(blocks: Sequence[_Timed]) -> list[float]:
 
 
 def _longer(durations: Sequence[float], usual: Sequence[Sequence[float]]) -> list[float]:
-    """Return the durations that are several times the median of each of the usual ones."""
+    """Return the durations that exceed each of the usual medians several times.
+
+    `usual` are lists of steps; each has a median.
+    """
     most_ns = max((median(part) for part in usual if part), default=0)
     return [ns for ns in durations if ns > _LONG * most_ns]
 

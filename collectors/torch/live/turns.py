@@ -82,7 +82,7 @@ class Turns:
         return Step(module, [module]) if is_irregular and most_called == id(module) else None
 
     def _begins(self, loop: Loop | None) -> list[int]:
-        """Return the calls before which the loop turned, or one around it; and the first call."""
+        """Return which calls the loop, or one around it, turned before; also 0, the first call."""
         if loop is None:
             return [0]
         turned = enumerate(self._turned)

@@ -40,8 +40,8 @@ def drain() -> None:
 def _used() -> Any:
     """Return the module of the device in use, such as torch.cuda or torch.xpu.
 
-    None if the program computes only on the CPU. torch.accelerator is not used: in torch 2.6 it
-    counts the devices, after which a forked child could not use them.
+    Return None if the program computes only on the CPU. torch.accelerator is not used: in torch 2.6
+    it counts the devices, after which a forked child could not use them.
     """
     for name in _KINDS:
         module = getattr(torch, name, None)

@@ -69,7 +69,7 @@ def replayed(cases: list[Case]) -> list[Replayed]:
 
 
 def _ninth(values: list[float]) -> float:
-    """The value that nine in ten do not exceed."""
+    """Return the value that nine in ten values do not exceed."""
     return sorted(values)[math.ceil(0.9 * len(values)) - 1]
 
 

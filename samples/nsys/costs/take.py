@@ -157,7 +157,7 @@ class Programs:
             yield
 
     def _block_ms(self, name: str, n: int) -> float:
-        """The mean time of a step, of n steps between two waits for the device."""
+        """Return the mean time of n steps between two waits for the device."""
         steps = self.running[name]
         self._synchronize()
         began = time.perf_counter_ns()

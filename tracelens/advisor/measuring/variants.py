@@ -32,7 +32,7 @@ Execute = Callable[[Subject, bool, int], Iterator[Found]]
 
 
 class Protocol(Struct, frozen=True):
-    """The number of runs of the model: rounds of executions, by default the thesis's ten of two.
+    """The number of runs of the model, in rounds; by default ten rounds of two, as in the thesis.
 
     `warmup_rounds` come first and are kept as warm-up; the first one includes compiling.
     `synchronized` lists whether to wait for the device around each layer (a run always waits at its

@@ -279,7 +279,7 @@ class Greedy(Search):
 
 
 def _size(pair: tuple[Call, Have]) -> tuple[int, int, bool]:
-    """Return a sort key: the number of nodes that a call covers, then of its tensors in NHWC."""
+    """Return a sort key: the number of covered nodes, then that of the call's tensors in NHWC."""
     call, _ = pair
     return len(call.nodes), call.layouts.count(NHWC), call.layout == NHWC
 

@@ -208,7 +208,7 @@ def _described(row: dict[str, Any]) -> dict[str, Any]:
 
 
 def _recorded(text: str | None, kind: Any) -> Any:
-    """Return a cell's JSON; an empty `kind` if torch recorded none, or another kind."""
+    """Return a cell's JSON, decoded as `kind`; an empty list if it holds nothing of that kind."""
     try:
         return msgspec.json.decode(text or "[]", type=kind)
     except (msgspec.DecodeError, UnicodeError):

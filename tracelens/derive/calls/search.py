@@ -376,7 +376,7 @@ def _without_names(part: Part, given: Have, wanted: str) -> tuple[object, ...]:
 def _are_there(names: Sequence[str], nodes: dict[str, Node], have: Have, layout: str) -> bool:
     """Return whether the tensors exist in a layout.
 
-    A flat tensor exists in any.
+    A flat tensor has no other layout, so it counts in each.
     """
 
     def is_there(name: str) -> bool:

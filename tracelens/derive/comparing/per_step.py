@@ -163,7 +163,7 @@ def _spans_around(
 ) -> pl.DataFrame | None:
     """Return kernel and name for each asked span around a kernel's launch, level by level.
 
-    None if no kernel was launched in a span.
+    Return None if no kernel was launched in a span.
     """
     around = launched.select("kernel", row="span_id").drop_nulls()
     levels = []

@@ -56,14 +56,14 @@ class CaptureEdges(Struct):
             self.parts.append(work.select(known))
 
     def earlier_end(self) -> int | None:
-        """Return when the last work launched before the capture ended; None if there is none."""
+        """Return the end of the last work that was launched before the capture, if there is any."""
         if not any(part["api_call_id"].count() for part in self.parts):
             return None  # no launch of recorded work is known
         ends = [*self._recorded_ends(), *self._late_starts(), *self._early_waits()]
         return max(ends, default=None)
 
     def unrecorded_end(self) -> int | None:
-        """Return when the last unrecorded work ended that was launched before the capture.
+        """Return the end of the last unrecorded work launched before the capture.
 
         Return None if there is no such work.
         """

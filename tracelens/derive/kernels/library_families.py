@@ -253,7 +253,7 @@ def _split_keys(bound: Bound) -> tuple[int, int]:
     """Return the FLOPs of one query with one key in all heads, and a token's bytes in the cache.
 
     In latent attention, queries are (tokens, heads, width), and their rotated part is a separate
-    input. A row of the cache has both widths.
+    input. A row of the cache is as wide as both together.
     """
     queries, rotated, rows = bound.nth(0).shape, bound.nth(1).shape, _of_role(bound, "K")
     if len(queries) < 3 or rows.shape[-1] != queries[-1] + rotated[-1]:
@@ -403,8 +403,9 @@ def _linear_attention(bound: Bound) -> int:
 def _delta_rule(bound: Bound) -> int:
     """Return the operations of the delta rule in chunks (Yang and others 2024, 2412.06464).
 
-    A state is also corrected by what it says of a key: three products. In a chunk there are k k, w
-    and u of k and v, q k, and the last one with v.
+    The state takes part in three products per token: what it holds for the key is subtracted from
+    the value, the result is added to it, and the query reads it. Within a chunk, three products are
+    as wide as a key (k kᵀ, w, q kᵀ), and two as wide as a value (u, and q kᵀ times v).
     """
     return _in_chunks(bound, of_state=3, of_keys=3, of_values=2)
 

@@ -7,7 +7,10 @@ from tracelens.derive.kernels.bound_call import Bound, Family
 from tracelens.derive.kernels.recorded_call import Tensor, UnknownWorkError, are_sizes
 
 _LSTM_GATES, _GRU_GATES, _GRU_SAVED = 4, 3, 5
-"""Gates of a cell, and what a GRU cell saves for its backward pass, each as wide as the state."""
+"""Number of gates of a cell, and of tensors that a GRU cell saves, each as wide as the state.
+
+A GRU cell saves them for its backward pass.
+"""
 
 
 def _weight_shapes(bound: Bound) -> list[Sequence[int]]:

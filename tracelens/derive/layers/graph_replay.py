@@ -3,8 +3,8 @@
 A replay is one call, so no span around it shows the layer of each of its kernels. `graph_capture`
 finds the launches that were recorded while the graph was captured. This module uses a run without
 graphs: in it the same program launches the same kernels one by one, in the same order. The two
-sequences of names are aligned, each distinct one once, and a replayed kernel takes the layer of its
-partner.
+sequences of names are aligned, and a replayed kernel takes the layer of its partner. Equal
+sequences are aligned only once.
 """
 
 import polars as pl

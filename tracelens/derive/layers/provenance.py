@@ -4,7 +4,7 @@ The trace's calls are aligned with those that were recorded at compile time. Ind
 run of a compiled graph in an annotation `## Call CompiledFxGraph KEY ##`. By that key, the
 recorder's sidecar lists the kernels that the graph calls, in order, and the FX nodes from which
 each was made. Names repeat within a graph, so a call is found by name and position: the two
-sequences are aligned, each distinct one once.
+sequences are aligned. Equal sequences are aligned only once.
 """
 
 import re

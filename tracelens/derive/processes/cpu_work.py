@@ -131,7 +131,7 @@ def _ops(spans: pl.DataFrame, is_own: pl.Series) -> pl.DataFrame:
 
 
 def steps_around_reads(spans: pl.DataFrame) -> pl.Series:
-    """Return for each span that reads a value in an optimizer's step the row of that step.
+    """Return, for each span that reads a value in an optimizer's step, the row of that step.
 
     It is None for all other spans. `spans` are of one rank, with names and parent_id as row number.
     """
@@ -219,10 +219,10 @@ def _kinds_of_work(spans: pl.DataFrame, ops: pl.DataFrame) -> pl.Series:
 def _with_copies_of_arithmetic(spans: pl.DataFrame, ops: pl.DataFrame) -> pl.DataFrame:
     """Return the ops with `worker`: the op that a copy belongs to, else the op itself.
 
-    A copy belongs to the operator around it if that one computes, and either for longer than the
-    copy takes, or so that it has to copy; the copy's kind of work is arithmetic, too. Copies around
-    the copy do not count as the operator. Operators that compute little, such as reshape, pad and
-    matmul, leave their copies as they are.
+    A copy belongs to the operator around it if that operator computes, and if it computes for
+    longer than the copy takes or cannot work without the copy. The copy's kind of work is then
+    arithmetic, too. If a copy lies within other copies, the operator around all of them counts.
+    Operators that compute little, such as reshape, pad and matmul, leave their copies as they are.
     """
     names = spans["name"].gather(ops["op"]).cast(pl.Categorical)
     copies, is_operator, has_to_copy = matching(names, _COPIES, _OPERATOR, _ADDS_PRODUCT)

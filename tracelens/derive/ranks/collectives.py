@@ -142,8 +142,8 @@ def _without_contradictions(
 def _communication_kernels(trace: Trace) -> tuple[pl.DataFrame, list[str]]:
     """Return the communication kernels, with their collective if their library recorded it.
 
-    Also return remarks on the kernels for which it did not. Of these, sends and receives are left
-    out.
+    Also return remarks on the kernels whose library recorded none. Sends and receives among these
+    are left out.
     """
     recorded = trace.collectives
     columns = (

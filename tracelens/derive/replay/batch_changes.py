@@ -28,7 +28,8 @@ _LEAST = 0.1
 def batch(subject: Subject, value: str | None) -> Change:
     """Predict each op's device work linearly from two batch sizes; the host's time stays.
 
-    `16,32:64`: the trace has batches of 16, the other trace batches of 32, and 64 are wanted.
+    In `16,32:64`, the replayed trace has batches of 16, the other trace has batches of 32, and a
+    batch of 64 is predicted.
     """
     first, second, wanted = _batch_sizes(value)
     if subject.other is None:

@@ -213,7 +213,7 @@ def _add_queue_edges(edges: Edges, work: Work, rows: Ints, queue_ns: Ints) -> No
 
 
 def _just_ended(work: Work, row: int) -> int:
-    """Return the work of another stream that ended last before this began; -1 for none.
+    """Return the work of another stream that ended last before this work began; -1 for none.
 
     It must have ended shortly before.
     """

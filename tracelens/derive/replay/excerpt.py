@@ -198,7 +198,7 @@ def _profiler_times(trace: Trace, rank: int, where: pl.Expr, origin: int) -> pl.
     """Return when the host was in `torch.profiler.profile.step`: start, end, process_id, thread_id.
 
     This call ends the mark of one step and begins that of the next (torch 2.11), so the time
-    between the two marks is its own. In a trace with stacks, it is the whole call.
+    between the two marks is the call's own. In a trace with stacks, it is the whole call.
     """
     name = pl.col("name").cast(pl.String)
     is_mark = (pl.col("kind") == "annotation") & name.str.starts_with("ProfilerStep#")
@@ -260,7 +260,7 @@ def _calls(
 
 
 def _work(trace: Trace, rank: int, edges: tuple[int, int], rows: pl.DataFrame) -> pl.DataFrame:
-    """Return device work by start that the excerpt launched, or that was not done when it began."""
+    """Return device work by start that the excerpt launched, or that ran when the excerpt began."""
     origin, _ = edges
     frames = [pl.DataFrame(schema=_SCHEMA)]
     for table, columns in _OF_TABLES.items():

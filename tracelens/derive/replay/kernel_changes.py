@@ -1,4 +1,4 @@
-"""Replace kernels by others: channels-last layout, a fused or a capturable optimizer."""
+"""Predict a step with other kernels: channels-last layout, a fused or a capturable optimizer."""
 
 from __future__ import annotations
 
@@ -28,9 +28,11 @@ _NOT_FUSED = (
 )
 """Marks of torch's optimizers that have no fused form on a GPU (torch 2.13)."""
 _FUSED_LISTS, _SHORT_PASS = 7, 4
-"""Lists of tensors that a fused Adam reads and writes; how many times shorter other kernels are.
+"""Lists of tensors that a fused Adam reads and writes, and how much shorter other kernels are.
 
-A fused Adam reads parameters, gradients and both moments, and writes all but the gradients.
+A fused Adam reads parameters, gradients and both moments, and writes all but the gradients. A
+kernel that is shorter than the longest one by more than this factor does not pass over the
+parameters.
 """
 _LEAST_CONVOLUTION, _LEAST_NORMALIZATION, _MOST_NORMALIZATION_NS = 0.49, 0.58, 10_200
 """Least shares of time that kernels keep with channels last, and the longest normalisation.
@@ -150,11 +152,11 @@ def fused_optimizer(subject: Subject, _: str | None) -> Spread:
 
 
 def _most_of_passes(kernels: pl.DataFrame) -> float:
-    """Return which share of these kernels' time a fused optimizer takes at the most.
+    """Return the largest share of these kernels' time that a fused optimizer can take.
 
     Each kernel passes over all parameters or states: it reads at least one list of tensors and
     writes one. A fused kernel reads and writes at most _FUSED_LISTS. Kernels that are much shorter
-    than the longest pass over something else, such as counts of steps.
+    than the longest one pass over something else, such as counts of steps.
     """
     length = (pl.col("end") - pl.col("start")).sum()
     lengths = kernels.group_by("name").agg(length.alias("ns"))["ns"]

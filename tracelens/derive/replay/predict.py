@@ -255,7 +255,7 @@ def _accepted_error(replay: Replay, step: UnprofiledStep | None) -> float:
 
 
 def _doubt_ns(doubts: Sequence[Doubt], before: float, usual: float) -> float:
-    """Return the doubt that the changes add to a step's time: the largest of any of them."""
+    """Return the doubt that the changes add to a step's time: the largest of each kind."""
     of_change = max((doubt.of_change for doubt in doubts), default=0)
     of_rest = max((doubt.of_rest for doubt in doubts), default=0)
     return of_change * abs(before - usual) + of_rest * usual
@@ -285,7 +285,7 @@ def _changes_device(replay: Replay, before: Ints, after: Ints) -> bool:
 
 
 def _device_step_ns(replay: Replay, weights: Ints) -> float:
-    """Return the time that the device needs for a step: the steady step with a host of no time."""
+    """Return the time that the device needs for a step, if the host takes no time."""
     is_host = np.isin(replay.table.kinds, (OP, PYTHON, CALL, LAUNCH, QUEUE))
     return steady_step_ns(replay, np.where(is_host, np.minimum(weights, 0), weights))
 

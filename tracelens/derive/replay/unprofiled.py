@@ -49,8 +49,8 @@ class UnprofiledStep(Struct, frozen=True):
     (costs measured on the machine), table (costs measured elsewhere), unknown. `sampling_ns` is the
     part of the range, to either side, that comes from the waits for a loader: as many steps with
     other batches would have another mean. `slowness` is the time of recorded launches over that of
-    usual hosts, 1 if it was not needed. If the host was slow, the range holds the step of a host
-    that always is.
+    usual hosts, 1 if it was not needed. If the host was slow, the range also contains the step on a
+    host that is always slow.
     """
 
     rank: int

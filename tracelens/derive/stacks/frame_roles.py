@@ -88,8 +88,8 @@ DEFAULT_RULES: tuple[RoleRule, ...] = (
 """Rules on the function's name, then rules on its library; the first match wins.
 
 The last rules are for all remaining frames: in a shared library they are unknown. A named function
-of the program itself, or one with debug information, is the user's. From the notes on stacks of
-PyTorch 1.8 and 2.11.
+of the program itself, or one with debug information, is the user's. The rules were made from stacks
+of PyTorch 1.8 and 2.11.
 """
 
 

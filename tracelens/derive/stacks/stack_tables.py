@@ -229,8 +229,8 @@ def _build_kind(
 ) -> str:
     """Return whether the framework's frames have debug information: debug, mixed or release.
 
-    Frames inside the outermost entry count, or all without an entry, but not the innermost. Without
-    such frames it is unknown.
+    Frames between the innermost one and the outermost entry are examined, or all except the
+    innermost if no entry is known. If none of them is the framework's, return unknown.
     """
     outermost_entry = max((i for i, entry in enumerate(is_entry) if entry), default=len(roles))
     counted = [

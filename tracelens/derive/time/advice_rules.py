@@ -27,7 +27,7 @@ _UNFUSED_LAUNCHES = 20
 At most half of them may be of ops that update many tensors at once (foreach, fused).
 """
 _LARGE_SCORES = 128 * 128
-"""Least number of scores in a matrix for which a fused attention kernel is advised."""
+"""A fused attention kernel is advised for matrices with at least this number of scores."""
 _MANY_CASTS = 0.1
 """Casts are advised against if they take at least this share of computing; chosen by hand."""
 _HAS_FUSED = r"^Optimizer\.step#(?:Adam|AdamW|SGD)\.step$"

@@ -15,7 +15,7 @@ Places = dict[tuple[int, str], str]
 
 CASTS = "casts between element types"
 CAST = r"(?:float16|float8\w*)_copy_kernel|direct_copy_kernel.*LoadWithCast"
-"""Names of ATen's kernels that only convert element types; `bfloat16` holds `float16`."""
+"""Pattern of ATen's kernels that only convert element types; `float16` also matches `bfloat16`."""
 _LONGEST_NAME = 60
 _WAYS = {
     "h2d": "from the host to the device",

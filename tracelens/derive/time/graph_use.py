@@ -10,7 +10,7 @@ from tracelens.trace import Trace
 
 _CAPTURES = r"^(cuda|hip)Stream(Begin|End)Capture|^cuStream(Begin|End)Capture"
 _LEAST_CAPTURED = 0.2
-"""Least ratio of captured launches to kernels that ran. Above it, these kernels are the warm-up."""
+"""Captured launches, over kernels that ran. Above this ratio, these kernels are the warm-up."""
 _COMPILED = r"^Torch-Compiled Region|^## Call CompiledFxGraph|^CompiledFunction$|^CompiledFxGraph$"
 
 

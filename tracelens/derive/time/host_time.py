@@ -184,9 +184,9 @@ class _Reading:
         return pl.select(pl.coalesce(self.of_launches.gather(launch), op)).to_series()
 
     def finished(self, activities: pl.DataFrame, ids: pl.DataFrame | None) -> dict[int, HostTime]:
-        """Return the hosts with their activities, once all calls were read.
+        """Return the hosts with their activities; call this after the last `take`.
 
-        `ids` names the calls if only some were read.
+        `ids` has the id of each taken call; None if the ids are row numbers.
         """
         segments = self._segments(self.known(activities))
         length = pl.col("end_ns") - pl.col("start_ns")

@@ -21,13 +21,13 @@ _IDS = {"process_id": pl.Int64, "thread_id": pl.Int64}
 def causes_of_launching(
     trace: Trace, devices: Mapping[Device, DeviceWork], launching: pl.Series
 ) -> pl.Series:
-    """Return, for the work of all devices, the cause of the launching before each piece, as a code.
+    """Return, for each piece of device work, why the host was launching before it, as a code.
 
-    The cause is loading if the piece is a kernel's first use, and its launching takes by far longer
-    than that of any later use. Libraries and kernels are loaded on first use, inside an op or a
-    launch, and no profiler records it. The cause is the host's other work if most of the time is in
-    an op that works for long without launching. Otherwise it is launching. `launching` is the time
-    of launching before each piece.
+    `launching` is how long the host was launching before each piece. The cause is loading if the
+    piece is a kernel's first use, and this time is far longer than before any later use. Libraries
+    and kernels are loaded on first use, inside an op or a launch, and no profiler records it. The
+    cause is the host's other work if most of the time is in an op that works for long without
+    launching. Otherwise it is launching.
     """
     gaps = _launching_gaps(devices, launching)
     ns = pl.col("ns")

@@ -29,7 +29,7 @@ def python_of_another_thread(model: TimeModel, rank: int, cause: str, place: str
 
     Only one thread of a process runs Python at a time, so the two took turns. Ops, and functions
     that wait, release the lock and do not count. If the cause is launching, which has no places,
-    all launching counts. The host's thread is the one that spends most time so. Return None if no
+    all launching counts. The host's thread is the one with most of this time. Return None if no
     other thread ran Python for long.
     """
     is_there = pl.col("cause") == cause

@@ -5,7 +5,7 @@ from itertools import pairwise
 from statistics import mean, median, median_low
 
 LONG = 1.5
-"""Least length of a long step, as a multiple of the usual step."""
+"""A step is long if it takes at least this multiple of the usual step."""
 UNEVEN = 1.05
 """Long steps matter if the mean step is at least this multiple of the usual step."""
 _MUCH = 0.25

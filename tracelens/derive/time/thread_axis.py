@@ -30,7 +30,7 @@ _KEY = ["process_id", "thread_id"]
 _APART_NS = 4 * STACKS_SLOW_BY * PAUSE_NS
 """The distance between two threads on one axis, longer than any pause."""
 _MOST_ROWS = 1 << 17
-"""Most rows of spans, calls and overhead on one axis. They are copied, which takes memory."""
+"""Largest number of rows on one axis: spans, calls and overhead. They are copied in memory."""
 _LONGEST_NS = 1 << 62
 
 

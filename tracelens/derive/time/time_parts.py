@@ -54,7 +54,7 @@ class TimeModel(Struct, frozen=True):
     none is whole. `processes` are the ranks without a device, whose process is judged. `device` has
     one row per rank, device, step and phase with the columns of TIME_BREAKDOWN, shares left out;
     device_id is None for a process without a device. `idle` has the program's idle time by rank,
-    device, cause and call path (what), most first: idle_ns, n_gaps, longest_ns (the most of it in
+    device, cause and call path (what), most first: idle_ns, n_gaps, longest_ns (the longest time in
     one gap) and example_ns (the start of that gap). `collectives` says which kernels of different
     ranks are one call. `waits` has the time that one rank waited for another in collectives, one
     row per pair.

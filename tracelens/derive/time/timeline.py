@@ -15,7 +15,7 @@ from tracelens.trace import Trace
 MOST_BARS = 20_000
 """Above this number of bars, short ones are merged."""
 _FEW_BARS = 20_000
-"""Most bars of a rank's drawn steps. Only the median and the longest step may exceed it."""
+"""Largest number of bars in a rank's drawn steps, except for the median and the longest step."""
 _MOST_STEPS = 6
 """At most this many steps of a rank are drawn, if they have few bars."""
 
