@@ -503,7 +503,7 @@ def test_a_step_that_is_surely_shorter_without_the_profiler(
 ) -> None:
     """A replay's range is said where the recorded step, of 1 ms, is longer than all of it."""
     found = {0: UnprofiledStep(0, 1_000_000, 500_000, 300_000, high_us * 1_000, 0.0, "table")}
-    monkeypatch.setattr("tracelens.answers.program.unprofiled_steps", lambda _: found)
+    monkeypatch.setattr("tracelens.answers.details.unprofiled_steps", lambda _: found)
     answer = make_answer(arithmetic())
     assert answer.unprofiled == (f"without the profiler a step takes {told}" if told else None)
 
@@ -513,7 +513,7 @@ def test_a_measured_step_has_its_range(
     monkeypatch: pytest.MonkeyPatch, high_us: int, told: str
 ) -> None:
     measured = (500_000, 300_000, high_us * 1_000)
-    monkeypatch.setattr("tracelens.answers.program.measured_range", lambda *_: measured)
+    monkeypatch.setattr("tracelens.answers.details.measured_range", lambda *_: measured)
     answer = make_answer(arithmetic())
     expected = f"without the profiler a step takes {told}, under it 1.00 ms"
     assert answer.unprofiled == expected

@@ -7,7 +7,7 @@ import pytest
 from tests.answer_checks import check_answer
 from tests.programs import Row, launch, mark, program, span, timed, work
 from tracelens.answers import make_answer
-from tracelens.derive.time.sm_use import SmUse, sm_use
+from tracelens.answers.devices import SmUse, sm_use
 from tracelens.trace import Trace
 
 STEPS = [mark(0, 0, 10_000), mark(1, 10_000, 20_000)]

@@ -12,9 +12,8 @@ from tests.torch_files import call, kernel, write
 from tests.torch_files import span as event
 from tracelens.analyses import idle_gaps, time_breakdown, verdict
 from tracelens.analyses.verdict import notes
-from tracelens.derive.time.in_program import in_program
 from tracelens.derive.time.model import time_model
-from tracelens.derive.time.program_phases import phases, program_steps
+from tracelens.derive.time.program_phases import in_program, phases, program_steps
 from tracelens.derive.time.step_sentences import step_sentences
 from tracelens.derive.time.step_table import steps_of
 from tracelens.trace import Trace

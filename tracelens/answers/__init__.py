@@ -37,7 +37,7 @@ def _one(trace: Trace) -> Answer:
             _by("job", "answer_job", trace) if is_job else _by("program", "answer_program", trace)
         )
     if is_capture(trace):
-        return _by("program", "answer_capture", trace)
+        return _by("unjudged", "answer_capture", trace)
     if trace.has("timings"):
         return _by("timings", "answer_timings", trace)
     if trace.has("stacks"):

@@ -10,14 +10,9 @@ from tracelens.analyses import job, verdict
 from tracelens.analyses.job import bubble_sentence, waiting_sentence
 from tracelens.answers.answer import WORK, Answer, Bar
 from tracelens.answers.changes import changes_of, changes_of_job
-from tracelens.answers.program import (
-    Limits,
-    incomplete,
-    next_sections,
-    no_change,
-    program_sentence,
-    special_limits,
-)
+from tracelens.answers.details import incomplete, next_sections
+from tracelens.answers.limits import Limits, program_sentence, special_limits
+from tracelens.answers.program import no_change
 from tracelens.answers.recorded import about
 from tracelens.answers.step_bar import kind_of, percents_in, program_bar
 from tracelens.answers.words import place_text

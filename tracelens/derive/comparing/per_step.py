@@ -8,10 +8,9 @@ from tracelens.derive.events.call_tree import count_among, nearest_row
 from tracelens.derive.events.span_trees import of_rank, span_trees
 from tracelens.derive.layers.attribution import layer_step_times
 from tracelens.derive.layers.layer_host import layer_host_times
-from tracelens.derive.time.in_program import in_program
 from tracelens.derive.time.memory import allocator_events
 from tracelens.derive.time.model import time_model
-from tracelens.derive.time.program_phases import program
+from tracelens.derive.time.program_phases import in_program, program
 from tracelens.derive.time.self_time import attribute
 from tracelens.derive.time.time_parts import SLOWED
 from tracelens.schemas.host import CAUSES

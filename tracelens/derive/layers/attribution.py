@@ -20,7 +20,7 @@ from tracelens.derive.layers.graph_replay import (
 from tracelens.derive.layers.open_ranges import EVIDENCE as RANGE_EVIDENCE
 from tracelens.derive.layers.open_ranges import in_open_backward
 from tracelens.derive.layers.provenance import split_kernels
-from tracelens.derive.time.in_program import in_program
+from tracelens.derive.time.program_phases import in_program
 from tracelens.schemas.device import LIBRARIES, PRIMITIVES
 from tracelens.schemas.results.work import LAYER_ATTRIBUTION, LAYER_ATTRIBUTION_BY_STEP
 from tracelens.trace import Trace

@@ -11,7 +11,7 @@ import polars as pl
 
 from tracelens.derive.columns.ratios import which_side
 from tracelens.derive.layers.attribution import attribute_kernels
-from tracelens.derive.time.in_program import in_program
+from tracelens.derive.time.program_phases import in_program
 from tracelens.schemas.device import PRIMITIVES
 from tracelens.trace import Trace
 

@@ -20,9 +20,8 @@ from tracelens.derive.processes.cpu_work import (
 )
 from tracelens.derive.time.activity_places import PROFILER
 from tracelens.derive.time.cpu_busy import COMPUTES
-from tracelens.derive.time.in_program import in_program
 from tracelens.derive.time.op_times import op_times
-from tracelens.derive.time.program_phases import phases
+from tracelens.derive.time.program_phases import in_program, phases
 from tracelens.derive.time.step_table import activities_of, process_ranks
 from tracelens.schemas.host import CAUSES
 from tracelens.schemas.results.time import PROGRAM, TIME_BREAKDOWN

@@ -7,7 +7,7 @@ from msgspec import Struct
 
 from tracelens.derive.columns.lookup import by_value
 from tracelens.derive.time.activity_places import PROFILER
-from tracelens.derive.time.in_program import in_program
+from tracelens.derive.time.program_phases import in_program
 from tracelens.derive.time.step_table import activities_of
 from tracelens.derive.time.time_parts import TimeModel, rank_times
 from tracelens.schemas.host import CAUSES

@@ -4,7 +4,7 @@ import polars as pl
 from msgspec import Struct
 
 from tracelens.derive.ranks.missing import missing_ranks
-from tracelens.derive.time.in_program import in_program
+from tracelens.derive.time.program_phases import in_program
 from tracelens.trace import Trace
 
 _SLOW_NETWORK = 1e9

@@ -5,7 +5,7 @@ import polars as pl
 from tracelens.derive.columns.intervals import covered_ns
 from tracelens.derive.ranks.collectives import match_collectives
 from tracelens.derive.ranks.host_collectives import communicating_spans
-from tracelens.derive.time.in_program import in_program
+from tracelens.derive.time.program_phases import in_program
 from tracelens.trace import Trace
 
 _RECEIVES = r"^(?:\w+:{1,2})?_?i?recv(?:_any_source)?_?$"

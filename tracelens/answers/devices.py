@@ -1,15 +1,17 @@
-"""Describe several devices of one process that take turns, or one of which works most."""
+"""Describe how a program uses its devices: by turns, one most of the time, or few of its SMs."""
 
 from statistics import mean
 
 import polars as pl
+from msgspec import Struct
 
 from tracelens.answers.words import place_text
 from tracelens.derive.columns.intervals import END, union
 from tracelens.derive.time.bounds import PART_WORDS
-from tracelens.derive.time.in_program import in_program
+from tracelens.derive.time.program_phases import in_program
 from tracelens.derive.time.time_parts import RankTime, TimeModel
 from tracelens.schemas.results.time import IDLE_PARTS
+from tracelens.trace import Trace
 
 _USED = 0.1
 _MORE = 0.2
@@ -17,6 +19,71 @@ _MORE = 0.2
 _AT_ONCE = 0.1
 """Devices take turns if less than this share of their work runs at the same time."""
 _MOSTLY = 0.7
+_FEW = 0.5
+"""Kernels use few SMs if more than this share of the SMs has no block, averaged over time."""
+
+
+class SmUse(Struct, frozen=True):
+    """SMs that have a block of a running kernel, averaged over the time in which kernels compute.
+
+    `sm_count` is the device's number of SMs.
+    """
+
+    n_used: float
+    sm_count: int
+
+    @property
+    def is_few(self) -> bool:
+        """True if more than half of the SMs have nothing to do, on average."""
+        return self.n_used < _FEW * self.sm_count
+
+    @property
+    def sentence(self) -> str:
+        """The number of SMs that have work, in words."""
+        used = max(round(self.n_used), 1)
+        return f"its kernels have blocks for {used} of {self.sm_count} SMs, averaged over time"
+
+
+def few_sms(trace: Trace, rank: RankTime) -> SmUse | None:
+    """Return the use of the GPU's SMs if most computing uses few of them, else None."""
+    use = None if rank.is_process else sm_use(trace, rank.rank)
+    return use if use is not None and use.is_few else None
+
+
+def sm_use(trace: Trace, rank: int) -> SmUse | None:
+    """Measure how many SMs a rank's program uses.
+
+    A block runs on one SM, so a kernel uses no more SMs than it has blocks. Kernels that run at the
+    same time are added. Return None if no kernel computes, if a grid or a device's number of SMs is
+    not known, or if the rank uses devices of several sizes.
+    """
+    grid = ("grid_x", "grid_y", "grid_z")
+    columns = ("device_id", "start_ns", "duration_ns", "is_communication", *grid)
+    kernels = trace.select("kernels", "rank", "step", *columns, rank=rank)
+    kernels = kernels.filter(in_program(trace) & ~pl.col("is_communication"))
+    sm_count = _common_sm_count(trace, rank, kernels["device_id"].unique())
+    if kernels.is_empty() or sm_count is None:
+        return None
+    n_blocks = pl.col("grid_x").cast(pl.Int64) * pl.col("grid_y") * pl.col("grid_z")
+    kernels = kernels.with_columns(
+        n_blocks=n_blocks,
+        end_ns=pl.col("start_ns") + pl.col("duration_ns"),
+    )
+    busy = union(kernels.select("device_id", "start_ns", "end_ns"), by="device_id")
+    busy_ns = int((busy["end_ns"] - busy["start_ns"]).sum())
+    if not busy_ns or kernels["n_blocks"].null_count():
+        return None
+    used_sms = pl.min_horizontal("n_blocks", sm_count)
+    used_ns = int(kernels.select((used_sms * pl.col("duration_ns")).sum()).item())
+    return SmUse(min(used_ns / busy_ns, sm_count), sm_count)
+
+
+def _common_sm_count(trace: Trace, rank: int, devices: pl.Series) -> int | None:
+    """Return the devices' number of SMs; None if it is not known, or not the same for all."""
+    is_used = pl.col("device_id").is_in(devices.implode())
+    rows = trace.devices.filter(is_used, rank=rank)
+    counts = rows["sm_count"].unique().to_list()
+    return counts[0] if len(counts) == 1 else None
 
 
 def sentence_of_gpus(model: TimeModel, rank: RankTime, whole: str) -> str | None:

@@ -1,0 +1,291 @@
+"""Write what follows the first sentence for one program: facts, doubts, and sections to read."""
+
+import re
+
+import polars as pl
+
+from tracelens.answers.answer import LEAST_SHARE
+from tracelens.answers.devices import wait_of_idlest
+from tracelens.answers.limits import Limits, is_another_time, places_of
+from tracelens.answers.words import counted, frame_text
+from tracelens.derive.columns.lookup import rows_of
+from tracelens.derive.columns.time_text import duration, span_text
+from tracelens.derive.kernels.work_kinds import language_kinds
+from tracelens.derive.replay.unprofiled import bounds_of_range, measured_range, unprofiled_steps
+from tracelens.derive.time.bound_places import CASTS, count_casts
+from tracelens.derive.time.bounds import PART_WORDS, PROCESS_WORDS
+from tracelens.derive.time.cpu_only import unseen_device
+from tracelens.derive.time.graph_use import count_captured, is_capture
+from tracelens.derive.time.host_waits import is_wait
+from tracelens.derive.time.idle_advice import WORKERS
+from tracelens.derive.time.python_lock import python_of_another_thread
+from tracelens.derive.time.time_parts import (
+    SLOWED,
+    RankTime,
+    TimeModel,
+    mark_times,
+    step_times,
+)
+from tracelens.trace import Trace
+
+_SECTIONS = {
+    "compute": ("top_kernels", "layer_attribution"),
+    "communication": ("time_breakdown",),
+    "waiting": ("waiting_for",),
+    "copy": ("copy_cost",),
+    "launch": ("idle_gaps", "dispatch_depth"),
+}
+"""Sections to read next, by what limits the program; the default is `idle_gaps`."""
+_MANY = 0.2
+"""Casts are named if they are this share of all kernels, or of the time of computing."""
+_MOST_KINDS = 4
+_LONGER = 1.5
+"""A recorded step's waits are doubtful if they take this many times a step without the profiler."""
+_LEAST_EARLY_NS, _LEAST_OF_KERNELS = 50_000, 0.01
+"""The least time by which a kernel begins too early, and the share of kernels that must do so.
+
+A smaller difference of the clocks changes no answer, and fewer kernels may be recorded wrongly.
+"""
+
+
+def facts_of(
+    model: TimeModel, rank: RankTime, limits: Limits, launching: str | None, caveat: str | None
+) -> list[str]:
+    """List facts on places, devices, kernels and the host.
+
+    `launching` names the functions that launch, `caveat` is the verdict's own.
+    """
+    both, use = limits.work_and_waits, limits.few_sms
+    places = () if launching else places_of(model, rank.rank, limits.second)
+    facts = (
+        *(() if launching else limits.place_of_second(places)),
+        None if both is None else both.smaller_part,
+        wait_of_idlest(model, rank) if rank.n_devices > 1 else None,
+        caveat,
+        None if use is None else use.sentence,
+        *_kinds_of_work(model.trace, rank),
+        *_casts(model, rank),
+        launching,
+        *loaded_once(rank),
+        *_of_another_thread(model, rank, limits.last_part, limits.last_where),
+    )
+    return [fact for fact in facts if fact]
+
+
+def _kinds_of_work(trace: Trace, rank: RankTime) -> tuple[str, ...]:
+    """Name the largest kinds of work that a language model's kernels do."""
+    kinds = language_kinds(trace, rank.rank, LEAST_SHARE)
+    words = [
+        f"{kind} {share * 100:.0f} %" for kind, share in kinds[:_MOST_KINDS] if share >= LEAST_SHARE
+    ]
+    return (f"kernels: {', '.join(words)}",) if words else ()
+
+
+def _casts(model: TimeModel, rank: RankTime) -> tuple[str, ...]:
+    """Say how many kernels only convert types, if they are many or take much of the computing."""
+    if rank.is_process:
+        return ()
+    n_casts, n_kernels, share = count_casts(model, rank.rank)
+    if n_casts < _MANY * n_kernels and share < _MANY:
+        return ()
+    which = f"{n_casts / n_kernels * 100:.0f} % of kernels"
+    return (f"{CASTS}: {which}, {share * 100:.0f} % of computing",)
+
+
+def loaded_once(rank: RankTime) -> tuple[str, ...]:
+    """Say that only recorded steps load code, if later steps show that they load none.
+
+    Steps without the profiler are timed after the recorded ones. If they take no longer than a
+    recorded step without its loading, all code was loaded by then.
+    """
+    if rank.unprofiled_ns is None or rank.judged_step_ns is None or rank.bound == "loading":
+        return ()
+    share = rank.shares["loading"]
+    without_ns = rank.judged_step_ns * (1 - share)
+    if share < LEAST_SHARE or without_ns < rank.unprofiled_ns:
+        return ()
+    return (
+        "code is loaded in the recorded steps only; later ones, without the profiler, load none",
+    )
+
+
+def _of_another_thread(
+    model: TimeModel, rank: RankTime, bound: str, where: str | None
+) -> tuple[str, ...]:
+    """Name the Python function that another thread ran while the host worked at the place."""
+    kinds = model.trace.select("spans", "kind", rank=rank.rank)["kind"]
+    if bound not in ("host", "launch") or where is None or not (kinds == "python").any():
+        return ()
+    name = python_of_another_thread(model, rank.rank, bound, where)
+    if name is None:
+        return ()
+    place = frame_text(re.sub(r"\.py\((\d+)\)", r".py(defined at \1)", name))
+    lock = "" if is_wait(where) else "; only one thread at a time can"
+    return (f"meanwhile another thread runs Python in {place}{lock}",)
+
+
+def without_profiler(model: TimeModel, rank: RankTime) -> str | None:
+    """Say how long a step takes without the profiler, or how else it differs from the recorded one.
+
+    Return None if nothing is known of that.
+    """
+    return (
+        _profiler_cost(model.trace, rank)
+        or _replayed_step(model.trace, rank)
+        or _profiler_work(rank)
+        or _beside_mark(model, rank)
+    )
+
+
+def _profiler_cost(trace: Trace, rank: RankTime) -> str | None:
+    """Compare the step under the profiler with one without it, if the latter was timed.
+
+    The time without it is followed by the range of the steps that were timed. If percentages refer
+    to neither time, the time that they refer to is added: that of a step under the profiler, less
+    what the profiler is known to add.
+    """
+    measured, judged_ns = measured_range(trace, rank.rank), rank.judged_step_ns
+    if measured is None or rank.recorded_step_ns is None or judged_ns is None:
+        return None
+    step_ns, low_ns, high_ns = measured
+    plain, recorded = duration(step_ns), duration(rank.recorded_step_ns)
+    is_range = duration(low_ns) != duration(high_ns)
+    spread = f" ({span_text(low_ns, high_ns)})" if is_range else ""
+    words = f"without the profiler a step takes {plain}{spread}, under it {recorded}"
+    judged = duration(judged_ns)
+    if judged in (plain, recorded):
+        return words
+    return f"{words}; percentages are of {judged}, without what it is known to add"
+
+
+def _replayed_step(trace: Trace, rank: RankTime) -> str | None:
+    """Give the length of a replayed step without the profiler, if it is surely shorter.
+
+    It is surely shorter if its whole range is below the recorded step.
+    """
+    step = unprofiled_steps(trace).get(rank.rank)
+    if step is None or step.unprofiled_ns is None or step.low_ns is None or step.high_ns is None:
+        return None
+    if step.high_ns >= step.recorded_ns:
+        return None
+    bounds = bounds_of_range(rank, step)
+    nouns = PROCESS_WORDS if rank.is_process else PART_WORDS
+    limits = (
+        "" if bounds is None else ", limited by " + " or by ".join(nouns[part] for part in bounds)
+    )
+    return (
+        f"without the profiler a step takes about {duration(step.unprofiled_ns)}"
+        f" ({span_text(step.low_ns, step.high_ns)}){limits}"
+    )
+
+
+def _profiler_work(rank: RankTime) -> str | None:
+    """Give the recorded step if much of it is the profiler's own work, which is left out."""
+    recorded_ns, judged_ns = rank.recorded_step_ns, rank.judged_step_ns
+    if recorded_ns is None or judged_ns is None or not is_another_time(recorded_ns, judged_ns):
+        return None
+    return f"a recorded step took {duration(recorded_ns)}, the profiler's own work included"
+
+
+def _beside_mark(model: TimeModel, rank: RankTime) -> str | None:
+    """Give the length of a step's mark on the host, if the step itself has another length."""
+    marks = mark_times(step_times(model))
+    if rank.rank not in marks or rank.step_ns is None:
+        return None
+    end = "its last op" if rank.is_process else "its last work on the GPU"
+    shown = duration(marks[rank.rank])
+    return f"on the host a step takes {shown}; here it lasts until {end} is done"
+
+
+def doubts_of(model: TimeModel, rank: RankTime, *, is_judged: bool) -> tuple[str, ...]:
+    """List the doubts about a rank; `is_judged` is False if too little is known to judge it."""
+    trace = model.trace
+    return (
+        *_slow_host(trace, rank),
+        *_waits_beyond_the_step(model, rank),
+        *_clocks_differ(trace, rank),
+        *_capture(trace),
+        *unseen_device(trace, model.processes),
+        *incomplete(trace, is_judged=is_judged),
+    )
+
+
+def _slow_host(trace: Trace, rank: RankTime) -> tuple[str, ...]:
+    """Warn of launches that took longer than on the slowest usual host.
+
+    The trace does not show whether the host was slow only while it recorded, or always is. The
+    warning is only for a rank that its host limits.
+    """
+    step = unprofiled_steps(trace).get(rank.rank)
+    if step is None or not step.was_slow or rank.bound not in SLOWED:
+        return ()
+    factor = f"{step.slowness:.1f} times as long as usual ones"
+    said = (
+        f"the host was slow while it recorded: its launches took {factor}; the trace does not tell"
+        " whether it always is, so the range of the step without the profiler allows for both"
+    )
+    return (said,)
+
+
+def _waits_beyond_the_step(model: TimeModel, rank: RankTime) -> tuple[str, ...]:
+    """Warn if recorded steps wait for longer than whole steps take without the profiler.
+
+    Waits for a time, for a queue or for a loader's workers take no longer under a profiler. But the
+    steps without the profiler ran right after a pause in which the trace was written. In that
+    pause, queues filled, so these steps waited less than usual.
+    """
+    if rank.unprofiled_ns is None:
+        return ()
+    places = model.idle.filter(rank=rank.rank).group_by("what").agg(pl.col("idle_ns").sum())
+    waits = sum(
+        ns
+        for what, ns in places.drop_nulls("what").iter_rows()
+        if is_wait(str(what)) or WORKERS in str(what)
+    )
+    waits_ns = waits / (rank.n_steps * rank.n_devices)
+    if waits_ns < _LONGER * rank.unprofiled_ns:
+        return ()
+    sentence = (
+        f"a recorded step waits {duration(waits_ns)}, but a whole step without the profiler took"
+        f" {duration(rank.unprofiled_ns)}: such steps were timed after a pause, in which queues"
+        " fill, so they hardly wait"
+    )
+    return (sentence,)
+
+
+def _clocks_differ(trace: Trace, rank: RankTime) -> tuple[str, ...]:
+    """Warn if some kernels begin before their launches, which only a wrong clock can show."""
+    kernels = trace.select("kernels", "rank", "api_call_id", "start_ns", rank=rank.rank)
+    calls = trace.select("api_calls", "rank", "api_call_id", "start_ns", rank=rank.rank)
+    rows = rows_of(calls["rank"], calls["api_call_id"], kernels.select("rank", "api_call_id"))
+    early_ns = calls["start_ns"].gather(rows) - kernels["start_ns"]
+    times = early_ns.filter(early_ns >= _LEAST_EARLY_NS).to_list()
+    if len(times) <= max(_LEAST_OF_KERNELS * kernels.height, 1):
+        return ()
+    sentence = (
+        f"kernels begin up to {duration(max(times))} before the calls that launch them, so the"
+        " clocks of host and GPU differ: what the GPU waits for is uncertain"
+    )
+    return (sentence,)
+
+
+def _capture(trace: Trace) -> tuple[str, ...]:
+    """Warn of a trace that holds only the capture of graphs and their warm-up."""
+    if not is_capture(trace):
+        return ()
+    n_kernels = counted(sum(count_captured(trace).values()), "kernel")
+    return (f"this is a capture of CUDA graphs of {n_kernels}, not a run: what ran is its warm-up",)
+
+
+def incomplete(trace: Trace, *, is_judged: bool = True) -> tuple[str, ...]:
+    """Warn of a trace that is cut off; if it is judged, say that only a part is."""
+    if trace.manifest.complete:
+        return ()
+    return (f"the trace is incomplete{'; this judges the part that is there' * is_judged}",)
+
+
+def next_sections(rank: RankTime, bound: str) -> tuple[str, ...]:
+    """Return the sections that show more of what limits the rank."""
+    if rank.is_process:
+        return ("top_ops",) if bound == "compute" else ("idle_gaps",)
+    return _SECTIONS.get(bound, ("idle_gaps",))

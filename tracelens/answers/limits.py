@@ -1,0 +1,352 @@
+"""Find what limits a rank and where, and write the first sentence about it."""
+
+import re
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import polars as pl
+from msgspec import Struct
+
+from tracelens.answers.answer import WORK
+from tracelens.answers.devices import SmUse, few_sms, sentence_of_gpus
+from tracelens.answers.step_bar import kind_of, label_of, percents_in, program_bar
+from tracelens.answers.words import DEVICE_SENTENCES, PROCESS_SENTENCES, function_text, place_text
+from tracelens.derive.columns.time_text import duration
+from tracelens.derive.processes.cpu_work import READS
+from tracelens.derive.time.activity_places import PROFILER
+from tracelens.derive.time.bounds import INSIDE_OP, UNRECORDED
+from tracelens.derive.time.cpu_only import count_reads, reads_of
+from tracelens.derive.time.host_waits import is_wait
+from tracelens.derive.time.idle_advice import has_both, split_waits
+from tracelens.derive.time.lone_waits import lone_waits
+from tracelens.derive.time.receives import is_mostly_receiving
+from tracelens.derive.time.time_parts import RankTime, TimeModel
+from tracelens.trace import Trace
+
+_MOST_READS = 0.8
+"""A process reads values back if that takes this share of the time in which it calls ops."""
+_UNEVEN = 0.05
+"""The answer gives both the mean and the median step if they differ by more than this share."""
+_MOSTLY = 0.8
+_MOST_TIME = 0.5
+"""A few long steps come first in the sentence if they take more than this share of the time."""
+_SUBJECT = "The GPU "
+_COMPUTES_NOTHING = ", and computes nothing"
+"""The end of a sentence on a device that receives; it is dropped if the device also computes."""
+_PHRASES = {
+    "communication": "only communicates",
+    "copy": "only copies",
+    "dependency": "waits for its own earlier work",
+    "unknown": "is idle for an unknown reason",
+}
+_LEAST_OF_CALLER, _ONE_LINE = 0.1, 80
+_BACKWARD = "autograd::engine::evaluate_function"
+_WORKS, _WAITS = "does other work", "waits itself"
+
+
+class WorkAndWaits(Struct, frozen=True):
+    """A host that does other work and also waits itself, in words.
+
+    `shares` are those of its two parts; `smaller_part` says where the smaller one lies.
+    """
+
+    words: str
+    shares: str
+    smaller_part: str
+
+
+class Limits(Struct, frozen=True):
+    """The part of a step that limits a rank, with its place; None if the place is not known.
+
+    If computing and another part take comparable times, the bound is computing and `second` the
+    other part, whichever is longer. For most ranks, `second` is None.
+
+    Of a special program, `reads` is True if it mostly reads single values back; `few_sms` is the
+    use of the GPU's SMs if it computes on few of them; `work_and_waits` describes a host that does
+    both.
+    """
+
+    bound: str
+    where: str | None
+    second: str | None = None
+    second_where: str | None = None
+    reads: bool = False
+    few_sms: SmUse | None = None
+    work_and_waits: WorkAndWaits | None = None
+
+    @property
+    def parts(self) -> tuple[str, ...]:
+        """The bound, and the second part if there is one."""
+        return (self.bound,) if self.second is None else (self.bound, self.second)
+
+    @property
+    def last_part(self) -> str:
+        """The second part if there is one, else the bound."""
+        return self.second or self.bound
+
+    @property
+    def last_where(self) -> str | None:
+        """The second part's place, else the bound's."""
+        return self.second_where or self.where
+
+    def place_of_second(self, places: Sequence[tuple[str, int]] = ()) -> tuple[str, ...]:
+        """Return the second part's label in the bar, with its place; empty without one.
+
+        `places` are all places of that part, if it is idle time.
+        """
+        if self.second is None:
+            return ()
+        is_busy = kind_of(self.second) == WORK
+        text = place_text(self.second_where, is_busy=is_busy, places=places)
+        return () if text is None else (f"{label_of(self.second, is_process=False)}: {text}",)
+
+
+def limits_of(model: TimeModel, rank: RankTime, row: Mapping[str, Any]) -> Limits:
+    """Find what limits a rank, given its row of `verdict`: one part, or computing and another."""
+    bound = row["bound"]
+    where = {row[part]: _where(model, row, part) for part in ("second", "bound")}
+    place_of_reads = _read_place(model, rank) if rank.is_process and bound == "launch" else None
+    use = few_sms(model.trace, rank) if bound == "compute" else None
+    both = _work_and_waits(model, rank) if bound == "host" and rank.n_devices <= 1 else None
+    second = rank.beside_computing
+    if second is None or use is not None or both is not None or rank.n_devices > 1:
+        return Limits(
+            bound,
+            place_of_reads or where[bound],
+            reads=place_of_reads is not None,
+            few_sms=use,
+            work_and_waits=both,
+        )
+    reads = place_of_reads is not None
+    return Limits("compute", where["compute"], second, where[second], reads=reads)
+
+
+def _where(model: TimeModel, row: Mapping[str, Any], part: str = "bound") -> str | None:
+    """Return the place of the bound, or of the second part.
+
+    If the profiler's own work has most of that part, return the first place in the program instead.
+    """
+    what: str | None = row["what" if part == "bound" else f"{part}_what"]
+    if what != PROFILER:
+        return what
+    places = places_of(model, row["rank"], row[part])
+    return places[0][0] if places else None
+
+
+def places_of(model: TimeModel, rank: int, cause: str | None) -> list[tuple[str, int]]:
+    """List the program's places that are idle for a cause, with their times, most first."""
+    is_of_cause = (pl.col("rank") == rank) & (pl.col("cause") == pl.lit(cause, pl.String))
+    is_of_program = pl.col("what").is_not_null() & (pl.col("what") != PROFILER)
+    return model.idle.filter(is_of_cause & is_of_program).select("what", "idle_ns").rows()
+
+
+def _read_place(model: TimeModel, rank: RankTime) -> str | None:
+    """Return where a process reads single values, if that takes most of its time of calling ops."""
+    times = called_places(model, rank)
+    reads = reads_of(times)
+    read_ns, all_ns = (sum(ns for _, ns in part) for part in (reads, times))
+    if read_ns < _MOST_READS * all_ns:
+        return None
+    with_line = [what for what, _ in reads if what != READS]
+    return (with_line or [READS])[0]
+
+
+def called_places(model: TimeModel, rank: RankTime) -> list[tuple[str, int]]:
+    """List the places where a rank calls ops, with their times."""
+    places = model.idle.filter(pl.col("rank") == rank.rank, pl.col("cause") == "launch")
+    return places.select(pl.col("what").fill_null(""), "idle_ns").rows()
+
+
+def bound_place(model: TimeModel, rank: RankTime, limits: Limits) -> str | None:
+    """Describe the bound's place; if it reads single values, with how often a step does.
+
+    If no place has half of an idle cause's time, name the call path that half of the time shares.
+    """
+    places = () if limits.reads else places_of(model, rank.rank, limits.bound)
+    text = place_text(limits.where, is_busy=kind_of(limits.bound) == WORK, places=places)
+    if text is None or not limits.reads:
+        return text
+    n_reads = count_reads(model.trace, rank.rank) / max(rank.n_steps, 1)
+    often = "once" if round(n_reads) == 1 else f"{n_reads:,.0f} times"
+    return f"{text}, {often}{' a step' if rank.n_steps else ''}"
+
+
+def launching_functions(model: TimeModel, rank: RankTime, limits: Limits) -> str | None:
+    """Name the functions that take most of the launching, unless one place takes half of it.
+
+    Launches by autograd count for the backward pass. Without stacks, no other caller is known.
+    """
+    times = Counter(dict(called_places(model, rank)))
+    all_ns = times.total()
+    if (
+        limits.last_part != "launch"
+        or rank.is_process
+        or max(times.values(), default=0) >= all_ns / 2
+    ):
+        return None
+    callers: Counter[str] = Counter()
+    for place, ns in times.items():
+        if place.startswith(_BACKWARD):
+            callers["backward pass"] += ns
+        elif " > " in place:
+            callers[function_text(place.split(" > ")[-2])] += ns
+    text = "launching:"
+    for caller, ns in callers.most_common():
+        more = f"{text} {caller} {100 * ns / all_ns:.0f} %,"
+        if ns < _LEAST_OF_CALLER * all_ns or len(more) > _ONE_LINE:
+            break
+        text = more
+    return text.removesuffix(",") if text.count(",") > 1 else None
+
+
+def first_sentence(model: TimeModel, rank: RankTime, limits: Limits, shares: str) -> str:
+    """Say what limits a rank, and its share of the time: `shares`, as the bar shows them."""
+    of_gpus = sentence_of_gpus(model, rank, whole_of(rank)) if rank.n_devices > 1 else None
+    if of_gpus is not None:
+        return of_gpus
+    special = special_limits(model, rank, limits)
+    both = limits.work_and_waits
+    return program_sentence(rank, limits.bound, both.shares if both else shares, special=special)
+
+
+def program_sentence(rank: RankTime, bound: str, share: str, *, special: str | None = None) -> str:
+    """Say what limits the rank, with its share of a step, or of the program's time without steps.
+
+    `special`, if given, replaces the usual sentence by a more specific one.
+    """
+    words = special or (PROCESS_SENTENCES if rank.is_process else DEVICE_SENTENCES)[bound]
+    if rank.n_devices > 1:
+        words = words.replace("The GPU ", f"Each of {rank.n_devices} GPUs ")
+    return f"{words}: {share} of {whole_of(rank)}"
+
+
+def special_limits(model: TimeModel, rank: RankTime, limits: Limits) -> str | None:
+    """Describe what limits a program of a special kind; None for any other, as `_special_words`."""
+    if limits.few_sms is not None:
+        return "The GPU computes on few of its SMs"
+    if limits.work_and_waits is not None:
+        return limits.work_and_waits.words
+    if limits.second is None:
+        return _special_words(model, rank, limits.bound, limits.where, reads=limits.reads)
+    special = _special_words(model, rank, limits.second, limits.second_where)
+    return _words_with_second(limits.second, special)
+
+
+def _special_words(
+    model: TimeModel, rank: RankTime, bound: str, where: str | None, *, reads: bool = False
+) -> str | None:
+    """Describe a program of a special kind; None for any other.
+
+    Such a program reads single values back (`reads`), receives data from another rank, sleeps or
+    waits, calls no op, or is busy inside one op.
+    """
+    if reads:
+        return "The program reads single values back"
+    if bound != "host" or where is None:
+        return _receiving(model.trace, rank) if bound == "communication" else None
+    places = model.idle.filter(pl.col("rank") == rank.rank, pl.col("cause") == bound)
+    there_ns = int(places.filter(pl.col("what") == where)["idle_ns"].sum())
+    is_most = there_ns >= _MOSTLY * int(places["idle_ns"].sum())
+    if is_wait(where) and is_most:
+        return (
+            "The program sleeps or waits"
+            if rank.is_process
+            else "The GPU is idle while the program sleeps or waits"
+        )
+    if rank.is_process:
+        return None
+    if where.startswith(UNRECORDED):
+        return "The GPU waits for the program, which calls no op meanwhile"
+    is_in_op = is_most and re.search(INSIDE_OP, where)
+    return "The GPU waits for the host, which is busy inside an op" if is_in_op else None
+
+
+def _receiving(trace: Trace, rank: RankTime) -> str | None:
+    """Describe a rank that mostly waits for others, or receives from one of them."""
+    subject = "process" if rank.is_process else "GPU"
+    if is_mostly_receiving(trace):
+        return f"The {subject} waits for another rank's data, or receives it, and computes nothing"
+    if lone_waits(trace) is not None:
+        return f"The {subject} waits in collectives, mostly for other ranks"
+    return None
+
+
+def _words_with_second(second: str, special: str | None) -> str:
+    """Say that the device computes, and what else takes a comparable time: the part `second`.
+
+    `special` is a more specific sentence on that part, if there is one.
+    """
+    phrase = special or DEVICE_SENTENCES[second]
+    if special is None:
+        phrase = _PHRASES.get(second, phrase)
+    phrase = phrase.removeprefix(_SUBJECT).removesuffix(_COMPUTES_NOTHING)
+    return f"{_SUBJECT}computes or {phrase}"
+
+
+def _work_and_waits(model: TimeModel, rank: RankTime) -> WorkAndWaits | None:
+    """Describe the host's two parts, the larger one first; None if one of them is small.
+
+    Their shares sum to the share that the bar shows.
+    """
+    places = model.idle.filter(rank=rank.rank, cause="host").drop_nulls("what")
+    rows = [(str(what), int(ns)) for what, ns in places.select("what", "idle_ns").iter_rows()]
+    if not has_both(rows):
+        return None
+    percent = int(percents_in(program_bar(rank), rank, ["host"]).removesuffix(" %"))
+    parts = dict(zip((_WORKS, _WAITS), split_waits(rows), strict=True))
+    times = {words: sum(ns for _, ns in part) for words, part in parts.items()}
+    larger, smaller = sorted(times, key=lambda words: -times[words])
+    n_smaller = round(percent * times[smaller] / sum(times.values()))
+    where, _ = max(parts[smaller], key=lambda place: place[1])
+    subject = "The program" if rank.is_process else "The GPU waits while the program"
+    return WorkAndWaits(
+        f"{subject} {larger} or {smaller}",
+        f"{percent - n_smaller} % and {n_smaller} %",
+        f"it {smaller}: {place_text(where)}",
+    )
+
+
+def with_long_steps(trace: Trace, rank: RankTime, sentence: str) -> tuple[str, str | None]:
+    """Return the sentence, and a detail on the few much longer steps without the profiler.
+
+    If these take most of the time, the sentence begins with them, and the detail says how to see
+    what they do. For example, a program that saves its state for 400 ms in every fifth step of 14
+    ms is limited by saving. The detail is None if there are no such steps.
+    """
+    long = trace.manifest.long_steps(rank.rank)
+    usual_ns = rank.unprofiled_ns or rank.judged_step_ns
+    if long is None:
+        return sentence, None
+    n, n_all, ns = long
+    take = f"{'takes' if n == 1 else 'take'} {duration(ns)}"
+    share = n * ns / (n * ns + (n_all - n) * usual_ns) if usual_ns else 0.0
+    if share <= _MOST_TIME:
+        return sentence, f"{n} of {n_all} steps without the profiler {take}"
+    others = sentence.replace("The ", "the ", 1) if sentence.startswith("The ") else sentence
+    apart = -(-n_all // n)
+    advice = f"to see what a long one does, record {apart} in a row (--active {apart})"
+    return (
+        f"{n} of {n_all} steps {take}, {share * 100:.0f} % of the time; in the others {others}",
+        f"the rest of this answer is about the usual steps; {advice}",
+    )
+
+
+def whole_of(rank: RankTime) -> str:
+    """Name the time that the rank's shares refer to: a step, or the time of the program."""
+    step_ns = rank.judged_step_ns
+    if step_ns is None:
+        return f"the program's {duration(sum(rank.parts.values()) / rank.n_devices)}"
+    step = f"a step of {duration(step_ns)}"
+    mean_ns, median_ns = rank.recorded_step_ns, rank.step_ns
+    if mean_ns is None or median_ns is None or not is_another_time(mean_ns, median_ns):
+        return step
+    if not is_another_time(step_ns, rank.unprofiled_ns or median_ns):
+        return step
+    median = "" if rank.unprofiled_ns else f" ({duration(median_ns)} in the median)"
+    return f"{step} on average{median}"
+
+
+def is_another_time(mean_ns: float, median_ns: float) -> bool:
+    """Return whether a mean and a median step differ so much that both have to be named."""
+    return abs(mean_ns - median_ns) > _UNEVEN * median_ns
