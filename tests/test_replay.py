@@ -23,8 +23,8 @@ from tracelens.derive.replay.costs import (
     weights_of_scenarios,
     weights_without,
 )
-from tracelens.derive.replay.edges import COPY
 from tracelens.derive.replay.moment_graph import (
+    COPY,
     MomentGraph,
     deciding_path,
     earliest_times,

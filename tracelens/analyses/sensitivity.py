@@ -6,8 +6,7 @@ import polars as pl
 
 from tracelens.analyses.analysis import Analysis, Bars, Chart, Parallel, named
 from tracelens.derive.columns.time_text import duration
-from tracelens.derive.replay.edges import COLLECTIVE, COPY, KERNEL
-from tracelens.derive.replay.moment_graph import Flags
+from tracelens.derive.replay.moment_graph import COLLECTIVE, COPY, KERNEL, Flags
 from tracelens.derive.replay.predict import savings
 from tracelens.derive.replay.replay import Replay, replay_error_frac, replays
 from tracelens.derive.replay.subject import Subject

@@ -6,8 +6,7 @@ import numpy as np
 import polars as pl
 from msgspec import Struct
 
-from tracelens.derive.replay.edges import KERNEL, LAUNCH, QUEUE, picked
-from tracelens.derive.replay.moment_graph import Flags, Ints
+from tracelens.derive.replay.moment_graph import KERNEL, LAUNCH, QUEUE, Flags, Ints, picked
 from tracelens.derive.replay.replay import Replay
 from tracelens.derive.replay.subject import Change, Subject, require
 from tracelens.errors import UsageError

@@ -9,8 +9,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from tracelens.derive.replay.edges import COPY, FILL, KERNEL, picked
-from tracelens.derive.replay.moment_graph import Ints
+from tracelens.derive.replay.moment_graph import COPY, FILL, KERNEL, Ints, picked
 from tracelens.derive.replay.replay import Replay
 from tracelens.derive.replay.subject import Change, Subject
 from tracelens.errors import UsageError

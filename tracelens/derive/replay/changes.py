@@ -11,7 +11,6 @@ from msgspec import Struct
 from tracelens.derive.replay.attention_changes import sdpa
 from tracelens.derive.replay.batch_changes import batch
 from tracelens.derive.replay.compile_change import compile_program
-from tracelens.derive.replay.edges import CALL, COPY, LAUNCH, NONE, OP, QUEUE, WAIT, picked
 from tracelens.derive.replay.input_changes import dtype, input_ready, pinned, workers
 from tracelens.derive.replay.job_changes import USAGES as JOB_USAGES
 from tracelens.derive.replay.kernel_changes import (
@@ -19,7 +18,18 @@ from tracelens.derive.replay.kernel_changes import (
     channels_last,
     fused_optimizer,
 )
-from tracelens.derive.replay.moment_graph import Flags, Ints
+from tracelens.derive.replay.moment_graph import (
+    CALL,
+    COPY,
+    LAUNCH,
+    NONE,
+    OP,
+    QUEUE,
+    WAIT,
+    Flags,
+    Ints,
+    picked,
+)
 from tracelens.derive.replay.subject import NEVER, Change, Spread, Subject, require
 from tracelens.errors import UsageError, near
 

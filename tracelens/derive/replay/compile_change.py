@@ -7,8 +7,7 @@ import polars as pl
 from msgspec import Struct
 
 from tracelens.derive.replay.costs import costs_of, weights_of_scenarios
-from tracelens.derive.replay.edges import CALL, KERNEL, OP, picked
-from tracelens.derive.replay.moment_graph import Ints
+from tracelens.derive.replay.moment_graph import CALL, KERNEL, OP, Ints, picked
 from tracelens.derive.replay.replay import steady_step_ns
 from tracelens.derive.replay.subject import Change, Spread, Subject, require
 from tracelens.errors import UsageError

@@ -12,8 +12,16 @@ from msgspec import Struct
 from msgspec.structs import astuple
 
 from tracelens.derive.replay.device import LEAST_LATENCY_NS
-from tracelens.derive.replay.edges import CALL, COPY, KERNEL, LAUNCH, OP, PYTHON, picked
-from tracelens.derive.replay.moment_graph import Ints
+from tracelens.derive.replay.moment_graph import (
+    CALL,
+    COPY,
+    KERNEL,
+    LAUNCH,
+    OP,
+    PYTHON,
+    Ints,
+    picked,
+)
 from tracelens.derive.replay.replay import Replay
 from tracelens.trace import Trace
 

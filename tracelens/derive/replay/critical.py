@@ -6,8 +6,19 @@ import numpy as np
 import polars as pl
 from msgspec import Struct
 
-from tracelens.derive.replay.edges import CALL, KINDS, NONE, OP, PYTHON, START, WAIT
-from tracelens.derive.replay.moment_graph import Flags, Ints, deciding_path, earliest_times
+from tracelens.derive.replay.moment_graph import (
+    CALL,
+    KINDS,
+    NONE,
+    OP,
+    PYTHON,
+    START,
+    WAIT,
+    Flags,
+    Ints,
+    deciding_path,
+    earliest_times,
+)
 from tracelens.derive.replay.replay import Replay, last_moment, step_durations, step_ends
 from tracelens.derive.time.step_table import activities_of
 from tracelens.native.columns import series

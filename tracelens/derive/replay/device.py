@@ -6,7 +6,8 @@ import numpy as np
 import polars as pl
 from msgspec import Struct
 
-from tracelens.derive.replay.edges import (
+from tracelens.derive.replay.excerpt import Excerpt
+from tracelens.derive.replay.moment_graph import (
     COLLECTIVE,
     COPY,
     DEPENDENCY,
@@ -16,9 +17,9 @@ from tracelens.derive.replay.edges import (
     QUEUE,
     START,
     Edges,
+    Flags,
+    Ints,
 )
-from tracelens.derive.replay.excerpt import Excerpt
-from tracelens.derive.replay.moment_graph import Flags, Ints
 
 LEAST_LATENCY_NS = 1_500
 """A launch takes at least this long to reach an idle device."""

@@ -7,8 +7,7 @@ import re
 import numpy as np
 
 from tracelens.derive.kernels.pinned_copies import pinned_bytes_per_s
-from tracelens.derive.replay.edges import CALL, COPY, LAUNCH, OP, WAIT, picked
-from tracelens.derive.replay.moment_graph import Flags, Ints
+from tracelens.derive.replay.moment_graph import CALL, COPY, LAUNCH, OP, WAIT, Flags, Ints, picked
 from tracelens.derive.replay.replay import Replay
 from tracelens.derive.replay.subject import NEVER, Change, Spread, Subject, require
 from tracelens.errors import UsageError

@@ -5,9 +5,8 @@ from __future__ import annotations
 import numpy as np
 import polars as pl
 
-from tracelens.derive.replay.edges import CALL, KERNEL, LAUNCH, QUEUE, picked
 from tracelens.derive.replay.host import covered_ns
-from tracelens.derive.replay.moment_graph import Flags, Ints
+from tracelens.derive.replay.moment_graph import CALL, KERNEL, LAUNCH, QUEUE, Flags, Ints, picked
 from tracelens.derive.replay.subject import Spread, Subject, require
 from tracelens.derive.time.advice_rules import CONTIGUOUS_NORMS
 from tracelens.errors import UsageError

@@ -20,7 +20,8 @@ from tracelens.derive.replay.costs import (
     weights_of_scenarios,
     weights_without,
 )
-from tracelens.derive.replay.edges import (
+from tracelens.derive.replay.job_changes import is_of_job, predict_job
+from tracelens.derive.replay.moment_graph import (
     CALL,
     COLLECTIVE,
     COPY,
@@ -31,9 +32,9 @@ from tracelens.derive.replay.edges import (
     OP,
     PYTHON,
     QUEUE,
+    Flags,
+    Ints,
 )
-from tracelens.derive.replay.job_changes import is_of_job, predict_job
-from tracelens.derive.replay.moment_graph import Flags, Ints
 from tracelens.derive.replay.replay import (
     Replay,
     replay_error_frac,

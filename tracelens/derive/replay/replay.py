@@ -12,7 +12,9 @@ import numpy as np
 from msgspec import Struct
 
 from tracelens.derive.replay.device import Latency, Work, add_device_edges, read_work
-from tracelens.derive.replay.edges import (
+from tracelens.derive.replay.excerpt import Excerpt, read_excerpt
+from tracelens.derive.replay.host import Chain, host_chains
+from tracelens.derive.replay.moment_graph import (
     CALL,
     NONE,
     OP,
@@ -21,11 +23,12 @@ from tracelens.derive.replay.edges import (
     WAIT,
     Edges,
     EdgeTable,
+    Flags,
+    Ints,
+    MomentGraph,
     build_table,
+    earliest_times,
 )
-from tracelens.derive.replay.excerpt import Excerpt, read_excerpt
-from tracelens.derive.replay.host import Chain, host_chains
-from tracelens.derive.replay.moment_graph import Flags, Ints, MomentGraph, earliest_times
 from tracelens.derive.replay.waits import HostWait, find_waits
 from tracelens.trace import Trace
 

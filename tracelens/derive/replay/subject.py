@@ -9,8 +9,7 @@ import numpy as np
 from msgspec import Struct
 
 from tracelens.derive.replay.critical import Labels, labels_of
-from tracelens.derive.replay.edges import CALL, OP, PYTHON
-from tracelens.derive.replay.moment_graph import Flags, Ints
+from tracelens.derive.replay.moment_graph import CALL, OP, PYTHON, Flags, Ints
 from tracelens.derive.replay.replay import Replay
 from tracelens.errors import UsageError
 from tracelens.trace import Trace

@@ -7,9 +7,8 @@ import polars as pl
 from msgspec import Struct
 
 from tracelens.derive.replay.device import Work
-from tracelens.derive.replay.edges import COPY
 from tracelens.derive.replay.excerpt import Excerpt
-from tracelens.derive.replay.moment_graph import Ints
+from tracelens.derive.replay.moment_graph import COPY, Ints
 
 _USUAL_CALL_NS = 4_000
 """Time of a call that does not have to wait, if the excerpt has none."""
