@@ -23,6 +23,7 @@ from contextlib import suppress
 from itertools import islice
 from multiprocessing.connection import Client, Connection, Listener
 from pathlib import Path
+from threading import Timer
 from typing import Any
 
 HERE = Path(__file__).resolve().parent
@@ -34,6 +35,8 @@ N_SETTLE, N_STEPS, N_BLOCKS, N_TURNS = (1, 2, 1, 1) if IS_QUICK else (3, 8, 3, 3
 N_OF_LOADER = 2 if IS_QUICK else 24
 """Steps to settle and steps to time, after a loader's workers had time to make batches."""
 TRACED = 3
+LIVE_LIMIT_S = 60
+"""Time that the live capture of one program may take."""
 USUAL: dict[str, tuple[dict[str, Any], dict[str, str]]] = {"0": ({}, {}), "1": ({}, {})}
 """Captures of each program: settings of the capture, and variables of its process."""
 BEGUN = time.monotonic()
@@ -47,6 +50,11 @@ def entered() -> Any:
 def is_loaded(name: str) -> bool:
     """Return whether a loader feeds the program."""
     return name.startswith(getattr(entered(), "LOADED", ("rows", "loop")))
+
+
+def fewer(name: str, n: int) -> int:
+    """Divide a number of steps by what `SLOW` says of the program; at least one is left."""
+    return max(n // getattr(entered(), "SLOW", {}).get(name, 1), 1)
 
 
 def counted_ns() -> int:
@@ -107,7 +115,8 @@ class Worker:
         kinds = [profiling.ProfilerActivity.CPU]
         kinds += [profiling.ProfilerActivity.CUDA] if self.is_on_gpu else []
         loaded = self._is_loaded(name, option)
-        for _ in islice(self.running[name, option], N_OF_LOADER if loaded else N_SETTLE):
+        n = N_OF_LOADER if loaded else fewer(name, N_SETTLE)
+        for _ in islice(self.running[name, option], n):
             pass
         self._synchronize()
         counts = []
@@ -128,10 +137,10 @@ class Worker:
         """Return the mean step in ms between two waits for the device, and the host's speed."""
         steps = self.running[name, option]
         loaded = self._is_loaded(name, option)
-        for _ in range(N_OF_LOADER if loaded else N_SETTLE):
+        for _ in range(N_OF_LOADER if loaded else fewer(name, N_SETTLE)):
             counted_ns()
             next(steps)
-        n = N_OF_LOADER if loaded else N_STEPS
+        n = N_OF_LOADER if loaded else fewer(name, N_STEPS)
         self._synchronize()
         self._push(label)
         counts = []
@@ -355,8 +364,10 @@ class Taking:
             self.finish(under)
             beside.end()
         for key, names in groups.items():
-            with suppress(RuntimeError):
+            try:
                 self.change(changers[key], names, built[key])
+            except RuntimeError as error:
+                self.failed(error)
             changers[key].end()
             self.write()
         self.capture()
@@ -474,10 +485,13 @@ class Taking:
                 for process in (alone, captured):
                     process.kill()
                 continue
+            limit = Timer(LIVE_LIMIT_S, lambda pair=(alone, captured): [p.kill() for p in pair])
+            limit.start()
             try:
                 self.captured(name, number, alone, captured)
             except (OSError, ValueError, RuntimeError) as error:
                 self.failed(f"{name} {number}: {error}")
+            limit.cancel()
             for process in (alone, captured):
                 process.kill()
             self.write()
@@ -523,10 +537,12 @@ class Taking:
             process.stdout.readline()
         time.sleep(0.2)
         first, block, whole = (2, 4, 30) if IS_QUICK else getattr(entered(), "N_LIVE", (20, 40, 80))
+        first, block = fewer(name, first), fewer(name, block)
         steps(alone, first)
         row = {"program": name, "number": number, "before": steps(alone, block)}
         row["captured"] = steps(captured, whole)
         turns, each = getattr(entered(), "N_ALTERNATING", (0, 0))
+        each = fewer(name, each)
         if turns and is_loaded(name):
             row["turns"] = [{"captured": steps(captured, turns * each)}]
         elif turns:
