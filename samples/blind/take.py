@@ -505,7 +505,9 @@ class Taking:
             folder.mkdir(parents=True)
             site = HERE.parents[1] / "collectors" / "torch" / "live" / "on-start"
             environment |= {
-                "PYTHONPATH": str(site),
+                "PYTHONPATH": os.pathsep.join(
+                    [str(site), *filter(None, [os.getenv("PYTHONPATH")])]
+                ),
                 "TRACELENS_LIVE": json.dumps({"folder": str(folder), "light": True, **settings}),
                 **variables,
             }
