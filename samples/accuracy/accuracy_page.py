@@ -264,12 +264,12 @@ second largest. *Wrong*: anything else. [All captures](accuracy/verdicts.md).
 
 {predictions}
 
-*Own* are this project's programs, and its constants were fitted on half of them. For a blind judgement, programs that
-the project did not know were written, and rules for judging them, before any had run; this is the last judgement that
-has the row. *A turn of the same programs* is predicted by the program's other turns: no prediction can come nearer.
-[All blind judgements](accuracy/blind.md). Rows of our own programs:
-[steps and changes](accuracy/predictions.md), [changes timed in turns, batch sizes and jobs](accuracy/turns.md),
-[steps under nsys](accuracy/nsys.md).
+*Own* programs are this project's, and its constants were fitted on half of them. For a blind judgement, new programs
+and the rules for judging them were written before any of the programs had run. Of several judgements, the last one
+that has the row is shown. *A turn of the same programs* is predicted by the program's other turns: no prediction can
+come nearer. [All blind judgements](accuracy/blind.md). Rows of our own programs: [steps and
+changes](accuracy/predictions.md), [changes timed in turns, batch sizes and jobs](accuracy/turns.md), [steps under
+nsys](accuracy/nsys.md).
 
 ## What the roofline knows
 
@@ -281,8 +281,9 @@ _VERDICTS = """\
 
 {made}
 
-Every bundled capture with device work and every planted program. A row that is not right is listed with its reason in
-[known_wrong.json](../../samples/accuracy/known_wrong.json), and must leave that list when it turns right.
+The tables have every bundled capture with device work, and every planted program. A row that is not right is listed
+with its reason in [known_wrong.json](../../samples/accuracy/known_wrong.json), and must leave that list when it turns
+right.
 """
 _TITLES = {
     "blind": "Programs judged blind",
@@ -295,20 +296,20 @@ _TITLES = {
 
 _SECTIONS = {
     "Constructed traces": (
-        "Of kinds that public traces have, worked out event by event by"
-        " [construct.py](../../samples/planted/construct.py): the cause and its share follow from the construction."
+        "These traces are of kinds that public traces have. [construct.py](../../samples/planted/construct.py)"
+        " works them out event by event, so the cause and its share follow from the construction."
     ),
     "Planted programs": (
         "Captures of programs with one planted cause each; see [samples/planted](../../samples/planted/README.md)."
-        " The place that the verdict names is right where it is that of the planted code."
+        " The place that the verdict names is right if it is in the planted code."
     ),
     "Other captures": (
         "Their cause is not known by construction, unless the row says so. It is counted from the raw events by"
         " [independent_count.py](../../samples/accuracy/independent_count.py), which shares no code with the"
-        " analyses: time in which kernels run, else communication, else copies, and of each gap what the"
-        " launching thread did until the call that ended it. Shares are of recorded time; where the capture has"
-        " the step's time without the profiler, of that. Start-up is part of the count where a capture has no"
-        " steps."
+        " analyses. Time counts as computing if kernels run, else as communication, else as copies. In a gap,"
+        " it counts as what the launching thread did until the call that ended the gap. Shares are of recorded"
+        " time, or of the step's time without the profiler if the capture has it. If a capture has no steps,"
+        " start-up counts, too."
     ),
 }
 

@@ -29,17 +29,18 @@ _JUDGED = ("first", "second", "third", "fourth", "fifth")
 Rows = list[dict[str, Any]]
 
 _TEXT = """\
-Five times, programs were written that neither the project nor its constants had seen, and rules for judging them,
-before any of them had run ([samples/blind](../../samples/blind/README.md)): then all were captured in one run, the
-first on an NVIDIA H200, the others on an H100, and judged by the code as it was. All hosts change their speed, which
-was counted in each block of measurements. In rows of the *same speed*, it differed by less than 10 % between the
-program that was recorded and the one beside it, or before and after a change. [judge.py](../../samples/blind/judge.py)
-made the rows ([first.jsonl](../../samples/blind/first.jsonl), [second.jsonl](../../samples/blind/second.jsonl),
-[third.jsonl](../../samples/blind/third.jsonl), [fourth.jsonl](../../samples/blind/fourth.jsonl),
-[fifth.jsonl](../../samples/blind/fifth.jsonl)); the tables below are made of them.
+Five times, new programs, and rules for judging them, were written before any of these programs had run
+([samples/blind](../../samples/blind/README.md)); neither the project nor its constants had seen them. Then all were
+captured in one run, the first time on an NVIDIA H200, later on an H100, and judged by the code as it was. All hosts
+change their speed, so each block of measurements also times a count. In rows of the *same speed*, this speed differed
+by less than 10 % between the recorded program and the one beside it, or before and after a change.
+[judge.py](../../samples/blind/judge.py) made the rows ([first.jsonl](../../samples/blind/first.jsonl),
+[second.jsonl](../../samples/blind/second.jsonl), [third.jsonl](../../samples/blind/third.jsonl),
+[fourth.jsonl](../../samples/blind/fourth.jsonl), [fifth.jsonl](../../samples/blind/fifth.jsonl)); the tables below
+are made of them.
 
-The project's own programs, in the sections that follow, are predicted better: constants were fitted on half of them,
-the rules were made while looking at them, and most were timed beside a host of one speed.
+The project's own programs are predicted better: constants were fitted on half of them, the rules were made while
+looking at them, and most were timed beside a host of one speed.
 
 *A turn of the same programs* is as near as a prediction can come: each unprofiled turn of a program is predicted by the
 median of the other turns in the same process, some seconds apart. If kernels limit the step, both are within 3 %. If
@@ -50,18 +51,18 @@ the host does, both are off by as much as the host's speed changes within a seco
 _FIRST = """\
 ### The first judgement
 
-Twenty programs; commit c4f8c5f1 predicted. Four things were changed after these rows were seen, and are not in them.
+Commit c4f8c5f1 predicted twenty programs. Four things were changed after these rows were seen, and are not in them.
 The range of a live capture now allows that CUPTI slowed the whole of each API call (d57e7fab); with that, 14 of 24
-ranges hold the truth. A live capture waits for the optimizer if cells train: each cell of `cells_train` had counted as
-a step (0d31c410). It times steps for a second and uses the later half (2ea70dde). And `channels_last` has no number if
-group norm turns images back, as in `groups_train`, whose signs were wrong. `compile` had no number for steps that
-train. For those that wait for the device it now has one, fitted on every other one of these programs and judged on the
-rest (below).
+ranges hold the truth. A live capture now waits for the optimizer if cells train: each cell of `cells_train` had
+counted as a step (0d31c410). It times steps for a second and uses the later half (2ea70dde). And `channels_last` has
+no number if group norm converts images back, as in `groups_train`, whose signs were wrong. `compile` had no number
+for steps that train. It now has one for those that wait for the device, fitted on every second one of these programs
+and judged on the rest (below).
 
-`spectral_infer` under nsys is predicted 42 and 49 % too short, because the recorded process counted in two thirds of
-the time that the process beside it needed. Compared with a host of that speed, it is 15 and 21 % too short. Compared in
-this way, except for four programs whose device is always busy, the error of all captures under nsys is 9.5 % in the
-median and 33 % at the 90th percentile.
+`spectral_infer` under nsys is predicted 42 and 49 % too short, because the host was faster while it recorded: there a
+count took two thirds of the time that it took in the process beside. Compared with a host of that speed, the
+prediction is 15 and 21 % too short. Compared in this way, except for four programs whose device is always busy, the
+error of all captures under nsys is 9.5 % in the median and 33 % at the 90th percentile.
 """
 _COMPILE = """\
 #### `compile` of steps that train, from half of these programs
@@ -74,7 +75,7 @@ number; this was decided after all eight programs had been seen. The others judg
 _SECOND = """\
 ### The second judgement
 
-Twenty-six programs; commit 7476d153 predicted. The host had two speeds: a loop in Python that counts took 30 µs or 55.
+Commit 7476d153 predicted 26 programs. The host had two speeds: a loop in Python that counts took 30 µs or 55.
 It changed between them within a second, so two turns of a process that never profiled are {apart:.0%} apart in the
 median of the usual captures, and {most:.0%} at the most. A prediction of one of them misses the other by as much.
 
@@ -89,8 +90,8 @@ capture was shorter than without a recording.
 Traces before a change were recorded right after torch.profiler was set up for the first time in their process, for five
 seconds. In some of them (`beam_infer`, `parts_send`, `ranks_infer`, `sound_send`, `squeeze_infer`, `loop_one`) the host
 is three to five times as slow as in the turns, and only long launches show it. Their factors are nearer to the truth
-than their steps. In the live captures of `beam_infer`, calls of its inner module, many in a row, were taken for steps;
-later versions do not take them for steps.
+than their steps. In the live captures of `beam_infer`, many successive calls of its inner module were taken for steps;
+later versions do not do that.
 
 Some things were changed after these rows were seen, and are not in them. A live capture uses all steps that it timed,
 and subtracts 80 % of each call; both were fitted on the first judgement ([decisions](../decisions.md)). If launches
@@ -107,7 +108,8 @@ none that were made later. The truth for a live capture comes from turns of 15 s
 prediction can be nearer than this (rule 11): the median turn of a program's own process is 6 % from the mean of its
 other turns in the median of eleven programs, and 14 % at the most; every other turn is 1.7 % from the others.
 
-These miss most. A step of `nearest_infer` calls its network eight times and a step of `pages_send` three times. One
+The largest misses are these.
+A step of `nearest_infer` calls its network eight times and a step of `pages_send` three times. One
 such call was taken for the step, and as there is no rule for that, both count as misses; eight and three calls would be
 26 % and 0.3 % off. `fetch_two` is predicted 30 % too short, because its workers had run ahead. For two wide programs,
 `compile` was predicted to leave 63 and 97 % of a step, and left 41 and 63 %. `channels_last` was predicted to change
@@ -139,7 +141,8 @@ A program in its own process before it is profiled is {fresh:.0%} from one that 
 was. A limit of 2.2 would give 11.1 % here, but 8.8, 23.9 and 13.9 % instead of 6.4, 17.4 and 9.2 % in the earlier
 judgements (all by the newer code). So the limit stays: a trace does not tell the two kinds of host apart.
 
-These miss most. `pinned` of `faces_send` (0.4 ms a step) left half of what was predicted, as with small copies before.
+The largest misses are these.
+`pinned` of `faces_send` (0.4 ms a step) left half of what was predicted, as with small copies before.
 `channels_last` was predicted to leave 71 % of `parts_infer_wide` and left 122 %, so the sign is wrong. Convolutions
 took as long as before, and the kernels that change layouts were gone; but argmax, bilinear interpolation and
 concatenation took longer by more than those kernels had taken. `photos_one` and `photos_three` are about as long
@@ -166,7 +169,8 @@ one module several times a step, and earlier each call had counted as a step. In
 rule 18 says. {right} changes of 5 % or more got the right sign, {wrong} the wrong one, and {none} *no clear gain*.
 `batch` and `faster` were judged for the first time.
 
-These miss most. While `crowd_infer`, `strips_send`, `scans_send` and `twice_infer` were recorded, the host was slow:
+The largest misses are these.
+While `crowd_infer`, `strips_send`, `scans_send` and `twice_infer` were recorded, the host was slow:
 its counts took 1.4 to 5.9 times as long as in the turns. While `pairs_infer_small` was recorded it was fast: counts
 took half as long. So the steps are predicted 62 to 174 % too long, and 46 % too short, and steps after changes by as
 much. `pinned` of small copies once more left less than predicted, even apart from that. Short steps captured live are
@@ -284,7 +288,7 @@ def tables(name: str) -> list[str]:
         *_grouped(filter(_is_usual, known), "truth", _speed)[2:],
         *_grouped(of_change, "truth", lambda row: f"`{row['way']}`", _all)[2:],
         "",
-        "Of the factor by which a change multiplies a step:",
+        "Errors of the factor by which a change multiplies a step:",
         "",
         *_grouped(of_change, "factor", lambda row: f"`{row['way']}`", lambda _: "every change"),
         "",

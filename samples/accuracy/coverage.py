@@ -26,17 +26,18 @@ _ENDING = ".pt.trace.json.gz"
 _INTRO = """\
 ## What the roofline covers
 
-The share of kernel time whose operations and bytes `--section roofline` knows, of every bundled capture with sizes
-of ops. What launched before the trace began has no op there; "of its launches" leaves that and communication out.
-Operations of products, convolutions and attention equal those of torch's FlopCounterMode: every formula on random
-sizes, and the programs of all captures, below. Captures of `study` and `thesis` hold no values of arguments: without
-strides a convolution's operations are not known.
+This is the share of kernel time whose operations and bytes `--section roofline` knows, for every bundled capture with
+sizes of ops. Kernels that were launched before the trace began have no op there; *of its launches* leaves them and
+communication out. Operations of products, convolutions and attention equal those of torch's FlopCounterMode: each
+formula on random sizes, and the programs of all captures (below). Captures of `study` and `thesis` hold no values of
+arguments: without strides a convolution's operations are not known.
 
-Steps built from the ops, inputs, kernels and times that AMD TraceLens lists of its examples (gpt-oss in vLLM by one
-graph and piecewise, Qwen3 in SGLang, Flux with AITER, Qwen on an H100) are modelled to at least its share of time, less
-five points; operations are equal within 0.1 % where both know the op ([test](../../tests/test_public_servers.py)).
-Custom ops of vLLM, SGLang, AITER and others, with the argument lists that they register in 2026, are all
-modelled, those with products as counted by hand ([test](../../tests/test_custom_ops.py)).
+AMD TraceLens publishes the ops, inputs, kernels and times of some examples (gpt-oss in vLLM by one graph and
+piecewise, Qwen3 in SGLang, Flux with AITER, Qwen on an H100). In steps built from these, at least its share of time
+is modelled, less five points; operations are equal within 0.1 % if both know the op
+([test](../../tests/test_public_servers.py)). Custom ops of vLLM, SGLang, AITER and others, with the argument lists
+that they register in 2026, are all modelled, those with products as counted by hand
+([test](../../tests/test_custom_ops.py)).
 
 {summary}
 

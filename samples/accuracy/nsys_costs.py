@@ -21,24 +21,25 @@ _UNDER = {"usual": "nsys", "osrt": "with `osrt`", "nodes": "graphs by node"}
 _TEXT = """\
 ## What nsys adds
 
-Nineteen programs ([samples/nsys/costs](../../samples/nsys/costs/README.md)), timed in two processes that never recorded
-and in three under nsys, one run beside a host of four cores whose own speed varies: the same program takes up to
-{apart:.1f} times as long from one time without nsys to another. Times of a step are in ms.
+Nineteen programs ([samples/nsys/costs](../../samples/nsys/costs/README.md)) were timed in two processes that never
+recorded and in three under nsys, in one run beside a host of four cores. The speed of this host varies: the same
+program takes up to {apart:.1f} times as long at one time as at another, without nsys recording. Times of a step are
+in ms.
 
 | Program | never recorded | under nsys, before and after | recorded | with `osrt` | graphs by node |
 | --- | ---: | ---: | ---: | ---: | ---: |
 {measured}
 
-A step that waits for the host takes {more:.0%} longer under nsys, in the median of programs; a step of device work
-takes as long as without.
+A step that waits for the host takes {more:.0%} longer under nsys, in the median of programs. A step of device work
+takes as long as without nsys.
 
 The times above are minutes apart. So 37 programs were taken again on such a host, in turns: a process that never
 records, eight recorded steps of another process, and the first process once more (`turns.json`; graphs by node, as
-`tracelens collect nsys` records them). Per kernel launch nsys takes about 11 µs where a recorded launch takes 7.2, of
-which 3 are in the call that it records; 3 µs per copy, fill or graph, 1.7 per other call, 0.6 per NVTX range. These
-are fitted on half of the programs; 13 µs per launch fit as well (mean errors of 10.7 and 11.1 %). They are multiplied
-by what a launch of the trace takes, over 7.2 µs. The range is as wide as held nine in ten of that half, and judged by
-the other:
+`tracelens collect nsys` records them). nsys takes about 11 µs per kernel launch if a recorded launch takes 7.2; 3 of
+the 11 µs are within the recorded call. It takes 3 µs per copy, fill or graph, 1.7 per other call, and 0.6 per NVTX
+range. These costs are fitted on half of the programs; 13 µs per launch fit as well (mean errors of 10.7 and 11.1 %).
+For a trace they are multiplied by the time of its launches over 7.2 µs. The range is so wide that it held nine in ten
+of that half; the other half judges it:
 
 | 37 captures, six steps each | of | median error | 90th percentile | the range holds |
 | --- | ---: | ---: | ---: | ---: |
@@ -51,10 +52,10 @@ does not, because one of them took twice as long. The programs with the largest 
 two speeds. It had the lower one while these were recorded, and the higher one in the steps without nsys before and
 after. One call shows this: the work of `cuKernelGetName` is always the same. Its median was 83 to 111 ns in 14 programs
 that launch kernels, and 134 to 345 ns in 15. The first 14 have a median error of 4.9 % and a 90th percentile of 21.0 %,
-the other 15 of 17.5 and 52.7 %. The ranges hold all of the first 14 and 14 of the others. Nothing in one trace shows
+the other 15 have 17.5 and 52.7 %. The ranges hold all of the first 14 and 14 of the others. Nothing in one trace shows
 which speed is usual on its machine, so the prediction is for a host of the recorded speed. Below are the bundled
 captures: first those taken in turns, with three steps each, then those of the table above. For the latter, *measured*
-is of the same process before and after, and of processes that never recorded.
+has times of the same process before and after, and of processes that never recorded.
 
 """
 _FITTED = """\

@@ -32,9 +32,9 @@ from tracelens.errors import MissingTableError
 _INTRO = """\
 ### Operations beside torch's own count
 
-FLOPs of products, convolutions and attention of every capture above, and what torch's FlopCounterMode counts of its
-program, run again on torch's meta device: all steps together. Attention is the fused op, as on the GPU; advised calls
-are those of the model that they replace.
+The table has the FLOPs of products, convolutions and attention of every capture above, over all steps together.
+Beside them is the count of torch's FlopCounterMode for the same program, run again on torch's meta device. Attention
+is the fused op, as on the GPU; advised calls are those of the model that they replace.
 
 {summary}
 
@@ -378,8 +378,8 @@ def section() -> str:
         for is_whole in (False, True)
     )
     summary = (
-        f"Equal are {n_equal} of {len(found)} rows, {n_whole} of them without a word beside. The"
-        " ranks of `moe` are one row."
+        f"{n_equal} of {len(found)} rows are equal, {n_whole} of them without a remark. The ranks of"
+        " `moe` are one row."
     )
     return _INTRO.format(summary=summary) + "\n".join(row.line for row in found)
 

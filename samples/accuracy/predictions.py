@@ -116,32 +116,32 @@ def summary(rows: Iterable[Predicted]) -> list[str]:
 _STEPS = """\
 ## A step without the profiler
 
-Captures of [samples/whatif](../../samples/whatif/README.md), whose steps were timed without the profiler on an H200, in
-the same process before and in one that never profiled. What the profiler adds to an op, a Python call and an API call
-was fitted on half of the programs (*fitted on*), and never on those that are *judged*; larger captures than are
-bundled took part in both. Times are in ms. The range is as wide as held nine in ten of all captures, and wider where
-few steps wait for a loader's workers: by Student's interval of the mean wait, but at most by one wait in all steps, as
-workers take turns. The step after a change has that doubt too, where the change leaves the waits. The two measured
-times themselves differ by {apart:.1%} in the median.
+The captures are those of [samples/whatif](../../samples/whatif/README.md). Their steps were timed without the
+profiler on an H200: in the same process before the recording, and in a process that never profiled. Times are in ms.
+What the profiler adds to an op, a Python call and an API call was fitted on half of the programs (*fitted on*), never
+on the *judged* ones. Larger captures, which are not bundled, belong to both halves. The range is so wide that it held
+nine in ten of all captures. It is wider if few steps wait for a loader's workers: by Student's interval of the mean
+wait, but by one wait in all steps at most, because workers take turns. If a change leaves these waits, the step after
+the change is as uncertain. The two measured times differ by {apart:.1%} in the median.
 
-What the largest errors have in common was looked for. `input_three` (30 to 53 % at first): its three workers bring
-three batches at a time, and its time was the median of blocks of four steps, of which two in three hold one wait and
-the third holds two. It is their mean here, and blocks of programs taken since hold whole cycles. Compiled programs and
-short ones: a host that was slow while it recorded, which its launches tell (see the last section).
-`torch.profiler`'s own `step()` between two marks is taken off since: 14 to 38 µs, of 335 in `alexnet_infer`. What is
-left of `alexnet_infer` is not explained.
+Some causes of the largest errors are known. `input_three` was 30 to 53 % off at first: its three workers bring three
+batches at a time, and its time was the median of blocks of four steps. Two in three such blocks hold one wait, and
+the third holds two. Its time is now their mean, and later programs were timed in blocks of whole cycles. Compiled
+programs and short ones were recorded on a host that was slow while it recorded, which its launches show
+([below](#programs-and-a-host-that-nothing-was-fitted-on)). `torch.profiler`'s own `step()` between two marks took 14
+to 38 µs, of 335 in `alexnet_infer`; it is now subtracted. The rest of the error of `alexnet_infer` is not explained.
 """
 
 _CHANGES = """\
 ## What a change gives
 
 Each program was timed without the profiler before and after a change that was really made. The prediction is made
-from the plain trace before the change. Times are in ms. *Sign right* counts a change as right either way if it is
-less than 5 %, or less than the difference between processes of the unchanged program (`conv_train` by a quarter).
+from the plain trace before the change. Times are in ms. *Sign right* also counts changes that are too small to have a
+sign: below 5 %, or below the difference between two processes of the unchanged program (a quarter for `conv_train`).
 
-What `channels_last` does to other kernels is a range: of what convolutions and normalizing were seen to take in that
-layout. A copy from pageable memory takes no fixed time per byte: 4.2 ms for 32 MiB and 0.5 ms for 8 MiB in
-`copy_double`, where less fits a cache; `dtype` and `pinned` scale what was recorded.
+The effect of `channels_last` on other kernels is a range: the shares of time that convolutions and normalisations
+were seen to take in that layout. A copy from pageable memory takes no fixed time per byte: in `copy_double`, 32 MiB
+take 4.2 ms, and 8 MiB, more of which fits a cache, take 0.5 ms. `dtype` and `pinned` scale the recorded time.
 """
 
 
@@ -149,8 +149,9 @@ _UNSEEN = """\
 ## Programs and a host that nothing was fitted on
 
 Twenty other programs ([held_out.py](../../samples/whatif/held_out.py),
-[held_out_hosts.py](../../samples/whatif/held_out_hosts.py)), taken once on an H200 beside another host: four cores, on
-which Python and the profiler take 1.6 times as long. They were predicted before anything was changed for them:
+[held_out_hosts.py](../../samples/whatif/held_out_hosts.py)) were taken once on an H200 beside another host. It has
+four cores, on which Python and the profiler take 1.6 times as long. The programs were predicted before anything was
+changed for them:
 
 | | of | median error | 90th percentile | the range holds |
 | --- | ---: | ---: | ---: | ---: |
@@ -158,10 +159,10 @@ which Python and the profiler take 1.6 times as long. They were predicted before
 | steps, the others | 83 | 39.1% | 86.8% | 47% |
 | changes of the others | 30 | 25.2% | 72.2% | 80% |
 
-The profiler's costs were those of the fast host. The first programs showed that a recorded launch tells the host's own
-speed: 4.35 µs in the median where costs were fitted, of which the fitted cost of a call is 2.5, and 7 to 9 µs here.
-Since then costs are multiplied by the time that is added to a launch of the trace, over 2.5. The other programs were
-not looked at until this rule was fixed, and judge it:
+The profiler's costs in these predictions were those of the fast host. The first programs showed that a recorded
+launch reveals the speed of its host: its median is 4.35 µs where costs were fitted (2.5 µs of these are the fitted
+cost of a call), and 7 to 9 µs here. So costs are now multiplied by the time that recording adds to a launch of the
+trace, over 2.5 µs. The other programs were looked at only after this rule was fixed, and judge it:
 
 | | of | median error | 90th percentile | the range holds |
 | --- | ---: | ---: | ---: | ---: |
@@ -170,20 +171,21 @@ not looked at until this rule was fixed, and judge it:
 | changes of the others | 30 | 9.4% | 37.3% | 97% |
 
 Below are the {n} captures that are bundled, as they are predicted now. Two measured times of a step differ by
-{apart:.1%} in the median. `workers=4` of `input_turned` gains little on four cores: torch's ops in the main process
-already use all of them, and each worker one. Since then a range ends where ops gain nothing, and `compile` has a
-number, for steps without gradients: what six networks that constants were fitted on take both ways; the others judge.
-`batch` was tried on two: `depthwise_infer` of 64 from 16 and 32 takes 2.57 ms (2.47 predicted, 1.04 to 3.90),
-`lstm_train` of 256 from 64 and 128 takes 16.90 (16.10, 9.16 to 23.05). The host takes most of both, whatever the batch.
+{apart:.1%} in the median. `workers=4` of `input_turned` gains little on four cores, because torch's ops in the main
+process already use all of them, and each worker uses one. Since then, one end of a range assumes that ops gain
+nothing. `compile` now has a number for steps without gradients: it comes from six networks, eager and compiled, on
+which constants were fitted; the other networks judge it. `batch` was tried on two programs: `depthwise_infer` of 64,
+from 16 and 32, takes 2.57 ms (2.47 predicted, 1.04 to 3.90), and `lstm_train` of 256, from 64 and 128, takes 16.90
+(16.10, 9.16 to 23.05). The host takes most of both, whatever the batch.
 """
 
 
 _PATHS = """\
 ## The critical path beside HTA's
 
-One step of each capture, in µs, through `critical_path_analysis` of Meta's Holistic Trace Analysis (traceinsight
-0.6.1) as well ([test](../../tests/test_hta.py)). *Ops and calls*, *launches* and *device* are what both put on the
-path; *Python, waits* is what ours has besides.
+One step of each capture, in µs, as tracelens and `critical_path_analysis` of Meta's Holistic Trace Analysis
+(traceinsight 0.6.1) see it ([test](../../tests/test_hta.py)). Both put *ops and calls*, *launches* and *device* on
+the path; only ours has *Python, waits*.
 
 | Capture | step | ops and calls: HTA, ours | launches | device | Python, waits | |
 | --- | ---: | ---: | ---: | ---: | ---: | --- |
@@ -199,11 +201,11 @@ path; *Python, waits* is what ours has besides.
 | alexnet_inductor | 1,393 | 968, 1,228 | 7, 0 | 247, 0 | 164 | HTA is wrong |
 | resnet50_cudagraph | 3,127 | 581, 278 | 0, 19 | 0, 2,695 | 135 | HTA is wrong |
 
-HTA's path has no time of Python between ops, and none of a wait's return, so that it is shorter than the step, by up to
-a half; ours sums to the step. Where they *differ at the end*, the host is behind the device: HTA ends a step with its
-last kernel, ours with the host's beginning of the next, which is what the next step waits for. HTA does not know that a
-copy from pageable memory holds the host. It takes host ops that launch for Triton for device work
-(`alexnet_inductor`), and of a replayed graph it leaves out all kernels (`resnet50_cudagraph`).
+HTA's path lacks the time of Python between ops, and the time to return from a wait. So it is shorter than the step,
+by up to a half; ours sums to the step. If they *differ at the end*, the host is behind the device. HTA then ends a
+step with its last kernel. Ours ends when the host begins the next step, because the next step waits for that. HTA
+does not know that a copy from pageable memory holds the host. It takes host ops that launch for Triton for device
+work (`alexnet_inductor`), and it leaves out all kernels of a replayed graph (`resnet50_cudagraph`).
 """
 
 

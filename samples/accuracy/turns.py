@@ -23,12 +23,13 @@ _ENDING = ".plain.pt.trace.json.gz"
 _TURNS = """\
 ## Changes timed in turns
 
-The host of the last section changes its own speed: one program takes 1.8 ms a step, and a second later 2.8, with
-nothing changed. So twelve programs were timed before and after a change in turns, in one process, three times
-([turns](../../samples/whatif/turns)): *factor* is the step after over the step before, the median of the three. The
-step before was recorded after the first turn. Some processes stay slower once they have recorded: without the profiler,
-steps take {slower:.0%} longer than before in the median of these programs, and {most:.0%} at the most, where they
-wait for the host. Times in ms are those of the first turn.
+The [host that nothing was fitted on](predictions.md#programs-and-a-host-that-nothing-was-fitted-on) changes its own
+speed: the steps of one program take 1.8 ms, and a second later 2.8, with nothing changed. So twelve programs were
+timed before and after a change in turns, three times in one process ([turns](../../samples/whatif/turns)): *factor*
+is the step after over the step before, in the median of the three turns. The step before was recorded after the first
+turn. Some processes stay slower once they have recorded. Without the profiler, steps then take {slower:.0%} longer in
+the median of these programs, and {most:.0%} longer at most, if they wait for the host. Times in ms are those of the
+first turn.
 
 """
 _BATCHES = """\

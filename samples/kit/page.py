@@ -31,10 +31,10 @@ the source gives no limit to judge by.
 4. *{Verdict.DIRECTION}*: the effect is there, but not of the claimed size.
 5. *{Verdict.DIFFERS}*: it comes out otherwise.
 
-Two medians differ where their quartiles do not overlap, from {LEAST} values a side on. Counts, \
-bytes and memory are compared as they stand. A rank correlation counts where chance alone gives \
-as much in less than 5 % of cases. A claim on several cases agrees where more than half agree and \
-at most half as many differ; the other way round it differs.
+Two medians differ if each has at least {LEAST} values and their quartiles do not overlap. Counts, \
+bytes and memory are compared as they stand. A rank correlation counts if chance alone gives one \
+as large in less than 5 % of cases. A claim on several cases agrees if more than half of them \
+agree and at most half as many differ. It differs if it is the other way round.
 """
 """The rule that significance.py carries out, as readers of docs/studies.md see it."""
 
