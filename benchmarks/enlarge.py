@@ -38,8 +38,8 @@ SAMPLES = Path(__file__).resolve().parents[1] / "samples" / "torch"
 SEED = 20211
 ONE_IN = 16
 _GAP_US = 1000
-# A kind of number that counts on, by the key it stands under. A flow of a launch has its
-# correlation id for an id.
+# The kind of number that counts on, by the key of the event that holds it. The id of a launch's
+# flow is the launch's correlation id.
 _KINDS = {
     b"ts": "time",
     b"correlation": "correlation",

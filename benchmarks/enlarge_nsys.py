@@ -79,7 +79,7 @@ def write_sqlite(out: Path, n_kernels: int, source: Path = SAMPLE) -> dict[str, 
 
 
 def write_directory(out: Path, n_kernels: int, source: Path = SAMPLE) -> dict[str, int]:
-    """Write the same rows as a directory with one Parquet file per table.
+    """Write the rows of `write_sqlite` as a directory with one Parquet file per table.
 
     Integers are as narrow as nsys writes them.
     """

@@ -18,8 +18,8 @@ PLAIN, BARE, COLLECT = (
 )
 SAMPLER = "NVML sampler at 10 Hz"
 SAMPLES = Path(__file__).resolve().parents[1] / "samples"
-# Memory is looked at more closely, and at a cost, if there are two processes: so every contender
-# is two.
+# If there are two processes, their memory is sampled, which takes time: so every contender starts
+# two.
 _AS_A_CHILD = ("sh", "-c", '"$@"; exit $?', "sh")
 
 

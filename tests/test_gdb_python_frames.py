@@ -95,7 +95,7 @@ def test_recorded_stacks_are_merged_exactly(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", NAMED)
-def test_where_a_loop_has_lost_its_name_what_is_said_is_true(name: str) -> None:
+def test_frames_of_a_loop_without_a_name_lie_in_their_range(name: str) -> None:
     natives, python = recorded(name)
     placing = place(find_loops(natives), python, truncated=False)
     assert placing is not None

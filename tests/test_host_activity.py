@@ -250,7 +250,7 @@ def test_a_group_s_op_that_launches_nothing_communicates() -> None:
     assert places(trace, "communication") == ["c10d::allreduce_"]
 
 
-def test_a_group_s_op_that_launches_is_launching() -> None:
+def test_an_op_of_a_process_group_that_launches() -> None:
     trace = step(span("op", "c10d::allreduce_", 1_000, 4_000), calls=(launch(2_000, 2_010),))
     assert did(trace)[1] == (1_000, 4_000, "launch")
 

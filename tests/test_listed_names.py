@@ -129,7 +129,7 @@ def test_ranges_and_functions_have_as_few_rows_and_steps_all() -> None:
     assert set(time_by_range(made)["path"]) >= {others, "request_1", "request_2"}
 
 
-def test_a_name_that_is_listed_for_one_kind_is_for_all() -> None:
+def test_a_name_listed_for_one_kind_is_listed_for_all() -> None:
     marks = [{"name": "op_c", "kind": "annotation", "duration_ns": 1}]
     made = make_trace(spans=[*SPANS, *marks]).with_listed_names()
     names = set(made.select("spans", "name").cast(pl.String)["name"])

@@ -56,7 +56,7 @@ def test_what_marks_a_phase(kind: str, name: str, phase: str | None) -> None:
     assert phases(spans((kind, name, 0, 10))) == [phase]
 
 
-def test_phases_are_inherited_then_those_of_the_annotation() -> None:
+def test_phases_come_from_ancestors_then_from_annotations() -> None:
     marked = spans(
         ("annotation", "## forward ##", 0, 100),
         ("op", "aten::mm", 10, 20),

@@ -134,7 +134,7 @@ def test_float32_and_memory_are_said_with_their_times() -> None:
     assert f"{1e3 * (0.25 - moved):.0f} µs more than at their roof" in said
 
 
-def test_long_lists_are_as_large_as_their_blocks_take() -> None:
+def test_sizes_of_long_lists_come_from_their_blocks() -> None:
     """Of more than 30 tensors no sizes are recorded; a block takes 65,536 elements."""
     spans = [op("aten::_foreach_neg_", ([], "TensorList"))]
     name = "void at::native::multi_tensor_apply_kernel<UnaryOpFunctor<float, 1, 1, 0>>"

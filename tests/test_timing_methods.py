@@ -178,7 +178,7 @@ def test_a_run_that_measuring_hastens_is_no_finding() -> None:
     said = notes(trace, timing_methods(trace))
     assert said[0].endswith("what measured it: timers 0.99.")
     assert said[1].startswith(
-        "interpreted: with the profiler alone a run took 0.12 of the pure one's time, less"
+        "interpreted: with the profiler alone a run took 0.12 of the pure run's time: less"
     )
     assert "not comparable" in said[1]
     assert len(said) == 2

@@ -66,7 +66,7 @@ EVENTS = [
 
 
 @pytest.mark.parametrize("is_native", [True, False])
-def test_what_a_kernel_tells_of_its_collective(
+def test_columns_of_a_collective_from_its_kernel(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, is_native: bool
 ) -> None:
     """A cut list of ranks is completed from distributedInfo.

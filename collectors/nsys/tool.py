@@ -223,7 +223,7 @@ def import_raw(raw: Path, report: Path, nsys: Nsys) -> Path:
     if nsys.importer is None:
         raise ToolError(
             f"{raw}: a raw capture that was never imported, and {nsys.path} has no QdstrmImporter"
-            " beside it, as the nsys that comes with other tools may not; install NVIDIA Nsight"
+            " beside it (the nsys that comes with other tools may lack it); install NVIDIA Nsight"
             f" Systems, or run {by_hand} where it is, then give tracelens {report.name}"
         )
     try:

@@ -72,7 +72,10 @@ def raw_tables(
 
 
 def _set_mtia_apart(frames: dict[str, pl.DataFrame], diagnostics: Diagnostics) -> None:
-    """Move events that are not work out of an MTIA's kernels; all have the same category."""
+    """Separate an MTIA's work from its other device events, which have the same category.
+
+    Waits of streams become synchronizations; events that only enclose others are left out.
+    """
     kernels, calls = frames.get("kernels"), frames.get("api_calls")
     if kernels is None or calls is None or not (calls["category"] == "mtia_runtime").any():
         return

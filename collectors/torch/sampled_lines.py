@@ -218,7 +218,7 @@ def _function(frame: re.Match[str]) -> tuple[str, str]:
 def _cut_where_lines_change(
     activities: pl.DataFrame, recorded: RecordedLines, spans: pl.DataFrame
 ) -> pl.DataFrame:
-    """Cut launching of a process without a device halfway between samples of different lines."""
+    """Cut activities of launching, without a device, halfway between samples of two lines."""
     is_cut = (pl.col("cause") == "launch") & pl.col("op_ns").is_not_null()
     whole = activities.filter(is_cut).sort("start_ns")
     if whole.is_empty():

@@ -223,7 +223,7 @@ class Whole(nn.Module):
         return self.call(x)  # type: ignore[operator,no-any-return]
 
 
-# Training: several batches an optimizer step, several optimizer steps a turn
+# Training: several batches per optimizer step, several optimizer steps per turn
 
 
 def tower(width: int, depth: int, inside: int, outside: int) -> nn.Sequential:
@@ -487,6 +487,6 @@ CAPTURES: dict[str, tuple[dict[str, object], dict[str, str]]] = {"usual": ({}, {
 N_LIVE = (20, 40, 30)
 """Numbers of steps: warm-up, timed before and after, and run by a captured process at first."""
 N_ALTERNATING = (8, 15)
-"""Numbers of turns that both processes then take, and of steps in a turn."""
+"""The captured process and an unrecorded one then take this many turns of this many steps."""
 N_AFTER = 1
 """Each program is timed once more when its process has recorded all traces."""

@@ -433,7 +433,7 @@ CAPTURES: dict[str, tuple[dict[str, object], dict[str, str]]] = {
 N_LIVE = (20, 40, 30)
 """Numbers of steps: warm-up, timed before and after, and run by a captured process at first."""
 N_ALTERNATING = (8, 15)
-"""Numbers of turns that both processes then take, and of steps in a turn.
+"""The captured process and an unrecorded one then take this many turns of this many steps.
 
 Programs with a loader take one long turn instead.
 """

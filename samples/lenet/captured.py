@@ -57,7 +57,7 @@ def depth(trace: tl.Trace) -> dict[str, Any] | None:
                 "python": row["python_frames"],
             }
         )
-    # Of a function that calls another of these, the outer one is what the level calls.
+    # If one of these functions calls another one, the level calls the outer one.
     return min(
         found, key=lambda one: (one["calls"] is None, one["calls"] or one["frames"]), default=None
     )

@@ -97,7 +97,7 @@ def _is_text(node: ast.stmt) -> bool:
 
 
 def _cpp(text: str, marked: set[int]) -> tuple[int, int]:
-    # Comments go, and what stands in quotes, but for the ends of lines within.
+    # Comments and quoted text are removed, except for line ends within them.
     bare = _CPP_TEXT.sub(
         lambda found: '""' if found[0][0] == '"' else "\n" * found[0].count("\n"), text
     ).split("\n")

@@ -59,7 +59,7 @@ def load(level: str, size: Size, weights: dict[str, Array], batch: int, device: 
             return model.predict(x, batch_size=batch, verbose=0)
 
         # end
-        # It takes what lies in the host's memory and returns such.
+        # It takes images in the host's memory, and returns logits there.
         send, fetch = (lambda x: x.reshape(shape)), np.asarray
     return Level(
         model.count_params(),

@@ -48,8 +48,8 @@ class Study:
         self.done: list[dict[str, Any]] = []
         self.measured: list[dict[str, Any]] = []
         (out / "logs").mkdir(parents=True, exist_ok=True)
-        # What another run left in the folder stays, unless this one does it again: parts may run
-        # one by one.
+        # Files that another run left in the folder stay, unless this run replaces them: parts may
+        # run one by one.
         self.before = (
             json.loads(known.read_text())["commands"]
             if (known := out / "versions.json").is_file()
@@ -72,7 +72,7 @@ class Study:
             return ""
         began = time.monotonic()
         log = self.out / "logs" / f"{job.name}.txt"
-        # What a job prints goes to files: a program that outlives its capture would keep a pipe
+        # The output of a job goes to files: a program that outlives its capture would keep a pipe
         # open.
         printed = self.out / "logs" / f"{job.name}.out"
         with log.open("w") as errors, printed.open("w") as output:

@@ -100,8 +100,8 @@ def measure(work: Work, prepare: Prepare) -> dict[str, object]:
     step = (train_step if options.mode == "train" else infer_step)(model, run, work)
 
     def once() -> Tensor:
-        # Two statements for what to(device, dtype) would do in one, which casts on the host: the
-        # paper's doubled copies.
+        # Two statements, because to(device, dtype) would cast on the host. These give the paper's
+        # doubled copies.
         images = host.to(work.device, non_blocking=options.pinned)
         return step(images.to(dtype))
 

@@ -93,7 +93,7 @@ def jobs(only: str, part: tuple[int, int], tables: list[str]) -> list[Job]:
         for name, one in TABLES[table].items()
         if any(word in name for word in only.split(","))
     ]
-    # Where the time ends too early, the programs whose times are the host's are there.
+    # If the time ends too early, the programs whose time is the host's have been taken.
     programs.reverse()
     programs.sort(key=lambda program: program[0].endswith("_compiled"))
     for place, (name, one) in enumerate(programs):

@@ -268,7 +268,7 @@ def _evenly(model: TimeModel, judged: list[RankTime]) -> dict[str, object]:
     bubble = bubble_sentence(model.trace, judged)
     bounds = Counter(time.bound for time in judged)
     if bubble is None and len(bounds) > 1:
-        # Ranks that wait for ranks that are not late are limited by what limits those.
+        # Some ranks wait for ranks that are not late. Both are limited by what limits the latter.
         del bounds["waiting"]
     bound = max(bounds, key=lambda name: (bounds[name], name))
     ranks = [time for time in judged if time.bound == bound]

@@ -114,10 +114,10 @@ def notes(trace: Trace, frame: pl.DataFrame) -> list[str]:
                 f" {', '.join(ratios)}."
             )
         outcome += [
-            f"{name}: with {words} a run took {known[words]['cost_ratio']:.2f} of the pure one's"
-            " time, less beyond the spread of both. Measuring makes nothing faster, so these runs"
-            " are not comparable (another warm-up, clock rate or load of the machine, or compiled"
-            " again): measure again."
+            f"{name}: with {words} a run took {known[words]['cost_ratio']:.2f} of the pure"
+            " run's time: less, by more than the spread of both. Measuring makes nothing faster, so"
+            " these runs are not comparable (another warm-up, clock rate or load of the machine, or"
+            " compiled again): measure again."
             for words in known
             if words in strange
         ]

@@ -239,7 +239,10 @@ def _create(objects: Objects, record: RankRecord) -> RankRecord:
 
 
 def _place(captures: Sequence[Capture], rank: int, target: str) -> dict[str, Any]:
-    """Return the rank's host, node and groups, from its first capture that knows them."""
+    """Return the rank's host, node and groups, from the first capture of this rank.
+
+    A single capture is taken to be of this rank. The result is empty without such a capture.
+    """
     first = (
         captures[0]
         if len(captures) == 1

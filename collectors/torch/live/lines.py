@@ -210,7 +210,8 @@ def _calls(profiler: Any) -> list[tuple[int, int, _Place]]:
 def _caller(called: Any) -> _Place | None:
     """Return the place of a call; None if it is unknown.
 
-    A thread's outermost frame is its own caller. Some of the profiler's names are not valid UTF-8.
+    It is unknown for a thread's outermost frame, which the profiler records as its own caller, and
+    for names that are not valid UTF-8.
     """
     try:
         caller = _place(called.caller)

@@ -166,8 +166,8 @@ class StepTimes:
             for wanted in (ACTIVE, LIGHT)
         )
         recorded = light or active
-        # The last recorded step waits for the device; only such as are long beside plain steps
-        # count as long.
+        # The last recorded step waits for the device. Steps count as long only if they are also
+        # long compared with plain steps.
         is_usual = self.turn == 1 and not _longer(recorded, [recorded, run])
         long = _longer(run, [run]) if is_usual else []
         if len(long) > _FEW * len(run):

@@ -321,7 +321,7 @@ class StepFinder:
         if self._loop is not None:
             if self._unhook is None and not self._is_in_a_call() and _may_mark(module):
                 self._maybe_turn(module, caller)
-                # As below: hooks that came back report this call, too.
+                # If the turn put the hooks back, the module's own hook reports this call, too.
                 is_marking = any(one is module for one in self._marking)
                 self._is_told = self._loop is not None and self._unhook is not None and is_marking
             return

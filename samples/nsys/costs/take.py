@@ -3,9 +3,9 @@
     python samples/nsys/costs/take.py OUT.json [--only WORD,WORD] [-- nsys profile …]
 
 Two processes build every program: one that never records, and one under the command that follows
-`--`. They take turns, so that both meet the host as fast as it is then. Every program is timed in
+`--`. They take turns, so that both run while the host has the same speed. Every program is timed in
 both, outside of the recorded range. Then the range of cudaProfilerStart and cudaProfilerStop
-begins, and of each program some steps are recorded between two turns of the process that never
+begins, and some steps of each program are recorded between two turns of the process that never
 records. See README.md beside this file.
 """
 

@@ -53,7 +53,7 @@ class Managed:
         self.on_device = torch.as_tensor(self, device="cuda")
 
     def prefetch(self, *, to_device: bool) -> None:
-        """Ask for all pages to be moved, as CUDA 13 declares it."""
+        """Ask for all pages to be moved, by CUDA 13's signature of the function."""
         stream = ctypes.c_void_p(torch.cuda.current_stream().cuda_stream)
         place = Location(1, 0) if to_device else Location(2, 0)
         size, flags = ctypes.c_size_t(N_BYTES), ctypes.c_uint(0)

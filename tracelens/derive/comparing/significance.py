@@ -89,7 +89,7 @@ def judge(  # noqa: PLR0913 - both sides, what tells rows apart, and the rules
     by_base = n_base_runs >= MIN_SAMPLES > n_other_runs and bool(rules.base_runs)
     knows_runs = by_base or min(n_base_runs, n_other_runs) >= MIN_SAMPLES
     base_samples, other_samples = (_samples(side, key, by_run=knows_runs) for side in (base, other))
-    # Of equal p-values, the first takes the strictest level.
+    # If p-values are equal, the first one takes the strictest level.
     medians = _medians((base_samples, other_samples), key).sort(key)
     base_value = pl.col("base_value")
     difference = pl.col("other_value") - base_value

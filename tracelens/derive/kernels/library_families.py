@@ -70,7 +70,7 @@ def _result_by_nibbles(bound: Bound) -> list[int]:
 
 
 def _by_packed_rows(bound: Bound) -> int:
-    """Return the operations of a product with packed weights: one row for each result's column."""
+    """Return the operations of a product whose packed weights have a row per result's column."""
     weights = bound.nth(1).shape
     if len(weights) != 2:
         raise UnknownWorkError

@@ -79,7 +79,7 @@ def _calls(kernels: pl.DataFrame, tree: pl.DataFrame) -> pl.DataFrame:
     graph_keys = tree["name"].str.extract(_GRAPH_SPAN)
     is_op = tree["kind"] == "op"
     launches = kernels.select("span_id").drop_nulls().unique()
-    # All launches walk up their call stacks together, one span a round, until they reach a graph.
+    # All launches walk up their call stacks together, one span per round, until they reach a graph.
     walk = launches.with_columns(span="span_id", op=pl.lit(None, pl.Int64))
     in_graphs = [walk.clear()]
     while walk.height:

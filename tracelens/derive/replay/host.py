@@ -149,8 +149,8 @@ def _chain(excerpt: Excerpt, team: pl.DataFrame, *, is_main: bool) -> Chain:
     op_ends = ops["end"].to_numpy()
     marks = np.array(excerpt.marks if is_main else [], np.int64)
     moments = np.concatenate([marks, starts, ends, op_starts, op_ends])
-    # Of events at one time, the end of a call comes before the begin of the next one. A call
-    # without length begins first.
+    # At equal times, the end of a call comes before the begin of the next one. A call without
+    # length begins first.
     rank = np.concatenate(
         [
             np.full(len(marks), 1),
