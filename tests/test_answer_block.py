@@ -6,7 +6,7 @@ import pytest
 
 from tests.cases import make_trace
 from tracelens.report import build_report
-from tracelens.views.answer_block import BarPart, answer_block
+from tracelens.views.first_screen import BarPart, answer_block
 from tracelens.views.page import to_html
 from tracelens.views.palette import WORKS
 

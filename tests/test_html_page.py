@@ -32,7 +32,7 @@ from tracelens.report import Report, build_report
 from tracelens.schemas import TABLES
 from tracelens.storage.table import Table
 from tracelens.trace import Trace
-from tracelens.views.card import card
+from tracelens.views.first_screen import card
 from tracelens.views.page import _code, _environment, to_html
 from tracelens.views.values import shorten_apart
 

@@ -7,7 +7,7 @@ from tracelens.analyses import ANALYSES
 from tracelens.answers.answer import WAIT, WORK, Answer, Bar, Change, Part
 from tracelens.report import Report, Section
 from tracelens.schemas.results.replay import UNPROFILED_STEP
-from tracelens.views.step_lanes import LanePart, step_lanes
+from tracelens.views.first_screen import LanePart, step_lanes
 
 STEPS = pl.DataFrame({"rank": [0, 0, 0], "duration_ns": [19_000_000, 20_000_000, 23_000_000]})
 BAR = Bar("step", (Part("compute", 0.25, WORK), Part("launches", 0.75, WAIT)))

@@ -8,7 +8,6 @@ import pytest
 from tests.cases import make_trace
 from tracelens import collect
 from tracelens.analyses import time_breakdown
-from tracelens.derive.layers.icicle import kernel_paths
 from tracelens.derive.stacks.stack_listing import pair_stacks, side_by_side
 from tracelens.derive.time.model import time_model
 from tracelens.derive.time.timeline import (
@@ -20,6 +19,7 @@ from tracelens.derive.time.timeline import (
 )
 from tracelens.trace import Trace
 from tracelens.views.bar_views import timeline_note
+from tracelens.views.drawings import kernel_paths
 
 SAMPLES = Path(__file__).parents[1] / "samples"
 

@@ -5,7 +5,7 @@ from typing import Any
 import polars as pl
 from msgspec import Struct, field
 
-from tracelens.derive.layers.icicle import kernel_paths
+from tracelens.derive.layers.attribution import name_layers
 from tracelens.derive.rank_ranges import list_ranks
 from tracelens.derive.stacks.stack_listing import first_hits, pair_stacks, side_by_side
 from tracelens.derive.time.bounds import PART_WORDS
@@ -19,6 +19,18 @@ from tracelens.views.bar_views import View, icicle_view, overviews, timeline_vie
 from tracelens.views.palette import COLORS
 
 _MOST_STACKS = 8
+MOST_PATHS = 10_000
+"""This many paths have a row each; the others are merged, one row per phase and layer."""
+PATHS = {
+    "phase": pl.String,
+    "layer": pl.String,
+    "op": pl.String,
+    "kernel": pl.String,
+    "primitive": pl.String,
+    "n": pl.Int64,
+    "duration_ns": pl.Int64,
+}
+_SITE = ("rank", "site_id")
 
 
 class Drawing(Struct, frozen=True):
@@ -49,7 +61,7 @@ def draw_events(report: Report, model: TimeModel) -> list[Drawing]:
     path = report.frames.get("critical_path", CRITICAL_PATH.empty())
     alone = {rank: steps_to_draw(model, rank, path) for rank in ranks}
     timelines = [*draw_timelines(model, together, alone)]
-    paths = {rank: kernel_paths(report.trace, rank) for rank in ranks}
+    kernels = {rank: kernel_paths(report.trace, rank) for rank in ranks}
     drawings = [] if heat is None else [_heat(heat)]
     if timelines:
         notes = []
@@ -60,13 +72,46 @@ def draw_events(report: Report, model: TimeModel) -> list[Drawing]:
         drawings.append(Drawing("timeline", "What ran when?", notes, views, steps))
     icicles = [
         icicle_view(rank, of_rank)
-        for rank, of_rank in paths.items()
+        for rank, of_rank in kernels.items()
         if of_rank["duration_ns"].sum()
     ]
     if icicles:
         title = "Which layers, ops and kernels make up the time?"
         drawings.append(Drawing("icicle", title, [], icicles))
     return drawings
+
+
+def kernel_paths(trace: Trace, rank: int, most: int = MOST_PATHS) -> pl.DataFrame:
+    """Return time and number of kernels by phase, layer, op and kernel name, most time first.
+
+    The op is the outermost one around the launch. Times sum to the rank's kernel total. A kernel
+    belongs to the layer that launched it, so compiled or replayed work counts where it was called.
+    The result is empty without kernels, or if no sites are recorded.
+    """
+    kernels = trace.select(
+        "kernels", *_SITE, "name", "primitive", "link", "is_communication", "duration_ns"
+    )
+    of_rank = kernels.lazy().filter(pl.col("rank") == rank)
+    groups = of_rank.group_by(pl.exclude("duration_ns"))
+    n_kernels = pl.len().cast(pl.Int64)
+    total_ns = pl.col("duration_ns").sum()
+    sums = groups.agg(total_ns, n=n_kernels).collect()
+    if sums.is_empty() or not trace.has("sites"):
+        return pl.DataFrame(schema=PATHS)
+    sites = trace.select("sites", *_SITE, "op", "is_root", "accumulates", "module_path", "phase")
+    with_sites = sums.join(sites, on=_SITE, how="left")
+    located = with_sites.with_columns(by_node=pl.lit(value=False))
+    key = [name for name in PATHS if name not in {"n", "duration_ns"}]
+    totals = [pl.col("n", "duration_ns").sum()]
+    with_layers = name_layers(located, trace)
+    named = with_layers.rename({"name": "kernel"}).group_by(key).agg(totals)
+    named = named.sort("duration_ns", *key, descending=[True] + [False] * len(key))
+    small = named.slice(most).with_columns(
+        op=pl.lit("(small)"), kernel=pl.lit("(small)"), primitive=pl.lit("unknown")
+    )
+    return pl.concat(
+        [named.head(most), small.group_by(key, maintain_order=True).agg(totals)]
+    ).select(*PATHS)
 
 
 def _heat(heat: HeatMap) -> Drawing:

@@ -14,8 +14,8 @@ from tracelens.errors import UsageError, near
 from tracelens.report import Report, Section, build_report
 from tracelens.storage.atomic_write import write_text
 from tracelens.trace import Trace
-from tracelens.views.answer_block import AnswerBlock, DrawnBar, answer_block
 from tracelens.views.columns import useful
+from tracelens.views.first_screen import AnswerBlock, DrawnBar, answer_block
 from tracelens.views.formats import FORMATS
 from tracelens.views.formats.format import Screen
 from tracelens.views.values import printable, show

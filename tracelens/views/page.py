@@ -21,14 +21,12 @@ from tracelens.derive.rank_ranges import merge_rows
 from tracelens.derive.stacks.frame_roles import ROLE_WORDS
 from tracelens.derive.time.model import time_model
 from tracelens.report import Report, Section
-from tracelens.views.answer_block import answer_block
-from tracelens.views.card import card
-from tracelens.views.charts import draw
+from tracelens.views.charts import Drawing, draw
 from tracelens.views.columns import UNANSWERED, ordered
 from tracelens.views.drawings import draw_events, list_stacks
 from tracelens.views.embedding import clip, embed
+from tracelens.views.first_screen import LOOKS, answer_block, card, step_lanes
 from tracelens.views.palette import KIND_COLORS, PARTS, ROLES
-from tracelens.views.step_lanes import LOOKS, step_lanes
 from tracelens.views.values import quantity, show
 from tracelens.views.vega import vega_script
 from tracelens.views.verdicts import list_cards
@@ -74,12 +72,19 @@ def to_html(report: Report, rows: int | None = 12) -> str:
         model = time_model(report.trace)
         stacks = list_stacks(report)
         drawings, tables = embed(draw_events(report, model), heads)
-        parts = _parts(sections, opened, tables, model.processes)
+        traces = [report.trace] if report.base is None else [report.trace, report.base]
         block = answer_block(report)
         lanes = step_lanes(report, block.answer, model.program_steps)
-        traces = [report.trace] if report.base is None else [report.trace, report.base]
-        cards = [card(time_model(trace)) for trace in traces]
+        facts = [card(time_model(trace)) for trace in traces]
+        verdicts = {
+            section.analysis.name: list_cards(section, model.processes)
+            for section in sections
+            if section.analysis.name in _IN_CARDS
+        }
+        diagnostics = [merge_rows(trace.frame("diagnostics")) for trace in traces]
+        charts = {section.analysis.name: draw(section) for section in sections}
         vega = bundling.result()
+    parts = _parts(sections, opened, tables, verdicts, charts)
     style, script = colour_rules() + _file("style.css"), "".join(map(_file, _SCRIPTS))
     policy = (
         f"default-src 'none'; script-src {_hash(vega)} {_hash(script)}; style-src {_hash(style)}; "
@@ -96,7 +101,7 @@ def to_html(report: Report, rows: int | None = 12) -> str:
             vega=_code("script", vega),
             report=report,
             traces=traces,
-            cards=cards,
+            facts=facts,
             block=block,
             lanes=lanes,
             looks=LOOKS,
@@ -109,7 +114,7 @@ def to_html(report: Report, rows: int | None = 12) -> str:
             unanswered=unanswered,
             unanswered_title=UNANSWERED,
             quantity=quantity,
-            merge_rows=merge_rows,
+            diagnostics=diagnostics,
         )
     )
 
@@ -211,12 +216,12 @@ def _parts(
     sections: list[Section],
     opened: Collection[str],
     tables: Mapping[str, tuple[str, int]],
-    processes: list[int],
+    verdicts: Mapping[str, list[dict[str, Any]]],
+    charts: Mapping[str, list[Drawing]],
 ) -> list[dict[str, Any]]:
-    """Prepare each section for the template: notes, cards, charts with titles, and its table.
+    """Prepare each section for the template: notes, cards of verdicts, charts, and its table.
 
-    A note that an earlier section has is left out. `tables` come from `embed`; `processes` are the
-    ranks without a device.
+    A note that an earlier section has is left out. `tables` come from `embed`.
     """
     first = {note: one.analysis.name for one in reversed(sections) for note in one.notes}
     return [
@@ -225,10 +230,10 @@ def _parts(
             "section": one,
             "is_open": one.analysis.name in opened,
             "notes": [note for note in one.notes if first[note] == one.analysis.name],
-            "cards": list_cards(one, processes) if one.analysis.name in _IN_CARDS else [],
+            "cards": verdicts.get(one.analysis.name, []),
             "charts": [
                 (made.title, made.chart.properties(description=made.title).to_dict(validate=False))
-                for made in draw(one)
+                for made in charts[one.analysis.name]
             ],
             "table": tables.get(one.analysis.name),
         }

@@ -1,0 +1,245 @@
+"""Draw the page's first screen: the answer, a step as bars, and the facts on the recording."""
+
+from collections import Counter
+from collections.abc import Sequence
+from itertools import accumulate
+
+import polars as pl
+from msgspec import Struct
+
+from tracelens.answers.answer import WORK, Answer, Bar
+from tracelens.answers.words import after_head, after_text
+from tracelens.derive.columns.time_text import duration, span_text
+from tracelens.derive.time.time_parts import TimeModel, mark_times, step_times
+from tracelens.report import Report
+from tracelens.trace import Trace
+from tracelens.views.palette import KIND_COLORS, PART_COLORS
+
+_WORKS, _WAITS, _AFTER, _RANGE = "lane-works", "lane-waits", "step-after", "range"
+LOOKS = {
+    _WORKS: "work",
+    _WAITS: "waiting",
+    _AFTER: "work or waiting",
+    _RANGE: "from the least to the most that it may take",
+}
+"""Words for the classes of the parts."""
+_UNKNOWN_COST = (
+    "not measured: only a live capture (tracelens collect torch -- COMMAND) times steps without the"
+    " profiler"
+)
+
+
+class BarPart(Struct, frozen=True):
+    """A part of a drawn bar: begin and width in percent of the longest bar, and its colour."""
+
+    label: str
+    percent: int
+    begin: float
+    width: float
+    colour: str
+
+
+class DrawnBar(Struct, frozen=True):
+    """A bar with its label, the text at its end, and its parts."""
+
+    label: str
+    text: str
+    parts: tuple[BarPart, ...]
+
+
+class AnswerBlock(Struct, frozen=True):
+    """The first block of the page.
+
+    Each of `changes` has three texts: the change, the step after it, and its place or None.
+    """
+
+    answer: Answer
+    bars: tuple[DrawnBar, ...]
+    changes: tuple[tuple[str, str, str | None], ...]
+    after_head: str
+
+
+def answer_block(report: Report) -> AnswerBlock:
+    """Draw a report's answer."""
+    answer = report.answer
+    bars, head = tuple(map(_drawn, answer.bars)), after_head(answer)
+    changes = tuple(
+        (change.text[:1].upper() + change.text[1:], after_text(change), change.place)
+        for change in answer.changes
+    )
+    return AnswerBlock(answer, bars, changes, head)
+
+
+def _drawn(bar: Bar) -> DrawnBar:
+    shares = [part.share for part in bar.parts]
+    whole = sum(shares) or 1.0
+    begins = accumulate(shares, initial=0.0)
+    scale = 100 * bar.length / whole
+    parts = zip(bar.parts, bar.percents, begins, strict=False)
+    return DrawnBar(
+        bar.label,
+        bar.text,
+        tuple(
+            BarPart(
+                part.label,
+                percent,
+                round(begin * scale, 3),
+                round(part.share * scale, 3),
+                PART_COLORS.get(part.label, KIND_COLORS[part.kind]),
+            )
+            for part, percent, begin in parts
+        ),
+    )
+
+
+class LanePart(Struct, frozen=True):
+    """A part of a lane: begin and width in percent of the longest lane; its class in style.css."""
+
+    begin: float
+    width: float
+    look: str
+
+
+class Lane(Struct, frozen=True):
+    """A step as a bar: its label, how long it takes in words, and its parts."""
+
+    label: str
+    text: str
+    parts: tuple[LanePart, ...]
+
+
+def step_lanes(report: Report, answer: Answer, program_steps: pl.DataFrame) -> list[Lane]:
+    """Draw a program's step as up to three bars; nothing if fewer than two bars are known.
+
+    The profiler slows only the host: without it, the device works as long as recorded.
+    `program_steps` are those of the time model; they tell whether the recorded step is the median
+    step or the mean one.
+    """
+    row = _unprofiled(report)
+    if row is None or len(answer.bars) != 1:
+        return []
+    recorded: int = row["recorded_ns"]
+    working = recorded * sum(part.share for part in answer.bars[0].parts if part.kind == WORK)
+    ends: list[tuple[str, str, float | None, float, float]] = [
+        (_recorded_label(row, program_steps), duration(recorded), working, recorded, recorded)
+    ]
+    if row["low_ns"] is not None:
+        low, high = row["low_ns"], row["high_ns"]
+        text = f"about {span_text(low, high)}"
+        ends.append(("without the profiler", text, min(working, low), low, high))
+    best = answer.changes[0] if answer.changes else None
+    if best is not None:
+        least = best.low_ns if best.low_ns is not None else best.after_ns
+        most = best.high_ns if best.high_ns is not None else least
+        if least is not None and most is not None:
+            ends.append(("after the first change", after_text(best), None, least, most))
+    if len(ends) < 2:
+        return []
+    longest = max(high for *_, high in ends)
+    return [_lane(label, text, edges, longest) for label, text, *edges in ends]
+
+
+def _recorded_label(row: dict[str, int], program_steps: pl.DataFrame) -> str:
+    median = program_steps.filter(pl.col("rank") == row["rank"])["duration_ns"].median()
+    if not isinstance(median, float) or program_steps.height == 1:
+        return "as recorded"
+    return f"as recorded ({'median' if round(median) == row['recorded_ns'] else 'average'} step)"
+
+
+def _unprofiled(report: Report) -> dict[str, int] | None:
+    """Return the first rank's row of unprofiled_step, if the report has it."""
+    if report.base is not None:
+        return None
+    frame = report.frames.get("unprofiled_step")
+    rows = frame.sort("rank").iter_rows(named=True) if frame is not None else ()
+    return next((row for row in rows if row["recorded_ns"] > 0), None)
+
+
+def _lane(label: str, text: str, edges: Sequence[float | None], longest: float) -> Lane:
+    """Draw one lane from three times: the end of its work, and its least and its longest duration.
+
+    The end of its work is None if it is not known.
+    """
+    working, low, high = (
+        None if edge is None else round(100 * edge / longest, 3) for edge in edges
+    )
+    assert low is not None
+    assert high is not None
+    begin = working or 0.0
+    parts = [
+        LanePart(0, begin, _WORKS),
+        LanePart(begin, round(low - begin, 3), _AFTER if working is None else _WAITS),
+        LanePart(low, round(high - low, 3), _RANGE),
+    ]
+    return Lane(label, text, tuple(part for part in parts if part.width > 0))
+
+
+def card(model: TimeModel) -> list[tuple[str, str]]:
+    """List pairs of a word and its text; facts that the trace lacks are left out."""
+    trace = model.trace
+    sources = trace.manifest.sources
+    versions = {
+        f"{k.replace('_', ' ')} {v}": None
+        for source in sources
+        for k, v in source.get("versions", {}).items()
+    }
+    producers = {str(source["producer"]): None for source in sources if source.get("producer")}
+    facts = [
+        ("program", trace.name),
+        ("captured by", ", ".join(producers)),
+        ("GPU", _devices(trace)),
+        ("versions", ", ".join(versions)),
+        ("ranks", _numbers(trace.manifest.ranks)),
+        *_steps(model),
+    ]
+    return [(word, text) for word, text in facts if text]
+
+
+def _devices(trace: Trace) -> str:
+    """Name the GPUs that ran kernels, for all ranks together."""
+    used = trace.select("kernels", "rank", "device_id").unique()
+    names = trace.devices.join(used, on=["rank", "device_id"], how="semi").sort(
+        "rank", "device_id"
+    )["name"]
+    counts = Counter(names.fill_null("unknown"))
+    return ", ".join(f"{n} x {name}" if n > 1 else name for name, n in counts.items())
+
+
+def _steps(model: TimeModel) -> list[tuple[str, str]]:
+    """Say how many steps there are, how long they take, and what the profiler adds.
+
+    The length of a step's mark is given, too, if it is shorter than the step.
+    """
+    trace = model.trace
+    times = step_times(model)
+    if times.is_empty():
+        return [("steps", "none marked" if trace.has("spans") or trace.has("kernels") else "")]
+    numbers = sorted({int(n) for n in times["n_steps"]})
+    steps = ("steps", " to ".join(map(str, dict.fromkeys((numbers[0], numbers[-1])))))
+    middle, low, high = times.select(
+        pl.col("median_ns").median(), pl.col("low_ns").min(), pl.col("high_ns").max()
+    ).row(0)
+    text = f"{duration(middle)} in the median; {span_text(low, high)}"
+    plain = {rank: trace.manifest.unprofiled_step_ns(rank) for rank in times["rank"]}
+    known = [
+        (row["mean_ns"], plain[row["rank"]])
+        for row in times.iter_rows(named=True)
+        if plain[row["rank"]] is not None
+    ]
+    costs = [(with_it - without) / without for with_it, without in known if without]
+    cost = _UNKNOWN_COST
+    if costs:
+        slowest = max(costs)
+        without_ns = known[costs.index(slowest)][1] or 0
+        cost = f"{slowest:.0%} of a step: {duration(without_ns)} without it"
+    marks = sorted(mark_times(times).values())
+    mark = f"{duration(marks[len(marks) // 2])} on the host, which a viewer shows" if marks else ""
+    return [steps, ("step time", text), ("a step's mark", mark), ("profiler's cost", cost)]
+
+
+def _numbers(ranks: Sequence[int]) -> str:
+    """Give the number of ranks, and which they are; empty for one."""
+    if len(ranks) < 2:
+        return ""
+    whole = [*ranks] == [*range(ranks[0], ranks[-1] + 1)]
+    return f"{len(ranks)} ({ranks[0]} to {ranks[-1]})" if whole else f"{len(ranks)}"
