@@ -98,7 +98,7 @@ def clock(export: Export, diagnostics: Diagnostics) -> tuple[int, str]:
         "utcEpochNs"
     ].drop_nulls()
     if starts.len() and abs(starts[0]) > TIME_LIMIT_NS:
-        text = "the time at which the session began is none; times count from then"
+        text = "the recorded start of the session is impossible; times count from the start"
         diagnostics.add("warning", "base_time_wrong", text)
         return 0, "trace_start"
     return (int(starts[0]), "unix_epoch") if starts.len() else (0, "trace_start")

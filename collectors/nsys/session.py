@@ -152,10 +152,7 @@ def fitting(table: Table, frame: pl.DataFrame, diagnostics: Diagnostics) -> pl.D
 
     If the column may not be None, the row is left out.
     """
-    text = (
-        f"numbers of {table.name} that nothing there can have; left out, with the row where it"
-        " needs one"
-    )
+    text = f"impossible numbers of {table.name}; left out, or the whole row if it needs the number"
     for column in table:
         if column.dtype != pl.Int32 or frame.schema.get(column.name) != pl.Int64:
             continue

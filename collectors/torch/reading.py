@@ -95,7 +95,7 @@ def read_documents(
             source.diagnostics = notes
             if source.failed:
                 raise
-            what = "text after the end of the trace that is no other trace, and was not read"
+            what = "text after the end of the trace; it is no trace, and was not read"
             notes.add("loss", "text_after_trace", what)
             while text.more():
                 text.at = len(text.data)

@@ -93,8 +93,8 @@ def report(  # noqa: PLR0913 - one parameter an option
             min=1,
             metavar="N",
             rich_help_panel=SHOWING,
-            help="Rows that each table shows, in formats for people and in json (html shows so"
-            " many at a time); by default "
+            help="Number of rows of each table, in formats for people and in json (in html, of rows"
+            " shown at a time); by default "
             f"{', '.join(form.rows_in_words() for form in FORMATS.values() if form.rows)},"
             " all in others.",
         ),

@@ -136,7 +136,7 @@ def _mark_spans(rank: _Rank) -> None:
         text = "autograd nodes whose forward op could be on several threads"
         rank.diagnostics.add("info", "backward_ambiguous", text, n_ambiguous)
         text = (
-            "modules so deep in others that what they hold counts to the last one above;"
+            "modules nested too deep; what they contain counts for the last module above them;"
             f" {MODULES.how_to_raise}"
         )
         rank.diagnostics.add("loss", "modules_too_deep", text, n_too_deep)

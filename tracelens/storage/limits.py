@@ -42,8 +42,8 @@ class Limit(Struct, frozen=True):
 EXPANSION = Limit(
     "TRACELENS_MAX_EXPANSION",
     200,
-    "How many times larger a gzip file, a table of an nsys export or a trace directory may get; one"
-    " that stays below an eighth of the memory always may.",
+    "How many times larger a gzip file, a table of an nsys export or a trace directory may get. Below"
+    " an eighth of the memory, any size is allowed.",
 )
 EVENT_MIB = Limit("TRACELENS_MAX_EVENT_MIB", 16, "Size of one event of a torch trace, in MiB.")
 NESTING = Limit(
