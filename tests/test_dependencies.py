@@ -16,7 +16,7 @@ def test_the_page_has_every_package_that_is_always_installed() -> None:
     assert listed["markupsafe"][3].removesuffix(" |") == "jinja2"
 
 
-def test_what_packages_say_of_themselves() -> None:
+def test_metadata_of_packages_is_read() -> None:
     found = needed()
     assert found["polars"] == "always"
     assert found["obstore"] == "extra cloud"

@@ -113,7 +113,7 @@ def test_cuda_visible_devices_is_read_as_cuda_does(said: str, indices: list[int]
     assert visible_indices(said, UUIDS) == indices
 
 
-def test_a_value_that_is_not_told_is_noted_and_the_other_kept(
+def test_a_counter_that_fails_is_noted_and_the_other_is_sampled(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     nvml = StandIn(*SAME)

@@ -131,9 +131,9 @@ _TRACE_HEAD = (
 _FOURTH = """\
 ### The fourth judgement
 
-Twenty-six programs of ordinary code on an H100, whose host was slow nearly all the time (a count takes 60 µs in the
-median; 50, 40 and 47 before); commit 464150ba predicted. {right} changes of 5 % or more got the right sign, {wrong}
-the wrong one, and {none} *no clear gain*.
+Commit 464150ba predicted twenty-six programs of ordinary code. They ran on an H100 whose host was slow nearly all the
+time: a count took 60 µs in the median, and 50, 40 and 47 µs in the judgements before. {right} changes of 5 % or more
+got the right sign, {wrong} the wrong one, and {none} *no clear gain*.
 
 A program in its own process before it is profiled is {fresh:.0%} from one that never profiled, in the median, and
 {later:.0%} shorter than later, when CUPTI stays. Predictions from a trace alone are too short if launches took over

@@ -261,7 +261,7 @@ def actor_train(option: str, size: tuple[int, ...]) -> Steps:
 
 @program("text_train", "no_sync", "fused_optimizer", size=(2, 32, 35, 256))
 def text_train(option: str, size: tuple[int, ...]) -> Steps:
-    """Train an LSTM on a text whose state goes on from step to step."""
+    """Train an LSTM on a text; the LSTM's state is kept from step to step."""
     depth, batch, length, width = size
     embed, read = nn.Embedding(4000, width), nn.Linear(width, 4000)
     cells = nn.LSTM(width, width, depth, dropout=0.2)

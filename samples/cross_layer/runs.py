@@ -185,7 +185,7 @@ def _quartiles(steps: pl.DataFrame) -> tuple[float, float] | None:
 
 
 def percent(value: float, spread: tuple[float, float] | None = None) -> str:
-    """`38.9 (38.8 to 39.0)`, in percent."""
+    """Write a fraction in percent, with its range if there is one: `38.9 (38.8 to 39.0)`."""
     return f"{100 * value:.1f}" + (
         f" ({100 * spread[0]:.1f} to {100 * spread[1]:.1f})" if spread else ""
     )

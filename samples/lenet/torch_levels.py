@@ -11,7 +11,7 @@ from torch.nn import functional as F  # noqa: N812 - as everybody calls it
 from samples.lenet.levels import Level
 from samples.lenet.net import Array, Size
 
-# They are the levels that are studied here, so the notice is known.
+# The deprecated ways are among the levels studied here, so this warning tells nothing new.
 warnings.filterwarnings("ignore", message=r".*`torch\.jit\.\w+` is (deprecated|not supported)")
 
 

@@ -346,7 +346,7 @@ def with_failing_memory(library: Any, rounds: int, seed: int) -> int:
         except MemoryError:  # of what lies between the calls
             pass
         except SystemError as error:
-            # CPython 3.11, if there is no memory for a frame of Python; of C it says more.
+            # CPython 3.11 says this if a Python frame finds no memory. C's errors say more.
             if str(error) != "error return without exception set":
                 raise
         finally:

@@ -33,7 +33,7 @@ class Store:
         return self
 
     def __exit__(self, *_: object) -> None:
-        """Wait until all tables are written."""
+        """Wait for the table that is being written, and drop those that still wait."""
         self._pool.shutdown(cancel_futures=True)
 
     def put(self, table: Table, frame: pl.DataFrame) -> None:

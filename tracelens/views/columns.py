@@ -40,7 +40,7 @@ _IF_ANY = (
 
 
 def ordered(section: Section) -> list[str]:
-    """Return the section's informative columns, those that people need first in front."""
+    """Return the section's informative columns, beginning with those that people need first."""
     first = useful(section)
     return [*first, *(name for name in _informative(section) if name not in first)]
 

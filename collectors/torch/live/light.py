@@ -74,7 +74,10 @@ class LightWindow:
         return place is None or place > self._settings.warmup + self._n_steps
 
     def state(self, n: int) -> str | None:
-        """Return the profiler's state in step n; None before and after this window."""
+        """Return the profiler's state in step n; None in steps that the window does not affect.
+
+        It affects its warm-up, its recorded steps and one step after them, in which times settle.
+        """
         place = self._place(n)
         if place is None or place < 0:
             return None
