@@ -175,7 +175,7 @@ class Table(Struct, frozen=True):
         """
         if not column.nullable and values.null_count():
             raise SchemaError(f"table {self.name}.{column.name}: null where a value is required")
-        if column.values:
+        if column.values and not values.is_empty():
             strange = set(values.unique().drop_nulls().cast(pl.String)) - set(column.values)
             if strange:
                 raise SchemaError(

@@ -63,19 +63,21 @@ class CallPaths(Struct, frozen=True):
         return self._gather("depth", rows)
 
     def _gather(self, column: str, rows: pl.Series) -> pl.Series:
+        return self.frame[column].gather(self._positions(rows))
+
+    def _positions(self, rows: pl.Series) -> pl.Series:
+        """Return where each of the rows is in `frame`; None if it is not there."""
         positions = self.rows.search_sorted(rows).cast(pl.Int64)
         is_missing = rows.is_null() | (positions >= len(self.rows))
         positions = positions.set(is_missing, None)
         is_row = self.rows.gather(positions) == rows
         is_known = is_row.fill_null(value=False)
-        return self.frame[column].gather(positions.set(~is_known, None))
+        return positions.set(~is_known, None)
 
     def texts(self, spans: pl.DataFrame, places: pl.Series) -> pl.Series:
         """Write the path of each place, its parts joined by ` > `; None if there is no place."""
         wanted = places.drop_nulls().unique().sort()
-        parts = pl.DataFrame({"place": wanted}).with_columns(
-            self._gather(name, wanted).alias(name) for name in _PATH
-        )
+        parts = self.frame.select(pl.col(_PATH).gather(self._positions(wanted)), place=wanted)
         long = parts.unpivot(index="place", value_name="row").drop_nulls("row")
         long = long.select("place", "row").unique()
         name_of_place = spans["name"].gather(long["row"])
