@@ -1,5 +1,6 @@
 """Settings for every test."""
 
+import gc
 import os
 import signal
 import subprocess
@@ -105,6 +106,12 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         if is_fast(item):
             item.add_marker(pytest.mark.fast)
     items.sort(key=lambda item: not item.path.stem.removeprefix("test_").startswith(LONGEST))
+
+
+def pytest_collection_finish() -> None:
+    """Keep what was imported out of garbage collection, which looks at a million objects there."""
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.hookimpl(tryfirst=True)
