@@ -49,10 +49,10 @@ check-fast: $(VENV)/installed-for-tests
 # Then torch traces are read without the native library. Real ones are the samples: the tests above read more captures.
 LOWEST_TESTS := analyses_registry cli combine export_perfetto export_stacks formats gdb_live nsys nvml readme store \
   trace trace_log views
-# What gdb makes of a compiled program is the same whatever reads it; what a second call of an analysis gives, which
-# sentences it says, how a command writes where it cannot, what it imports and how long an answer is depend on no version.
+# What gdb makes of a compiled program is the same whatever reads it; how a command writes where it cannot, what it imports
+# and how long an answer is depend on no version.
 NOT_LOWEST := inlined or tail_calls or forwarded or the_thread_is_the_one or 16000_frames or skipped_and_limited or \
-  runs_twice or notes_are_sentences or cannot_be_written or seen_enough or only_ascii or loads_nothing or takes_30_kb
+  cannot_be_written or seen_enough or only_ascii or loads_nothing or takes_30_kb
 WITHOUT_LIBRARY := nesting torch_formats
 test-lowest sanitized: export TRACELENS_CAPTURES := /nowhere
 test-lowest: $(VENV)-lowest/installed

@@ -17,15 +17,22 @@ from tracelens.derive.time.model import time_model
 GROUPS = script("accuracy_page").groups()
 CONSTRUCTED_TRUTHS = script("accuracy_page").constructed_truths()
 COUNTS = json.loads(script("accuracy_page").COUNTS.read_text())
+every_constructed_trace = pytest.mark.parametrize(
+    "name",
+    [
+        name if at % 4 == 0 else pytest.param(name, marks=pytest.mark.exhaustive)
+        for at, name in enumerate(CONSTRUCTED_TRUTHS)
+    ],
+)
 
 
-@pytest.mark.parametrize("name", CONSTRUCTED_TRUTHS)
+@every_constructed_trace
 def test_a_constructed_traces_verdict_is_on_the_page(name: str) -> None:
     trace = collected(CONSTRUCTED / f"{name}.pt.trace.json.gz")
     check_rows([script("accuracy_page").constructed_row(name, CONSTRUCTED_TRUTHS[name], trace)])
 
 
-@pytest.mark.parametrize("name", CONSTRUCTED_TRUTHS)
+@every_constructed_trace
 def test_a_change_saves_at_most_the_part_that_it_is_about(name: str) -> None:
     """No change of a constructed trace saves more than the part it is about, or than the step.
 

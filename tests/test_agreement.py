@@ -19,7 +19,7 @@ FILES = [
     for path in sorted((SAMPLES / folder).glob("*.pt.trace.json.gz"))
 ]
 """Captures. Those with planted causes are compared where they are judged, in test_planted."""
-PARTS = 8
+PARTS = 16
 pytestmark = pytest.mark.slow
 
 

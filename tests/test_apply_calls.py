@@ -22,7 +22,15 @@ from tracelens.errors import SourceError, ToolError, UsageError
 
 @needs_torch
 @pytest.mark.filterwarnings("ignore::FutureWarning")  # torch 2.13's own, of torch.export
-@pytest.mark.parametrize("cheap", ["conv_relu", "conv_as_gemm_relu", "conv", "conv_as_gemm"])
+@pytest.mark.parametrize(
+    "cheap",
+    [
+        "conv_relu",
+        pytest.param("conv_as_gemm_relu", marks=pytest.mark.exhaustive),
+        pytest.param("conv", marks=pytest.mark.exhaustive),
+        "conv_as_gemm",
+    ],
+)
 def test_an_applied_plan_computes_what_the_model_does(tmp_path: Path, cheap: str) -> None:
     import torch  # noqa: PLC0415 - only where it is installed
 
@@ -52,6 +60,7 @@ def test_an_applied_plan_computes_what_the_model_does(tmp_path: Path, cheap: str
     )
 
 
+@pytest.mark.exhaustive  # the small model has the same calls
 @needs_torch
 @pytest.mark.filterwarnings("ignore::FutureWarning")
 def test_the_plan_of_mobilenet_computes_the_same() -> None:

@@ -175,6 +175,10 @@ def _same_tables(found: Trace, expected: Trace) -> None:
         assert found.frame(name).equals(expected.frame(name)), name
 
 
+# That a node is removed is the harder case of the same on Ray.
+@pytest.mark.parametrize(
+    "engine", ["local", pytest.param("ray", marks=pytest.mark.exhaustive)], indirect=True
+)
 def test_a_killed_worker_costs_nothing(
     engine: tuple[str, str | None], sources: Path, expected: Trace, tmp_path: Path
 ) -> None:
@@ -207,6 +211,10 @@ def _collected(engine: Engine, around: Any, sources: Path, target: Path) -> Trac
     return trace
 
 
+# Of Ray it is enough to know that it returns what each task does.
+@pytest.mark.parametrize(
+    "engine", ["local", pytest.param("ray", marks=pytest.mark.exhaustive)], indirect=True
+)
 def test_sections_are_the_same_where_each_rank_is_a_task(
     engine: tuple[str, str | None], sources: Path, store: str, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -358,6 +358,7 @@ if __name__ == "__main__":
 """
 
 
+@pytest.mark.exhaustive  # those of a launcher are ranks in the same way
 def test_processes_that_the_program_spawns_are_ranks(tmp_path: Path) -> None:
     done = run(tmp_path, SPAWNS, wait=1, warmup=0, active=1, stacks=False)
     assert done.exit_code == 0

@@ -288,13 +288,11 @@ print(counters["stats"]["unique_graphs"], dict(counters["graph_break"]))
     assert steps(done) == ["ProfilerStep#3", "ProfilerStep#4", "ProfilerStep#5"]
 
 
+@pytest.mark.exhaustive  # another program compiles a model, too
 @pytest.mark.parametrize(
     "code",
     [
-        pytest.param(
-            'model.compile(backend="eager")\nfor _ in range(9): model(x)',
-            marks=pytest.mark.exhaustive,  # another program compiles a model, too
-        ),
+        'model.compile(backend="eager")\nfor _ in range(9): model(x)',
         # The model is known for what marks steps by then, and is called by what is compiled in one
         # graph.
         (

@@ -206,6 +206,7 @@ def real() -> tl.Trace:
     return measure(model, torch.ones(1, 3, 8, 8), protocol=Protocol(rounds=2, warmup_rounds=1))
 
 
+@pytest.mark.exhaustive  # Inductor compiles; test_compile_provenance has it compile in CI
 def test_a_real_model_in_both_configurations_of_the_cpu(real: tl.Trace) -> None:
     rows = real.timings
     TABLES["timings"].check(rows)
@@ -235,12 +236,14 @@ def test_a_real_model_in_both_configurations_of_the_cpu(real: tl.Trace) -> None:
     assert real.diagnostics["code"].to_list() == ["no_cuda_events"]
 
 
+@pytest.mark.exhaustive
 def test_it_is_written_and_joined_to_a_programs_trace(real: tl.Trace, tmp_path: Path) -> None:
     opened = real.write(tmp_path / "times.tracelens")
     assert opened.timings.equals(real.timings)
     assert "tracelens collect torch" in opened.manifest.empty_tables["kernels"]
 
 
+@pytest.mark.exhaustive
 def test_inductor_is_given_back_as_it_was(real: tl.Trace) -> None:
     """What a live capture with --compile-provenance changes there; here, as Inductor is loaded."""
     config, debug, output, live = map(

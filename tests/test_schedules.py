@@ -396,6 +396,7 @@ def idle_by_cause(row: Mapping[str, int]) -> dict[str, int]:
     return {cause: ns // (TICK_US * 1000) for cause, ns in columns.items() if ns}
 
 
+@settings(max_examples=examples(20))
 @given(schedules())
 def test_the_parts_of_every_window_sum_to_it(schedule: Schedule) -> None:
     trace = trace_of(schedule)
@@ -410,7 +411,7 @@ def test_the_parts_of_every_window_sum_to_it(schedule: Schedule) -> None:
     assert frame.filter(causes != pl.col("idle_ns")).is_empty()
 
 
-@settings(max_examples=examples(20))
+@settings(max_examples=examples(12))
 @given(schedules(), st.randoms(use_true_random=False))
 def test_neither_the_order_of_rows_nor_the_time_of_day_matters(
     schedule: Schedule, order: random.Random
@@ -425,6 +426,7 @@ def test_neither_the_order_of_rows_nor_the_time_of_day_matters(
     )
 
 
+@settings(max_examples=examples(20))
 @given(schedules())
 def test_steps_of_a_window_tile_its_time(schedule: Schedule) -> None:
     frame = steps_of(trace_of(schedule))
@@ -434,7 +436,7 @@ def test_steps_of_a_window_tile_its_time(schedule: Schedule) -> None:
         assert ends[:-1].to_list() == ordered["start_ns"][1:].to_list()
 
 
-@settings(max_examples=examples(12))
+@settings(max_examples=examples(9))
 @given(schedules(), schedules())
 def test_ranks_do_not_matter_to_each_other(first: Schedule, second: Schedule) -> None:
     both = trace_of(first, second)
