@@ -99,10 +99,10 @@ def is_whole(out: Path) -> bool:
 @pytest.mark.parametrize(
     ("tables", "sent", "code"),
     [
-        (1, signal.SIGKILL, -signal.SIGKILL),
+        pytest.param(1, signal.SIGKILL, -signal.SIGKILL, marks=pytest.mark.exhaustive),
         (4, signal.SIGKILL, -signal.SIGKILL),
         (1, signal.SIGTERM, 128 + signal.SIGTERM),
-        (4, signal.SIGINT, 130),
+        pytest.param(4, signal.SIGINT, 130, marks=pytest.mark.exhaustive),
     ],
 )
 def test_a_collect_stopped_while_writing_leaves_no_trace(
