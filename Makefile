@@ -45,9 +45,9 @@ check-fast: WORKERS := 2
 check-fast: $(VENV)/installed-for-tests
 	env -u PYTHONDONTWRITEBYTECODE $(BIN)/python $(PYTEST) -q -m fast
 
-# With the lowest versions that pyproject.toml allows: every analysis, format and command, and what each package is for.
-# How traces are combined, read from logs of torch and shown in pages of docs takes no package that these do not. Then
-# torch traces are read without the native library. Real ones are the samples: the tests above read more captures.
+# With the lowest versions that pyproject.toml allows: every analysis, and what each package is for. What combines, exports
+# or shows traces otherwise takes no package that these do not. Then torch traces are read without the native library. Real
+# ones are the samples: the tests above read more captures.
 LOWEST_TESTS := analyses_registry cli export_perfetto formats gdb_live nsys nvml store trace
 # What gdb makes of a compiled program is the same whatever reads it; how a command writes where it cannot, what it imports
 # and how long an answer is depend on no version.
@@ -60,9 +60,9 @@ test-lowest: $(VENV)-lowest/installed
 	TRACELENS_NATIVE=off $(VENV)-lowest/bin/python -m pytest -q -m 'not hypothesis' $(WITHOUT_LIBRARY:%=tests/test_%.py)
 
 # The tests that reach the native library, and a fuzzer of what it reads, with every access and every sum checked. What
-# only compares the same reading with others, takes the plain path, reads one more trace of a kind or another layout of
-# the same, changes a trace by chance as the fuzzer does, or starts a program, which would load the other library, is left to the tests above. In one
-# process: to begin takes long there.
+# only compares the same reading with others, takes the plain path, reads one more trace of a kind or another layout of the
+# same, changes a trace by chance as the fuzzer does, or starts a program, which would load the other library, is left to
+# the tests above. In one process: to begin takes long there.
 NATIVE_TESTS := torch_fast torch_damage nesting_fast call_tree_fast op_times_fast idle_fast string_hash host_tracks
 NOT_SANITIZED := by_both or other_tests or linear or standard_library or captures or a_trace_changed or any_bytes \
   or which_path or plain or resnet50_train
