@@ -7,6 +7,7 @@ import time
 from collections.abc import Iterable
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 
 import polars as pl
 import pytest
@@ -95,10 +96,10 @@ def recorded(tmp_path_factory: pytest.TempPathFactory) -> Trace:
     return capture(tmp_path_factory.mktemp("lines"), [*CAUSES], stacks=False)
 
 
-def lines_found(trace: Trace, names: Iterable[str]) -> dict[str, int | None]:
+def lines_found(trace: Trace, names: Iterable[str]) -> dict[str, Any]:
     """Return the line of each program that has the most idle time."""
     gaps = tl.analyses.idle_gaps(trace).select("what", "idle_ns")
-    found: dict[str, int | None] = {}
+    found = {}
     for name in names:
         line = pl.col("what").str.extract(rf"{name}_cause\.py\((\d+)\)").cast(pl.Int64)
         lines = gaps.group_by(line.alias("line")).agg(pl.col("idle_ns").sum()).drop_nulls("line")
