@@ -13,80 +13,49 @@ Lowering: TypeAlias = Callable[..., Any]
 
 
 def lowerings() -> dict[str, Lowering]:
-    """Return, by name, the functions that the advisor can call directly.
-
-    A function on a convolution takes input, weight, bias, summand, stride, padding, dilation and
-    groups. A CPU has no cuDNN; there the parts of a fused call run one after another.
-    """
+    """Return, by name, the functions that the advisor can call directly."""
     torch = load_torch("realising calls")
-
-    def conv(x: Any, w: Any, b: Any, *how: Any) -> Any:
-        return torch.conv2d(x, w, b, *how)
-
-    def conv_relu(x: Any, w: Any, b: Any, *how: Any) -> Any:
-        return (
-            torch.cudnn_convolution_relu(x, w, b, *how)
-            if x.is_cuda
-            else torch.relu_(conv(x, w, b, *how))
-        )
-
-    def conv_add_relu(x: Any, w: Any, b: Any, z: Any, *how: Any) -> Any:
-        if x.is_cuda:
-            return torch.cudnn_convolution_add_relu(x, w, z, 1.0, b, *how)
-        return torch.relu_(conv(x, w, b, *how).add_(z))
-
-    def as_rows(x: Any) -> Any:
-        return x.permute(0, 2, 3, 1).reshape(-1, x.shape[1])
-
-    def as_image(rows: Any, x: Any) -> Any:
-        return rows.view(x.shape[0], x.shape[2], x.shape[3], -1).permute(0, 3, 1, 2)
-
-    def gemm(x: Any, w: Any, b: Any, *_: Any) -> Any:
-        weight = w.reshape(w.shape[0], -1)
-        if x.shape[0] == 1 and x.is_contiguous():
-            # In memory, the pixels of one image already are the columns of a matrix.
-            columns = x.view(x.shape[1], -1)
-            product = (
-                torch.mm(weight, columns) if b is None else torch.addmm(b[:, None], weight, columns)
-            )
-            return product.view(1, -1, *x.shape[2:])
-        rows = as_rows(x)
-        product = torch.mm(rows, weight.t()) if b is None else torch.addmm(b, rows, weight.t())
-        return as_image(product, x)
-
-    def gemm_relu(x: Any, w: Any, b: Any, *_: Any) -> Any:
-        return as_image(torch._addmm_activation(b, as_rows(x), w.reshape(w.shape[0], -1).t()), x)  # noqa: SLF001
-
-    def activated(x: Any, w: Any, b: Any, *, use_gelu: bool) -> Any:
-        if not x.is_cuda:  # on a CPU, use_gelu would compute the exact GELU
-            product = torch.nn.functional.linear(x, w, b)
-            return gelu(product, "tanh") if use_gelu else torch.relu_(product)
-        rows = x.reshape(-1, x.shape[-1])
-        b = w.new_zeros(w.shape[0]) if b is None else b
-        result = torch._addmm_activation(b, rows, w.t(), use_gelu=use_gelu)  # noqa: SLF001 - the only door
-        return result.view(*x.shape[:-1], -1)
-
-    def linear_relu(x: Any, w: Any, b: Any, *_: Any) -> Any:
-        return activated(x, w, b, use_gelu=False)
-
-    def linear_gelu(x: Any, w: Any, b: Any, *_: Any) -> Any:
-        return activated(x, w, b, use_gelu=True)
 
     def gelu(x: Any, approximate: str = "none") -> Any:
         return torch.nn.functional.gelu(x, approximate=approximate)
 
-    def layer_norm(x: Any, shape: Sequence[int]) -> Any:
-        return torch.nn.functional.layer_norm(x, shape, x.new_ones(shape), x.new_zeros(shape))
+    return {
+        **_convolutions(torch),
+        **_convolutions_as_products(torch),
+        **_linears(torch),
+        **_normalizations(torch),
+        ATTENTION: torch.nn.functional.scaled_dot_product_attention,
+        "relu": torch.relu,
+        "relu_": torch.relu_,
+        "relu6": torch.nn.functional.relu6,
+        "gelu": gelu,
+        "add": torch.add,
+        "add_": torch.Tensor.add_,
+        "max_pool2d": torch.max_pool2d,
+    }
 
-    def rms_norm(x: Any, shape: Sequence[int]) -> Any:
-        return torch.nn.functional.rms_norm(x, shape, x.new_ones(shape))
 
-    def linear_add(x: Any, w: Any, _: Any, z: Any, *__: Any) -> Any:
-        return torch.addmm(z.flatten(0, -2), x.flatten(0, -2), w.t()).view(z.shape)
+def _convolutions(torch: Any) -> dict[str, Lowering]:
+    """Return functions on convolutions, alone or fused with what follows.
 
-    def batch_norm(x: Any, *norm_and_how: Any) -> Any:
-        *norm, momentum, epsilon = norm_and_how
-        return torch.batch_norm(x, *norm, False, momentum, epsilon, True)
+    Each takes input, weight, bias, the summand if there is one, then stride, padding, dilation and
+    groups (`how`). A CPU has no cuDNN; there the parts of a fused call run one after another.
+    """
+
+    def conv(x: Any, weight: Any, bias: Any, *how: Any) -> Any:
+        return torch.conv2d(x, weight, bias, *how)
+
+    def conv_relu(x: Any, weight: Any, bias: Any, *how: Any) -> Any:
+        if x.is_cuda:
+            return torch.cudnn_convolution_relu(x, weight, bias, *how)
+        return torch.relu_(conv(x, weight, bias, *how))
+
+    def conv_add_relu(x: Any, weight: Any, bias: Any, summand: Any, *how: Any) -> Any:
+        if x.is_cuda:
+            factor = 1.0
+            return torch.cudnn_convolution_add_relu(x, weight, summand, factor, bias, *how)
+        product = conv(x, weight, bias, *how)
+        return torch.relu_(product.add_(summand))
 
     return {
         "conv": conv,
@@ -94,24 +63,97 @@ def lowerings() -> dict[str, Lowering]:
         "conv_bn": conv,
         "conv_relu": conv_relu,
         "conv_add_relu": conv_add_relu,
-        "conv_as_gemm": gemm,
-        "conv_as_gemm_relu": gemm_relu,
-        "linear": torch.nn.functional.linear,
+    }
+
+
+def _convolutions_as_products(torch: Any) -> dict[str, Lowering]:
+    """Return functions that compute a convolution with kernels of one pixel as a matrix product."""
+
+    def product(left: Any, right: Any, bias: Any) -> Any:
+        return torch.mm(left, right) if bias is None else torch.addmm(bias, left, right)
+
+    def pixels_as_rows(x: Any) -> Any:
+        return x.permute(0, 2, 3, 1).reshape(-1, x.shape[1])
+
+    def rows_as_image(rows: Any, x: Any) -> Any:
+        n_images, _, height, width = x.shape
+        return rows.view(n_images, height, width, -1).permute(0, 3, 1, 2)
+
+    def one_image(x: Any, weight: Any, bias: Any) -> Any:
+        columns = x.view(x.shape[1], -1)
+        bias_of_rows = None if bias is None else bias[:, None]
+        return product(weight, columns, bias_of_rows).view(1, -1, *x.shape[2:])
+
+    def conv_as_gemm(x: Any, weight: Any, bias: Any, *_: Any) -> Any:
+        weight = weight.reshape(weight.shape[0], -1)
+        # In memory, the pixels of one image already are the columns of a matrix.
+        if x.shape[0] == 1 and x.is_contiguous():
+            return one_image(x, weight, bias)
+        rows = product(pixels_as_rows(x), weight.t(), bias)
+        return rows_as_image(rows, x)
+
+    def conv_as_gemm_relu(x: Any, weight: Any, bias: Any, *_: Any) -> Any:
+        transposed = weight.reshape(weight.shape[0], -1).t()
+        rows = torch._addmm_activation(bias, pixels_as_rows(x), transposed)  # noqa: SLF001 - the only door
+        return rows_as_image(rows, x)
+
+    return {"conv_as_gemm": conv_as_gemm, "conv_as_gemm_relu": conv_as_gemm_relu}
+
+
+def _linears(torch: Any) -> dict[str, Lowering]:
+    """Return functions on linear layers, alone or fused with what follows.
+
+    Each takes input, weight, bias, and the summand if there is one.
+    """
+    linear = torch.nn.functional.linear
+
+    def fused_on_gpu(x: Any, weight: Any, bias: Any, *, use_gelu: bool) -> Any:
+        rows = x.reshape(-1, x.shape[-1])
+        if bias is None:
+            bias = weight.new_zeros(weight.shape[0])
+        product = torch._addmm_activation(bias, rows, weight.t(), use_gelu=use_gelu)  # noqa: SLF001 - the only door
+        return product.view(*x.shape[:-1], -1)
+
+    def linear_relu(x: Any, weight: Any, bias: Any, *_: Any) -> Any:
+        if x.is_cuda:
+            return fused_on_gpu(x, weight, bias, use_gelu=False)
+        return torch.relu_(linear(x, weight, bias))
+
+    def linear_gelu(x: Any, weight: Any, bias: Any, *_: Any) -> Any:
+        if x.is_cuda:
+            return fused_on_gpu(x, weight, bias, use_gelu=True)
+        # The fused call computes the approximate GELU on a GPU, but the exact one on a CPU.
+        return torch.nn.functional.gelu(linear(x, weight, bias), approximate="tanh")
+
+    def linear_add(x: Any, weight: Any, _: Any, summand: Any, *__: Any) -> Any:
+        rows = x.flatten(0, -2)
+        sums = torch.addmm(summand.flatten(0, -2), rows, weight.t())
+        return sums.view(summand.shape)
+
+    return {
+        "linear": linear,
         "linear_relu": linear_relu,
         "linear_gelu": linear_gelu,
         "linear_add": linear_add,
-        ATTENTION: torch.nn.functional.scaled_dot_product_attention,
-        "relu": torch.relu,
-        "relu_": torch.relu_,
-        "add": torch.add,
-        "add_": torch.Tensor.add_,
-        "batch_norm": batch_norm,
-        "max_pool2d": torch.max_pool2d,
-        "relu6": torch.nn.functional.relu6,
-        "gelu": gelu,
-        "layer_norm": layer_norm,
-        "rms_norm": rms_norm,
     }
+
+
+def _normalizations(torch: Any) -> dict[str, Lowering]:
+    """Return functions that normalize; those of layers take no weights."""
+
+    def layer_norm(x: Any, shape: Sequence[int]) -> Any:
+        weight, bias = x.new_ones(shape), x.new_zeros(shape)
+        return torch.nn.functional.layer_norm(x, shape, weight, bias)
+
+    def rms_norm(x: Any, shape: Sequence[int]) -> Any:
+        return torch.nn.functional.rms_norm(x, shape, x.new_ones(shape))
+
+    def batch_norm(x: Any, *norm_and_how: Any) -> Any:
+        *norm, momentum, epsilon = norm_and_how
+        is_training, use_cudnn = False, True
+        return torch.batch_norm(x, *norm, is_training, momentum, epsilon, use_cudnn)
+
+    return {"layer_norm": layer_norm, "rms_norm": rms_norm, "batch_norm": batch_norm}
 
 
 def laid_out(tensor: Any, layout: str) -> Any:

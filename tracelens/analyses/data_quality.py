@@ -1,6 +1,6 @@
 """Check how far a trace can be trusted."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, TypeAlias
 
 import polars as pl
@@ -58,50 +58,67 @@ class _Known(Struct, frozen=True):
 
 
 def _known(trace: Trace) -> _Known:
-    ns = pl.col("duration_ns")
+    """Read what the checks of all ranks need, each table once."""
+    with_shapes = trace.select("spans", "rank", where=pl.col("input_shapes").is_not_null())
+    with_limits = trace.devices.filter(pl.col("compute_capability").is_not_null())
     kernels = trace.select("kernels", "rank", "link", "primitive", "step", "duration_ns")
-    n_zero = (ns == 0).sum().cast(pl.Int64).alias("n_zero")
-    by_kind = kernels.lazy().group_by("rank", "link", "primitive").agg(ns.sum(), n_zero).collect()
-    by_step = (
-        kernels.lazy()
-        .drop_nulls("step")
-        .group_by("rank", "step")
-        .agg(ns.sum())
-        .sort("step")
-        .collect()
+    return _Known(
+        kernels=dict(by_value(_sums_by_kind(kernels), "rank")),
+        steps=dict(by_value(_sums_by_step(kernels), "rank")),
+        spans=_sums_of_spans(trace),
+        is_complete=_completeness(trace.manifest.sources),
+        with_shapes={*with_shapes["rank"].unique()},
+        with_limits={*with_limits["rank"]},
+        with_light_window=_light_windows(trace.manifest.sources),
     )
+
+
+def _sums_by_kind(kernels: pl.DataFrame) -> pl.DataFrame:
+    """Sum kernels by rank, link and primitive: their time, and how many took none."""
+    ns = pl.col("duration_ns")
+    by_kind = kernels.lazy().group_by("rank", "link", "primitive")
+    return by_kind.agg(ns.sum(), n_zero=(ns == 0).sum().cast(pl.Int64)).collect()
+
+
+def _sums_by_step(kernels: pl.DataFrame) -> pl.DataFrame:
+    """Sum the time of kernels by rank and step, in the order of steps."""
+    by_step = kernels.lazy().drop_nulls("step").group_by("rank", "step")
+    return by_step.agg(pl.col("duration_ns").sum()).sort("step").collect()
+
+
+def _sums_of_spans(trace: Trace) -> dict[int, dict[str, Any]]:
+    """Return, by rank, the bounds of its spans, the profiler's own time, and what was recorded."""
     kind = pl.col("kind")
-    host = (
-        trace.scan("spans")
-        .group_by("rank")
-        .agg(
-            first=pl.col("start_ns").min(),
-            last=END.max(),
-            overhead_ns=ns.filter(kind == "overhead").sum(),
-            module=(kind == "module").any(),
-            python=(kind == "python").any(),
-        )
+    by_rank = trace.scan("spans").group_by("rank")
+    sums = by_rank.agg(
+        first=pl.col("start_ns").min(),
+        last=END.max(),
+        overhead_ns=pl.col("duration_ns").filter(kind == "overhead").sum(),
+        module=(kind == "module").any(),
+        python=(kind == "python").any(),
     )
+    rows = sums.collect(engine="streaming").iter_rows(named=True)
+    return {row["rank"]: row for row in rows}
+
+
+def _completeness(sources: Sequence[Mapping[str, Any]]) -> dict[int, bool]:
+    """Return, by rank, whether all of its sources were read to their ends."""
     is_complete: dict[int, bool] = {}
-    light: set[int] = set()
-    for source in trace.manifest.sources:
+    for source in sources:
         rank = source.get("rank")
         if rank is not None and "complete" in source:
             is_complete[rank] = is_complete.get(rank, True) and source["complete"]
-        settings = source.get("settings")
+    return is_complete
+
+
+def _light_windows(sources: Sequence[Mapping[str, Any]]) -> set[int]:
+    """Return the ranks whose times come from a window without Python calls."""
+    ranks = set()
+    for source in sources:
+        settings, rank = source.get("settings"), source.get("rank")
         if rank is not None and isinstance(settings, dict) and settings.get("light_window"):
-            light.add(rank)
-    shaped = trace.select("spans", "rank", where=pl.col("input_shapes").is_not_null())
-    ruled = trace.devices.filter(pl.col("compute_capability").is_not_null())
-    return _Known(
-        dict(by_value(by_kind, "rank")),
-        dict(by_value(by_step, "rank")),
-        {row["rank"]: row for row in host.collect(engine="streaming").iter_rows(named=True)},
-        is_complete,
-        {*shaped["rank"].unique()},
-        {*ruled["rank"]},
-        light,
-    )
+            ranks.add(rank)
+    return ranks
 
 
 _Check: TypeAlias = tuple[str, str, float | None, str | None, str]

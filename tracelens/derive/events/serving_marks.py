@@ -1,18 +1,23 @@
 """Read the marks that inference servers give their steps: phase and size of a batch.
 
-vLLM, and SGLang of 2026, name a step execute_T_context_C(sqA skB sqsqE sqskF)_generation_G(…),
-without the spaces. There are T tokens, C requests in prefill and G in decode. Further numbers are
-sums over requests: of the lengths of their queries (sq), of the keys and values that these meet
-(sk), and of products of the two. Without these numbers vLLM writes
-execute_context_C(q_…)_generation_G(n), and in 2025 execute_new_C_cached_G: G requests that it ran
-before, even if only a part of their prompt. SGLang also writes step[DECODE bs=G] and step[EXTEND
-bs=C toks=T]; a replay of a draft model is step[DRAFT_LOOP raw_bs=G bs=N topk=K], where N counts
-empty requests, too (in its graph runners of draft models, 2026). AMD's ATOM writes prefill[bs=C
-tok=T …] and decode[bs=G/N tok=T …], perhaps with sk, sqsq and sqsk. Asked for details, SGLang adds
-the same sums before the bracket, with c_ for prompts and g_ for further tokens: g_sq=… g_sqsq=…
-g_sqsk=… g_sk=…, and c=C g=G in a mixed batch (its build_step_span_name, 2026). TensorRT-LLM names
-ranges of NVTX [Executor] _forward_step N: C ctx reqs, T ctx tokens, G gen reqs; T is newer, and how
-many tokens each of the G requests gives is not said (drafts, its py_executor.py, 2025 and 2026).
+A mark counts tokens (T), requests in prefill (C) and requests in decode (G). It may have sums over
+requests: of the lengths of their queries (sq), of the keys and values that these meet (sk), and of
+products of the two (sqsq, sqsk).
+
+- vLLM, and SGLang of 2026: execute_T_context_C(sqA skB sqsqE sqskF)_generation_G(…), without the
+  spaces.
+- vLLM without these sums: execute_context_C(q_…)_generation_G(n).
+- vLLM of 2025: execute_new_C_cached_G. G counts requests that it ran before, even if only a part
+  of their prompt.
+- SGLang: step[DECODE bs=G] and step[EXTEND bs=C toks=T]. Asked for details, it adds the sums with
+  c_ for prompts and g_ for further tokens (g_sq=… g_sqsq=… g_sqsk=… g_sk=…), and c=C g=G in a mixed
+  batch (its build_step_span_name, 2026).
+- SGLang, for a replay of a draft model: step[DRAFT_LOOP raw_bs=G bs=N topk=K]. N counts empty
+  requests, too (its graph runners of draft models, 2026).
+- AMD's ATOM: prefill[bs=C tok=T …] and decode[bs=G/N tok=T …], perhaps with sk, sqsq and sqsk.
+- TensorRT-LLM, as ranges of NVTX: [Executor] _forward_step N: C ctx reqs, T ctx tokens, G gen reqs.
+  T is newer. With drafts, the mark does not say how many tokens each of the G requests gives (its
+  py_executor.py, 2025 and 2026).
 """
 
 import polars as pl
@@ -60,8 +65,13 @@ In ATOM's marks, the names have no prefix.
 """
 _OF_PROMPTS = ("EXTEND", "SPLIT_PREFILL", "DLLM_EXTEND")
 _OF_TOKENS = ("DECODE", "TARGET_VERIFY", "DRAFT_EXTEND", "DRAFT_EXTEND_V2", "DRAFT_LOOP")
+_COUNTING = ("summed", "older", "executor", "new")
+"""Forms that count requests in prefill and in decode."""
 PHASES = ("prefill", "decode", "mixed")
 """Names of phases: a first pass over prompts, one more token per request, or both in one batch."""
+
+
+_KIND = pl.col("bracketed").struct.field("kind")
 
 
 def batches(names: pl.Series) -> pl.DataFrame:
@@ -70,57 +80,93 @@ def batches(names: pl.Series) -> pl.DataFrame:
     `n_pairs` counts each query with each key of its request; `n_needed_pairs` leaves out keys that
     come after the query. A value that is not in the name is None.
     """
-    marks = _numbers_in_marks(names)
-
-    def number(form: str, name: str) -> pl.Expr:
-        return pl.col(form).struct.field(name).cast(pl.Int64)
-
-    kind = pl.col("bracketed").struct.field("kind")
-    n_in_bracket = number("bracketed", "n_requests")
-    is_mixed = kind == "MIXED"
-    is_of_prompts, is_of_tokens = kind.is_in(_OF_PROMPTS), kind.is_in(_OF_TOKENS)
-    forms = ("summed", "older", "executor", "new")
-    prefills = pl.coalesce(
-        *(number(form, "n_prefills") for form in forms), pl.when(is_of_prompts).then(n_in_bracket)
+    with_kinds = _numbers_in_marks(names).with_columns(
+        is_mixed=_KIND == "MIXED",
+        is_of_prompts=_KIND.is_in(_OF_PROMPTS),
+        is_of_tokens=_KIND.is_in(_OF_TOKENS),
     )
-    decodes = pl.coalesce(
-        *(number(form, "n_decodes") for form in forms), pl.when(is_of_tokens).then(n_in_bracket)
+    marks = with_kinds.with_columns(
+        n_prefills=_requests("n_prefills", pl.col("is_of_prompts")),
+        n_decodes=_requests("n_decodes", pl.col("is_of_tokens")),
     )
-    n_prefills = prefills.fill_null(0)
-    n_decodes = decodes.fill_null(0)
-    is_batch = prefills.is_not_null() | decodes.is_not_null()
-    has_no_decode = number("executor", "n_decodes") == 0
-    tokens = pl.coalesce(
-        number("summed", "n_tokens"),
-        number("older", "c_tokens") + number("older", "g_tokens"),
-        number("bracketed", "n_tokens"),
-        _sum_over_requests("sq"),
-        pl.when(kind == "DECODE").then(n_in_bracket),
-        pl.when(has_no_decode).then(number("executor", "c_tokens")),
-    )
-    phase = (
-        pl.when(is_mixed | ((n_prefills > 0) & (n_decodes > 0)))
-        .then(pl.lit("mixed"))
-        .when(n_prefills > 0)
-        .then(pl.lit("prefill"))
-        .when(n_decodes > 0)
-        .then(pl.lit("decode"))
-    )
-    context_tokens = number("summed", "c_sk") + number("summed", "g_sk")
-    prompt_pairs, token_pairs = number("summed", "c_sqsk"), number("summed", "g_sqsk")
+    prompt_pairs, token_pairs = _number("summed", "c_sqsk"), _number("summed", "g_sqsk")
     # A prompt's own tokens make as many pairs as their number squared; in half of them the key
     # comes later.
-    later_pairs = number("summed", "c_sqsq") / 2
-    squares_of_prompts = pl.coalesce("c_sqsq", pl.when(is_of_prompts).then("sqsq"), pl.lit(0))
-    needed_pairs = _sum_over_requests("sqsk") - squares_of_prompts / 2
+    later_pairs = _number("summed", "c_sqsq") / 2
+    context_tokens = _number("summed", "c_sk") + _number("summed", "g_sk")
     return marks.select(
-        phase=phase,
-        n_requests=pl.when(is_mixed).then(n_in_bracket).when(is_batch).then(n_prefills + n_decodes),
-        n_tokens=pl.when(is_batch | is_mixed).then(tokens),
+        phase=_phase(),
+        n_requests=_n_requests(),
+        n_tokens=_n_tokens(),
         n_context_tokens=pl.coalesce(context_tokens, _sum_over_requests("sk")),
         n_pairs=pl.coalesce(prompt_pairs + token_pairs, _sum_over_requests("sqsk")),
-        n_needed_pairs=pl.coalesce(prompt_pairs - later_pairs + token_pairs, needed_pairs),
+        n_needed_pairs=pl.coalesce(
+            prompt_pairs - later_pairs + token_pairs, _needed_pairs_of_details()
+        ),
     )
+
+
+def _number(form: str, name: str) -> pl.Expr:
+    """Return a number that marks of a form give; None for other marks."""
+    return pl.col(form).struct.field(name).cast(pl.Int64)
+
+
+def _requests(name: str, is_of_kind: pl.Expr) -> pl.Expr:
+    """Return the number of requests in prefill, or in decode.
+
+    A mark in brackets gives one number; it is of requests of one sort if `is_of_kind`.
+    """
+    in_bracket = pl.when(is_of_kind).then(_number("bracketed", "n_requests"))
+    return pl.coalesce(*(_number(form, name) for form in _COUNTING), in_bracket)
+
+
+def _phase() -> pl.Expr:
+    """Return the batch's phase; None for a mark of no batch."""
+    has_prefills = pl.col("n_prefills").fill_null(0) > 0
+    has_decodes = pl.col("n_decodes").fill_null(0) > 0
+    return (
+        pl.when(pl.col("is_mixed") | (has_prefills & has_decodes))
+        .then(pl.lit("mixed"))
+        .when(has_prefills)
+        .then(pl.lit("prefill"))
+        .when(has_decodes)
+        .then(pl.lit("decode"))
+    )
+
+
+def _is_batch() -> pl.Expr:
+    """Return whether a mark tells how many requests are in prefill or in decode."""
+    return pl.col("n_prefills").is_not_null() | pl.col("n_decodes").is_not_null()
+
+
+def _n_requests() -> pl.Expr:
+    both = pl.col("n_prefills").fill_null(0) + pl.col("n_decodes").fill_null(0)
+    in_bracket = _number("bracketed", "n_requests")
+    return pl.when("is_mixed").then(in_bracket).when(_is_batch()).then(both)
+
+
+def _n_tokens() -> pl.Expr:
+    """Return the batch's number of tokens, from the first of its counts that the mark has.
+
+    In decode without drafts, each request gives one token.
+    """
+    has_no_decode = _number("executor", "n_decodes") == 0
+    tokens = pl.coalesce(
+        _number("summed", "n_tokens"),
+        _number("older", "c_tokens") + _number("older", "g_tokens"),
+        _number("bracketed", "n_tokens"),
+        _sum_over_requests("sq"),
+        pl.when(_KIND == "DECODE").then(_number("bracketed", "n_requests")),
+        pl.when(has_no_decode).then(_number("executor", "c_tokens")),
+    )
+    return pl.when(_is_batch() | pl.col("is_mixed")).then(tokens)
+
+
+def _needed_pairs_of_details() -> pl.Expr:
+    """Return the pairs of detailed marks, without those whose key comes after the query."""
+    of_prompts = pl.when("is_of_prompts").then("sqsq")
+    squares_of_prompts = pl.coalesce("c_sqsq", of_prompts, pl.lit(0))
+    return _sum_over_requests("sqsk") - squares_of_prompts / 2
 
 
 def _numbers_in_marks(names: pl.Series) -> pl.DataFrame:

@@ -1,6 +1,7 @@
 """Sum GPU time of kernels by layer and phase, with the evidence for the layer."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
 
 import polars as pl
 
@@ -294,6 +295,35 @@ def _where(tree: pl.DataFrame, kernels: pl.DataFrame) -> tuple[pl.Series, pl.Ser
     return node.zip_with(by_node, span_ids), by_node
 
 
+class _Rule(NamedTuple):
+    """A rule that names layers: rows for which it holds, their layer, and its evidence."""
+
+    holds: pl.Expr
+    layer: pl.Expr
+    evidence: str
+
+
+def _layer_rules() -> Iterator[_Rule]:
+    """Yield the rules in order; of several that hold for a row, the first one counts."""
+    path, phase = pl.col("module_path"), pl.col("phase")
+    is_root = pl.col("is_root")
+    is_in_layer = path.is_not_null() & ~is_root
+    accumulates = pl.col("accumulates").fill_null(False)
+    unattributed = pl.lit(UNATTRIBUTED)
+    yield _Rule(pl.col("is_communication"), pl.lit("(communication)"), "communication kernel")
+    yield _Rule(accumulates, pl.lit("(gradient accumulation)"), "autograd node")
+    yield _Rule(phase == "optimizer", pl.lit("(optimizer)"), "optimizer marker")
+    yield _Rule(is_in_layer & pl.col("by_node"), path, "graph node")
+    yield _Rule(is_in_layer & (phase == "backward"), path, "backward sequence")
+    yield _Rule(is_in_layer, path, "module span")
+    yield _Rule(
+        pl.col("link") == "pre_window", pl.lit(PRE_WINDOW), "launched before the trace began"
+    )
+    yield _Rule(pl.col("loads"), pl.lit("(input)"), "data loader")
+    yield _Rule(path.is_not_null() | is_root, unattributed, ROOT_ONLY)
+    yield _Rule(pl.col("by_range"), unattributed, RANGE_EVIDENCE)
+
+
 def name_layers(located: pl.DataFrame, trace: Trace) -> pl.DataFrame:
     """Return kernels, ops, or groups of them, with layer, class_name and evidence.
 
@@ -301,32 +331,14 @@ def name_layers(located: pl.DataFrame, trace: Trace) -> pl.DataFrame:
     is_communication, by_node and link. Optional ones are by_range, and loads (whether a data
     loader's annotation is around). Rows to which no rule applies are unattributed.
     """
+    texts = located.cast({pl.Categorical: pl.String})
     absent = [name for name in ("by_range", "loads") if name not in located.columns]
-    texts = located.cast({pl.Categorical: pl.String}).with_columns(
-        pl.lit(value=False).alias(name) for name in absent
-    )
-    by_range = pl.when("by_range").then(pl.lit("backward"))
-    with_phase = texts.with_columns(phase=pl.coalesce("phase", by_range))
-    path = pl.col("module_path")
-    phase = pl.col("phase")
-    is_root = pl.col("is_root")
-    in_layer = path.is_not_null() & ~is_root
-    rows = (
-        (pl.col("is_communication"), "(communication)", "communication kernel"),
-        (pl.col("accumulates").fill_null(False), "(gradient accumulation)", "autograd node"),
-        (phase == "optimizer", "(optimizer)", "optimizer marker"),
-        (in_layer & pl.col("by_node"), None, "graph node"),
-        (in_layer & (phase == "backward"), None, "backward sequence"),
-        (in_layer, None, "module span"),
-        (pl.col("link") == "pre_window", PRE_WINDOW, "launched before the trace began"),
-        (pl.col("loads"), "(input)", "data loader"),
-        (path.is_not_null() | is_root, UNATTRIBUTED, ROOT_ONLY),
-        (pl.col("by_range"), UNATTRIBUTED, RANGE_EVIDENCE),
-    )
-    layers = (
-        pl.when(when).then(pl.lit(layer) if layer else "module_path") for when, layer, _ in rows
-    )
-    reasons = (pl.when(when).then(pl.lit(evidence)) for when, _, evidence in rows)
+    complete = texts.with_columns(pl.lit(value=False).alias(name) for name in absent)
+    phase_of_range = pl.when("by_range").then(pl.lit("backward"))
+    with_phase = complete.with_columns(phase=pl.coalesce("phase", phase_of_range))
+    rules = [*_layer_rules()]
+    layers = (pl.when(rule.holds).then(rule.layer) for rule in rules)
+    reasons = (pl.when(rule.holds).then(pl.lit(rule.evidence)) for rule in rules)
     named = with_phase.with_columns(
         layer=pl.coalesce(*layers, pl.lit(UNATTRIBUTED)),
         evidence=pl.coalesce(*reasons, pl.lit("none")),

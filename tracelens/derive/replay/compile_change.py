@@ -7,7 +7,7 @@ import polars as pl
 from msgspec import Struct
 
 from tracelens.derive.replay.costs import costs_of, weights_of_scenarios
-from tracelens.derive.replay.moment_graph import CALL, KERNEL, OP, Ints, picked
+from tracelens.derive.replay.moment_graph import CALL, KERNEL, OP, Flags, Ints, picked
 from tracelens.derive.replay.replay import steady_step_ns
 from tracelens.derive.replay.subject import Change, Spread, Subject, require
 from tracelens.errors import UsageError
@@ -41,47 +41,84 @@ such programs.
 """
 
 
+class _Edges(Struct, frozen=True):
+    """Edges of a replay that compiling changes, as flags.
+
+    `host` are ops and launches, `kept` the kernels of _KEPT, `others` the other kernels of ops.
+    """
+
+    host: Flags
+    kept: Flags
+    others: Flags
+
+
 def compile_program(subject: Subject, _: str | None) -> Spread:
     """Shorten the host's ops and launches, and the kernels, by measured shares; input stays.
 
     Raises UsageError if the steps are compiled already, if no op launches a kernel in them, or if
     they train and wait for the host, because such a step may become shorter or longer.
     """
-    excerpt = subject.replay.excerpt
-    names = excerpt.spans["name"].cast(pl.String)
-    if excerpt.spans["is_generated"].any() or names.str.contains("Torch-Compiled Region").any():
-        raise UsageError("compile: these steps are compiled already")
-    marks = subject.trace.select("spans", "name", rank=excerpt.rank)["name"]
-    is_training = any(texts.cast(pl.String).str.contains(_TRAINS).any() for texts in (names, marks))
-    table = subject.replay.table
-    causes = subject.labels.causes
-    is_issuing = np.array([cause in {None, "launch", "allocation"} for cause in causes])
-    issuing = subject.is_host & (is_issuing | np.isin(table.kinds, (OP, CALL)))
-    issuing &= ~np.array([cause in {"host", "input"} for cause in causes])
-    in_op = subject.replay.call_ops[subject.replay.work.calls]
-    has_op = (subject.replay.work.calls >= 0) & (in_op >= 0)
-    require(has_op, "compile: no op launches a kernel in these steps")
-    is_kept = excerpt.work["primitive"].is_in(_KEPT).fill_null(value=False).to_numpy()
-    kept = (table.kinds == KERNEL) & picked(is_kept, table.items)
-    others = (table.kinds == KERNEL) & picked(~is_kept & has_op, table.items)
-
-    def change(stays: _Shares) -> Change:
-        shares = np.ones(len(table.kinds))
-        shares[issuing] = stays.host
-        shares[kept] = stays.kept
-        shares[others] = stays.others
-
-        def changed(weights: Ints) -> Ints:
-            return (weights * shares).astype(np.int64)
-
-        return changed
-
-    if is_training and not _is_shorter(subject, change(_TRAINING[0])):
+    _refuse_compiled(subject)
+    edges = _edges_to_change(subject)
+    if not _is_training(subject):
+        return Spread(*(_shortened(edges, shares) for shares in _INFERRING))
+    changes = [_shortened(edges, shares) for shares in _TRAINING]
+    if not _is_shorter(subject, changes[0]):
         raise UsageError(
             "compile: these steps train and wait for the host, of whose time compiled ones took 18 %"
             " less to 16 % more; cuda_graph says what launching costs"
         )
-    return Spread(*map(change, _TRAINING if is_training else _INFERRING))
+    return Spread(*changes)
+
+
+def _refuse_compiled(subject: Subject) -> None:
+    spans = subject.replay.excerpt.spans
+    names = spans["name"].cast(pl.String)
+    if spans["is_generated"].any() or names.str.contains("Torch-Compiled Region").any():
+        raise UsageError("compile: these steps are compiled already")
+
+
+def _is_training(subject: Subject) -> bool:
+    """Return whether the rank runs a backward pass or an optimizer."""
+    excerpt = subject.replay.excerpt
+    all_spans = subject.trace.select("spans", "name", rank=excerpt.rank)
+    names = excerpt.spans["name"], all_spans["name"]
+    return any(texts.cast(pl.String).str.contains(_TRAINS).any() for texts in names)
+
+
+def _edges_to_change(subject: Subject) -> _Edges:
+    """Find the edges that compiling changes; raise UsageError if no op launches a kernel."""
+    replay = subject.replay
+    kinds, items = replay.table.kinds, replay.table.items
+    causes = subject.labels.causes
+    is_issuing = np.array([cause in {None, "launch", "allocation"} for cause in causes])
+    is_other_work = np.array([cause in {"host", "input"} for cause in causes])
+    is_op_or_call = np.isin(kinds, (OP, CALL))
+    host = subject.is_host & (is_issuing | is_op_or_call) & ~is_other_work
+    calls = replay.work.calls
+    has_op = (calls >= 0) & (replay.call_ops[calls] >= 0)
+    require(has_op, "compile: no op launches a kernel in these steps")
+    primitives = replay.excerpt.work["primitive"]
+    is_kept = primitives.is_in(_KEPT).fill_null(value=False).to_numpy()
+    is_kernel = kinds == KERNEL
+    return _Edges(
+        host=host,
+        kept=is_kernel & picked(is_kept, items),
+        others=is_kernel & picked(~is_kept & has_op, items),
+    )
+
+
+def _shortened(edges: _Edges, stays: _Shares) -> Change:
+    """Return the change that multiplies the edges' times with the shares that remain."""
+    shares = np.ones(len(edges.host))
+    shares[edges.host] = stays.host
+    shares[edges.kept] = stays.kept
+    shares[edges.others] = stays.others
+
+    def changed(weights: Ints) -> Ints:
+        return (weights * shares).astype(np.int64)
+
+    return changed
 
 
 def _is_shorter(subject: Subject, change: Change) -> bool:

@@ -42,39 +42,57 @@ def with_places(
     profiler's own work. `span_id` is the span around a call, else the innermost span of the path.
     """
     is_call = pl.col("at").is_not_null()
-    without_api = pl.col("class").is_in([_number("launch"), _number("profiler")])
-    is_named = is_call | ~without_api
-    near = _overlapping(axis.spans, segments.filter(is_named))
+    without_path = pl.col("class").is_in([_number("launch"), _number("profiler")])
+    near = _overlapping(axis.spans, segments.filter(is_call | ~without_path))
     paths = find_paths(spans, near)
-    api = causing.select("api", "span_id", at="row")
-    call_segments = segments.filter(is_call)
-    calls = call_segments.join(api, on="at", how="left", maintain_order="left")
-    path_of_call = paths.texts(spans, paths.places(calls["span_id"]))
-    calls = calls.with_columns(what=_called(path_of_call, calls["api"]))
-    other_segments = segments.filter(is_named & ~is_call)
-    stretches = _cut(other_segments, axis, spans, paths)
-    bare = stretches["what"].is_null()
-    start_ns = pl.col("start_ns")
-    bare_stretches = stretches.filter(bare)
-    middle = bare_stretches.select((start_ns + pl.col("end_ns")) // 2)
-    names = pl.concat(
-        [
-            stretches.filter(~bare),
-            bare_stretches.with_columns(what=name_by_neighbours(spans, axis, middle.to_series())),
-        ]
+    named = (
+        _name_calls(segments.filter(is_call), causing, spans, paths),
+        _name_stretches(segments.filter(~is_call & ~without_path), axis, spans, paths),
+        _without_path(segments.filter(~is_call & without_path)),
     )
+    columns = ("start_ns", "end_ns", "cause", "at", "what", "span_id")
+    whole = pl.concat([part.select(columns) for part in named]).sort("start_ns")
+    return _on_thread_clocks(whole, axis)
+
+
+def _name_calls(
+    calls: pl.DataFrame, causing: pl.DataFrame, spans: pl.DataFrame, paths: CallPaths
+) -> pl.DataFrame:
+    """Add to API calls the path of the span around each, followed by the API function."""
+    api = causing.select("api", "span_id", at="row")
+    with_api = calls.join(api, on="at", how="left", maintain_order="left")
+    path = paths.texts(spans, paths.places(with_api["span_id"]))
+    return with_api.with_columns(what=_called(path, with_api["api"]))
+
+
+def _name_stretches(
+    stretches: pl.DataFrame, axis: ThreadAxis, spans: pl.DataFrame, paths: CallPaths
+) -> pl.DataFrame:
+    """Split intervals where the path changes; name those outside of any place by neighbours."""
+    pieces = _cut(stretches, axis, spans, paths)
+    is_bare = pieces["what"].is_null()
+    bare = pieces.filter(is_bare)
+    middle = bare.select((pl.col("start_ns") + pl.col("end_ns")) // 2).to_series()
+    described = bare.with_columns(what=name_by_neighbours(spans, axis, middle))
+    return pl.concat([pieces.filter(~is_bare), described])
+
+
+def _without_path(segments: pl.DataFrame) -> pl.DataFrame:
+    """Add the columns of a path to launching, which has none, and to the profiler's own work."""
     is_profiler = pl.col("class") == _number("profiler")
-    rest = segments.filter(~is_named).with_columns(
+    return segments.with_columns(
         what=pl.when(is_profiler).then(pl.lit(PROFILER)),
         span_id=pl.lit(None, pl.Int64),
     )
-    columns = ("start_ns", "end_ns", "cause", "at", "what", "span_id")
-    whole = pl.concat([part.select(columns) for part in (calls, names, rest)]).sort("start_ns")
-    of_thread = axis.threads[axis.thread_of(whole["start_ns"])]
-    return whole.select(
-        of_thread["process_id"],
-        of_thread["thread_id"],
-        start_ns=start_ns - of_thread["shift_ns"],
+
+
+def _on_thread_clocks(segments: pl.DataFrame, axis: ThreadAxis) -> pl.DataFrame:
+    """Return the segments with their thread, and with times as recorded."""
+    threads = axis.threads[axis.thread_of(segments["start_ns"])]
+    return segments.select(
+        threads["process_id"],
+        threads["thread_id"],
+        start_ns=pl.col("start_ns") - threads["shift_ns"],
         duration_ns=_LENGTH,
         cause="cause",
         what="what",

@@ -53,43 +53,56 @@ def by_columns(trace: Trace) -> list[pl.DataFrame]:
 
 def by_name(tree: pl.DataFrame, work: pl.DataFrame, calls: pl.DataFrame) -> pl.DataFrame:
     """Sum the time of each op of one rank: one row per name, names as categorical codes."""
-    kind = pl.col("kind")
-    is_python_kind = kind.is_in(["python", "module"])
-    tree = tree.with_columns(is_op=kind == "op", is_python=is_python_kind)
-    parent = tree["parent_id"]
-    is_op = tree["is_op"]
-    word = tree["name"]
-    in_calls = attribute_calls(calls, tree.height)
-    innermost = nearest_row(parent, is_op)
-    own_device_ns = attribute(work["span_id"], work["duration_ns"], tree.height)
-    within = sum_within(parent, own_device_ns)
-    word_of_caller = innermost.gather(parent)
-    has_device_time = within > 0
-    is_repeated = repeats(word_of_caller, word, is_op & has_device_time)
-    spans = tree.select(
-        "name",
-        "duration_ns",
-        cpu_self_ns=(pl.col("self_ns") - in_calls).clip(0),
-        cuda_total_ns=pl.when(is_repeated).then(0).otherwise(within),
-    )
+    is_python_kind = pl.col("kind").is_in(["python", "module"])
+    tree = tree.with_columns(is_op=pl.col("kind") == "op", is_python=is_python_kind)
+    op_of_span = nearest_row(tree["parent_id"], tree["is_op"])
+    spans = _span_times(tree, op_of_span, work, calls)
     measures = [*durations(), pl.col("cpu_self_ns", "cuda_total_ns").sum()]
-    ops = spans.filter(is_op).group_by("name").agg(measures)
+    ops = spans.filter(tree["is_op"]).group_by("name").agg(measures)
+    of_python = _python_times(tree, op_of_span, spans["cpu_self_ns"])
+    of_device = _launched_times(tree, op_of_span, work)
+    ops = ops.join(of_python, on="name", how="left").join(of_device, on="name", how="left")
     # CPU self of an op includes the Python calls directly within it.
-    is_python = tree["is_python"] & innermost.is_not_null()
-    python_spans = spans.filter(is_python)
-    owners = _owners(tree, is_python)
-    python = python_spans.select(python_ns="cpu_self_ns", name=owners)
-    innermost_op = innermost.gather(work["span_id"])
-    launched = work.select(cuda_self_ns="duration_ns", name=word.gather(innermost_op))
-    for part in (python, launched):
-        sums_of_part = part.group_by("name").sum()
-        ops = ops.join(sums_of_part, on="name", how="left")
-    python_ns = pl.col("python_ns").fill_null(0)
-    cpu_self = pl.col("cpu_self_ns") + python_ns
-    cuda_self = pl.col("cuda_self_ns").fill_null(0)
-    ops = ops.with_columns(cpu_self, cuda_self).drop("python_ns")
+    cpu_self = pl.col("cpu_self_ns") + pl.col("python_ns").fill_null(0)
+    ops = ops.with_columns(cpu_self, pl.col("cuda_self_ns").fill_null(0)).drop("python_ns")
     rank = pl.lit(tree["rank"][0], pl.Int32)
     return ops.select(rank.alias("rank"), pl.all())
+
+
+def _span_times(
+    tree: pl.DataFrame, op_of_span: pl.Series, work: pl.DataFrame, calls: pl.DataFrame
+) -> pl.DataFrame:
+    """Return each span's name, its duration_ns, its cpu_self_ns, and its cuda_total_ns.
+
+    cuda_total_ns is 0 for an op inside an op of the same name, so that no work is counted twice.
+    """
+    in_calls_ns = attribute_calls(calls, tree.height)
+    launched_ns = attribute(work["span_id"], work["duration_ns"], tree.height)
+    within_ns = sum_within(tree["parent_id"], launched_ns)
+    op_around = op_of_span.gather(tree["parent_id"])
+    is_op_with_work = tree["is_op"] & (within_ns > 0)
+    is_repeated = repeats(op_around, tree["name"], is_op_with_work)
+    return tree.select(
+        "name",
+        "duration_ns",
+        cpu_self_ns=(pl.col("self_ns") - in_calls_ns).clip(0),
+        cuda_total_ns=pl.when(is_repeated).then(0).otherwise(within_ns),
+    )
+
+
+def _python_times(tree: pl.DataFrame, op_of_span: pl.Series, self_ns: pl.Series) -> pl.DataFrame:
+    """Sum Python calls' own time by the op directly around them: name, python_ns."""
+    is_in_op = tree["is_python"] & op_of_span.is_not_null()
+    owners = _owners(tree, is_in_op)
+    times = pl.DataFrame({"name": owners, "python_ns": self_ns.filter(is_in_op)})
+    return times.group_by("name").sum()
+
+
+def _launched_times(tree: pl.DataFrame, op_of_span: pl.Series, work: pl.DataFrame) -> pl.DataFrame:
+    """Sum device work by the innermost op around its launch: name, cuda_self_ns."""
+    ops = op_of_span.gather(work["span_id"])
+    times = work.select(cuda_self_ns="duration_ns", name=tree["name"].gather(ops))
+    return times.group_by("name").sum()
 
 
 def _owners(tree: pl.DataFrame, chosen: pl.Series) -> pl.Series:
