@@ -79,19 +79,23 @@ def _only_in(trace: Trace, rank: int, long: list[int], least_ns: float) -> str |
 
     It takes at least `least_ns` of each on average. Of several such, the longest is returned.
     """
-    is_named = pl.col("kind").is_in(["python", "annotation"]) & ~pl.col("name").cast(
-        pl.String
-    ).str.contains(STEP_NAME)
+    name = pl.col("name").cast(pl.String)
+    is_of_program = pl.col("kind").is_in(["python", "annotation"])
+    is_named = is_of_program & ~name.str.contains(STEP_NAME)
     spans = trace.select("spans", "step", "name", "duration_ns", where=is_named, rank=rank)
     step = pl.col("step")
+    is_in_long = step.is_in(long)
     by_name = spans.drop_nulls("step").group_by("name")
-    only_long = by_name.agg(
-        n_long=step.filter(step.is_in(long)).n_unique(),
-        is_elsewhere=(~step.is_in(long)).any(),
+    functions = by_name.agg(
+        n_long=step.filter(is_in_long).n_unique(),
+        is_elsewhere=(~is_in_long).any(),
         ns=pl.col("duration_ns").sum() / len(long),
-    ).filter(~pl.col("is_elsewhere"), pl.col("n_long") == len(long), pl.col("ns") >= least_ns)
-    names = only_long.sort("ns", pl.col("name").cast(pl.String), descending=[True, False])["name"]
-    return str(names[0]) if len(names) else None
+    )
+    is_in_all_long = pl.col("n_long") == len(long)
+    takes_long = pl.col("ns") >= least_ns
+    only_in_long = functions.filter(~pl.col("is_elsewhere"), is_in_all_long, takes_long)
+    longest_first = only_in_long.sort("ns", name, descending=[True, False])
+    return str(longest_first["name"][0]) if longest_first.height else None
 
 
 def _is_change(times: list[int], at: int) -> bool:

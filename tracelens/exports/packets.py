@@ -219,20 +219,25 @@ class PacketWriter(Struct):
         arguments.
         """
         shared = [name for name in frame.columns if name not in _NOT_SHARED]
-        has_flows = "n_flows" in frame.columns
-        n_flows = pl.col("n_flows") if has_flows else pl.lit(None).alias("n_flows")
+        no_flows = pl.lit(None).alias("n_flows")
+        n_flows = pl.col("n_flows") if "n_flows" in frame.columns else no_flows
         has_argument = [pl.col(name).is_not_null().alias(f"has {name}") for name in arguments]
         keyed = frame.select(*shared, n_flows, *has_argument)
         numbers, distinct = numbered(keyed, keyed.columns)
-        n_bytes = {f"has {name}": self._argument_bytes(name) for name in arguments}
-        heads = []
-        for row in distinct.iter_rows(named=True):
-            n_argument_bytes = sum(n for name, n in n_bytes.items() if row[name])
-            n_flow_bytes = wire.FLOW_BYTES * (row["n_flows"] or 0)
-            event = self.event(_BEGIN, {name: row[name] for name in shared})
-            n_more = n_flow_bytes + wire.TRACK_BYTES + n_argument_bytes
-            heads.append(wire.packet_head(event, n_more))
+        rows = distinct.iter_rows(named=True)
+        heads = [self._shared_head(row, shared, arguments) for row in rows]
         return wire.texts(heads).take(numbers.to_arrow())
+
+    def _shared_head(
+        self, row: Mapping[str, Any], shared: Sequence[str], arguments: Sequence[str]
+    ) -> bytes:
+        """Return the bytes of one slice before its own arguments, with the packet's length."""
+        present = [name for name in arguments if row[f"has {name}"]]
+        n_argument_bytes = sum(map(self._argument_bytes, present))
+        n_flow_bytes = wire.FLOW_BYTES * (row["n_flows"] or 0)
+        n_more_bytes = n_flow_bytes + wire.TRACK_BYTES + n_argument_bytes
+        event = self.event(_BEGIN, {name: row[name] for name in shared})
+        return wire.packet_head(event, n_more_bytes)
 
     def _argument_bytes(self, name: str) -> int:
         """Return the length of an integer argument with its value."""

@@ -124,11 +124,13 @@ def _track(
 def _by(frame: pl.DataFrame, *keys: str) -> list[tuple[tuple[object, ...], pl.DataFrame]]:
     """Return the rows of each combination of keys, without the key columns."""
     parts = frame.partition_by(*keys, as_dict=True, include_key=False)
+    in_order = sorted(parts, key=_none_first)
+    return [(values, parts[values]) for values in in_order]
 
-    def none_first(part: tuple[tuple[object, ...], pl.DataFrame]) -> tuple[object, ...]:
-        return tuple((key is not None, key) for key in part[0])
 
-    return sorted(parts.items(), key=none_first)
+def _none_first(values: tuple[object, ...]) -> tuple[object, ...]:
+    """Return a key that sorts None before other values."""
+    return tuple((value is not None, value) for value in values)
 
 
 def _device_work(

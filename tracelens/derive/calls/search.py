@@ -361,16 +361,20 @@ def _is_live(name: str, part: Part, covered: frozenset[str] | set[str]) -> bool:
 
 def _without_names(part: Part, given: Have, wanted: str) -> tuple[object, ...]:
     """Describe a search without names of tensors, so that equal searches share their result."""
-    index = {node.name: number for number, node in enumerate((*part.given, *part.nodes))}
-    read = [tuple(index.get(name, -1) for name in node.inputs) for node in part.nodes]
-    nodes = tuple(
-        (node.op, inputs_of_node, node.shape, node.dtype, node.call)
-        for node, inputs_of_node in zip(part.nodes, read, strict=True)
+    every_node = (*part.given, *part.nodes)
+    number_of = {node.name: number for number, node in enumerate(every_node)}
+    nodes = []
+    for node in part.nodes:
+        inputs = tuple(number_of.get(name, -1) for name in node.inputs)
+        nodes.append((node.op, inputs, node.shape, node.dtype, node.call))
+    return (
+        tuple(nodes),
+        tuple((node.shape, node.op in GIVEN) for node in part.given),
+        tuple(number_of[name] for name in part.wanted),
+        tuple(number_of[name] for name in part.returned),
+        frozenset((number_of[name], layout) for name, layout in given),
+        wanted,
     )
-    inputs = tuple((node.shape, node.op in GIVEN) for node in part.given)
-    results = [tuple(index[name] for name in names) for names in (part.wanted, part.returned)]
-    layouts = frozenset((index[name], layout) for name, layout in given)
-    return nodes, inputs, *results, layouts, wanted
 
 
 def _are_there(names: Sequence[str], nodes: dict[str, Node], have: Have, layout: str) -> bool:

@@ -171,22 +171,24 @@ class CaptureEdges(Struct):
         """
         if launches.is_empty():
             return launches
-        is_capture_call = pl.col("api").cast(pl.String).str.contains(_CAPTURES_GRAPH)
-        captures = self.calls.filter(is_capture_call)
-        is_begin = captures["api"].cast(pl.String).str.contains("Begin")
-        begins = is_begin.cast(pl.Int64) * 2 - 1
-        zero = pl.Series([0], dtype=pl.Int64)
-        depth = pl.concat([zero, begins.cum_sum()])
-        launch_starts = launches["start_ns"].cast(pl.Int64)
-        n_before = captures["start_ns"].cast(pl.Int64).search_sorted(launch_starts)
-        launches = launches.filter(depth.gather(n_before) <= 0)
-        if (launches["kind"] == "graph_launch").any():
-            ids = pl.concat([part["api_call_id"].drop_nulls().unique() for part in self.parts])
-            has_launched = pl.col("api_call_id").is_in(ids.implode())
-            launched = self.calls.filter(has_launched)
-            kinds_of_launches = launched["kind"].unique()
-            launches = launches.filter(pl.col("kind").is_in(kinds_of_launches.implode()))
-        return launches
+        running = launches.filter(self._n_open_captures(launches["start_ns"]) <= 0)
+        if not (running["kind"] == "graph_launch").any():
+            return running
+        ids = pl.concat([part["api_call_id"].drop_nulls().unique() for part in self.parts])
+        has_work = pl.col("api_call_id").is_in(ids.implode())
+        recorded_kinds = self.calls.filter(has_work)["kind"].unique()
+        return running.filter(pl.col("kind").is_in(recorded_kinds.implode()))
+
+    def _n_open_captures(self, moments: pl.Series) -> pl.Series:
+        """Return how many captures of graphs have begun, but not ended, before each moment."""
+        api = pl.col("api").cast(pl.String)
+        calls = self.calls.filter(api.str.contains(_CAPTURES_GRAPH))
+        change = pl.when(api.str.contains("Begin")).then(1).otherwise(-1)
+        changes = calls.select(change.cast(pl.Int64)).to_series()
+        none_open = pl.Series([0], dtype=pl.Int64)
+        n_open = pl.concat([none_open, changes.cum_sum()])
+        starts = calls["start_ns"].cast(pl.Int64)
+        return n_open.gather(starts.search_sorted(moments.cast(pl.Int64)))
 
     def _begin(self) -> int:
         """Return the start of the first call or work."""

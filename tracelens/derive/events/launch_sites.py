@@ -45,12 +45,16 @@ def find_sites(
     sites = sites.with_columns(is_root=is_root).drop("in_wrapper")
     site = _of_each(enclosing, spans.height, rows, number)
     op = _of_each(enclosing, spans.height, rows, path["op_row"])
-    if op.null_count() < len(op):
-        offset = (starts - spans["start_ns"].gather(op)).shrink_dtype()
-    else:
-        offset = pl.repeat(None, len(op), dtype=pl.Int8, eager=True)
+    offset = _offsets(starts, spans["start_ns"], op)
     columns = [site.alias("site_id"), op.alias("op_span_id"), offset.alias("op_offset_ns")]
     return sites.with_row_index("site_id"), columns
+
+
+def _offsets(starts: pl.Series, span_starts: pl.Series, op: pl.Series) -> pl.Series:
+    """Return the time from each op's start to its call, in the narrowest type that holds it."""
+    if op.null_count() == len(op):
+        return pl.repeat(None, len(op), dtype=pl.Int8, eager=True)
+    return (starts - span_starts.gather(op)).shrink_dtype()
 
 
 def _of_each(enclosing: pl.Series, n_spans: int, rows: pl.Series, values: pl.Series) -> pl.Series:

@@ -225,23 +225,40 @@ def _with_copies_of_arithmetic(spans: pl.DataFrame, ops: pl.DataFrame) -> pl.Dat
     Operators that compute little, such as reshape, pad and matmul, leave their copies as they are.
     """
     names = spans["name"].gather(ops["op"]).cast(pl.Categorical)
-    copies, is_operator, has_to_copy = matching(names, _COPIES, _OPERATOR, _ADDS_PRODUCT)
+    is_copy, is_operator, has_to_copy = matching(names, _COPIES, _OPERATOR, _ADDS_PRODUCT)
+    rows = (ops["work"] == COPY).arg_true()
+    outermost, around = _outermost_copies(ops, rows, is_copy)
     computes = (ops["work"] == ARITHMETIC) & is_operator
     lengths_ns = ops["end_ns"] - ops["start_ns"]
-    above = ops["op"].search_sorted(ops["above"]).set(ops["above"].is_null(), None)
-    inner = (ops["work"] == COPY).arg_true()
-    outermost = inner
-    while copies.gather(around := above.gather(outermost)).any():
-        is_copy = copies.gather(around).fill_null(value=False)
-        outermost = around.zip_with(is_copy, outermost)
     is_shorter = ops["own_ns"].gather(around) > lengths_ns.gather(outermost)
-    is_part = computes.gather(around) & (is_shorter | has_to_copy.gather(around))
+    is_needed = has_to_copy.gather(around)
+    is_part = computes.gather(around) & (is_shorter | is_needed)
     parts = is_part.fill_null(value=False).arg_true()
-    rows = inner.gather(parts)
+    rows_of_parts = rows.gather(parts)
     workers = ops["op"].gather(around.gather(parts))
     return ops.with_columns(
-        work=ops["work"].scatter(rows, ARITHMETIC), worker=ops["op"].scatter(rows, workers)
+        work=ops["work"].scatter(rows_of_parts, ARITHMETIC),
+        worker=ops["op"].scatter(rows_of_parts, workers),
     )
+
+
+def _outermost_copies(
+    ops: pl.DataFrame, rows: pl.Series, is_copy: pl.Series
+) -> tuple[pl.Series, pl.Series]:
+    """Return the outermost copy around the copies at `rows`, and the op around that one.
+
+    Both are rows of `ops`. A copy in no other copy is its own outermost one; the op around it is
+    None if it lies in no op.
+    """
+    has_none_above = ops["above"].is_null()
+    above = ops["op"].search_sorted(ops["above"]).set(has_none_above, None)
+    outermost = rows
+    around = above.gather(outermost)
+    while is_copy.gather(around).any():
+        is_in_copy = is_copy.gather(around).fill_null(value=False)
+        outermost = around.zip_with(is_in_copy, outermost)
+        around = above.gather(outermost)
+    return outermost, around
 
 
 def input_bytes(shapes: pl.Series, dtypes: pl.Series) -> pl.Series:

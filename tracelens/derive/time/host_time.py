@@ -286,23 +286,28 @@ def _small_ranks_together(heights: Mapping[int, int]) -> Iterator[list[int]]:
         yield group
 
 
+def _regions(trace: Trace, rank: int) -> pl.DataFrame:
+    """Return the rank's annotations that name regions: thread, name, times, end_ns and region."""
+    is_annotation = pl.col("kind").is_in(["annotation", "nvtx"])
+    columns = (*_THREAD, "name", "start_ns", "duration_ns")
+    spans = trace.select("spans", *columns, where=is_annotation, rank=rank)
+    (names_no_region,) = matching(spans["name"], _NO_REGION)
+    name = pl.col("name").cast(pl.String)
+    return spans.filter(~names_no_region).with_columns(
+        end_ns=pl.col("start_ns") + pl.col("duration_ns"),
+        region=name.str.replace(r"^## ?(.+?) ?##$", "${1}"),
+    )
+
+
 def _in_regions(trace: Trace, rank: int) -> pl.DataFrame:
     """Name the places of a rank's launches by region and op, as in `optimizer > aten::add_`.
 
     A region is the innermost annotation open on the launching thread. A thread that opens none,
     such as one of autograd's, works for the region that is open in its process.
     """
-    is_region = pl.col("kind").is_in(["annotation", "nvtx"])
-    times = (*_THREAD, "name", "start_ns", "duration_ns")
-    spans = trace.select("spans", *times, where=is_region, rank=rank)
-    (names_no_region,) = matching(spans["name"], _NO_REGION)
-    regions = spans.filter(~names_no_region)
+    regions = _regions(trace, rank)
     if regions.is_empty():
         return pl.DataFrame(schema=_PLACED)
-    regions = regions.with_columns(
-        end_ns=pl.col("start_ns") + pl.col("duration_ns"),
-        region=pl.col("name").cast(pl.String).str.replace(r"^## ?(.+?) ?##$", "${1}"),
-    )
     columns = (*_THREAD, "api_call_id", "site_id", "start_ns")
     is_launch = pl.col("kind").is_in(LAUNCHES)
     calls = trace.select("api_calls", *columns, where=is_launch, rank=rank)
