@@ -43,26 +43,27 @@ def with_places(
     """
     is_call = pl.col("at").is_not_null()
     without_path = pl.col("class").is_in([_number("launch"), _number("profiler")])
+    rest = _without_path(segments.filter(~is_call & without_path))
     near = _overlapping(axis.spans, segments.filter(is_call | ~without_path))
     paths = find_paths(spans, near)
-    named = (
-        _name_calls(segments.filter(is_call), causing, spans, paths),
-        _name_stretches(segments.filter(~is_call & ~without_path), axis, spans, paths),
-        _without_path(segments.filter(~is_call & without_path)),
-    )
-    columns = ("start_ns", "end_ns", "cause", "at", "what", "span_id")
-    whole = pl.concat([part.select(columns) for part in named]).sort("start_ns")
-    return _on_thread_clocks(whole, axis)
-
-
-def _name_calls(
-    calls: pl.DataFrame, causing: pl.DataFrame, spans: pl.DataFrame, paths: CallPaths
-) -> pl.DataFrame:
-    """Add to API calls the path of the span around each, followed by the API function."""
     api = causing.select("api", "span_id", at="row")
-    with_api = calls.join(api, on="at", how="left", maintain_order="left")
-    path = paths.texts(spans, paths.places(with_api["span_id"]))
-    return with_api.with_columns(what=_called(path, with_api["api"]))
+    calls = segments.filter(is_call).join(api, on="at", how="left", maintain_order="left")
+    path_of_call = paths.texts(spans, paths.places(calls["span_id"]))
+    calls = calls.with_columns(what=_called(path_of_call, calls["api"]))
+    others = _name_stretches(segments.filter(~is_call & ~without_path), axis, spans, paths)
+    columns = ("start_ns", "end_ns", "cause", "at", "what", "span_id")
+    named = pl.concat([part.select(columns) for part in (calls, others, rest)]).sort("start_ns")
+    threads = axis.threads[axis.thread_of(named["start_ns"])]
+    return named.select(
+        threads["process_id"],
+        threads["thread_id"],
+        start_ns=pl.col("start_ns") - threads["shift_ns"],
+        duration_ns=_LENGTH,
+        cause="cause",
+        what="what",
+        span_id="span_id",
+        api_call_id="at",
+    )
 
 
 def _name_stretches(
@@ -83,21 +84,6 @@ def _without_path(segments: pl.DataFrame) -> pl.DataFrame:
     return segments.with_columns(
         what=pl.when(is_profiler).then(pl.lit(PROFILER)),
         span_id=pl.lit(None, pl.Int64),
-    )
-
-
-def _on_thread_clocks(segments: pl.DataFrame, axis: ThreadAxis) -> pl.DataFrame:
-    """Return the segments with their thread, and with times as recorded."""
-    threads = axis.threads[axis.thread_of(segments["start_ns"])]
-    return segments.select(
-        threads["process_id"],
-        threads["thread_id"],
-        start_ns=pl.col("start_ns") - threads["shift_ns"],
-        duration_ns=_LENGTH,
-        cause="cause",
-        what="what",
-        span_id="span_id",
-        api_call_id="at",
     )
 
 
