@@ -149,6 +149,22 @@ def test_ranks_of_a_job_compute_or_wait_as_one_does() -> None:
     assert answer.details[0] == "the host's other work: at train.py:9 log"
 
 
+def test_ranks_that_recorded_other_numbers_of_steps_have_one_mean_step() -> None:
+    """Each step takes 5 ms on both ranks; rank 1 recorded five steps and rank 0 three."""
+    runs = [repeated(n, 5_000, 4_000) for n in (3, 5)]
+    tables = {
+        name: [
+            row | {"rank": rank}
+            for rank, run in enumerate(runs)
+            for row in run.frame(name).to_dicts()
+        ]
+        for name in TABLES
+        if runs[0].has(name)
+    }
+    answer = make_answer(make_trace(**tables))
+    assert answer.sentence == "On every rank the GPU is busy computing: 80 % of a step of 5.00 ms"
+
+
 def test_shares_and_times_are_of_the_same_step() -> None:
     """The validation is in the third step: 100 ms in five steps. 45 of them compute."""
     trace = validating()
@@ -311,12 +327,18 @@ def test_two_times_have_one_unit_if_both_are_of_its_size() -> None:
     assert difference(-5e3) == "\u22125.00 µs"
 
 
+def repeated(n_steps: int, step_us: int, kernel_us: int) -> Trace:
+    """Steps of a length, each with five kernels."""
+    starts = [n * step_us for n in range(n_steps)]
+    marks = [mark(n, start, start + step_us) for n, start in enumerate(starts)]
+    launches = [launch(start, start + 1) for start in starts]
+    kernels = [row for n, start in enumerate(starts) for row in busy(start, start + kernel_us, n)]
+    return program(marks, launches, kernels)
+
+
 def faster(step_us: int, kernel_us: int) -> Trace:
     """Three steps of a length, each with five kernels."""
-    marks = [mark(n, n * step_us, (n + 1) * step_us) for n in range(3)]
-    launches = [launch(n * step_us, n * step_us + 1) for n in range(3)]
-    kernels = [kernel for n in range(3) for kernel in busy(n * step_us, n * step_us + kernel_us, n)]
-    return program(marks, launches, kernels)
+    return repeated(3, step_us, kernel_us)
 
 
 def test_a_comparison_begins_with_how_many_times_as_fast() -> None:
@@ -341,6 +363,79 @@ def test_two_runs_without_a_device_are_compared() -> None:
     assert answer.sentence.startswith("2.00 times as fast: 10.0 → 5.00 ms a step")
     assert answer.details[0] == "less: arithmetic −5.00 ms"  # noqa: RUF001 - a minus
     assert answer.sections == ("compare_time", "compare_ops")
+
+
+@pytest.mark.parametrize(
+    ("inputs", "sentence", "detail"),
+    [
+        (
+            {"input_shapes": "[[1024, 512]]"},
+            "Takes 2.00 times as long, for other work: 5.00 → 10.0 ms a step",
+            "other work: aten::mm [[512, 512]] in base, aten::mm [[1024, 512]] in new",
+        ),
+        (
+            {"input_dtypes": '["double"]'},
+            "Takes 2.00 times as long: 5.00 → 10.0 ms a step",
+            'other types: aten::mm ["float"] in base, aten::mm ["double"] in new',
+        ),
+    ],
+)
+def test_runs_on_other_inputs_are_said_to_be(
+    inputs: dict[str, str], sentence: str, detail: str
+) -> None:
+    base, new = (
+        process(
+            *(
+                row
+                | (
+                    {"input_shapes": "[[512, 512]]", "input_dtypes": '["float"]'} | more
+                    if row["kind"] == "op"
+                    else {}
+                )
+                for row in computing(step_us).spans.to_dicts()
+            )
+        )
+        for step_us, more in ((5_000, {}), (10_000, inputs))
+    )
+    answer = check_answer(new, base)
+    assert answer.sentence.startswith(sentence)
+    assert answer.details[0] == detail
+
+
+def test_a_step_is_not_compared_with_all_that_was_recorded() -> None:
+    """Both runs have the same 15 kernels in 15 ms, but only one says that these are three steps."""
+    marked = faster(5_000, 5_000)
+    unmarked = make_trace(
+        api_calls=marked.api_calls.drop("step").to_dicts(),
+        kernels=marked.kernels.drop("step").to_dicts(),
+    )
+    for new, base, names in (
+        (marked, unmarked, ("new", "base")),
+        (unmarked, marked, ("base", "new")),
+    ):
+        assert make_answer(new, base).sentence == (
+            f"Only {names[0]} marks steps: one takes 5.00 ms; as many kernels of {names[1]} take"
+            " 5.00 ms"
+        )
+
+
+def test_the_op_that_takes_longer_is_named() -> None:
+    """Each step has one product of matrices, whose kernels take 4 ms in base and 9 ms in new."""
+    runs = []
+    for step_us, kernel_us in ((5_000, 4_000), (10_000, 9_000)):
+        run = faster(step_us, kernel_us)
+        products = [
+            span("op", "aten::mm", step * step_us, step * step_us + 1, span_id=3 + step, step=step)
+            for step in range(3)
+        ]
+        kernels = [
+            row | {"span_id": 3 + row["api_call_id"], "step": row["api_call_id"]}
+            for row in run.kernels.to_dicts()
+        ]
+        spans = [*run.spans.to_dicts(), *products]
+        runs.append(make_trace(spans=spans, api_calls=run.api_calls.to_dicts(), kernels=kernels))
+    answer = check_answer(runs[1], runs[0])
+    assert answer.details == ("less: nothing", "more: compute +5.00 ms", "ops: aten::mm +5.00 ms")
 
 
 def test_a_slower_run_takes_times_as_long() -> None:

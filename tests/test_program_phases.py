@@ -199,7 +199,7 @@ def test_a_file_that_is_cut_while_work_runs_ends_the_step_there() -> None:
     trace = program(spans, calls, [*kernels(20, 4_000, 0), *kernels(4_020, 6_000, 1)])
     assert found(trace) == [
         (0, "program", 0, 4_000),
-        (1, "program", 4_000, 6_000),
+        (1, "later_work", 4_000, 6_000),  # it is no measure of a step
         (None, "later_work", 6_000, 12_000),
     ]
     assert program_steps(trace)["step"].to_list() == [0]  # the other one is not whole

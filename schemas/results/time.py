@@ -60,7 +60,8 @@ TIME_BREAKDOWN = Table(
             " that was launched before the trace began. start_up: until the device first works"
             " steadily, or a first step that is mostly the creation of a context or the loading of"
             " libraries. tear_down: after the last work, or a last step in which only a tail ran."
-            " later_work: work was launched whose end the trace does not contain. Null: on a rank"
+            " later_work: work was launched whose end the trace does not contain; beside whole"
+            " steps, also the step that the trace's end cuts off. Null: on a rank"
             " with marked steps, all time from its first to its last GPU event.",
             nullable=True,
             values=PHASES,

@@ -5,12 +5,13 @@ from typing import Any
 
 import polars as pl
 
-from tracelens.analyses import compare_layers, compare_time
+from tracelens.analyses import compare_copies, compare_layers, compare_ops, compare_time
 from tracelens.answers.answer import REST, WORK, Answer, Bar, Part
 from tracelens.answers.recorded import about, has_stacks
 from tracelens.answers.step_bar import kind_of, label_of
 from tracelens.derive.columns.time_text import change_text, difference, duration, three_digits
 from tracelens.derive.comparing.comparability import unrelated
+from tracelens.derive.comparing.op_inputs import differing_inputs
 from tracelens.derive.comparing.significance import DEFAULT, REASON_TOO_FEW, Rules
 from tracelens.derive.layers.compilation import other_device, shows_compilation
 from tracelens.derive.layers.graph_replay import has_replays
@@ -38,17 +39,29 @@ def answer_comparison(base: Trace, other: Trace, rules: Rules = DEFAULT) -> Answ
     if times.is_empty():
         reason = f"{base.name} and {other.name} have no rank and device in common"
         return Answer("Two runs of other ranks are not compared", refused=reason)
+    if _marks_steps(base) != _marks_steps(other):
+        return _of_one_with_steps(base, other, times["rank"][0])
     parts = {row["part"]: row for row in times.iter_rows(named=True)}
     whole = parts.pop("window")
     parts.pop("idle", None)
     by_layer = _changed_layers(base, other, rules)
+    by_op = () if by_layer else _changed_ops(base, other, rules, whole)
+    shapes = differing_inputs(base, other, "input_shapes")
+    dtypes = differing_inputs(base, other, "input_dtypes")
     ranks = _rank_time(base, whole["rank"]), _rank_time(other, whole["rank"])
     return Answer(
-        _sentence(whole, _step_words(ranks, whole) if _marks_steps(base, other) else ""),
+        _sentence(
+            whole,
+            _step_words(ranks, whole) if _marks_steps(base) else "",
+            ", for other work" if shapes else "",
+        ),
         bars=_bars(ranks, whole),
         details=(
-            *_changed_parts(parts, whole["base_ns"], is_process=not other.has("kernels")),
+            *(f"other work: {text}" for text in (shapes,) if text),
+            *(f"other types: {text}" for text in (dtypes,) if text),
+            *_changed_parts(parts, whole["base_ns"], _copy_words(base, other, whole["rank"])),
             *by_layer,
+            *by_op,
         ),
         no_change=_advice(other),
         about=f"base: {about(base)}",
@@ -68,7 +81,7 @@ def _across_processors(base: Trace, other: Trace, times: pl.DataFrame) -> Answer
     """Answer if only one run used a GPU: only the times of a step can be compared."""
     windows = times.filter(part="window").select(pl.median("base_ns", "other_ns"))
     before, after = map(duration, windows.row(0))
-    step = "a step" if _marks_steps(base, other) else "the program"
+    step = "a step" if _marks_steps(base) and _marks_steps(other) else "the program"
     gpu, cpu = ("base", "new") if base.has("kernels") else ("new", "base")
     return Answer(
         f"Only {gpu} used a GPU, {cpu} did not: {step} took {before}, and {after} in new",
@@ -92,8 +105,32 @@ def _middle_rank(times: pl.DataFrame) -> pl.DataFrame:
     return times.filter((pl.col("rank") == row["rank"]) & is_same_device)
 
 
-def _marks_steps(base: Trace, other: Trace) -> bool:
-    return steps_of(base).height > 0 and steps_of(other).height > 0
+def _of_one_with_steps(base: Trace, other: Trace, rank: int) -> Answer:
+    """Answer if only one run marks steps: its step is compared with as much work of the other.
+
+    Work is counted in kernels, or ops of a process without a device. All that the other run
+    recorded is no step, so its whole time is not compared.
+    """
+    names = ("new", "base") if _marks_steps(other) else ("base", "new")
+    traces = (other, base) if _marks_steps(other) else (base, other)
+    marked, bare = (_rank_time(trace, rank) for trace in traces)
+    step_ns = marked.judged_step_ns or 0
+    n_steps = bare.n_work / max(marked.n_work / max(marked.n_steps, 1), 1)
+    as_much_ns = sum(bare.parts.values()) / bare.n_devices / max(n_steps, 1e-9)
+    kind = "ops" if bare.is_process else "kernels"
+    return Answer(
+        f"Only {names[0]} marks steps: one takes {duration(step_ns)}; as many {kind} of"
+        f" {names[1]} take {duration(as_much_ns)}",
+        no_change="What would help: mark the steps of both runs (prof.step(); NVTX ranges step 0,"
+        " step 1, …)",
+        about=f"base: {about(base)}",
+        doubts=(f"new: {about(other)}",),
+        sections=("compare_ops",) if bare.is_process else ("compare_kernels", "compare_ops"),
+    )
+
+
+def _marks_steps(trace: Trace) -> bool:
+    return steps_of(trace).height > 0
 
 
 def _rank_time(trace: Trace, rank: int) -> RankTime:
@@ -113,18 +150,21 @@ def _step_words(ranks: tuple[RankTime, RankTime], whole: dict[str, Any]) -> str:
     return " in the median step" if is_uneven else " a step"
 
 
-def _sentence(whole: dict[str, Any], step: str) -> str:
-    """Give the speed of the other run relative to base, with both times and the noise."""
+def _sentence(whole: dict[str, Any], step: str, work: str) -> str:
+    """Give the speed of the other run relative to base, with both times and the noise.
+
+    `work` says that the runs did different work; it is empty if they did not.
+    """
     before, after = whole["base_ns"], whole["other_ns"]
     times = f"{change_text(before, after)}{step}"
     low, high = whole["more_low_ns"], whole["more_high_ns"]
     noise = "" if low is None else f" (noise ±{duration((high - low) / 2)})"
     if whole["outcome"] == "unclear" and whole["reason"] != REASON_TOO_FEW:
-        return f"Within noise: {times}{noise}"
+        return f"Within noise{work}: {times}{noise}"
     ratio = before / after if after else float("inf")
     if ratio >= 1:
-        return f"{three_digits(ratio)} times as fast: {times}{noise}"
-    return f"Takes {three_digits(1 / ratio)} times as long: {times}{noise}"
+        return f"{three_digits(ratio)} times as fast{work}: {times}{noise}"
+    return f"Takes {three_digits(1 / ratio)} times as long{work}: {times}{noise}"
 
 
 def _bars(ranks: tuple[RankTime, RankTime], whole: dict[str, Any]) -> tuple[Bar, ...]:
@@ -148,16 +188,32 @@ def _bars(ranks: tuple[RankTime, RankTime], whole: dict[str, Any]) -> tuple[Bar,
     return tuple(bars)
 
 
+def _copy_words(base: Trace, other: Trace, rank: int) -> str | None:
+    """Say between which memories the copies are whose time changed most; None on a process."""
+    if not base.has("kernels"):
+        return None
+    try:
+        copies = compare_copies(base, other).filter(rank=rank)
+    except MissingTableError:
+        return ""
+    n_base, n_other = (max(_rank_time(trace, rank).n_steps, 1) for trace in (base, other))
+    more_ns = pl.col("duration_other_ns") / n_other - pl.col("duration_base_ns") / n_base
+    most = copies.sort(more_ns.abs(), descending=True)
+    memory = pl.coalesce("memory_other", "memory_base")
+    return "".join(f" (from {words} memory)" for words in most.select(memory).to_series().head(1))
+
+
 def _label(part: str, *, is_process: bool) -> str:
     return label_of(_NAMES.get(part, part.removeprefix("idle_")), is_process=is_process)
 
 
 def _changed_parts(
-    parts: dict[str, dict[str, Any]], step_ns: float, *, is_process: bool
+    parts: dict[str, dict[str, Any]], step_ns: float, copy_words: str | None
 ) -> Iterator[str]:
     """List the parts of a step that take less time than in base, and those that take more.
 
-    The largest differences come first in both lists.
+    The largest differences come first in both lists. `copy_words` describe copies; they are None
+    for a process without a device.
     """
     rows = [row for row in parts.values() if abs(row["more_ns"] or 0) >= _LEAST_CHANGE * step_ns]
     for word, sign in (("less", -1), ("more", 1)):
@@ -165,7 +221,9 @@ def _changed_parts(
             (row for row in rows if row["more_ns"] * sign > 0), key=lambda row: -abs(row["more_ns"])
         )
         sentences = [
-            f"{_label(row['part'], is_process=is_process)} {difference(row['more_ns'])}"
+            _label(row["part"], is_process=copy_words is None)
+            + f" {difference(row['more_ns'])}"
+            + (copy_words or "" if row["part"] == "exposed_copy" else "")
             for row in changed[:_MOST_CHANGED]
         ]
         yield f"{word}: {', '.join(sentences) or 'nothing'}"
@@ -188,6 +246,23 @@ def _changed_layers(base: Trace, other: Trace, rules: Rules) -> tuple[str, ...]:
         for row in most.iter_rows(named=True)
     ]
     return (f"layers: {', '.join(sentences)}",)
+
+
+def _changed_ops(base: Trace, other: Trace, rules: Rules, whole: dict[str, Any]) -> tuple[str, ...]:
+    """Name the ops whose time changed most beyond noise; empty if no change is worth mentioning."""
+    try:
+        ops = compare_ops(base, other, rules=rules)
+    except MissingTableError:
+        return ()
+    more_ns = pl.col("other_ns") - pl.col("base_ns")
+    is_changed = pl.col("outcome").is_in(["faster", "slower"])
+    is_large = more_ns.abs() >= _LEAST_CHANGE * whole["base_ns"]
+    changed = ops.filter(is_changed & is_large, rank=whole["rank"])
+    most = changed.sort(more_ns.abs(), descending=True).head(_MOST_CHANGED)
+    sentences = [
+        f"{name} {difference(ns)}" for name, ns in most.select("name", more_ns).iter_rows()
+    ]
+    return (f"ops: {', '.join(sentences)}",) if sentences else ()
 
 
 def _advice(other: Trace) -> str | None:

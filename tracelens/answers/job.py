@@ -195,8 +195,19 @@ def mean_rank(ranks: Sequence[RankTime]) -> RankTime:
     first = ranks[0]
     steps = [rank.step_ns for rank in ranks if rank.step_ns is not None]
     unprofiled = [rank.unprofiled_ns for rank in ranks if rank.unprofiled_ns is not None]
+    n_steps = round(median(rank.n_steps for rank in ranks))
+    # Ranks may have recorded different numbers of steps, so their times are brought to one number.
+    scales = [n_steps / rank.n_steps if n_steps and rank.n_steps else 1.0 for rank in ranks]
     parts, recorded = (
-        {part: round(mean(getattr(rank, name)[part] for rank in ranks)) for part in PARTS}
+        {
+            part: round(
+                mean(
+                    getattr(rank, name)[part] * scale
+                    for rank, scale in zip(ranks, scales, strict=True)
+                )
+            )
+            for part in PARTS
+        }
         for name in ("parts", "recorded")
     )
     return RankTime(
@@ -204,7 +215,7 @@ def mean_rank(ranks: Sequence[RankTime]) -> RankTime:
         parts,
         recorded,
         sum(rank.n_work for rank in ranks),
-        round(median(rank.n_steps for rank in ranks)),
+        n_steps,
         round(median(steps)) if steps else None,
         round(median(unprofiled)) if len(unprofiled) == len(ranks) else None,
         first.is_process,

@@ -27,6 +27,7 @@ _NO_WORK = (
 How often they are called, and with which shapes, depends on the library.
 """
 _NOT_RECORDED = "not recorded (record_shapes=True does)"
+_IN_BOTH = ": only what the other has too"
 _INPUTS = ("input_shapes", "input_dtypes")
 _MOST = 0.5
 """Two runs may do the same work if at most this share of one run's calls lacks a counterpart."""
@@ -46,6 +47,24 @@ def other_work(base: Trace, other: Trace) -> str | None:
     ):
         return None
     return f"{base_example} in base, {other_example} in the new run"
+
+
+def differing_inputs(base: Trace, other: Trace, column: str) -> str | None:
+    """Name an op whose inputs differ in both runs, with its inputs in each.
+
+    Return None if there is none. An op that one run calls with more inputs than the other is none:
+    it may be called in another place. Compilers change the arguments of ops, so dtypes of a
+    compiled run and an eager one are not compared.
+    """
+    is_compiled = shows_compilation(base) != shows_compilation(other)
+    if is_compiled and column == "input_dtypes":
+        return None
+    examples = inputs_of_ops(base, other, column)
+    if examples[0] == examples[1] or any(
+        text is None or text == _NOT_RECORDED or text.endswith(_IN_BOTH) for text in examples
+    ):
+        return None
+    return f"{examples[0]} in base, {examples[1]} in new"
 
 
 def inputs_of_ops(base: Trace, other: Trace, column: str) -> tuple[str | None, str | None]:
@@ -158,8 +177,4 @@ def _operands(calls: pl.DataFrame, *, sizes: bool = False) -> pl.Series:
 
 def _example(strange: pl.DataFrame, name: str, column: str) -> str:
     examples = strange.filter(pl.col("name") == name)
-    return (
-        f"{name} {examples[column][0]}"
-        if examples.height
-        else f"{name}: only what the other has too"
-    )
+    return f"{name} {examples[column][0]}" if examples.height else f"{name}{_IN_BOTH}"

@@ -66,7 +66,7 @@ def _on_edges(phases: pl.DataFrame, trace: Trace) -> Iterator[str]:
     kernels = trace.select("kernels", "rank", "link", "duration_ns")
     kernels = kernels.filter(pl.col("link") == "pre_window")
     for phase in (EARLIER, LATER):
-        of_phase = phases.filter(phase=phase)
+        of_phase = phases.filter(pl.col("step").is_null(), phase=phase)
         if of_phase.is_empty():
             continue
         time_by_rank = of_phase.group_by("rank").agg(ns=_NS)
@@ -95,8 +95,7 @@ def _on_edges(phases: pl.DataFrame, trace: Trace) -> Iterator[str]:
 
 def _on_steps(steps: pl.DataFrame, trace: Trace) -> Iterator[str]:
     """Say which steps are not part of the program, or do not count in its medians."""
-    in_program = pl.col("phase") == PROGRAM
-    is_cut = in_program & ~pl.col("is_whole")
+    is_cut = (pl.col("phase") == LATER) & (pl.col("end_ns") > pl.col("start_ns"))
     for left_out, why in (
         (
             steps.filter(phase=START_UP),
@@ -106,7 +105,7 @@ def _on_steps(steps: pl.DataFrame, trace: Trace) -> Iterator[str]:
             steps.filter(phase=TEAR_DOWN),
             "only the end of earlier work ran here; left out of all shares and medians",
         ),
-        (steps.filter(is_cut), "the trace ends within it; left out of all medians"),
+        (steps.filter(is_cut), "the trace ends within it; left out of all shares and medians"),
     ):
         if left_out.is_empty():
             continue

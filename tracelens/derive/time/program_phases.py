@@ -61,8 +61,9 @@ def phases(trace: Trace) -> pl.DataFrame:
 
     All analyses divide time by these. On a rank that marks steps there is one row per step, and the
     program is its steps. A first step is not part of the program if it is mostly start-up or trials
-    of kernels, nor is a last step in which only a tail of the others' work ran. On any other rank,
-    the phases cover all that was recorded:
+    of kernels, nor is a last step in which only a tail of the others' work ran, nor, beside whole
+    steps, one that the trace's end cuts off. On any other rank, the phases cover all that was
+    recorded:
 
     - earlier_work: the device runs work that was launched before the trace began;
     - start_up: a context is created and libraries are loaded, until the device first works
@@ -271,9 +272,17 @@ def _of_steps(known: _Rank) -> Iterable[_Row]:
     """Return the phase of each step, and the phases of the time before and after all steps."""
     steps = known.steps.select("step", "start_ns", end_ns=END)
     flags = _phases_of_steps(known)
+    ends = steps["end_ns"]
+    whole = [known.later is None or end < known.later for end in ends]
+    if (PROGRAM, True) in zip(flags, whole, strict=True):
+        # A step that the trace's end cuts off is no measure of a step if others are whole.
+        flags = [
+            LATER if flag == PROGRAM and not is_whole else flag
+            for flag, is_whole in zip(flags, whole, strict=True)
+        ]
     rows: list[_Row] = [
-        (step, flag, start, end, known.later is None or end < known.later)
-        for (step, start, end), flag in zip(steps.iter_rows(), flags, strict=True)
+        (step, flag, start, end, is_whole)
+        for (step, start, end), flag, is_whole in zip(steps.iter_rows(), flags, whole, strict=True)
     ]
     earlier = known.edges.earlier_end() if known.work else None
     first = int(steps["start_ns"][0])
