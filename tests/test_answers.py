@@ -124,6 +124,24 @@ def test_what_takes_as_much_as_computing_stands_beside_it(busy_us: int, shares: 
 
 
 @pytest.mark.parametrize(
+    ("code", "words"),
+    [
+        ("not_read_osrt_api", "calls of the operating system are not read"),
+        ("not_read_composite_events", "CPU samples are not read"),
+        ("graph_kernels_hidden", None),  # it would show what computes, not what the host does
+    ],
+)
+def test_what_the_source_shows_of_the_host_but_the_trace_does_not(
+    code: str, words: str | None
+) -> None:
+    trace = logging_after(3_901)
+    diagnostics = [{"severity": "info", "code": code, "count": 6}]
+    tables = {name: trace.frame(name).to_dicts() for name in TABLES if trace.has(name)}
+    doubts = make_answer(make_trace(**tables | {"diagnostics": diagnostics})).doubts
+    assert [words in doubt for doubt in doubts] == [True] if words else doubts == ()
+
+
+@pytest.mark.parametrize(
     ("busy_us", "said"),
     [
         (7_901, "The GPU is busy computing: 80 %"),
@@ -517,6 +535,33 @@ def test_runs_of_frames_keep_their_order_and_unnamed_ones_stay(tmp_path: Path) -
         ("1", "ATen"),
         ("1", "dispatcher"),
         ("1", "outside"),
+    ]
+
+
+@pytest.mark.parametrize("end", ["#3  0x4", "#3  0x00007fff in _PyEval_Ev", "#3  0x4 in f (x=1, "])
+def test_a_log_that_ends_within_a_frame_is_said_to_be_cut(tmp_path: Path, end: str) -> None:
+    """Only a function that is followed by its arguments has its whole name."""
+    log = tmp_path / "bt.txt"
+    log.write_text(LOG[: LOG.index("#3")] + end)
+    answer = check_answer(tl.collect(log))
+    n_calls = 3 if "(" in end else 2
+    assert answer.sentence.startswith(f"At least {n_calls} calls lead from ")
+    assert "the log does not hold the whole stack" in answer.doubts
+    log.write_text(LOG.removesuffix("\n"))  # a log that was copied
+    assert make_answer(tl.collect(log)).sentence.startswith("3 calls lead from Python")
+
+
+def test_two_callers_of_one_function_share_the_inner_frames(tmp_path: Path) -> None:
+    """The operator is called from Python in one log, from C++ in the other."""
+    logs = [tmp_path / "a.txt", tmp_path / "b.txt"]
+    logs[0].write_text(LOG)
+    logs[1].write_text(LOG.replace("_PyEval_EvalFrameDefault", "Net::forward"))
+    answer = check_answer(*(tl.collect(log) for log in logs))
+    (detail,) = answer.details
+    assert detail.startswith("the inner 3 frames are the same, from at::_ops::conv2d::call on, and")
+    assert detail.endswith(" the outer 1, to main; the others:")
+    assert [row.split() for row in answer.rows[1:]] == [
+        ["Net::forward", "_PyEval_EvalFrameDefault"]
     ]
 
 

@@ -99,6 +99,38 @@ def test_a_copy_inside_an_op_that_computes_longer_is_arithmetic() -> None:
     assert busiest_places(trace, ARITHMETIC)[0] == [(op, ns * US) for op, ns in names.items()]
 
 
+@pytest.mark.parametrize(
+    ("product_us", "place"),
+    [(400, "mostly Adam.step > aten::addcdiv_"), (600, "mostly aten::addmm")],
+)
+def test_an_optimizer_of_many_ops_is_named(product_us: int, place: str) -> None:
+    """Six ops of the optimizer take 500 µs together, of which none takes as long as the product."""
+    begin = product_us
+    ops = [
+        op(begin + 80 * n, begin + 80 * n + 80, f"aten::{name}", LARGE)
+        for n, name in enumerate(("lerp_", "mul_", "addcmul_", "sqrt", "add_"))
+    ]
+    trace = process(
+        op(0, product_us, "aten::addmm", LARGE),
+        span(begin, begin + 500, "Optimizer.step#Adam.step", "annotation"),
+        *ops,
+        op(begin + 400, begin + 500, "aten::addcdiv_", LARGE),
+    )
+    assert make_answer(trace).place == place
+
+
+def test_the_function_that_calls_small_ops_is_named() -> None:
+    """One function calls 90 ops, another one 60; each takes 8 µs for 16 numbers."""
+    calls = [("cell", n) for n in range(90)] + [("loss", n) for n in range(90, 150)]
+    small = [op(10 * n, 10 * n + 8, "aten::add", "[[16], [16]]", step=n // 50) for _, n in calls]
+    functions = [
+        span(10 * n, 10 * n + 9, f"rnn.py({len(name)}): {name}", "python") for name, n in calls
+    ]
+    steps = [step(n, 500 * n, 500 * n + 500) for n in range(3)]
+    answer = make_answer(process(*steps, *functions, *small))
+    assert "most of them are called by cell (rnn.py:4)" in answer.details
+
+
 def test_advice_on_copies_says_what_they_do() -> None:
     made = [
         op(1_000 * i + begin, 1_000 * i + end, f"aten::{name}", LARGE, step=i)

@@ -179,8 +179,23 @@ class _Log(Struct):
         """Return the backtraces in the log."""
         for line in lines:
             self._line(line.rstrip("\r"))
+        if lines and lines[-1].strip():
+            self._end_within_line()
         self._close()
         return self._backtraces()
+
+    def _end_within_line(self) -> None:
+        """Mark the stack of a last frame whose text the log's end cuts; drop a cut name.
+
+        A whole frame has its arguments in parentheses, or is one of gdb's remarks in brackets.
+        """
+        text = " ".join(self._parts)
+        if not text or text.startswith("<") or (" (" in text and self._unclosed <= 0):
+            return
+        self.stops[-1].truncated = True
+        self.diagnostics.add("warning", "log_cut", "stacks in which the log ends")
+        if " (" not in text and self.stops[-1].frames:
+            self._parts = []
 
     def _line(self, raw: str) -> None:
         line = _PAGER.sub("", raw) if "-Type <" in raw else raw

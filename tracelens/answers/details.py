@@ -7,7 +7,7 @@ import polars as pl
 from tracelens.answers.answer import LEAST_SHARE
 from tracelens.answers.devices import wait_of_idlest
 from tracelens.answers.limits import Limits, is_another_time, places_of
-from tracelens.answers.words import counted, frame_text
+from tracelens.answers.words import counted, frame_text, function_text
 from tracelens.derive.columns.lookup import rows_of
 from tracelens.derive.columns.time_text import duration, span_text
 from tracelens.derive.kernels.work_kinds import language_kinds
@@ -36,6 +36,24 @@ _SECTIONS = {
     "launch": ("idle_gaps", "dispatch_depth"),
 }
 """Sections to read next, by what limits the program; the default is `idle_gaps`."""
+_NOT_SHOWN = {
+    "graph_kernels_hidden": (
+        "compute",
+        "CUDA graphs were recorded whole: nsys profile --cuda-graph-trace=node shows their kernels",
+    ),
+    "not_read_composite_events": (
+        "host",
+        "the export's CPU samples are not read: Nsight Systems shows what the host ran",
+    ),
+    "not_read_osrt_api": (
+        "host",
+        "the export's calls of the operating system are not read: Nsight Systems shows them",
+    ),
+}
+"""What a source holds but the trace does not, by the code of the diagnostic that counts it.
+
+Each has the part of the time that it would explain.
+"""
 _MANY = 0.2
 """Casts are named if they are this share of all kernels, or of the time of computing."""
 _MOST_KINDS = 4
@@ -65,7 +83,7 @@ def facts_of(
         None if use is None else use.sentence,
         *_kinds_of_work(model.trace, rank),
         *_casts(model, rank),
-        launching,
+        launching or _calling_function(model, rank),
         *loaded_once(rank),
         *_of_another_thread(model, rank, limits.last_part, limits.last_where),
     )
@@ -107,6 +125,26 @@ def loaded_once(rank: RankTime) -> tuple[str, ...]:
     return (
         "code is loaded in the recorded steps only; later ones, without the profiler, load none",
     )
+
+
+def _calling_function(model: TimeModel, rank: RankTime) -> str | None:
+    """Name the Python function that itself calls ops for at least half of the time of all ops.
+
+    Return None if there is none, or if calling ops does not limit the rank's process.
+    """
+    if not rank.is_process or rank.bound != "launch":
+        return None
+    columns = ("span_id", "parent_id", "kind", "name", "duration_ns")
+    spans = model.trace.select("spans", *columns, rank=rank.rank)
+    ops = spans.filter(kind="op")
+    outermost = ops.join(ops.select(parent_id="span_id"), on="parent_id", how="anti")
+    callers = spans.filter(kind="python").select(parent_id="span_id", caller="name")
+    called = outermost.join(callers, on="parent_id").group_by("caller")
+    times = called.agg(pl.col("duration_ns").sum()).sort("duration_ns", descending=True)
+    for caller, ns in times.head(1).iter_rows():
+        if 2 * ns >= int(outermost["duration_ns"].sum()):
+            return f"most of them are called by {function_text(str(caller))}"
+    return None
 
 
 def _of_another_thread(
@@ -205,6 +243,7 @@ def doubts_of(model: TimeModel, rank: RankTime, *, is_judged: bool) -> tuple[str
         *_waits_beyond_the_step(model, rank),
         *_clocks_differ(trace, rank),
         *_capture(trace),
+        *_not_shown(trace, rank),
         *unseen_device(trace, model.processes),
         *incomplete(trace, is_judged=is_judged),
     )
@@ -275,6 +314,15 @@ def _capture(trace: Trace) -> tuple[str, ...]:
         return ()
     n_kernels = counted(sum(count_captured(trace).values()), "kernel")
     return (f"this is a capture of CUDA graphs of {n_kernels}, not a run: what ran is its warm-up",)
+
+
+def _not_shown(trace: Trace, rank: RankTime) -> tuple[str, ...]:
+    """Say what the source holds, but the trace does not, about the parts that limit the rank."""
+    codes = trace.select("diagnostics", "code", "count").filter(pl.col("count") > 0)["code"]
+    parts = {rank.bound, rank.beside_computing}
+    return tuple(
+        text for code, (part, text) in _NOT_SHOWN.items() if part in parts and (codes == code).any()
+    )
 
 
 def incomplete(trace: Trace, *, is_judged: bool = True) -> tuple[str, ...]:

@@ -63,18 +63,22 @@ def answer_stacks(trace: Trace) -> Answer:
     Raises MissingTableError without stacks.
     """
     trace.require("answer", "stacks", "frames")
-    paths = [path_of(stack) for stack in first_hits(trace).values()]
+    stacks = [*first_hits(trace).values()]
+    paths = [path_of(stack) for stack in stacks]
     first = paths[0]
     others = [f"{counted(path.n_calls, 'call')} to {path.symbol}" for path in paths[1:]]
     n_outside = len(first.frames) - 1 - first.n_calls
     rows = [*_rows(first)]
     if n_outside:
         rows.append(f"{n_outside:6}  {'outside of these':20}  the process's own start")
+    calls = counted(first.n_calls, "call")
+    is_cut = bool(stacks[0]["truncated"])
+    cut = ("the log does not hold the whole stack",) if is_cut else ()
     return Answer(
-        f"{counted(first.n_calls, 'call')} lead from {first.origin} to {first.symbol}",
+        f"{f'At least {calls}' if is_cut else calls} lead from {first.origin} to {first.symbol}",
         rows=tuple(rows),
         about=_about(trace, len(paths)),
-        doubts=tuple(others[:_MOST_STACKS]),
+        doubts=(*cut, *others[:_MOST_STACKS]),
         sections=("dispatch_depth",),
     )
 
@@ -162,20 +166,25 @@ def _frame_text(frame: _Frame) -> str:
 
 
 def _parting(base: CallPath, other: CallPath) -> str:
-    """Say how many frames, from the outermost on, are the same in both stacks."""
-    outer = _same(base, other)
+    """Say how many of the outer frames are the same in both stacks, and how many inner ones."""
+    outer, inner = _same(base, other), _same_inner(base, other)
     if outer == len(base.frames) == len(other.frames):
         return "both are the same, call by call"
+    last = _frame_text(base.frames[outer - 1]) if outer else ""
+    if inner:
+        first = _frame_text(base.frames[-inner])
+        more = f", and the outer {outer:,}, to {last}" if outer else ""
+        return f"the inner {inner:,} frames are the same, from {first} on{more}; the others:"
     if not outer:
         return "they differ from the outermost frame on"
-    last = _frame_text(base.frames[outer - 1])
     return f"the outer {counted(outer, 'frame')} are the same, to {last}; from there:"
 
 
 def _differing_rows(base: CallPath, other: CallPath) -> Iterator[str]:
-    """Yield the frames below the last common one, both stacks side by side, level by level."""
-    outer = _same(base, other)
-    rest = [*zip_longest(base.frames[outer:], other.frames[outer:])]
+    """Yield the frames between the common ones, both stacks side by side, level by level."""
+    outer, inner = _same(base, other), _same_inner(base, other)
+    sides = [path.frames[outer : len(path.frames) - inner] for path in (base, other)]
+    rest = [*zip_longest(*sides)]
     if not rest:
         return
     cut = len(rest) > _MOST_LEVELS
@@ -185,7 +194,7 @@ def _differing_rows(base: CallPath, other: CallPath) -> Iterator[str]:
         mine, theirs = (_cell(frame) for frame in row)
         yield f"  {mine:{_SIDE}}  {theirs}".rstrip()
     if cut:
-        left = [max(len(path.frames) - outer - len(shown), 0) for path in (base, other)]
+        left = [max(len(frames) - len(shown), 0) for frames in sides]
         more = [f"… and {counted(n, 'frame')}" if n else "" for n in left]
         yield f"  {more[0]:{_SIDE}}  {more[1]}".rstrip()
 
@@ -200,6 +209,17 @@ def _same(base: CallPath, other: CallPath) -> int:
     """Count the frames, from the outermost on, that name the same function."""
     mine, theirs = ([frame[1] for frame in path.frames] for path in (base, other))
     return n_shared_outer(mine, theirs)
+
+
+def _same_inner(base: CallPath, other: CallPath) -> int:
+    """Count the innermost frames that name the same function, without the shared outer ones.
+
+    The function that was stopped alone does not count, because both stacks were taken in it.
+    """
+    outer = _same(base, other)
+    mine, theirs = ([frame[1] for frame in path.frames[outer:][::-1]] for path in (base, other))
+    n_shared = n_shared_outer(mine, theirs)
+    return n_shared if n_shared > 1 else 0
 
 
 def _about(trace: Trace, n_symbols: int) -> str:

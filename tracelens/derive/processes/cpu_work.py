@@ -44,7 +44,7 @@ _ADDS_PRODUCT = r"^aten::(?:addmm|addmv|baddbmm|addbmm)$"
 """Operators that copy the tensor to add, a layer's bias, into the result before they multiply."""
 READS = "aten::item"
 """The op that reads a single value of a tensor, as `.item()` and `float()` do."""
-_OPTIMIZER = r"^Optimizer\.step#"
+OPTIMIZER_STEP = r"^Optimizer\.step#"
 _LEAST_NS = 10_000
 """An operator of unknown shapes works if the median self time of its calls is at least this.
 
@@ -136,7 +136,7 @@ def steps_around_reads(spans: pl.DataFrame) -> pl.Series:
     It is None for all other spans. `spans` are of one rank, with names and parent_id as row number.
     """
     names = spans["name"].cast(pl.Categorical)
-    reads, is_step = matching(names, rf"^{READS}$", _OPTIMIZER)
+    reads, is_step = matching(names, rf"^{READS}$", OPTIMIZER_STEP)
     rows = reads.arg_true().cast(pl.Int64)
     steps = pl.repeat(None, spans.height, dtype=pl.Int64, eager=True)
     if not is_step.any() or rows.is_empty():

@@ -6,7 +6,7 @@ import polars as pl
 
 from tracelens.derive.columns.per_unique import matching
 from tracelens.derive.processes.cpu_work import ARITHMETIC, COPY
-from tracelens.derive.time.cpu_only import busiest_places, longest_communication
+from tracelens.derive.time.cpu_only import busiest_places, longest_communication, optimizer_place
 from tracelens.derive.time.time_parts import TimeModel
 from tracelens.trace import Trace
 
@@ -111,7 +111,8 @@ def _ops_of_processes(trace: Trace) -> Places:
     for part, work in (("compute", ARITHMETIC), ("copy", COPY)):
         for rank, busiest in busiest_places(trace, work).items():
             if busiest:
-                places[rank, part] = busiest[0][0]
+                in_optimizer = optimizer_place(trace, rank) if work == ARITHMETIC else None
+                places[rank, part] = in_optimizer or busiest[0][0]
     return places
 
 

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 import polars as pl
 
+from tracelens.derive.columns.intervals import END
 from tracelens.derive.columns.per_unique import matching
 from tracelens.derive.columns.split_intervals import cut_rows
 from tracelens.derive.processes.communication import COMMUNICATION
@@ -13,6 +14,7 @@ from tracelens.derive.processes.cpu_work import (
     COLUMNS,
     COMMUNICATES,
     COPY,
+    OPTIMIZER_STEP,
     READS,
     SHAPES,
     process_work,
@@ -172,6 +174,29 @@ def busiest_places(trace: Trace, work: int) -> dict[int, list[tuple[str, int]]]:
         most = most.sort("ns", "name", descending=[True, False])
         places_by_rank[rank] = [(str(name), int(ns)) for name, ns in most.iter_rows()]
     return places_by_rank
+
+
+def optimizer_place(trace: Trace, rank: int) -> str | None:
+    """Return the optimizer's step and its longest op, if at least half of the arithmetic is there.
+
+    An optimizer that computes parameter by parameter calls many ops, none of which takes long.
+    """
+    tiles = trace.derived(_tiles_by_rank)[rank].filter(work=ARITHMETIC, phase=PROGRAM)
+    is_annotation = pl.col("kind") == "annotation"
+    marks = trace.select("spans", "name", "start_ns", "duration_ns", where=is_annotation, rank=rank)
+    (is_step,) = matching(marks["name"], OPTIMIZER_STEP)
+    steps = marks.filter(is_step).sort("start_ns").with_columns(end_ns=END)
+    ends_before = pl.col("end_ns").cum_max().shift(1, fill_value=0)
+    regions = steps.filter(pl.col("start_ns") >= ends_before)  # not a step within another
+    if regions.is_empty():
+        return None
+    pieces = cut_rows(tiles, regions).with_columns(ns=_LENGTH)
+    inside = pieces.drop_nulls("at")
+    if 2 * int(inside["ns"].sum()) < int(pieces["ns"].sum()) or inside.is_empty():
+        return None
+    ops = inside.group_by("op").agg(pl.col("ns").sum()).sort("ns", "op", descending=[True, False])
+    name = str(regions["name"][0]).removeprefix("Optimizer.step#")
+    return f"{name}{_WITHIN}{ops['op'][0]}"
 
 
 def _tiles_by_rank(trace: Trace) -> dict[int, pl.DataFrame]:
