@@ -71,6 +71,13 @@ def quick_batches(kind: str) -> list[Row]:
             idle(loader("MultiProcessing"), *quick_batches("MultiProcessing")),
             "Few batches are late: keep the workers if an epoch begins there (persistent_workers",
         ),
+        (  # another rank's batches, which are ready, do not make this rank's only batch one of few
+            idle(
+                loader("MultiProcessing"),
+                *(row | {"rank": 1} for row in quick_batches("MultiProcessing")),
+            ),
+            "The loader's workers do not keep up; more of them, or cheaper decoding",
+        ),
         (
             idle(span("annotation", "data", 5_000, 8_990)),
             "Have input ready before it is asked for, in data: ",

@@ -5,7 +5,13 @@ from typing import Any
 
 import polars as pl
 
-from tracelens.analyses import compare_copies, compare_layers, compare_ops, compare_time
+from tracelens.analyses import (
+    compare_copies,
+    compare_kernels,
+    compare_layers,
+    compare_ops,
+    compare_time,
+)
 from tracelens.answers.answer import REST, WORK, Answer, Bar, Part
 from tracelens.answers.recorded import about, has_stacks
 from tracelens.answers.step_bar import kind_of, label_of
@@ -15,6 +21,7 @@ from tracelens.derive.comparing.op_inputs import differing_inputs
 from tracelens.derive.comparing.significance import DEFAULT, REASON_TOO_FEW, Rules
 from tracelens.derive.layers.compilation import other_device, shows_compilation
 from tracelens.derive.layers.graph_replay import has_replays
+from tracelens.derive.time.bound_places import short_kernel
 from tracelens.derive.time.model import time_model
 from tracelens.derive.time.step_table import steps_of
 from tracelens.derive.time.time_parts import RankTime, rank_times
@@ -25,6 +32,10 @@ from tracelens.trace import Trace
 _NAMES = {"exposed_communication": "communication", "exposed_copy": "copy"}
 _MOST_CHANGED, _LEAST_CHANGE = 3, 0.01
 _MOST_PARTS = 4
+_LONGEST_NAME = 36
+_ONLY_IN = {"added": " (only in new)", "removed": " (only in base)"}
+_COMMUNICATES = r"(?i)^record_param_comms$|^c10d::|nccl|rccl"
+"""Names of ops and kernels that communicate."""
 
 
 def answer_comparison(base: Trace, other: Trace, rules: Rules = DEFAULT) -> Answer:
@@ -45,7 +56,7 @@ def answer_comparison(base: Trace, other: Trace, rules: Rules = DEFAULT) -> Answ
     whole = parts.pop("window")
     parts.pop("idle", None)
     by_layer = _changed_layers(base, other, rules)
-    by_op = () if by_layer else _changed_ops(base, other, rules, whole)
+    by_work = () if by_layer else _changed_work(base, other, rules, whole)
     shapes = differing_inputs(base, other, "input_shapes")
     dtypes = differing_inputs(base, other, "input_dtypes")
     ranks = _rank_time(base, whole["rank"]), _rank_time(other, whole["rank"])
@@ -61,7 +72,7 @@ def answer_comparison(base: Trace, other: Trace, rules: Rules = DEFAULT) -> Answ
             *(f"other types: {text}" for text in (dtypes,) if text),
             *_changed_parts(parts, whole["base_ns"], _copy_words(base, other, whole["rank"])),
             *by_layer,
-            *by_op,
+            *by_work,
         ),
         no_change=_advice(other),
         about=f"base: {about(base)}",
@@ -248,21 +259,38 @@ def _changed_layers(base: Trace, other: Trace, rules: Rules) -> tuple[str, ...]:
     return (f"layers: {', '.join(sentences)}",)
 
 
-def _changed_ops(base: Trace, other: Trace, rules: Rules, whole: dict[str, Any]) -> tuple[str, ...]:
-    """Name the ops whose time changed most beyond noise; empty if no change is worth mentioning."""
+def _changed_work(
+    base: Trace, other: Trace, rules: Rules, whole: dict[str, Any]
+) -> tuple[str, ...]:
+    """Name the ops whose time changed most beyond noise, or without ops the kernels.
+
+    Ops and kernels that only one run has count, too. Those that communicate do not, because
+    communication is a part of its own. The result is empty if no change is worth mentioning.
+    """
+    work = "ops"
     try:
-        ops = compare_ops(base, other, rules=rules)
+        rows = compare_ops(base, other, rules=rules)
     except MissingTableError:
-        return ()
-    more_ns = pl.col("other_ns") - pl.col("base_ns")
-    is_changed = pl.col("outcome").is_in(["faster", "slower"])
+        if not base.has("kernels"):
+            return ()
+        work, rows = "kernels", compare_kernels(base, other, rules=rules)
+    more_ns = pl.col("other_ns").fill_null(0) - pl.col("base_ns").fill_null(0)
+    is_sure = pl.col("outcome").is_in(["faster", "slower"]) | (pl.col("change") != "both")
     is_large = more_ns.abs() >= _LEAST_CHANGE * whole["base_ns"]
-    changed = ops.filter(is_changed & is_large, rank=whole["rank"])
+    communicates = pl.col("name").cast(pl.String).str.contains(_COMMUNICATES)
+    changed = rows.filter(is_sure & is_large & ~communicates, rank=whole["rank"])
     most = changed.sort(more_ns.abs(), descending=True).head(_MOST_CHANGED)
     sentences = [
-        f"{name} {difference(ns)}" for name, ns in most.select("name", more_ns).iter_rows()
+        f"{_short(name)} {difference(ns)}{_ONLY_IN.get(change, '')}"
+        for name, ns, change in most.select("name", more_ns, "change").iter_rows()
     ]
-    return (f"ops: {', '.join(sentences)}",) if sentences else ()
+    return (f"{work}: {', '.join(sentences)}",) if sentences else ()
+
+
+def _short(name: str) -> str:
+    """Shorten the name of an op or kernel, so that several fit into two lines."""
+    short = short_kernel(name)
+    return short if len(short) <= _LONGEST_NAME else f"{short[: _LONGEST_NAME - 1]}…"
 
 
 def _advice(other: Trace) -> str | None:

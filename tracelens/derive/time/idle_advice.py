@@ -320,14 +320,17 @@ def _by_loader(program: JudgedProgram, places: list[tuple[str, int]]) -> str | N
 def _few_batches_are_late(program: JudgedProgram) -> bool:
     """Return whether a few batches take most of the time in which the program waits for batches.
 
-    A few are the share _FEW of all batches.
+    A few are the share _FEW of each rank's batches: a rank whose batches are all late is no reason
+    to call few late.
     """
     is_annotation = pl.col("kind") == "annotation"
-    spans = program.trace.select("spans", "step", "name", "duration_ns", where=is_annotation)
+    spans = program.trace.select("spans", "rank", "name", "duration_ns", where=is_annotation)
     is_batch = pl.col("name").cast(pl.String).str.contains(WORKERS)
-    waits_ns = spans.filter(is_batch)["duration_ns"].sort(descending=True)
-    n_few = int(_FEW * len(waits_ns))
-    return n_few > 0 and 2 * int(waits_ns.head(n_few).sum()) > int(waits_ns.sum())
+    batches = spans.filter(is_batch)
+    ns = pl.col("duration_ns")
+    place = ns.rank("ordinal", descending=True).over("rank")
+    is_few = place <= (_FEW * pl.len().over("rank")).floor()
+    return 2 * int(batches.filter(is_few)["duration_ns"].sum()) > int(batches["duration_ns"].sum())
 
 
 def _is_mostly(places: list[tuple[str, int]], kind: str) -> bool:
