@@ -50,9 +50,9 @@ _NOT_SHOWN = {
         "the export's calls of the operating system are not read: Nsight Systems shows them",
     ),
 }
-"""What a source holds but the trace does not, by the code of the diagnostic that counts it.
+"""Events that a source has and tracelens does not read, by the code of their diagnostic.
 
-Each has the part of the time that it would explain.
+Each has the part of the time that the events explain, and the sentence about them.
 """
 _MANY = 0.2
 """Casts are named if they are this share of all kernels, or of the time of computing."""
