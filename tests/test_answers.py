@@ -131,9 +131,7 @@ def test_what_takes_as_much_as_computing_stands_beside_it(busy_us: int, shares: 
         ("graph_kernels_hidden", None),  # it would show what computes, not what the host does
     ],
 )
-def test_what_the_source_shows_of_the_host_but_the_trace_does_not(
-    code: str, words: str | None
-) -> None:
+def test_events_that_are_not_read_are_said_to_exist(code: str, words: str | None) -> None:
     trace = logging_after(3_901)
     diagnostics = [{"severity": "info", "code": code, "count": 6}]
     tables = {name: trace.frame(name).to_dicts() for name in TABLES if trace.has(name)}
@@ -167,7 +165,7 @@ def test_ranks_of_a_job_compute_or_wait_as_one_does() -> None:
     assert answer.details[0] == "the host's other work: at train.py:9 log"
 
 
-def test_ranks_that_recorded_other_numbers_of_steps_have_one_mean_step() -> None:
+def test_ranks_with_other_numbers_of_steps_have_one_mean_step() -> None:
     """Each step takes 5 ms on both ranks; rank 1 recorded five steps and rank 0 three."""
     runs = [repeated(n, 5_000, 4_000) for n in (3, 5)]
     tables = {
