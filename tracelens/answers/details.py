@@ -242,8 +242,8 @@ def doubts_of(model: TimeModel, rank: RankTime, *, is_judged: bool) -> tuple[str
         *_slow_host(trace, rank),
         *_waits_beyond_the_step(model, rank),
         *_clocks_differ(trace, rank),
-        *_capture(trace),
         *_not_shown(trace, rank),
+        *_capture(trace),
         *unseen_device(trace, model.processes),
         *incomplete(trace, is_judged=is_judged),
     )
