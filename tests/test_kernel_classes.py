@@ -139,6 +139,10 @@ def test_the_launching_op_decides_what_a_shared_kernel_computes() -> None:
     [
         ("_lora_shrink_kernel", "vllm::lora_shrink", "gemm"),
         ("_qkv_lora_b_kernel", "lora::qkv", "gemm"),
+        # FBGEMM's namespace contains `gemm`, whatever its kernels do.
+        ("fbgemm_gpu::permute_2D_data_kernel<long>", "fbgemm::permute_2D_sparse_data", "indexing"),
+        ("fbgemm_gpu::split_embedding_codegen_forward_unweighted_kernel<float>", None, "indexing"),
+        ("fbgemm_gpu::f8f8bf16_gemm_kernel<float>", None, "gemm"),
         ("transformer_engine::gated_kernels::gated_act_kernel<b>", "_LayerNormMLP", "elementwise"),
         (
             "void cudnn::ops::nchwToNhwcKernel<float>(float const*)",

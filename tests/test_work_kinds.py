@@ -45,7 +45,13 @@ KINDS = (
     ("_fwd_kernel_ep_scatter_2", None, None, "indexing", "MoE dispatch"),
     ("_fwd_kernel_ep_gather", None, None, "indexing", "MoE combine"),
     ("per_token_group_quant_8bit_kernel", None, None, "elementwise", "elementwise"),
-    ("argmax", "aten::argmax", "sampler", "reduction", "other"),
+    ("argmax", "aten::argmax", "sampler", "reduction", "reductions"),
+    # By what they do, outside of attention and experts.
+    ("vectorized_gather_kernel", "aten::embedding", "model.embed", "indexing", "indexing"),
+    ("EmbeddingBag_updateOutputKernel", "aten::_embedding_bag", None, "indexing", "indexing"),
+    ("cunn_SoftMaxForward", "aten::_softmax", "sampler", "softmax", "reductions"),
+    ("FillFunctor", "aten::fill_", None, "memory", "elementwise"),
+    ("mystery", "mine::op", None, "unknown", "other"),
     # States that run along the tokens: by the kernel, by the layer, within a server's op.
     ("_chunk_scan_fwd_kernel", None, "layers.0.mixer", "recurrence", "recurrence"),
     ("cumsum", "aten::cumsum", "model.layers.0.linear_attn", "indexing", "recurrence"),
@@ -95,7 +101,7 @@ def test_what_a_layer_with_experts_does_around_them() -> None:
         ("layers.0.mlp", "aten::bmm", "gemm", "MoE experts"),
         ("layers.0.mlp", "aten::add", "elementwise", "elementwise"),
         ("layers.0.attn.gate", "aten::mm", "gemm", "dense products"),
-        ("layers.0", "aten::index", "indexing", "other"),
+        ("layers.0", "aten::index", "indexing", "indexing"),
     ]
     names = ("layer", "op", "primitive", "expected")
     kernels = pl.DataFrame(rows, schema=names, orient="row").with_columns(

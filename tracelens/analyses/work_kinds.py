@@ -47,7 +47,15 @@ WORK_KINDS = Table(
             " (forward, backward, optimizer); null if neither is known.",
             nullable=True,
         ),
-        Column("kind", pl.String, "Kind of work, by layers, ops and kernels.", values=KINDS),
+        Column(
+            "kind",
+            pl.String,
+            "Kind of work, by layers, ops and kernels. Indexing: taking and putting by index, sorting,"
+            " choosing tokens. Reductions: sums and other results of many elements, with losses,"
+            " pooling, and softmax outside of attention. Elementwise: with copies, fills and random"
+            " numbers.",
+            values=KINDS,
+        ),
         Column("n_kernels", pl.Int64, "Kernels."),
         Column("duration_total_ns", pl.Int64, "Sum of the kernels' durations."),
         Column("share_frac", pl.Float64, "duration_total_ns over the rank's sum."),

@@ -219,6 +219,13 @@ NAME_RULES: tuple[tuple[str, str, str], ...] = (
     # What an activation writes for DeepGEMM's products; weights are rearranged for Marlin's.
     ("head", r"(silu|gelu|swiglu)_.*quant", "elementwise"),
     ("head", r"marlin_repack|permute_cols", "layout"),
+    # The name of FBGEMM's namespace contains `gemm`.
+    (
+        "head",
+        r"^fbgemm_gpu::[ -~]*(embedding|permute|jagged|segment|bounds_check|linearize|cache)",
+        "indexing",
+    ),
+    ("head", r"^fbgemm_gpu::[ -~]*quantize", "elementwise"),
     ("head", _GEMM, "gemm"),
     (
         "text",

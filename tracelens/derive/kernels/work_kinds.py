@@ -19,10 +19,18 @@ KINDS = (
     *(f"MoE {part}" for part in EXPERTS),
     "normalisation",
     "elementwise",
+    "indexing",
+    "reductions",
     "optimizer",
     "communication",
     "other",
 )
+"""Kinds of work.
+
+`indexing` is taking and putting by index (embeddings, gathers, scatters), sorting, and choosing
+tokens. `reductions` are sums and other results of many elements, with losses, pooling, and softmax
+outside of attention. `elementwise` includes copies, fills and random numbers.
+"""
 _TEXTS = ("name", "op", "layer", "phase")
 _NAMED = pl.concat_str("op", "name", separator=" ")
 _LAST = pl.col("layer").str.extract(r"([^.,]+)(?:,|$)")
@@ -138,7 +146,9 @@ _LAST_RULES: tuple[_Rule, ...] = (
     (_PRIMITIVE == "conv", "convolutions"),
     (_PRIMITIVE == "normalization", "normalisation"),
     (_LAST.str.contains(r"(?i)norm"), "normalisation"),
-    (_PRIMITIVE.is_in(["elementwise", "fused", "layout"]), "elementwise"),
+    (_PRIMITIVE.is_in(["elementwise", "fused", "layout", "memory", "rng"]), "elementwise"),
+    (_PRIMITIVE == "indexing", "indexing"),
+    (_PRIMITIVE.is_in(["reduction", "softmax", "loss", "pooling"]), "reductions"),
 )
 
 
