@@ -121,6 +121,19 @@ def test_every_listed_op_is_modelled(tmp_path: Path) -> None:
         # A causal mask by its number; five products in the backward pass.
         ("aten::_efficient_attention_forward", 2048 * 2048 // 2 * 24 * 2 * (128 + 128)),
         ("aten::_efficient_attention_backward", 2048 * 2048 * 24 * 2 * 5 * 128),
+        # 32 rows with 2 of 8 experts each, 4,096 by 14,336 in packed weights.
+        ("_C::ggml_moe_a8", 2 * ROWS * 2 * 4096 * 14336),
+        # 128 products of 32 by 512 with 512 by 128.
+        ("sgl_kernel::bmm_fp8", 2 * 128 * 32 * 512 * 128),
+        # Two numbers in each byte of tokens and weights; 8 of 128 experts, gated and 704 wide.
+        ("trtllm::fp4_block_scale_moe_runner", 6 * ROWS * 8 * 2048 * 704),
+        ("fbgemm::f8f8bf16_rowwise_grouped_stacked", 2 * 8192 * 2048 * 1536),
+        ("fbgemm::bf16i4bf16_rowwise", 2 * ROWS * 4096 * 1536),
+        ("torchao::marlin_qqq_gemm", 2 * ROWS * 1536 * 4096),
+        # 8 requests of 512 tokens with a causal mask, one after another in a batch of one.
+        ("xformers_flash::flash_fwd", 8 * 512 * 512 // 2 * 32 * 2 * (128 + 128)),
+        # 64 heads score a key of 128; each token scores itself at least.
+        ("vllm::sparse_attn_indexer", ROWS * 64 * 2 * 128),
         # A state of 128 by 128 decays, is read, changed, and read again.
         ("vllm::gdn_attention_core", 7 * ROWS * 32 * 128 * 128),
     ],
@@ -192,6 +205,28 @@ def test_products_by_hand(name: str, flops: int) -> None:
             4096 * 4096 * (2 + 2 * (2 + 1 + 1)),
         ),
         ("CrossEntropyFunction", 0, 2 * 4096 * 32000 * 2 + 4096 * 8),
+        # Two numbers for each byte, 2 bytes each, and a scale for each 64 of them.
+        ("bitsandbytes::dequantize_4bit", 4096 * 1536, 1536 * 4096 // 2 * 5 + 98304 * 4),
+        # Each row of 531,072 indices has 64 numbers in float32; bags begin at 53,249 places.
+        (
+            "fbgemm::split_embedding_codegen_forward_unweighted_cuda",
+            531072 * 64,
+            531072 * (64 * 4 + 8) + 53249 * (64 * 4 + 8),
+        ),
+        # Rows are read and written, the gradient of 2,048 by 26 bags is read.
+        (
+            "fbgemm::split_embedding_backward_codegen_rowwise_adagrad_unweighted_exact_cuda",
+            0,
+            531072 * (2 * 64 * 4 + 8) + 2048 * 26 * 64 * 4,
+        ),
+        # Keys and values are read, and written as bytes into the cache.
+        ("sgl_kernel::downcast_fp8", 0, 2 * ROWS * 8 * 128 * (2 + 1)),
+        ("aiter::concat_and_cache_mla", 0, 2 * ROWS * (512 + 64) * 2 + ROWS * 8),
+        ("vllm::triton_per_token_group_quant_fp8", 0, ROWS * 4096 * (2 + 1)),
+        # x is read, half of a byte is written for each of its numbers.
+        ("bitsandbytes::quantize_4bit", 2 * 1536 * 4096, 1536 * 4096 * 5 // 2),
+        # Queries, keys and values of 12 heads of 64 get a bias.
+        ("aten::_transform_bias_rescale_qkv", 8 * 128 * 2304, 2 * (2 * 8 * 128 * 2304 + 2304)),
         # The gradient takes the place of the logits.
         ("LigerCrossEntropyFunction", 0, 2 * 4096 * 32000 * 2),
     ],

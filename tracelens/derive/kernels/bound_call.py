@@ -18,7 +18,7 @@ ROLES = {
     "L": "a list of tensors of which the call reads a part only",
     "W": "the weights of a recurrent layer",
     "i": "of results: 64-bit indices",
-    "b": "of results: truth values",
+    "b": "of results: truth values, or other numbers of one byte",
     "f": "scale_factors; of results: statistics in float32",
     "d": "dimensions",
     "k": "kernel_size",
@@ -78,6 +78,19 @@ class Bound(Struct, frozen=True):
         if n >= len(inputs):
             raise UnknownWorkError
         return inputs[n]
+
+    def first(self, role: str) -> Tensor:
+        """Return the first tensor in a role. Raises UnknownWorkError if it has no sizes."""
+        tensors = self.all(role)
+        if not tensors or not tensors[0].shape:
+            raise UnknownWorkError
+        return tensors[0]
+
+    def every(self) -> list[Tensor]:
+        """Return the tensors of all inputs, also of those that the signature does not list."""
+        places = range(len(self.call.shapes))
+        are_tensors = (place for place in places if self.call.tensor_type(place) is not None)
+        return [tensor for place in are_tensors for tensor in self.call.tensors(place)]
 
     def value(self, role: str) -> Any:
         """Return the value of the argument in a role; None if there is none."""

@@ -22,10 +22,12 @@ from tracelens.derive.kernels.bound_call import (
     no_outputs,
     sizes_of,
 )
+from tracelens.derive.kernels.cache_families import CACHES
 from tracelens.derive.kernels.library_families import LIBRARY_FAMILIES
 from tracelens.derive.kernels.product_families import PRODUCTS
 from tracelens.derive.kernels.recorded_call import RecordedCall, UnknownWorkError, are_sizes
 from tracelens.derive.kernels.recurrent_families import RECURRENT
+from tracelens.derive.kernels.scan_families import SCANS
 
 _SIGNATURES = Path(__file__).with_name("op_signatures.json")
 _CUSTOM = Path(__file__).with_name("custom_ops.toml")
@@ -322,23 +324,26 @@ FAMILIES: Mapping[str, Family] = {
     "best": Family(_best),
     "padded": Family(_padded),
     "sampled": Family(_sampled),
+    "sampled_backward": Family(sizes_of(1, 2)),
     "bags": Family(_bags, 1, reads=_bags_read),
     "halved": Family(_halved, 2),
     "halved_backward": Family(sizes_of(1), 4),
     "read_only": Family(no_outputs),
     "optimizer": Family(no_outputs, 12),
     "update": Family(no_outputs),
-    "cached": Family(sizes_of(0, 1)),
+    "merged": Family(sizes_of(0, 1)),
     "added_norm": Family(sizes_of(0, 1), 7),
     "rotated": Family(sizes_of(0, 1), backward=1),
     **PRODUCTS,
     **RECURRENT,
     **LIBRARY_FAMILIES,
+    **CACHES,
+    **SCANS,
 }
 """The families by name.
 
 `read_only`: results are few, or their number is not known in advance. `update`: all results are
-arguments. `cached`: the first two tensors are written into parts of larger ones.
+arguments. `merged`: the results are as large as the first two tensors.
 """
 
 

@@ -12,7 +12,7 @@ from tracelens.derive.kernels.op_families import FAMILIES, signatures, traffic_o
 from tracelens.derive.kernels.recorded_call import RecordedCall, Tensor, UnknownWorkError, are_sizes
 from tracelens.derive.kernels.recorded_dtypes import element_type, listed
 
-_PRODUCTS = r"(?:\w*(?:gemm|matmul|flatmm|a8w8|f8f8bf16)|(?:\w*_)?(?:b?mm|linear)(?:_|$))"
+_PRODUCTS = r"(?:\w*(?:gemm(?:[^a]|$)|matmul|flatmm|a8w8|f8f8bf16)|(?:\w*_)?(?:b?mm|linear)(?:_|$))"
 _MOVERS = (
     r"(?:\w*(?:norm|silu|gelu|swiglu|sigmoid|and_mul|rotary|quant|softmax|topk|sort|align_block)"
     r"|(?:\w*_)?(?:rope|add|mul|cast|copy|transpose|permute|concat|cat|pad|scale|sum|gate|append"
@@ -26,8 +26,12 @@ torch's own ops are in the catalogue, or have no known work.
 
 _GETTER = "::get_"
 """Part of the names of ops that only compute sizes and positions."""
-_EXPERTS = re.compile(r"(?:fused|scale)_moe")
-"""Words of ops that run experts. The names of such ops do not show all of their products."""
+_HIDDEN = re.compile(r"(?:fused|scale)_moe|attention|(?:prefill|decode)_with|_blocks$")
+"""Words of ops whose names do not show all that they do: experts, attention, copies of blocks."""
+_OF_EXPERTS = re.compile(r"moe|expert")
+"""Words of products with the weights of experts, whose sizes are no matrix's."""
+_BY_NAME = "at least: by the op's name, each of its inputs is moved once"
+"""The assumption about ops that are not in the catalogue and compute no product."""
 _PACKED, _OF_FOUR_BITS = ("uint8", "float4"), re.compile(r"a4w4|fp4|mxf4")
 """Element types of bytes that may hold two numbers, and words of ops that multiply such bytes."""
 _TRITON = "triton_"
@@ -164,7 +168,7 @@ def _work_by_words(name: str, call: RecordedCall) -> Work:
     library, _, op = name.partition("::")
     if library in ("aten", "prim", "c10d") or not re.match(_NAMED, name) or _GETTER in name:
         raise UnknownWorkError
-    if _EXPERTS.search(op):
+    if _HIDDEN.search(op):
         raise UnknownWorkError
     tensors = [
         tensor
@@ -176,30 +180,47 @@ def _work_by_words(name: str, call: RecordedCall) -> Work:
     if not tensors:
         raise UnknownWorkError
     if re.match(_PRODUCTS, op):
-        flops = _product(op, tensors)
+        if _OF_EXPERTS.search(op):
+            raise UnknownWorkError
+        flops, n_results = _product(op, tensors)
         kind = tensors[0].dtype
         is_of_pairs = kind in _PACKED and _OF_FOUR_BITS.search(op)
         dtype = "float4" if is_of_pairs else kind
-        return Work(flops, flops, sum(t.n_bytes for t in tensors), dtype)
-    most_rows = max(tensors[0].shape[0], 1)
-    moved = [_rows(tensor, most_rows) for tensor in tensors]
+        has_result = any(tensor.n_elements == n_results for tensor in tensors[2:])
+        result_bytes = 0 if has_result else n_results * max(tensors[0].width, 2)
+        return Work(flops, flops, sum(t.n_bytes for t in tensors) + result_bytes, dtype)
+    moved = _moved(tensors)
     n_bytes = sum(n * tensor.width for n, tensor in zip(moved, tensors, strict=True))
-    return Work(0, max(moved), n_bytes, tensors[0].dtype)
+    return Work(0, max(moved), n_bytes, tensors[0].dtype, assumed=_BY_NAME)
 
 
-def _rows(tensor: Tensor, most_rows: int) -> int:
-    """Return how many elements are moved if at most `most_rows` rows of a tensor are."""
-    if len(tensor.shape) < 2 or tensor.shape[0] <= most_rows:
-        return tensor.n_stored
-    return min(tensor.n_stored, most_rows * prod(tensor.shape[1:]))
+def _moved(tensors: list[Tensor]) -> list[int]:
+    """Return how many elements of each tensor are moved.
+
+    A tensor with more rows than the first one is a table or a cache. At most as many rows of it are
+    moved as the first tensor has. A row of a cache is a block, of which at most as much is moved as
+    the largest other input holds.
+    """
+    most_rows = max(tensors[0].shape[0], 1)
+    is_table = [len(t.shape) > 1 and t.shape[0] > most_rows for t in tensors]
+    pairs = list(zip(tensors, is_table, strict=True))
+    largest = max(tensor.n_stored for tensor, is_one in pairs if not is_one)
+    moved = []
+    for tensor, is_one in pairs:
+        most = most_rows * prod(tensor.shape[1:])
+        if len(tensor.shape) > 2:
+            most = min(most, largest)
+        moved.append(min(tensor.n_stored, most) if is_one else tensor.n_stored)
+    return moved
 
 
-def _product(name: str, tensors: list[Tensor]) -> int:
-    """Return the operations of the first two matrices that fit; the second may be transposed.
+def _product(name: str, tensors: list[Tensor]) -> tuple[int, int]:
+    """Return the operations of the first two matrices that fit, and the elements of their product.
 
-    Both may have a batch dimension first. A byte may hold two numbers of four bits. That is so for
-    both matrices where the op's name contains a word for it, else for a second matrix that is half
-    as long. Numbers in float32 after an input of 8 bits are scales.
+    The second one may be transposed. Both may have a batch dimension first. A byte may hold two
+    numbers of four bits. That is so for both matrices where the op's name contains a word for it,
+    else for a second matrix that is half as long. Numbers in float32 after an input of 8 bits are
+    scales.
     """
     matrices = [tensor for tensor in tensors if len(tensor.shape) in (2, 3)]
     if matrices and matrices[0].width == 1:
@@ -212,9 +233,11 @@ def _product(name: str, tensors: list[Tensor]) -> int:
         if summed in (first, second):
             columns = second if first == summed else first
             both = are_bytes and left.dtype in _PACKED and _OF_FOUR_BITS.search(name)
-            return 2 * prod(left.shape) * columns * (2 if both else 1)
+            n_results = prod(left.shape[:-1]) * columns
+            return 2 * summed * n_results * (2 if both else 1), n_results
         if are_bytes and summed in (2 * first, 2 * second):
-            return 2 * prod(left.shape) * (first if summed == 2 * second else second)
+            n_results = prod(left.shape[:-1]) * (first if summed == 2 * second else second)
+            return 2 * summed * n_results, n_results
     raise UnknownWorkError
 
 

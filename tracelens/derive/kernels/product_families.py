@@ -275,6 +275,11 @@ def _chosen_experts(bound: Bound) -> int:
     return 2 * prod(tokens[:1]) * _n_chosen(bound) * n_weights
 
 
+def _chosen_experts_of_pairs(bound: Bound) -> int:
+    """Return the operations of experts if each byte of tokens and weights holds two numbers."""
+    return 2 * _chosen_experts(bound)
+
+
 def _packed(tokens: Sequence[int], weights: Sequence[int]) -> int:
     """Return how many numbers one element of the weights holds: two if they have four bits."""
     return max(tokens[-1] // max(weights[-1], 1), 1)
@@ -393,5 +398,8 @@ PRODUCTS: Mapping[str, Family] = {
         no_outputs, reads=_one_product_of_experts_read, flops=_one_product_of_experts
     ),
     "chosen_experts": Family(result_like(0), reads=_chosen_experts_read, flops=_chosen_experts),
+    "chosen_experts_of_pairs": Family(
+        no_outputs, reads=_chosen_experts_read, flops=_chosen_experts_of_pairs, dtype="float4"
+    ),
 }
 """The families by name."""

@@ -1,0 +1,142 @@
+"""Define families that read or write caches of keys, and tables of embeddings."""
+
+from collections.abc import Mapping
+from math import prod
+
+from tracelens.derive.kernels.bound_call import Bound, Family, no_outputs, result_like
+from tracelens.derive.kernels.recorded_call import UnknownWorkError
+
+
+def _pairs_of_listed(bound: Bound) -> int:
+    """Return the operations of attention to chosen keys, listed for all queries in two tensors.
+
+    Queries are (tokens, heads, width). A key is its own value.
+    """
+    queries, *lists = (bound.nth(n) for n in range(3))
+    if len(queries.shape) != 3:
+        raise UnknownWorkError
+    n_pairs = sum(chosen.n_elements for chosen in lists)
+    return 4 * n_pairs * prod(queries.shape[1:])
+
+
+def _listed_read(bound: Bound) -> int:
+    """Return the bytes of queries, lists, and one row of the cache for each chosen key."""
+    queries, *lists = (bound.nth(n) for n in range(3))
+    n_chosen = sum(chosen.n_elements for chosen in lists)
+    rows = n_chosen * queries.shape[-1] * bound.first("K").width
+    return queries.n_bytes + sum(chosen.n_bytes for chosen in lists) + rows
+
+
+def _split_keys(bound: Bound) -> tuple[int, int]:
+    """Return the FLOPs of one query with one key in all heads, and a token's bytes in the cache.
+
+    In latent attention, queries are (tokens, heads, width), and their rotated part is a separate
+    input. A row of the cache is as wide as both together.
+    """
+    queries, rotated, rows = bound.nth(0).shape, bound.nth(1).shape, bound.first("K")
+    if len(queries) < 3 or rows.shape[-1] != queries[-1] + rotated[-1]:
+        raise UnknownWorkError
+    return 2 * queries[-2] * (2 * queries[-1] + rotated[-1]), rows.shape[-1] * rows.width
+
+
+def _own_split(bound: Bound) -> int:
+    return prod(bound.nth(0).shape[:-2]) * _split_keys(bound)[0]
+
+
+def _queries_read(bound: Bound) -> int:
+    return bound.nth(0).n_bytes + bound.nth(1).n_bytes
+
+
+def _own_scores(bound: Bound) -> int:
+    return prod(bound.nth(0).shape[:-2]) * _scores(bound)[0]
+
+
+def _scores(bound: Bound) -> tuple[int, int]:
+    """Return the FLOPs of one query's score of one key in all heads, and the bytes of a key.
+
+    Queries are (tokens, heads, width). All heads share a key, a row of the cache (K).
+    """
+    queries, rows = bound.nth(0).shape, bound.first("K")
+    if len(queries) < 3:
+        raise UnknownWorkError
+    return 2 * queries[-2] * queries[-1], rows.shape[-1] * rows.width
+
+
+def _kept(bound: Bound) -> int:
+    """Return the bytes of keys and values, and of their copies in a cache (K)."""
+    pairs = [bound.nth(n) for n in range(2)]
+    caches = bound.all("K")
+    width = caches[0].width if caches else max(tensor.width for tensor in pairs)
+    read_bytes = sum(tensor.n_bytes for tensor in bound.all("tw"))
+    return read_bytes + width * sum(tensor.n_elements for tensor in pairs)
+
+
+def _taken(bound: Bound) -> int:
+    """Return the bytes of the part of a cache that is copied into the result."""
+    return sum(tensor.n_elements for tensor in bound.all("o")) * bound.first("K").width
+
+
+def _of_tables(bound: Bound) -> tuple[int, int]:
+    """Return the mean width of the tables of an embedding bag, and the bytes of its rows.
+
+    The inputs are all tables one after another, where the columns of each begin in the result,
+    indices, and where bags begin.
+    """
+    begins, total, indices = bound.nth(1).shape, bound.value("2"), bound.nth(2)
+    if type(total) is not int or len(begins) != 1 or begins[0] < 2:
+        raise UnknownWorkError
+    mean_width = total // (begins[0] - 1)
+    return mean_width, indices.n_elements * mean_width * bound.nth(0).width
+
+
+def _tables_read(bound: Bound) -> int:
+    return _of_tables(bound)[1] + sum(bound.nth(n).n_bytes for n in (2, 3))
+
+
+def _tables_summed(bound: Bound) -> int:
+    return bound.nth(2).n_elements * _of_tables(bound)[0]
+
+
+def _bags_of_tables(bound: Bound) -> list[int]:
+    return [bound.nth(3).n_elements * _of_tables(bound)[0]]
+
+
+def _tables_changed(bound: Bound) -> int:
+    """Return the bytes of the result's gradient, of indices, and of rows read and written.
+
+    The inputs are the gradient, whose rows hold one bag of each table, all tables, where the
+    columns of each begin, and indices.
+    """
+    gradient, tables, begins, indices = (bound.nth(n) for n in range(4))
+    if len(gradient.shape) != 2 or len(begins.shape) != 1 or begins.shape[0] < 2:
+        raise UnknownWorkError
+    mean_width = gradient.shape[1] // (begins.shape[0] - 1)
+    rows = indices.n_elements * mean_width * tables.width
+    return gradient.n_bytes + indices.n_bytes + 2 * rows
+
+
+CACHES: Mapping[str, Family] = {
+    "attention_to_listed": Family(result_like(0), reads=_listed_read, flops=_pairs_of_listed),
+    "split_cache": Family(no_outputs, reads=_queries_read, flops=_own_split, cache=_split_keys),
+    "scores_of_cache": Family(
+        no_outputs, reads=lambda bound: bound.nth(0).n_bytes, flops=_own_scores, cache=_scores
+    ),
+    "taken": Family(no_outputs, reads=_taken),
+    "kept": Family(no_outputs, reads=_kept),
+    "bags_of_tables": Family(
+        _bags_of_tables,
+        _tables_summed,
+        reads=_tables_read,
+        assumed="all tables are assumed to be looked up alike",
+    ),
+    "bags_of_tables_backward": Family(
+        no_outputs,
+        reads=_tables_changed,
+        assumed="all tables are assumed to be looked up alike, and each row once",
+    ),
+}
+"""The families by name.
+
+`taken` is for ops that copy a part of a cache (K) into the result, `kept` for those that write
+their first two tensors into parts of caches.
+"""

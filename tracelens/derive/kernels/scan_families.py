@@ -1,0 +1,197 @@
+"""Define families of scans over a state: Mamba, delta rules and linear attention."""
+
+from collections.abc import Mapping
+from math import prod
+
+from tracelens.derive.kernels.bound_call import Bound, Family, no_outputs, result_like, sizes_of
+from tracelens.derive.kernels.recorded_call import UnknownWorkError
+
+_OF_SCAN = 9
+"""Operations of a selective scan for each number of the state, and for each number of the input.
+
+For the state: exp(Δ a) is a product and a function, Δ b u is two products, updating the state is a
+product and a sum, and the output is two more. For the input: the softplus of Δ. VMamba's
+flops_selective_scan_fn counts the same (9 B L D N).
+"""
+
+
+def _selective_scan(bound: Bound) -> int:
+    """Return the operations of Mamba's scan of u, delta and A, which is (channels, states)."""
+    rates = bound.nth(2).shape
+    if len(rates) != 2:
+        raise UnknownWorkError
+    return _OF_SCAN * bound.nth(0).n_elements * rates[1]
+
+
+def _inner_scan(bound: Bound) -> int:
+    """Return the operations of Mamba's scan, given x and z as one tensor, and A."""
+    rates = bound.nth(1).shape
+    if len(rates) != 2:
+        raise UnknownWorkError
+    return _OF_SCAN * bound.nth(0).n_elements // 2 * rates[1]
+
+
+def _short_convolution(bound: Bound) -> int:
+    """Return the operations of a convolution of each channel by its own few weights."""
+    x, weights = bound.nth(0), bound.nth(1).shape
+    if len(weights) != 2:
+        raise UnknownWorkError
+    return 2 * x.n_elements * weights[1]
+
+
+def _chunk_scan(bound: Bound, *, causal: bool = False) -> int:
+    """Return the operations of Mamba 2's scan in chunks (Dao and Gu 2024, section 6).
+
+    x is (batch, length, heads, width), b is (batch, length, groups, states).
+    """
+    x, b, chunk = bound.nth(0).shape, bound.nth(3).shape, bound.value("q")
+    if len(x) != 4 or len(b) != 4 or type(chunk) is not int:
+        raise UnknownWorkError
+    batch, length, n_heads, width = x
+    n_groups, n_states = b[2:]
+    return batch * length * _of_a_token(chunk, n_groups, n_states, n_heads * width, causal)
+
+
+def _of_a_token(chunk: int, n_groups: int, n_states: int, n_inner: int, causal: bool) -> int:
+    """Return the operations of Mamba 2's scan for one token.
+
+    In a chunk, c is multiplied by b, and their product by x; half of that product lies above the
+    diagonal and is not needed, if `causal`. Each chunk's x is added to its state, and c reads the
+    state of the chunk before.
+    """
+    inside = chunk * (n_groups * n_states + n_inner)
+    return inside * (1 if causal else 2) + 4 * n_inner * n_states
+
+
+def _needed_chunk_scan(bound: Bound) -> int:
+    return _chunk_scan(bound, causal=True)
+
+
+def _split_scan(bound: Bound, *, causal: bool = False) -> int:
+    """Return the operations of Mamba 2's short convolution and scan, as one function computes them.
+
+    Its inputs are one projection (batch, length, all channels), and the convolution's weights,
+    whose rows are the channels of x, b and c. D (S) has one number per head.
+    """
+    (batch, length, _), (n_channels, reach) = bound.nth(0).shape, bound.nth(1).shape
+    n_inner, (chunk, n_groups) = _n_inner(bound), (bound.value(role) for role in "qg")
+    if type(chunk) is not int or type(n_groups) is not int or n_groups < 1:
+        raise UnknownWorkError
+    n_states = (n_channels - n_inner) // 2 // n_groups
+    scan = _of_a_token(chunk, n_groups, n_states, n_inner, causal)
+    return batch * length * (2 * n_channels * reach + scan)
+
+
+def _needed_split_scan(bound: Bound) -> int:
+    return _split_scan(bound, causal=True)
+
+
+def _n_inner(bound: Bound) -> int:
+    """Return the channels of x: the number of heads times the width of one."""
+    width = bound.value("h")
+    if type(width) is not int:
+        raise UnknownWorkError
+    return bound.first("S").shape[0] * width
+
+
+def _split_scan_result(bound: Bound) -> list[int]:
+    """Return the elements of the result; a last argument may project it (outproj_weight)."""
+    return [prod(bound.nth(0).shape[:2]) * _n_inner(bound)]
+
+
+def _gated_delta(bound: Bound) -> int:
+    """Return the operations of a gated delta rule, token by token.
+
+    The result is (tokens, heads, width). A head's state is as wide for keys as for values. Each
+    number of the state takes seven operations: one product for its decay, and a product and a sum
+    each to read it by the key, to change it, and to read it by the query.
+    """
+    result = bound.all("o")
+    if not result or len(result[0].shape) != 3:
+        raise UnknownWorkError
+    return 7 * result[0].n_elements * result[0].shape[-1]
+
+
+_CHUNK = 64
+"""Tokens in a chunk of flash-linear-attention's kernels (chunk_size of its ops)."""
+
+
+def _in_chunks(bound: Bound, of_state: int, of_keys: int, of_values: int) -> int:
+    """Return the operations of attention to a state, computed in chunks.
+
+    Keys are (batch, length, heads, width), values likewise, with as many heads or more. A token
+    takes products of key by value with the state of its head. In its chunk it meets the tokens
+    before, half of them on average, in products of keys and of values.
+    """
+    keys, values = bound.nth(1).shape, bound.nth(2).shape
+    if len(keys) != 4 or len(values) != 4 or keys[:2] != values[:2]:
+        raise UnknownWorkError
+    width, value_width = keys[-1], values[-1]
+    inside = _CHUNK * (of_keys * width + of_values * value_width)
+    return prod(values[:-1]) * (2 * of_state * width * value_width + inside)
+
+
+def _linear_attention(bound: Bound) -> int:
+    """Return the operations of gated linear attention (Yang and others 2023, 2312.06635).
+
+    A token adds k v to the state, and q reads the state. Within a chunk, q is multiplied by k, and
+    the result by v.
+    """
+    return _in_chunks(bound, of_state=2, of_keys=1, of_values=1)
+
+
+def _delta_rule(bound: Bound) -> int:
+    """Return the operations of the delta rule in chunks (Yang and others 2024, 2412.06464).
+
+    The state takes part in three products per token: what it holds for the key is subtracted from
+    the value, the result is added to it, and the query reads it. Within a chunk, three products are
+    as wide as a key (k kᵀ, w, q kᵀ), and two as wide as a value (u, and q kᵀ times v).
+    """
+    return _in_chunks(bound, of_state=3, of_keys=3, of_values=2)
+
+
+def _recurrent(bound: Bound) -> int:
+    """Return the least operations of a linear recurrence, token by token.
+
+    Queries are (batch, length, heads, width), values likewise. A token's key and value are added to
+    the state of its head, and its query reads the state: each is a product and a sum for each
+    number of the state.
+    """
+    queries, values = bound.nth(0).shape, bound.nth(2).shape
+    if len(queries) != 4 or len(values) != 4:
+        raise UnknownWorkError
+    return 4 * prod(values) * queries[-1]
+
+
+def _all_read(bound: Bound) -> int:
+    return sum(tensor.n_bytes for tensor in bound.every())
+
+
+SCANS: Mapping[str, Family] = {
+    "selective_scan": Family(result_like(0), _selective_scan),
+    "inner_scan": Family(result_like(0), _inner_scan),
+    "short_convolution": Family(result_like(0), _short_convolution),
+    "chunk_scan": Family(result_like(0), flops=_chunk_scan, needed=_needed_chunk_scan),
+    "split_scan": Family(_split_scan_result, flops=_split_scan, needed=_needed_split_scan),
+    "gated_delta": Family(
+        no_outputs,
+        flops=_gated_delta,
+        assumed="at least: keys are assumed as wide as values, and the state is not counted as read",
+    ),
+    "delta_rule": Family(
+        sizes_of(2), flops=_delta_rule, assumed="chunks are assumed to have 64 tokens"
+    ),
+    "linear_attention": Family(
+        sizes_of(2), flops=_linear_attention, assumed="chunks are assumed to have 64 tokens"
+    ),
+    "recurrent": Family(
+        sizes_of(2),
+        _recurrent,
+        reads=_all_read,
+        assumed="at least: what a state forgets is not counted",
+    ),
+    "unseen_state": Family(
+        no_outputs, assumed="at least: the size of the state that is kept is not recorded"
+    ),
+}
+"""The families by name."""
