@@ -206,6 +206,23 @@ BF16 = '["c10::BFloat16", "c10::BFloat16", "c10::BFloat16", "Scalar"]'
     [
         # 2x3 by 3x5: 30 multiplications; 6 + 15 + 10 numbers of 2 bytes.
         ("aten::mm", ("[[2, 3], [3, 5]]", BF16, None, "[]"), Work(60, 60, 62, "bfloat16")),
+        # In each of 2 batches 60 products of complex numbers, each of four real ones.
+        (
+            "aten::bmm",
+            (
+                "[[2, 3, 4], [2, 4, 5]]",
+                '["c10::complex<float>", "c10::complex<float>"]',
+                None,
+                "[]",
+            ),
+            Work(240, 960, 8 * (24 + 40 + 30), "complex64"),
+        ),
+        # Added in place: 10 numbers are read and written, too.
+        (
+            "aten::addmm_",
+            ("[[2, 5], [2, 3], [3, 5]]", BF16, None, "[]"),
+            Work(60, 60, 2 * (10 + 6 + 15 + 10), "bfloat16"),
+        ),
         # A row of 5 added to each of 2, which is in memory once.
         (
             "aten::addmm",

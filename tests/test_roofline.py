@@ -103,7 +103,9 @@ def test_an_op_its_step_and_what_is_not_modelled() -> None:
         # GB/s.
         ("sm80_xmma_gemm_tf32f32_tf32f32", "float", ("tf32", "memory", 0.3)),
         ("cutlass_80_tensorop_s1688gemm_128x128", "float", ("tf32", "memory", 0.3)),
-        ("sm90_tf32_like_name", "double", (None, None, None)),
+        ("sm90_tf32_like_name", "double", ("fp64", None, None)),
+        # Four real products: 8,000,000 operations, 33 a byte, at twice the peak.
+        ("cgemm", "c10::complex<float>", ("fp32", "compute", 2.0)),
         ("sgemm", "c10::BFloat16", ("bf16", None, None)),
         ("sgemm", "mystery", (None, None, None)),
     ],

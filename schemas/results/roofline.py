@@ -40,9 +40,9 @@ ROOFLINE = Table(
             "needed_flops",
             F64,
             "Floating-point operations that are needed: half of causal attention, and"
-            " gradients of grouped convolutions without what torch counts too often; for"
-            " other ops, each addition, multiplication or function. Rates and shares use"
-            " these.",
+            " gradients of grouped convolutions without what torch counts too often, four"
+            " real products for one of complex numbers; for other ops, each addition,"
+            " multiplication or function. Rates and shares use these.",
             "FLOP",
             nullable=True,
         ),

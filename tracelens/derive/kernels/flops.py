@@ -19,6 +19,7 @@ class Work(Struct, frozen=True):
     `flops` is torch's number if torch counts the op, and 0 for ops that only move memory.
     `needed_flops` leaves out operations that torch counts but no kernel has to compute: half of
     causal attention, and all but one nth of the weights' gradient of a convolution with n groups.
+    Of complex numbers it counts real operations: four times as many.
     For ops that only move memory, it counts each addition, multiplication and function.
     `least_bytes` reads each input once and writes each output once, even if the caller provides the
     output (`out=`); None if an element type is unknown. `dtype` is the type in which the op
@@ -165,13 +166,16 @@ _CONVOLUTION = _convolution(padding=4, stride=3, dilation=5, transposed=6)
 _FORMULAS: dict[str, tuple[int, _Formula]] = {
     "aten::mm": (0, _product(0, 2)),
     "aten::addmm": (1, _product(1, 2)),
+    "aten::addmm_": (1, _product(1, 2)),
     "aten::bmm": (0, _product(0, 3)),
     "aten::baddbmm": (1, _product(1, 3)),
+    "aten::baddbmm_": (1, _product(1, 3)),
     "aten::_scaled_mm": (0, _product(0, 2)),
     "aten::_int_mm": (0, _product(0, 2)),
     "aten::_addmm_activation": (1, _product(1, 2)),
     "aten::mv": (0, _vector_product(0)),
     "aten::addmv": (1, _vector_product(1)),
+    "aten::addmv_": (1, _vector_product(1)),
     "aten::convolution": (0, _CONVOLUTION),
     "aten::_convolution": (0, _CONVOLUTION),
     "aten::convolution_overrideable": (0, _CONVOLUTION),
@@ -198,13 +202,16 @@ _FORMULAS: dict[str, tuple[int, _Formula]] = {
 _N_READ = {
     "aten::mm": 2,
     "aten::addmm": 3,
+    "aten::addmm_": 3,
     "aten::bmm": 2,
     "aten::baddbmm": 3,
+    "aten::baddbmm_": 3,
     "aten::_scaled_mm": 6,
     "aten::_int_mm": 2,
     "aten::_addmm_activation": 3,
     "aten::mv": 2,
     "aten::addmv": 3,
+    "aten::addmv_": 3,
     "aten::convolution": 3,
     "aten::_convolution": 3,
     "aten::convolution_overrideable": 3,
@@ -238,6 +245,8 @@ def counted_work(name: str, call: RecordedCall) -> Work:
     if kind is None:
         return Work(flops, needed, None, None)
     n_read = _N_READ.get(name, len(call.shapes))
+    if kind[0].startswith("complex"):
+        needed *= _OF_COMPLEX
     width = 4 if kind[0] == "int8" else kind[1]  # products of 8-bit integers are summed in 32 bits
     if name == "aten::_scaled_mm":
         width = _OUTPUT_WIDTHS.get(call.value(6), width)
@@ -247,6 +256,8 @@ def counted_work(name: str, call: RecordedCall) -> Work:
     return Work(flops, needed, read + width * sum(outputs), kind[0])
 
 
+_OF_COMPLEX = 4
+"""Real products for one of complex numbers: torch counts complex operations as one each."""
 _OUTPUT_WIDTHS = {5: 2, 6: 4, 15: 2}
 """Bytes per element of a scaled product's output.
 

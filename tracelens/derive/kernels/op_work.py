@@ -30,6 +30,8 @@ _HIDDEN = re.compile(r"(?:fused|scale)_moe|attention|(?:prefill|decode)_with|_bl
 """Words of ops whose names do not show all that they do: experts, attention, copies of blocks."""
 _OF_EXPERTS = re.compile(r"moe|expert")
 """Words of products with the weights of experts, whose sizes are no matrix's."""
+_CACHE = re.compile(r"cache|append")
+"""Words of ops that read or write a cache of keys and values."""
 _BY_NAME = "at least: by the op's name, each of its inputs is moved once"
 """The assumption about ops that are not in the catalogue and compute no product."""
 _PACKED, _OF_FOUR_BITS = ("uint8", "float4"), re.compile(r"a4w4|fp4|mxf4")
@@ -189,28 +191,28 @@ def _work_by_words(name: str, call: RecordedCall) -> Work:
         has_result = any(tensor.n_elements == n_results for tensor in tensors[2:])
         result_bytes = 0 if has_result else n_results * max(tensors[0].width, 2)
         return Work(flops, flops, sum(t.n_bytes for t in tensors) + result_bytes, dtype)
-    moved = _moved(tensors)
+    moved = _moved(op, tensors)
     n_bytes = sum(n * tensor.width for n, tensor in zip(moved, tensors, strict=True))
     return Work(0, max(moved), n_bytes, tensors[0].dtype, assumed=_BY_NAME)
 
 
-def _moved(tensors: list[Tensor]) -> list[int]:
-    """Return how many elements of each tensor are moved.
+def _moved(op: str, tensors: list[Tensor]) -> list[int]:
+    """Return how many elements of each tensor are moved at least.
 
-    A tensor with more rows than the first one is a table or a cache. At most as many rows of it are
-    moved as the first tensor has. A row of a cache is a block, of which at most as much is moved as
-    the largest other input holds.
+    A tensor with more rows than the first one is a table: at most as many of its rows are moved as
+    the first tensor has. Rows of a cache are blocks of many tokens, so that a cache counts as
+    nothing.
     """
     most_rows = max(tensors[0].shape[0], 1)
-    is_table = [len(t.shape) > 1 and t.shape[0] > most_rows for t in tensors]
-    pairs = list(zip(tensors, is_table, strict=True))
-    largest = max(tensor.n_stored for tensor, is_one in pairs if not is_one)
+    least_of_row = 0 if _CACHE.search(op) else 1
     moved = []
-    for tensor, is_one in pairs:
-        most = most_rows * prod(tensor.shape[1:])
-        if len(tensor.shape) > 2:
-            most = min(most, largest)
-        moved.append(min(tensor.n_stored, most) if is_one else tensor.n_stored)
+    for tensor in tensors:
+        n_moved = tensor.n_stored
+        if len(tensor.shape) > 1 and tensor.shape[0] > most_rows:
+            is_block = len(tensor.shape) > 2
+            of_row = prod(tensor.shape[1:]) * (least_of_row if is_block else 1)
+            n_moved = min(n_moved, most_rows * of_row)
+        moved.append(n_moved)
     return moved
 
 

@@ -13,7 +13,7 @@ from msgspec import Struct
 from tracelens.errors import SourceError, first_line
 
 _DATASHEETS = Path(__file__).with_name("datasheets.toml")
-PRECISIONS = ("fp32", "tf32", "bf16", "fp16", "fp8", "fp6", "fp4", "int8")
+PRECISIONS = ("fp64", "fp32", "tf32", "bf16", "fp16", "fp8", "fp6", "fp4", "int8")
 """Precisions of products for which peaks are known."""
 
 

@@ -52,7 +52,10 @@ In cuBLAS, q is such a type; ue4m3 is the type of fp4's scales. Transformer Engi
 type that their tensors stand for, not the one in which they compute.
 """
 _PRECISIONS = {
+    "float64": "fp64",
+    "complex128": "fp64",
     "float32": "fp32",
+    "complex64": "fp32",
     "bfloat16": "bf16",
     "float16": "fp16",
     "float8": "fp8",
@@ -163,7 +166,7 @@ def _precision() -> pl.Expr:
     flops = pl.col("flops")
     of_dtype = dtype.replace_strict(_PRECISIONS, default=None, return_dtype=pl.String)
     is_vector = (flops == 0) & of_dtype.is_not_null()
-    is_tf32 = (dtype == "float32") & pl.col("is_tf32")
+    is_tf32 = dtype.is_in(["float32", "complex64"]) & pl.col("is_tf32")
     return (
         pl.when(is_vector)
         .then(pl.lit("fp32"))
