@@ -29,9 +29,12 @@ def of_convolution(args: tuple[Any, ...], out: Any) -> int:
 
 ALIKE: dict[str, Callable[[tuple[Any, ...], Any], int]] = {
     "_addmm_activation": lambda args, _: 2 * args[1].numel() * args[2].shape[1],
+    "addmm_": lambda args, _: 2 * args[1].numel() * args[2].shape[1],
+    "baddbmm_": lambda args, _: 2 * args[1].numel() * args[2].shape[2],
     "_int_mm": lambda args, _: 2 * args[0].numel() * args[1].shape[1],
     "mv": lambda args, _: 2 * args[0].numel(),
     "addmv": lambda args, _: 2 * args[1].numel(),
+    "addmv_": lambda args, _: 2 * args[1].numel(),
     "cudnn_convolution_relu": of_convolution,
     "miopen_convolution": of_convolution,
     "miopen_depthwise_convolution": of_convolution,
@@ -63,12 +66,15 @@ def products(meta: Callable[..., Any], pick: random.Random) -> Iterator[Called]:
     b, m, k, n = (pick.randint(1, 300) for _ in range(4))
     yield "mm", (meta(m, k), meta(k, n)), None
     yield "addmm", (meta(n), meta(m, k), meta(k, n)), None
+    yield "addmm_", (meta(m, n), meta(m, k), meta(k, n)), None
     yield "bmm", (meta(b, m, k), meta(b, k, n)), None
     yield "baddbmm", (meta(1, n).expand(m, n), meta(b, m, k), meta(b, k, n)), None
+    yield "baddbmm_", (meta(b, m, n), meta(b, m, k), meta(b, k, n)), None
     yield "_addmm_activation", (meta(n), meta(m, k), meta(k, n), 1, 1, True), None
     yield "_int_mm", (meta(m, k), meta(k, n)), None
     yield "mv", (meta(m, k), meta(k)), None
     yield "addmv", (meta(m), meta(m, k), meta(k)), None
+    yield "addmv_", (meta(m), meta(m, k), meta(k)), None
     yield "_scaled_mm", (meta(m, k), meta(k, n), meta(1), meta(1), None, None, 15, True), None
 
 
