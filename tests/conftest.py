@@ -68,18 +68,19 @@ if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
 # Files that start many programs or read many traces. The last one to begin should be short: it ends
 # alone, on one core.
 LONGEST = (
+    "accuracy",
+    "cloud",
     "compile_provenance",
     "engines",
     "gdb_",
     "hta",
     "interrupted",
     "live_",
-    "measuring",
     "nsys_live",
     "planted",
-    "schedules",
-    "study_workloads",
     "torch_fast",
+    "verdict",
+    "whatif",
 )
 
 
