@@ -63,6 +63,7 @@ def test_a_module_and_one_line_add_a_format(copy: Path) -> None:
     assert (copy / "names.TOY").read_text() == "verdict\n"
 
 
+@pytest.mark.exhaustive  # both say the list of formats, which the test above adds to
 def test_help_and_errors_name_it(copy: Path) -> None:
     said = re.sub(r"\s+", " ", run(copy, "report", "--help").stdout)
     assert "toy|csv|html" in said.lower()
