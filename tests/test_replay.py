@@ -5,10 +5,11 @@ from itertools import pairwise
 import numpy as np
 import polars as pl
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import tracelens as tl
+from tests.conftest import examples
 from tests.sources import SAMPLES, collected
 from tests.step_traces import StepTrace
 from tracelens.analyses import critical_path, unprofiled_step
@@ -545,6 +546,7 @@ def test_a_graph_that_leads_back_is_refused(offsets: list[int], sources: list[in
         LIBRARY.longest_paths(*columns, times, deciding)
 
 
+@settings(max_examples=examples(20))
 @given(st.lists(st.tuples(*[st.integers(10, 500)] * 4, st.integers(7, 11)), min_size=1, max_size=8))
 def test_path_of_random_schedules(blocks: list[tuple[int, int, int, int, int]]) -> None:
     made = StepTrace()
@@ -566,6 +568,7 @@ def test_path_of_random_schedules(blocks: list[tuple[int, int, int, int, int]]) 
     assert sums == {kind: us * 1000 for kind, us in expected.items()}
 
 
+@settings(max_examples=examples(20))
 @given(
     st.lists(
         st.tuples(st.integers(10, 500), *[st.integers(40, 500)] * 2, st.permutations(range(5))),

@@ -26,9 +26,9 @@ BEFORE_THE_PICTURE = 150
 WORDS = set(Verdict)
 
 
-# The advisor's page searches for plans again, which takes as long as all others together; these
-# two take 3 s each, and have tests of their own.
-LONG = {"advisor", "thesis", "cross_layer"}
+# The advisor's page searches for plans again, which takes as long as all others together; the other
+# three take 3 to 6 s each, and have tests of their own.
+LONG = {"advisor", "thesis", "cross_layer", "study"}
 
 
 @pytest.mark.slow
