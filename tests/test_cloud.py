@@ -218,9 +218,9 @@ def test_a_job_into_a_local_folder_that_machines_share(
     assert "no such directory" in refused(capsys, "clean", tmp_path / "absent")
 
 
-@pytest.mark.parametrize(
-    "share", [0.7, *(pytest.param(share, marks=pytest.mark.exhaustive) for share in (0.5, 0.9))]
-)
+# It depends on the machine's speed what a kill leaves; the tests below leave each of it on purpose.
+@pytest.mark.exhaustive
+@pytest.mark.parametrize("share", [0.5, 0.7, 0.9])
 def test_a_killed_collection_goes_on_where_it_ended(
     tmp_path: Path, bucket: str, share: float
 ) -> None:
