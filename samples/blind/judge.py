@@ -91,7 +91,7 @@ def _live(folder: Path, row: dict[str, Any]) -> dict[str, Any]:
     last = min(40, len(ends) - 2)
     count = statistics.median(captured["counts_ns"][-last:]) / statistics.geometric_mean(counts)
     place = folder / "live" / f"{row['program']}.{row['number']}"
-    captures, _ = _read(place, Settings(str(place), light=True))
+    captures, *_ = _read(place, Settings(str(place), light=True))
     return {
         "kind": "live",
         "name": row["program"],
