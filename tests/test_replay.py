@@ -233,9 +233,32 @@ def test_a_step_without_the_profiler_is_shorter_by_its_ops() -> None:
 
 
 @pytest.mark.parametrize(
+    ("lengths_us", "kernel_us", "usual_us"),
+    [
+        ((400, 300, 200), 1, 200),  # caches get warm: the last step is as all later ones
+        ((400, 300, 250, 270), 1, 285),
+        ((3000, 2900, 2800), 1, 2900),  # the last one begins after 5.9 ms
+        ((400, 300, 200), 290, 290),  # the device's work gets no shorter
+    ],
+)
+def test_short_steps_that_get_shorter_were_cold(
+    lengths_us: tuple[int, ...], kernel_us: int, usual_us: int
+) -> None:
+    made = StepTrace()
+    begin = 0
+    for length in lengths_us:
+        made.step(begin, begin + length)
+        made.launch("gemm", begin, begin, begin + kernel_us)
+        begin += length
+    row = unprofiled_step(made.trace()).row(0, named=True)
+    assert row["unprofiled_ns"] == pytest.approx(usual_us * 1_000, abs=12_000)
+
+
+@pytest.mark.parametrize(
     # Of a launch 1.85 µs are without the profiler, and 2.5 µs its own where costs were fitted.
     ("launch_us", "n_launches", "times"),
-    [(4.35, 10, 1), (6.85, 10, 2), (60, 10, 1), (6.85, 9, 1), (40, 10, 4), (1.9, 10, 0.25)],
+    # From 7.83 µs on, 1.8 times the usual launch, all of the host is slower in proportion.
+    [(4.35, 10, 1), (6.85, 10, 2), (60, 10, 1), (6.85, 9, 1), (31.32, 10, 9.568), (1.9, 10, 0.25)],
 )
 def test_launches_tell_the_speed_of_the_host(
     launch_us: float, n_launches: int, times: float

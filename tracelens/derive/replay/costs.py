@@ -261,11 +261,17 @@ def is_of(trace: Trace, rank: int, kind: str) -> bool:
 
 
 def slowness(replay: Replay) -> float:
-    """Return the factor by which the profiler is slower here than where its costs were fitted."""
+    """Return the factor by which the profiler is slower here than where its costs were fitted.
+
+    If launches take longer than on the slowest usual host, all of the host was slower while it
+    recorded, so costs grow as launches do.
+    """
     launch_ns = _launch_ns(replay)
     if launch_ns is None:
         return 1.0
-    return _within_reason((launch_ns - _BARE_LAUNCH_NS) / (_LAUNCH_NS - _BARE_LAUNCH_NS))
+    usual_ns = min(launch_ns, SLOWEST_HOST * _LAUNCH_NS)
+    slower = (usual_ns - _BARE_LAUNCH_NS) / (_LAUNCH_NS - _BARE_LAUNCH_NS)
+    return max(slower, _LEAST_SLOWNESS) * launch_ns / usual_ns
 
 
 def slowness_under_nsys(replay: Replay) -> float:
@@ -274,11 +280,9 @@ def slowness_under_nsys(replay: Replay) -> float:
     It is the factor by which launches are slower: most of nsys' cost is outside of a launch.
     """
     launch_ns = _launch_ns(replay)
-    return 1.0 if launch_ns is None else _within_reason(launch_ns / _NSYS_LAUNCH_NS)
-
-
-def _within_reason(slowness: float) -> float:
-    return min(max(slowness, _LEAST_SLOWNESS), _MOST_SLOWNESS)
+    if launch_ns is None:
+        return 1.0
+    return min(max(launch_ns / _NSYS_LAUNCH_NS, _LEAST_SLOWNESS), _MOST_SLOWNESS)
 
 
 def _launch_ns(replay: Replay) -> float | None:

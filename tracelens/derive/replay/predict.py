@@ -22,16 +22,11 @@ from tracelens.derive.replay.costs import (
 )
 from tracelens.derive.replay.job_changes import is_of_job, predict_job
 from tracelens.derive.replay.moment_graph import (
-    CALL,
     COLLECTIVE,
     COPY,
     FILL,
     KERNEL,
     KINDS,
-    LAUNCH,
-    OP,
-    PYTHON,
-    QUEUE,
     Flags,
     Ints,
 )
@@ -43,7 +38,12 @@ from tracelens.derive.replay.replay import (
     steady_step_ns,
 )
 from tracelens.derive.replay.subject import Change, Subject
-from tracelens.derive.replay.unprofiled import LARGEST_ERROR, UnprofiledStep, unprofiled_steps
+from tracelens.derive.replay.unprofiled import (
+    LARGEST_ERROR,
+    UnprofiledStep,
+    device_step_ns,
+    unprofiled_steps,
+)
 from tracelens.derive.time.time_parts import WORTH_IT
 from tracelens.errors import MissingTableError, UsageError
 from tracelens.trace import Trace
@@ -207,7 +207,7 @@ def _of_rank(subject: Subject, changes: Sequence[str], step: UnprofiledStep | No
         worst = _made([spread.most for spread in spreads], recorded)
         least_ns = min(usual, steady_step_ns(replay, best) * scale)
         most_ns = max(usual, steady_step_ns(replay, worst) * scale)
-        floor_ns = _LEAST_OF_DEVICE * min(_device_step_ns(replay, best) * scale, usual)
+        floor_ns = _LEAST_OF_DEVICE * min(device_step_ns(replay, best) * scale, usual)
     if not _changes_device(replay, recorded, changed):
         floor_ns = device_ns
     doubt_ns = _doubt_ns(doubts, before, usual)
@@ -285,19 +285,13 @@ def _changes_device(replay: Replay, before: Ints, after: Ints) -> bool:
     return bool((before != after)[is_work].any())
 
 
-def _device_step_ns(replay: Replay, weights: Ints) -> float:
-    """Return the time that the device needs for a step, if the host takes no time."""
-    is_host = np.isin(replay.table.kinds, (OP, PYTHON, CALL, LAUNCH, QUEUE))
-    return steady_step_ns(replay, np.where(is_host, np.minimum(weights, 0), weights))
-
-
 def _least_step_ns(replay: Replay, weights: Ints, scale: float, before: float) -> float:
     """Return the least time of a step with these weights: most of its device work.
 
     Recorded steps may be longer than the one `before` the change because the host was slower. Then
     `scale` is less than 1, but the device's work is as long as recorded.
     """
-    return _LEAST_OF_DEVICE * min(_device_step_ns(replay, weights) * max(scale, 1), before)
+    return _LEAST_OF_DEVICE * min(device_step_ns(replay, weights) * max(scale, 1), before)
 
 
 def scale_and_costs(
@@ -312,7 +306,7 @@ def scale_and_costs(
     recorded = steady_step_ns(replay)
     usual, _ = costs_of(trace, replay)
     if step.evidence != "measured":
-        return step.recorded_ns / recorded if recorded else 1.0, usual
+        return step.warm_ns / recorded if recorded else 1.0, usual
     share = step.unprofiled_ns / max(step.recorded_ns, 1)
     costs = fitted_costs(replay, usual, share * recorded)
     fitted = steady_step_ns(replay, weights_without(replay, costs))

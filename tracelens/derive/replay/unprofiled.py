@@ -22,6 +22,7 @@ from tracelens.derive.replay.costs import (
     weights_of_scenarios,
     weights_without,
 )
+from tracelens.derive.replay.moment_graph import CALL, LAUNCH, OP, PYTHON, QUEUE, Ints
 from tracelens.derive.replay.replay import Replay, replay_error_frac, replays, steady_step_ns
 from tracelens.derive.time.program_phases import program_steps
 from tracelens.derive.time.step_kinds import are_of_several_kinds
@@ -32,6 +33,10 @@ from tracelens.trace import Trace
 LARGEST_ERROR = 0.1
 """A replay is not used to predict if it misses the recorded step by more than this share."""
 
+_COLD_NS = 5_000_000
+"""After the pause in which a recording begins, caches and clocks are cold for about this long."""
+_LEAST_STEPS = 3
+"""At least this many steps show that steps get shorter."""
 _WORKERS = "MultiProcessing|poll|acquire"
 """Pattern of call paths on which a data loader waits for its workers, which are other processes."""
 _STUDENT = (6.31, 2.92, 2.35, 2.13, 2.02, 1.94, 1.89, 1.86, 1.83, 1.81, 1.8, 1.78, 1.77, 1.76, 1.75)
@@ -50,7 +55,7 @@ class UnprofiledStep(Struct, frozen=True):
     part of the range, to either side, that comes from the waits for a loader: as many steps with
     other batches would have another mean. `slowness` is the time of recorded launches over that of
     usual hosts, 1 if it was not needed. If the host was slow, the range also contains the step on a
-    host that is always slow.
+    host that is always slow. `warm_ns` is the recorded time of a step with warm caches.
     """
 
     rank: int
@@ -62,6 +67,7 @@ class UnprofiledStep(Struct, frozen=True):
     evidence: str
     sampling_ns: float = 0.0
     slowness: float = 1.0
+    warm_ns: int = 0
 
     @property
     def was_slow(self) -> bool:
@@ -102,8 +108,14 @@ def _of_rank(trace: Trace, replay: Replay, steps: pl.DataFrame, recorded_ns: int
     if error > LARGEST_ERROR or not has_known_costs(trace, rank):
         return UnprofiledStep(rank, recorded_ns, None, None, None, error, "unknown")
     costs, evidence = costs_of(trace, replay)
-    times = [steady_step_ns(replay, w) for w in weights_of_scenarios(replay, costs)]
-    scale = recorded_ns / times[2] if times[2] else 1.0
+    scenarios = weights_of_scenarios(replay, costs)
+    times = [steady_step_ns(replay, weights) for weights in scenarios]
+    warm_ns = _warm_ns(steps.sort("start_ns"), recorded_ns)
+    if warm_ns < recorded_ns:
+        # Cold caches slow the host, not the device.
+        device_ns = device_step_ns(replay, scenarios[0])
+        warm_ns = max(warm_ns, round(recorded_ns * min(device_ns / max(times[0], 1), 1)))
+    scale = warm_ns / times[2] if times[2] else 1.0
     usual = round(times[0] * scale)
     width = STEP_WIDTH if is_of(trace, rank, "torch") else NSYS_STEP_WIDTH
     margin = width * uncertainty_ns(*times[:3]) * scale
@@ -116,7 +128,26 @@ def _of_rank(trace: Trace, replay: Replay, steps: pl.DataFrame, recorded_ns: int
     if isinstance(costs, CostsOfHost) and slowness > SLOWEST_HOST:
         always_slow = weights_without(replay, costs, 1 / costs.usual_factor)
         high = max(high, round(steady_step_ns(replay, always_slow) * scale))
-    return UnprofiledStep(rank, recorded_ns, usual, low, high, error, evidence, may_miss, slowness)
+    return UnprofiledStep(
+        rank, recorded_ns, usual, low, high, error, evidence, may_miss, slowness, warm_ns
+    )
+
+
+def _warm_ns(steps: pl.DataFrame, recorded_ns: int) -> int:
+    """Return the recorded time of a step with warm caches; `steps` are in order.
+
+    It is the last step if all of them began within `_COLD_NS` and each was shorter than the one
+    before. Otherwise it is the recorded step.
+    """
+    starts, lengths = steps["start_ns"], steps["duration_ns"]
+    is_cold = len(lengths) >= _LEAST_STEPS and starts[-1] - starts[0] < _COLD_NS
+    return int(lengths[-1]) if is_cold and bool((lengths.diff()[1:] < 0).all()) else recorded_ns
+
+
+def device_step_ns(replay: Replay, weights: Ints) -> float:
+    """Return the time that the device needs for a step, if the host takes no time."""
+    is_host = np.isin(replay.table.kinds, (OP, PYTHON, CALL, LAUNCH, QUEUE))
+    return steady_step_ns(replay, np.where(is_host, np.minimum(weights, 0), weights))
 
 
 def _sampling_ns(trace: Trace, rank: int, steps: pl.DataFrame) -> tuple[float, float]:
