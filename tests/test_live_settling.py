@@ -195,6 +195,13 @@ def test_short_steps_share_a_look_at_the_clocks(monkeypatch: pytest.MonkeyPatch)
     assert (plain["n"], plain["mean"], plain["n_looks"]) == (50, MS // 10, 6)
 
 
+def test_short_steps_of_a_whole_second_count(monkeypatch: pytest.MonkeyPatch) -> None:
+    # Blocks of 5 ms from 50 ms on: the 200 that are kept begin before them.
+    plain = go_on(monkeypatch, [500] * 100 + [100] * 9_500)
+    assert plain["n"] >= 9_500
+    assert plain["n_looks"] < 240
+
+
 def test_a_long_step_is_found_among_short_ones(monkeypatch: pytest.MonkeyPatch) -> None:
     # The block of the long step has four short ones before it.
     plain = go_on(monkeypatch, [100] * 34 + [80_000] + [100] * 50)

@@ -200,44 +200,40 @@ def test_a_window_is_two_numbers(window: str) -> None:
     assert (_window("5:2"), _window("0.5:")) == ((5.0, 2.0), (0.5, None))
 
 
-LAUNCHES = ((1, 10), (120, 20), (1_010, 10), (1_120, 20))
-"""Begin and length in µs of the launches in two steps of 500 µs: two of 10 and two of 20."""
+LAUNCHES = ((1, 5), (120, 10), (1_010, 5), (1_120, 10))
+"""Begin and length in µs of the launches in two steps of 500 µs: two of 5 and two of 10."""
 WINDOW = (
     *(span(f"ProfilerStep#{n}", 1_000 * n, 500, cat="user_annotation") for n in range(2)),
-    *(
-        call("cudaLaunchKernel", begin, length, number)
-        for number, (begin, length) in enumerate(LAUNCHES, 1)
-    ),
     *(call("cudaPeekAtLastError", 1_000 * n + 200, 1, 5 + n) for n in range(2)),
 )
 
 
 @pytest.mark.parametrize(
-    ("kernel_us", "measured_us", "is_slower", "expected_us"),
+    ("kernel_us", "times", "measured_us", "expected_us"),
     [
-        # In a step 80 % stay of 10 µs, of 20 (counted as the median, 15) and of 1: 20.8. All of
-        # the 26 at most.
-        (1, 100, True, (79.2, 80.2, 73)),
+        # In a step 80 % stay of 5 µs, of 10 (counted as the median, 7.5) and of 1: 10.8. All of
+        # the 13.5 at most.
+        (1, 1, 100, (89.2, 90.2, 85.5)),
         # The device works for 90 µs of a step, and for half a µs of one of both.
-        (45, 100, True, (90.25, 90.25, 90.25)),
-        # It works during 6 and 15 of the 20 µs of the second launches, and all of each third call.
-        # In one step 10 µs and 14/20 of 15 can have made it longer, in the other 10 and 5/20 of 15:
-        # 17.125 on average, of which 13.7 stay.
-        (115, 400, True, (386.3, 387.3, 381.875)),
-        (1, 100, False, (100, 101, 99)),
+        (45, 1, 100, (90.25, 90.25, 90.25)),
+        # It works during 4 and all of the 10 µs of the second launches, and all of each third call.
+        # In one step 5 µs and 6/10 of 7.5 can have made it longer, in the other 5: 7.25 on average,
+        # of which 5.8 stay.
+        (118, 1, 400, (394.2, 395.2, 391.75)),
+        # Launches of 10 and 20 µs: on the slowest usual host they take 7.83 µs.
+        (1, 2, 100, (86.672, 87.672, 82.34)),
     ],
 )
 def test_steps_after_a_recording_are_without_what_cupti_leaves(
     tmp_path: Path,
     kernel_us: int,
+    times: int,
     measured_us: int,
-    is_slower: bool,
     expected_us: tuple[float, float, float],
 ) -> None:
-    kernels = [
-        kernel("work", begin + length, kernel_us, number)
-        for number, (begin, length) in enumerate(LAUNCHES, 1)
-    ]
+    numbered = [(n, begin, times * length) for n, (begin, length) in enumerate(LAUNCHES, 1)]
+    launches = [call("cudaLaunchKernel", begin, length, n) for n, begin, length in numbered]
+    kernels = [kernel("work", begin + length, kernel_us, n) for n, begin, length in numbered]
     # A length that fits into fewer bits than those of kernels, in another stream.
     args = {"device": 0, "context": 1, "stream": 8, "correlation": 2}
     kernels.append(kernel("Memset (Device)", 400, 0.5, 2, cat="gpu_memset", args=args))
@@ -245,10 +241,12 @@ def test_steps_after_a_recording_are_without_what_cupti_leaves(
     measured = {"n": 3, "median": ns, "mean": ns + 1_000, "min": ns - 1_000, "max": 2 * ns}
     facts = {
         "unprofiled_step_ns": measured,
-        "is_run_slower": is_slower,
+        "is_run_slower": True,
         "profiled_step_ns": {"n": 2, "mean": 500_000},
     }
-    path = traced(tmp_path, facts, *WINDOW, *kernels)
+    path = traced(tmp_path, facts, *WINDOW, *launches, *kernels)
     found = read(path).settings["unprofiled_step_ns"]
     median, mean, least = (round(1_000 * us) for us in expected_us)
     assert found == measured | {"median": median, "mean": mean, "min": least}
+    path = traced(tmp_path, facts | {"is_run_slower": False}, *WINDOW, *launches, *kernels)
+    assert read(path).settings["unprofiled_step_ns"] == measured

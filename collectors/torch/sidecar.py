@@ -15,6 +15,7 @@ from tracelens.collectors.torch.values import integer
 from tracelens.derive.columns.intervals import covered_by, union
 from tracelens.derive.columns.per_unique import each_once
 from tracelens.derive.events.modules import MODULE_PREFIX
+from tracelens.derive.replay.costs import SLOWEST_LAUNCH_NS
 from tracelens.trace.capture import Diagnostics
 from tracelens.trace.cleaning import whole_text
 
@@ -174,9 +175,10 @@ def is_sidecar(path: Path) -> bool:
 _LEFT_SHARE = 0.8
 """The time that CUPTI leaves in an API call, as a share of the call's recorded time.
 
-A call longer than the median launch waits or works, so it counts as one launch. The share was
-fitted to 20 captures on a host with an H200, and tested on eleven on a host with an H100: see
-docs/decisions.md.
+A call longer than the median launch waits or works, so it counts as one launch. If launches took
+longer than on the slowest usual host, the host was slow only while it recorded, and they count as
+on that one. The share was fitted to 20 captures on a host with an H200, and tested on eleven on a
+host with an H100: see docs/decisions.md.
 """
 _TIMES = ("start_ns", "end_ns")
 
@@ -216,9 +218,10 @@ def _of_a_step(raw: Mapping[str, pl.DataFrame]) -> tuple[float, float]:
     api = pl.col("raw_api").cast(pl.String)
     calls = placed(raw["api_calls"], marks).filter(api.str.starts_with("cu"))
     launches = calls.filter(api.str.contains("LaunchKernel"))
-    launch_ns = launches["duration_ns"].median()
-    if not isinstance(launch_ns, float):
+    median_ns = launches["duration_ns"].median()
+    if not isinstance(median_ns, float):
         return 0, 0
+    launch_ns = min(median_ns, SLOWEST_LAUNCH_NS)
     called = calls.select("correlation_id").unique()
     # Each table has numbers as narrow as its own values allow.
     start_ns = pl.col("start_ns").cast(pl.Int64)

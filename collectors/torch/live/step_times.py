@@ -18,12 +18,13 @@ _RUN_NS = 1_000_000_000
 
 A window leaves caches and clocks cold, and a host changes its speed within a second.
 """
-_MOST = 100
+_MOST = 200
 """At most this many blocks are kept, the latest ones, because their events take memory."""
-_BLOCK_NS = 1_000_000
-"""Steps are timed together until they take this long.
+_SHORTEST_BLOCK_NS, _LONGEST_BLOCK_NS = 1_000_000, 5_000_000
+"""Steps are timed together for a tenth of the time since the last window, within these limits.
 
-To look at the clocks of host and device takes up to some 10 µs, which would count for the step.
+To look at the clocks of host and device takes up to 30 µs, which would count for the step. With the
+longest blocks, `_MOST` of them are the whole second.
 """
 _LONG = 3
 """A step is long if it takes more than this many times the median: it does something that others do
@@ -113,8 +114,9 @@ class StepTimes:
         self.step_ns.append((step, PLAIN, now - self.began_ns))
         self._count_in_a_row(now)
         self._n_in_block += 1
+        block_ns = min(max(self._run_ns // 10, _SHORTEST_BLOCK_NS), _LONGEST_BLOCK_NS)
         # Turns are added up step by step.
-        if self.turn > 1 or now - self._began.host_ns >= _BLOCK_NS:
+        if self.turn > 1 or now - self._began.host_ns >= block_ns:
             ended = Moment.now()
             self._after.append(_Timed(step, self._n_in_block, self._began, ended))
             del self._after[:-_MOST]

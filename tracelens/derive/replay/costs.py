@@ -198,6 +198,10 @@ Such ranges held the true time of nine in ten of the captures on which costs wer
 """
 
 
+SLOWEST_LAUNCH_NS = SLOWEST_HOST * _LAUNCH_NS
+"""The median time of a recorded launch on the slowest usual host."""
+
+
 def kind_of_profile(trace: Trace, rank: int) -> str:
     """Return which events torch.profiler recorded besides ops and kernels: stacks, shapes or plain.
 
@@ -269,7 +273,7 @@ def slowness(replay: Replay) -> float:
     launch_ns = _launch_ns(replay)
     if launch_ns is None:
         return 1.0
-    usual_ns = min(launch_ns, SLOWEST_HOST * _LAUNCH_NS)
+    usual_ns = min(launch_ns, SLOWEST_LAUNCH_NS)
     slower = (usual_ns - _BARE_LAUNCH_NS) / (_LAUNCH_NS - _BARE_LAUNCH_NS)
     return max(slower, _LEAST_SLOWNESS) * launch_ns / usual_ns
 
