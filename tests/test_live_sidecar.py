@@ -8,9 +8,10 @@ import pytest
 
 import tracelens as tl
 from tests.torch_files import call, codes, kernel, read, rows, span, write
-from tracelens.collectors.torch import running
+from tracelens.collectors.torch import running, sidecar
 from tracelens.collectors.torch.live.bootstrap import is_helper, is_spawned
 from tracelens.collectors.torch.live.settings import Settings
+from tracelens.derive.replay import costs
 from tracelens.errors import SourceError, UsageError
 from tracelens.trace.combine import combine
 
@@ -198,6 +199,10 @@ def test_a_window_is_two_numbers(window: str) -> None:
     with pytest.raises(UsageError, match="expected START:SECONDS"):
         _window(window)
     assert (_window("5:2"), _window("0.5:")) == ((5.0, 2.0), (0.5, None))
+
+
+def test_the_slowest_usual_host_is_the_one_of_the_costs() -> None:
+    assert sidecar.SLOWEST_LAUNCH_NS == costs.SLOWEST_LAUNCH_NS
 
 
 LAUNCHES = ((1, 5), (120, 10), (1_010, 5), (1_120, 10))

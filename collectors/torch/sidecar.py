@@ -15,7 +15,6 @@ from tracelens.collectors.torch.values import integer
 from tracelens.derive.columns.intervals import covered_by, union
 from tracelens.derive.columns.per_unique import each_once
 from tracelens.derive.events.modules import MODULE_PREFIX
-from tracelens.derive.replay.costs import SLOWEST_LAUNCH_NS
 from tracelens.trace.capture import Diagnostics
 from tracelens.trace.cleaning import whole_text
 
@@ -179,6 +178,11 @@ A call longer than the median launch waits or works, so it counts as one launch.
 longer than on the slowest usual host, the host was slow only while it recorded, and they count as
 on that one. The share was fitted to 20 captures on a host with an H200, and tested on eleven on a
 host with an H100: see docs/decisions.md.
+"""
+SLOWEST_LAUNCH_NS = 7_830
+"""The median time of a recorded launch on the slowest usual host, as in `derive.replay.costs`.
+
+It is written twice, because reading a capture needs none of the modules that predict steps.
 """
 _TIMES = ("start_ns", "end_ns")
 
