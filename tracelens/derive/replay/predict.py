@@ -32,6 +32,7 @@ from tracelens.derive.replay.moment_graph import (
 )
 from tracelens.derive.replay.replay import (
     Replay,
+    device_step_ns,
     replay_error_frac,
     replays,
     steady_path,
@@ -41,7 +42,6 @@ from tracelens.derive.replay.subject import Change, Subject
 from tracelens.derive.replay.unprofiled import (
     LARGEST_ERROR,
     UnprofiledStep,
-    device_step_ns,
     unprofiled_steps,
 )
 from tracelens.derive.time.time_parts import WORTH_IT

@@ -16,9 +16,11 @@ from tracelens.derive.replay.excerpt import Excerpt, read_excerpt
 from tracelens.derive.replay.host import Chain, host_chains
 from tracelens.derive.replay.moment_graph import (
     CALL,
+    LAUNCH,
     NONE,
     OP,
     PYTHON,
+    QUEUE,
     START,
     WAIT,
     Edges,
@@ -327,6 +329,12 @@ def steady_step_ns(replay: Replay, weights: Ints | None = None) -> float:
     first = step_ends(replay, times[:n])
     second = step_ends(replay, times[n:])
     return float(second[-1] - first[-1]) / len(first)
+
+
+def device_step_ns(replay: Replay, weights: Ints) -> float:
+    """Return the time that the device needs for a step, if the host takes no time."""
+    is_host = np.isin(replay.table.kinds, (OP, PYTHON, CALL, LAUNCH, QUEUE))
+    return steady_step_ns(replay, np.where(is_host, np.minimum(weights, 0), weights))
 
 
 def steady_path(replay: Replay, weights: Ints) -> list[tuple[int, int]]:

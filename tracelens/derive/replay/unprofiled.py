@@ -22,8 +22,13 @@ from tracelens.derive.replay.costs import (
     weights_of_scenarios,
     weights_without,
 )
-from tracelens.derive.replay.moment_graph import CALL, LAUNCH, OP, PYTHON, QUEUE, Ints
-from tracelens.derive.replay.replay import Replay, replay_error_frac, replays, steady_step_ns
+from tracelens.derive.replay.replay import (
+    Replay,
+    device_step_ns,
+    replay_error_frac,
+    replays,
+    steady_step_ns,
+)
 from tracelens.derive.time.program_phases import program_steps
 from tracelens.derive.time.step_kinds import are_of_several_kinds
 from tracelens.derive.time.step_table import activities_of
@@ -142,12 +147,6 @@ def _warm_ns(steps: pl.DataFrame, recorded_ns: int) -> int:
     starts, lengths = steps["start_ns"], steps["duration_ns"]
     is_cold = len(lengths) >= _LEAST_STEPS and starts[-1] - starts[0] < _COLD_NS
     return int(lengths[-1]) if is_cold and bool((lengths.diff()[1:] < 0).all()) else recorded_ns
-
-
-def device_step_ns(replay: Replay, weights: Ints) -> float:
-    """Return the time that the device needs for a step, if the host takes no time."""
-    is_host = np.isin(replay.table.kinds, (OP, PYTHON, CALL, LAUNCH, QUEUE))
-    return steady_step_ns(replay, np.where(is_host, np.minimum(weights, 0), weights))
 
 
 def _sampling_ns(trace: Trace, rank: int, steps: pl.DataFrame) -> tuple[float, float]:
