@@ -110,16 +110,15 @@ def _of_rank(trace: Trace, replay: Replay, steps: pl.DataFrame, recorded_ns: int
     measured = measured_range(trace, rank)
     if measured is not None:
         return UnprofiledStep(rank, recorded_ns, *measured, error, "measured")
+    warm_ns = _warm_ns(steps.sort("start_ns"), recorded_ns)
     if error > LARGEST_ERROR or not has_known_costs(trace, rank):
         return UnprofiledStep(rank, recorded_ns, None, None, None, error, "unknown")
     costs, evidence = costs_of(trace, replay)
     scenarios = weights_of_scenarios(replay, costs)
     times = [steady_step_ns(replay, weights) for weights in scenarios]
-    warm_ns = _warm_ns(steps.sort("start_ns"), recorded_ns)
-    if warm_ns < recorded_ns:
-        # Cold caches slow the host, not the device.
-        device_ns = device_step_ns(replay, scenarios[0])
-        warm_ns = max(warm_ns, round(recorded_ns * min(device_ns / max(times[0], 1), 1)))
+    device_ns = device_step_ns(replay, scenarios[0])
+    # Cold caches slow the host, not the device.
+    warm_ns = max(warm_ns, round(recorded_ns * min(device_ns / max(times[0], 1), 1)))
     scale = warm_ns / times[2] if times[2] else 1.0
     usual = round(times[0] * scale)
     width = STEP_WIDTH if is_of(trace, rank, "torch") else NSYS_STEP_WIDTH
