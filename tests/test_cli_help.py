@@ -118,9 +118,9 @@ def test_a_mistyped_command_is_answered_with_the_near_one(run: Run) -> None:
     done = run("docter")
     assert done.code == 2
     assert "near: doctor" in done.err
-    done = run("run", "-o", "kept.tracelens", "python", "train.py")
+    done = run("run", "--output", "kept.tracelens", "python", "train.py")
     assert done.code == 2
-    assert "no option is called -o; near: --out" in done.err
+    assert "no option is called --output; near: --out" in done.err
 
 
 def test_the_reference_pages_are_what_the_code_says() -> None:

@@ -135,7 +135,7 @@ def test_the_command_says_that_devices_differ(
     with pytest.raises(SystemExit) as ended:
         main(["plan", str(tmp_path / "base.tracelens"), str(tmp_path / "other.tracelens")])
     assert ended.value.code == 0
-    assert "warning: base ran on NVIDIA A100, other on NVIDIA H100" in capsys.readouterr().err
+    assert "warning: base ran on NVIDIA A100, new on NVIDIA H100" in capsys.readouterr().err
 
 
 def test_the_command_writes_a_plan_that_can_be_read(
@@ -150,7 +150,7 @@ def test_the_command_writes_a_plan_that_can_be_read(
     printed, told = capsys.readouterr()
     assert json.loads(printed)["compile"] == ["stem", "block.bn", "fc"]
     assert "3 of 4 layers compiled, in 3 regions with 0 exceptions" in told
-    assert "1.600 times as fast as base and 1.100 times as fast as other" in told
+    assert "1.600 times as fast as base and 1.100 times as fast as new" in told
     out = tmp_path / "plan.json"
     assert (
         CliRunner().invoke(app, [*words, "--switch-cost-ns", "11", "--out", str(out)]).exit_code

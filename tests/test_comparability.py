@@ -72,7 +72,7 @@ def test_each_difference_is_a_line_with_what_it_invalidates() -> None:
     }
     said = notes(base, other, compare_setup(base, other))
     assert (
-        "differ in gpu: NVIDIA A100 in base, NVIDIA H200 in other; not to be compared: every time;"
+        "differ in gpu: NVIDIA A100 in base, NVIDIA H200 in new; not to be compared: every time;"
         " nothing is" in said[0]
     )
     assert said[-1] == "Not known for at least one run: driver, software, profiler, options."

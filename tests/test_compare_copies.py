@@ -49,7 +49,7 @@ def test_base_over_other() -> None:
 
 def test_the_finding_in_words() -> None:
     (said,) = notes(BASE, OTHER, compare_copies(BASE, OTHER))
-    assert "8,000 bytes a copy in base against 4,000 bytes a copy in other (ratio 2.00)" in said
+    assert "8,000 bytes a copy in base against 4,000 bytes a copy in new (ratio 2.00)" in said
     assert "16.0 GB/s (pageable to device) against 60.0 GB/s" in said
     assert "2 copies against 3, so the times do not compare" in said
 
@@ -81,7 +81,7 @@ def test_copies_of_unknown_size_are_counted_and_enter_no_ratio() -> None:
     assert (row["n_unsized_base"], row["n_unsized_other"]) == (1, 0)
     assert (row["bandwidth_base_bytes_per_s"], row["size_ratio"]) == (1.6e10, 2.0)
     said = notes(base, OTHER, found)
-    assert "1 copies in base and 0 in other have no known size" in said[0]
+    assert "1 copies in base and 0 in new have no known size" in said[0]
     assert "8,000 bytes a copy in base" in said[1]
 
 

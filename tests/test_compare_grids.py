@@ -131,7 +131,7 @@ def test_notes_say_what_is_comparable() -> None:
     other = trace_of(kernel("k", 50, grid=3), kernel("b", 50))
     (said,) = notes(base, other, compare_grids(base, other))
     assert said.startswith(
-        "Kernels in both traces: 1, 75.0% of kernel time in base and 50.0% in other; 1 with "
+        "Kernels in both traces: 1, 75.0% of kernel time in base and 50.0% in new; 1 with "
     )
 
 

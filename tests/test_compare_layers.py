@@ -67,12 +67,12 @@ def test_times_a_step_and_speedups() -> None:
 
 def test_the_finding_in_words() -> None:
     said = " ".join(notes(BASE, OTHER, compare_layers(BASE, OTHER)))
-    assert "of 2 layers and phases in both, 1 are faster in other, 1 slower, 0 unclear" in said
-    assert "7.00 µs in base and 3.25 µs in other, a speedup of 2.15" in said  # 7000 over 3250
+    assert "of 2 layers and phases in both, 1 are faster in new, 1 slower, 0 unclear" in said
+    assert "7.00 µs in base and 3.25 µs in new, a speedup of 2.15" in said  # 7000 over 3250
     assert "most of all fc (0.80)" in said
-    assert "1 layers and phases are in base only, 0 in other only" in said
-    assert "4.8% of base's kernel time belongs to no layer." in said  # 500 of 10,500
-    assert "18.8% of other's" in said  # 750 of 4000
+    assert "1 layers and phases are in base only, 0 in new only" in said
+    assert "4.8% of kernel time in base belongs to no layer." in said  # 500 of 10,500
+    assert "18.8% of kernel time in new" in said  # 750 of 4000
 
 
 def test_kernels_outside_of_marked_steps_do_not_count() -> None:
@@ -83,7 +83,7 @@ def test_kernels_outside_of_marked_steps_do_not_count() -> None:
     marked, unmarked = make_trace(kernels=kernels), make_trace(kernels=kernels[1:])
     found = compare_layers(marked, unmarked)
     assert found.select("base_estimate_ns", "other_estimate_ns").row(0) == (10, 99)
-    assert "No step is marked in other" in notes(marked, unmarked, found)[-1]
+    assert "No step is marked in new" in notes(marked, unmarked, found)[-1]
 
 
 def test_without_steps_totals_compare_only_as_many_kernels() -> None:
@@ -205,7 +205,7 @@ def test_paths_of_two_kinds_never_match_and_it_says_so() -> None:
     assert set(found.filter(layer="Net_0.Linear_0")["match"]) == {"only_base"}
     said, *_ = notes(numbered, OTHER, found)
     assert (
-        "base names layers as the trace numbers them (Net_0.Linear_0), other by attribute path"
+        "base names layers as the trace numbers them (Net_0.Linear_0), new by attribute path"
         " (conv)" in said
     )
 

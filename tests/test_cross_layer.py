@@ -327,8 +327,8 @@ def test_reuse_is_the_time_in_kernels_that_the_other_runs_too() -> None:
     ]
     assert (
         run_section(ANALYSES["compare_cross_layer"], other, base).notes[0]
-        == "Rank 0: 60.0% of base's kernel time and 25.0% of other's is in kernels that the other"
-        " trace runs too, by name; 80.0% and 75.0% by library and primitive."
+        == "Rank 0: kernels that both runs have, by name, take 60.0% of kernel time in base and"
+        " 25.0% in new; by library and primitive, 80.0% and 75.0%."
     )
 
 

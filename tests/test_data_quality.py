@@ -138,7 +138,7 @@ def test_what_collecting_recorded_comes_along_worst_first() -> None:
 
 
 def test_a_clean_trace() -> None:
-    assert notes(make_trace(), data_quality(make_trace())) == ["All checks are clean."]
+    assert notes(make_trace(), data_quality(make_trace())) == ["No check found anything wrong."]
 
 
 @pytest.mark.parametrize(

@@ -147,7 +147,7 @@ def test_notes_tell_small_grids_from_long_tails() -> None:
     found = notes(trace, kernel_grids(trace))
     assert found[0] == "3 kernels ran with 3 distinct grids."
     assert found[1].startswith("1 kernels, 10.0% of kernel time, have fewer")
-    assert found[2].startswith("30.0% of kernel time is in larger grids whose last wave")
+    assert found[2].startswith("30.0% of kernel time is in larger grids that leave over")
     assert "clusters" in found[3]
 
 

@@ -163,7 +163,7 @@ def test_the_finding_in_words() -> None:
     assert (
         said[0]
         == "best_of_two: 1 eager, 3 compiled; 0.20 µs, 1.600 times as fast as base, 1.100 times as"
-        " fast as other (in theory)."
+        " fast as new (in theory)."
     )
     assert "so the oracle dynamic counts 0 for it" in said[3]
 
@@ -185,8 +185,8 @@ def test_two_eager_runs_are_called_base_and_other() -> None:
     found = LAYER_ORACLE.check(layer_oracle(base, other))
     assert set(found["choice"].drop_nulls()) <= {"base", "other", "mixed"}
     said = " ".join(notes(base, other, found))
-    assert "Base ran on NVIDIA A100, other on NVIDIA H100" in said
-    assert "Nothing shows that base ran eager and other compiled" in said
+    assert "Base ran on NVIDIA A100, new on NVIDIA H100" in said
+    assert "Nothing shows that base ran eager and new compiled" in said
     assert "no plan can be made" in said
     assert "eager and compiled costs" not in said
     same = notes(base, base, layer_oracle(base, base))

@@ -211,7 +211,7 @@ def test_without_sequence_numbers_the_order_matches() -> None:
     assert pairs(trace) == [(0, 0, 0), (1, 0, 0), (2, 0, 0), (3, 0, 0)]
     assert match_collectives(trace).remarks == [
         "1 collectives are of groups of which one rank was captured.",
-        "No sequence numbers in pg: matched by order.",
+        "Collectives of pg have no numbers, so they are matched by order.",
     ]
     found = tl.analyses.collectives_across(trace)
     assert found.select("ranks", "n_calls").rows() == [("ranks 0 to 1", 1), ("ranks 2 to 3", 1)]

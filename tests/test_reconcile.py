@@ -193,6 +193,6 @@ def test_reports_have_it_where_profilers_differ_or_it_is_named(
     )
     assert said.code == 0
     assert (
-        "717 kernels are aligned, of 717 in base and 717 in other: they take 14.9 ms"
+        "717 kernels are aligned, of 717 in base and 717 in new: they take 14.9 ms"
         in said.out.replace("\n  ", " ")
     )

@@ -682,10 +682,8 @@ def test_where_the_range_spans_two_bounds_both_are_named(
         assert sentences == []
     else:
         low, high = f"{step['low_ns'] / 1e3:.0f} µs", f"{step['high_ns'] / 1e6:.2f} ms"
-        limits = (
-            f"limited by {bounds[0]} if it is the shortest, by {bounds[1]} if it is the longest"
-        )
-        assert sentences == [f"Without the profiler a step would take {low} to {high}: {limits}."]
+        limits = f"limited by {bounds[0]} at the short end and by {bounds[1]} at the long end"
+        assert sentences == [f"Without the profiler a step would take {low} to {high}, {limits}."]
 
 
 @pytest.mark.parametrize(

@@ -125,7 +125,7 @@ def test_time_tokens_and_the_limit_by_phase() -> None:
     ]
     assert found["tokens_per_s"].to_list() == pytest.approx([16 / 400e-6, 512 / 400e-6])
     assert notes(trace, found)[0] == (
-        "rank 0: decode takes 50.0% of the steps' time, 200 µs in the median step, 8.0 requests"
+        "Rank 0: decode takes 50.0% of the steps' time, 200 µs in the median step, 8.0 requests"
         " a batch, 40,000 tokens a second, moving its bytes at full bandwidth would take 0.2% of"
         " its time."
     )

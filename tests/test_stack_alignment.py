@@ -231,10 +231,10 @@ def test_notes_warn_of_builds_unknown_roles_and_missing_python(
     debug = trace_of(path)
     texts = notes(eager, debug, stack_alignment(eager, debug))
     assert texts[0].startswith(
-        "Base: 6 calls from call_function to cudnnConvolutionForward; other: 2 calls from ??"
+        "Base: 6 calls from call_function to cudnnConvolutionForward; new: 2 calls from ??"
     )
-    assert any(text.startswith("The builds differ (base release, other debug)") for text in texts)
-    assert "Other: 1 of 3 frames have an unknown role." in texts
+    assert any(text.startswith("The builds differ (base release, new debug)") for text in texts)
+    assert "New: 1 of 3 frames have an unknown role." in texts
     assert "Base: Python's own frames are not in the stack, only the interpreter's." in texts
 
 
@@ -296,7 +296,7 @@ def test_two_stacks_part_where_they_do_from_the_outside(tmp_path: Path) -> None:
     said = notes(base, other, stack_alignment(base, other))
     assert (
         "From the outside they share 4 frames of 5 and 6, to run_conv. Then base calls"
-        " cudnnConvolutionForward; other run_plan."
+        " cudnnConvolutionForward; new run_plan."
     ) in said
     assert "From the outside they share 5 frames of 5, to cudnnConvolutionForward." in notes(
         base, base, stack_alignment(base, base)

@@ -23,7 +23,7 @@ def test_short_runs_and_the_first_one() -> None:
     ]
     (sentence,) = notes(trace, frame)
     assert sentence.startswith("2 of 4 kernels take less than 5 µs, 6.00 µs together;")
-    assert sentence.endswith("first runs took 6.00 µs more than later.")
+    assert sentence.endswith("first runs took 6.00 µs more than later ones.")
 
 
 def test_two_streams_overlap_for_a_part_of_their_time() -> None:

@@ -35,6 +35,11 @@ from tracelens.trace.checking import blame_rows
 
 _OF_PARTS = ("cause", "bound", "second", "part")
 """Columns that hold parts of the time."""
+_OF_SIDES = {
+    "match": {"only_base": "only in base", "only_other": "only in new"},
+    "choice": {"other": "new"},
+}
+"""Words of comparisons for stored values, by column: people know the second run as "new"."""
 _LOG = logging.getLogger(__name__)
 
 
@@ -64,7 +69,9 @@ class Section(Struct, frozen=True):
         if self.is_query:
             return {}
         parts = PROCESS_CELL_WORDS if self.is_process else CELL_WORDS
-        words = {**dict.fromkeys(_OF_PARTS, parts), "role": ROLE_WORDS}
+        words = {**dict.fromkeys(_OF_PARTS, parts), "role": ROLE_WORDS, **self.analysis.words}
+        if self.analysis.is_pair:
+            words |= _OF_SIDES
         if {"kind", "what"} <= {*self.frame.columns}:
             is_cause = pl.col("kind") == "cause"
             others = {*self.frame.filter(~is_cause)["what"]}

@@ -6,6 +6,9 @@ from tracelens.schemas.common import RANK
 from tracelens.schemas.host import PHASES
 from tracelens.storage.table import Column
 
+SIDE_WORDS = {"base": "base", "other": "new"}
+"""Words for the two runs of a comparison, by the word that their columns have."""
+
 STEP = Column("step", pl.Int64, "Step; null for the whole trace.", nullable=True)
 PHASE = Column(
     "phase",
@@ -27,7 +30,7 @@ DURATIONS = (
 OUTCOME = Column(
     "outcome",
     pl.String,
-    "faster or slower in other, if the difference is as large as the least effect that"
+    "faster or slower in new, if the difference is as large as the least effect that"
     " matters, and larger than the spread explains (at 95 % for all rows together); else"
     " unclear. Null if only one run has the row.",
     nullable=True,

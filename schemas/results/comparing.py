@@ -44,7 +44,7 @@ COMPARE_SETUP = Table(
         Column(
             "other",
             STR,
-            "Its value in other; for shapes and dtypes, those of an op that only other has.",
+            "Its value in new; for shapes and dtypes, those of an op that only new has.",
             nullable=True,
         ),
         Column("status", STR, "Whether they are the same.", values=("same", "differs", "unknown")),
@@ -57,14 +57,14 @@ def _both(name: str, doc: str, unit: str | None = None) -> tuple[Column, Column]
     """Return two columns: a number of base, and the same of other."""
     return (
         Column(f"base_{name}", F64, f"{doc}, in base.", unit, nullable=True),
-        Column(f"other_{name}", F64, f"{doc}, in other.", unit, nullable=True),
+        Column(f"other_{name}", F64, f"{doc}, in new.", unit, nullable=True),
     )
 
 
 _CHANGE = Column(
     "change",
     STR,
-    "Whether both have it, only other (added) or only base (removed).",
+    "Whether both have it, only new (added) or only base (removed).",
     values=("both", "added", "removed"),
 )
 _DEVICE = Column(
@@ -80,7 +80,7 @@ _TIMES = (
     Column(
         "speedup",
         F64,
-        "Time in base over that in other: above 1, other is faster. Null if no steps are"
+        "Time in base over that in new: above 1, new is faster. Null if no steps are"
         " marked and one run made more calls.",
         "1",
         nullable=True,
@@ -88,7 +88,7 @@ _TIMES = (
     Column(
         "speedup_per_call",
         F64,
-        "Mean time of a call in base over that in other.",
+        "Mean time of a call in base over that in new.",
         "1",
         nullable=True,
     ),
@@ -119,7 +119,7 @@ COMPARE_TIME = Table(
             " marked steps, time of the whole capture",
             "ns",
         ),
-        Column("more_ns", F64, "Time in other minus time in base.", "ns", nullable=True),
+        Column("more_ns", F64, "Time in new minus time in base.", "ns", nullable=True),
         Column(
             "more_low_ns",
             F64,
@@ -136,7 +136,7 @@ COMPARE_TIME = Table(
             "1",
             nullable=True,
         ),
-        Column("speedup", F64, "Time in base over that in other.", "1", nullable=True),
+        Column("speedup", F64, "Time in base over that in new.", "1", nullable=True),
         OUTCOME,
         REASON,
     ),
@@ -196,7 +196,7 @@ COMPARE_MEMORY = Table(
             values=("allocated_peak", "reserved_peak", "allocated_in_all"),
         ),
         *_both("bytes", "Median over the steps", "bytes"),
-        Column("more_bytes", F64, "Bytes in other minus bytes in base.", "bytes", nullable=True),
+        Column("more_bytes", F64, "Bytes in new minus bytes in base.", "bytes", nullable=True),
         Column(
             "more_low_bytes",
             F64,
@@ -209,7 +209,7 @@ COMPARE_MEMORY = Table(
         Column(
             "outcome",
             STR,
-            "less or more in other, judged as times are; else unclear. Null for what only one has.",
+            "less or more in new, judged as times are; else unclear. Null for what only one has.",
             nullable=True,
             values=("less", "more", "unclear"),
         ),

@@ -6,7 +6,7 @@ The levels are op, library, primitive and family.
 import polars as pl
 
 from tracelens.schemas.device import FAMILIES, LIBRARIES, PRIMITIVES
-from tracelens.schemas.results.common import RANK
+from tracelens.schemas.results.common import RANK, SIDE_WORDS
 from tracelens.storage.table import Column, Table
 
 _FAMILY = Column(
@@ -95,17 +95,17 @@ COMPARE_CROSS_LAYER = Table(
                 Column(
                     f"{side}_duration_total_ns",
                     pl.Int64,
-                    f"Sum of the kernels' durations in {side}.",
+                    f"Sum of the kernels' durations in {SIDE_WORDS[side]}.",
                 ),
                 Column(
                     f"{side}_share_frac",
                     pl.Float64,
-                    f"That time divided by the kernel total of {side}'s rank.",
+                    f"That time divided by the rank's kernel total in {SIDE_WORDS[side]}.",
                 ),
                 Column(
                     f"{side}_reused_ns",
                     pl.Int64,
-                    f"The part of {side}'s time in kernels whose names {beside} also runs.",
+                    f"Time in {SIDE_WORDS[side]} in kernels whose names {SIDE_WORDS[beside]} has, too.",
                 ),
             )
         ),

@@ -4,6 +4,7 @@ import polars as pl
 
 from tracelens.schemas.common import DEVICE, RANK
 from tracelens.schemas.device import LIBRARIES, PRIMITIVES
+from tracelens.schemas.results.common import SIDE_WORDS
 from tracelens.storage.table import Column, Table
 
 I64, I32, STR, F64 = pl.Int64, pl.Int32, pl.String, pl.Float64
@@ -111,7 +112,7 @@ KERNEL_GRIDS = Table(
 
 def _side(side: str) -> tuple[Column, ...]:
     """Return columns of the launches in one of the two traces."""
-    of = f" in {side}"
+    of = f" in {SIDE_WORDS[side]}"
     return (
         *_shape(f"{side}_", of),
         Column(
@@ -160,7 +161,7 @@ COMPARE_GRIDS = Table(
         Column(
             "speedup",
             F64,
-            "Total duration in base over that in other: above 1 means that other takes less time."
+            "Total duration in base over that in new: above 1 means that new takes less time."
             " Null for a kernel that one trace called more often, in another number of steps.",
             "1",
             nullable=True,
@@ -168,7 +169,7 @@ COMPARE_GRIDS = Table(
         Column(
             "speedup_per_call",
             F64,
-            "Mean duration in base divided by that in other. It means little in rows of a"
+            "Mean duration in base divided by that in new. It means little in rows of a"
             " primitive whose kernels were fused.",
             "1",
             nullable=True,
@@ -176,7 +177,7 @@ COMPARE_GRIDS = Table(
         Column(
             "n_blocks_ratio",
             F64,
-            "Blocks per launch in base divided by those in other.",
+            "Blocks per launch in base divided by those in new.",
             "1",
             nullable=True,
         ),
@@ -217,12 +218,12 @@ RECONCILE = Table(
         Column("registers_per_thread", I32, "Registers a thread uses.", nullable=True),
         Column("n_kernels", I64, "Kernels."),
         Column("base_duration_total_ns", I64, "Sum of the kernels' durations in base."),
-        Column("other_duration_total_ns", I64, "Sum of the kernels' durations in other."),
+        Column("other_duration_total_ns", I64, "Sum of the kernels' durations in new."),
         Column(
             "other_over_base",
             F64,
-            "Time in other divided by time in base: it shows what other's profiler or"
-            " other's run costs.",
+            "Time in new divided by time in base: it shows what the profiler of new"
+            " or its run costs.",
             "1",
             nullable=True,
         ),

@@ -3,7 +3,7 @@
 import polars as pl
 
 from tracelens.schemas.layers import TIMINGS
-from tracelens.schemas.results.common import OUTCOME, PHASE, RANK, REASON
+from tracelens.schemas.results.common import OUTCOME, PHASE, RANK, REASON, SIDE_WORDS
 from tracelens.storage.table import Column, Table
 
 I64, F64, STR = pl.Int64, pl.Float64, pl.String
@@ -28,7 +28,7 @@ def _configuration(which: str) -> Column:
     return Column(
         f"{which}_configuration",
         STR,
-        f"Configuration of {which}, if it was timed; null for kernels.",
+        f"Configuration of {SIDE_WORDS[which]}, if it was timed; null for kernels.",
         nullable=True,
         values=CONFIGURATIONS,
     )
@@ -40,30 +40,41 @@ def _times(which: str) -> tuple[Column, ...]:
         Column(
             f"{which}_low_ns",
             F64,
-            f"Least time in {which}: by the split of fused kernels that gives the layer"
+            f"Least time in {SIDE_WORDS[which]}: by the split of fused kernels that gives the layer"
             " least; for measured times, the lower quartile.",
             nullable=True,
         ),
         Column(
             f"{which}_estimate_ns",
             F64,
-            f"Best estimate in {which}; null if the layer is absent.",
+            f"Best estimate in {SIDE_WORDS[which]}; null if the layer is absent.",
             nullable=True,
         ),
         Column(
-            f"{which}_high_ns", F64, f"Most time in {which}; see {which}_low_ns.", nullable=True
+            f"{which}_high_ns",
+            F64,
+            f"Most time in {SIDE_WORDS[which]}; see {which}_low_ns.",
+            nullable=True,
         ),
         Column(
-            f"n_{which}", I64, f"Kernels a step, or executions measured, in {which}.", nullable=True
+            f"n_{which}",
+            I64,
+            f"Kernels a step, or executions measured, in {SIDE_WORDS[which]}.",
+            nullable=True,
         ),
-        Column(f"{which}_evidence", STR, f"Evidence for the time in {which}.", nullable=True),
+        Column(
+            f"{which}_evidence",
+            STR,
+            f"Evidence for the time in {SIDE_WORDS[which]}.",
+            nullable=True,
+        ),
     )
 
 
 COMPARE_LAYERS = Table(
     "compare_layers",
     "A layer and phase in two runs, matched by module path, by one way of timing; "
-    "base is meant to be eager, other compiled. Rows in brackets are time that belongs to no"
+    "base is meant to be eager, new compiled. Rows in brackets are time that belongs to no"
     " layer.",
     (
         RANK,
@@ -76,7 +87,7 @@ COMPARE_LAYERS = Table(
         Column(
             "compile_mode",
             STR,
-            "torch.compile mode of other, if it was measured.",
+            "torch.compile mode of new, if it was measured.",
             nullable=True,
         ),
         Column(
@@ -90,7 +101,7 @@ COMPARE_LAYERS = Table(
         Column(
             "speedup",
             F64,
-            "Estimate in base divided by that in other; above 1, other is faster. Null if"
+            "Estimate in base divided by that in new; above 1, new is faster. Null if"
             " one run marks no steps and the numbers of kernels differ.",
             "1",
             nullable=True,
@@ -108,7 +119,7 @@ COMPARE_LAYERS = Table(
         Column(
             "saved_ns",
             F64,
-            "Estimate in base minus that in other; below 0, the layer loses.",
+            "Estimate in base minus that in new; below 0, the layer loses.",
             "ns",
             nullable=True,
         ),
@@ -120,7 +131,7 @@ COMPARE_LAYERS = Table(
 LAYER_ORACLE = Table(
     "layer_oracle",
     "A layer on the path that an oracle takes through the model, choosing base "
-    "(eager) or other (compiled) for each; the row (total) sums them.",
+    "(eager) or new (compiled) for each; the row (total) sums them.",
     (
         RANK,
         Column(
@@ -143,7 +154,7 @@ LAYER_ORACLE = Table(
             "choice",
             STR,
             "The oracle's choice: eager or compiled, or, without evidence that base ran eager and"
-            " other compiled, base or other; mixed: by operation. Null for (total).",
+            " new compiled, base or other (new); mixed: by operation. Null for (total).",
             nullable=True,
             values=CHOICES,
         ),
@@ -168,7 +179,7 @@ LAYER_ORACLE = Table(
         Column(
             "other_ns",
             F64,
-            "Time in other, all phases; (total): of layers that both have. In dynamic,"
+            "Time in new, all phases; (total): of layers that both have. In dynamic,"
             " without the cost of calling the layer as a separate compiled region.",
             nullable=True,
         ),

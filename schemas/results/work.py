@@ -3,7 +3,7 @@
 import polars as pl
 
 from tracelens.schemas.device import LIBRARIES, MEMORY_KINDS, PRIMITIVES
-from tracelens.schemas.results.common import DURATIONS, PHASE, RANK, STEP
+from tracelens.schemas.results.common import DURATIONS, PHASE, RANK, SIDE_WORDS, STEP
 from tracelens.schemas.stacks import ROLES
 from tracelens.storage.table import Column, Table
 
@@ -132,20 +132,27 @@ COMPARE_COPIES = Table(
             for which in ("base", "other")
             for column in (
                 Column(
-                    f"memory_{which}", pl.String, f"Kinds of memory, in {which}.", nullable=True
+                    f"memory_{which}",
+                    pl.String,
+                    f"Kinds of memory, in {SIDE_WORDS[which]}.",
+                    nullable=True,
                 ),
-                Column(f"n_calls_{which}", pl.Int64, f"Copies in {which}."),
+                Column(f"n_calls_{which}", pl.Int64, f"Copies in {SIDE_WORDS[which]}."),
                 Column(
                     f"n_unsized_{which}",
                     pl.Int64,
-                    f"Copies of unknown size in {which}, which count in no bandwidth.",
+                    f"Copies of unknown size in {SIDE_WORDS[which]}, which count in no bandwidth.",
                 ),
-                Column(f"size_{which}_bytes", pl.Int64, f"Bytes copied in {which}."),
-                Column(f"duration_{which}_ns", pl.Int64, f"Sum of the durations in {which}."),
+                Column(f"size_{which}_bytes", pl.Int64, f"Bytes copied in {SIDE_WORDS[which]}."),
+                Column(
+                    f"duration_{which}_ns",
+                    pl.Int64,
+                    f"Sum of the durations in {SIDE_WORDS[which]}.",
+                ),
                 Column(
                     f"bandwidth_{which}_bytes_per_s",
                     pl.Float64,
-                    f"Bandwidth in {which} of the copies whose size is known.",
+                    f"Bandwidth in {SIDE_WORDS[which]} of the copies whose size is known.",
                     nullable=True,
                 ),
             )
@@ -153,14 +160,14 @@ COMPARE_COPIES = Table(
         Column(
             "size_ratio",
             pl.Float64,
-            "Bytes per copy (of known size) in base divided by bytes per copy in other.",
+            "Bytes per copy (of known size) in base divided by bytes per copy in new.",
             "1",
             nullable=True,
         ),
         Column(
             "speedup",
             pl.Float64,
-            "Duration in base divided by duration in other; above 1, other is faster. Null"
+            "Duration in base divided by duration in new; above 1, new is faster. Null"
             " if the runs copied different numbers of times in different numbers of steps.",
             "1",
             nullable=True,

@@ -6,6 +6,7 @@ Charts only name the data that they show; `views` draws them.
 from collections.abc import Callable, Mapping, Sequence
 from enum import Enum
 from inspect import signature
+from types import MappingProxyType
 from typing import TypeAlias
 
 import polars as pl
@@ -114,8 +115,9 @@ class Analysis(Struct, frozen=True):
     words, plus whatever the reader must know to trust it: plain text, one or two sentences in an
     entry. `shown` lists the columns that people need first; empty means all. A narrow terminal
     drops the last of them. HTML has the other columns after them. CSV and JSON have all, as
-    declared. `charts` takes the resulting frame. `of_one_program`: the analysis needs two runs of
-    one program, and is not run on other pairs.
+    declared. `words` has the words that people read for stored values, by column. `charts` takes
+    the resulting frame. `of_one_program`: the analysis needs two runs of one program, and is not
+    run on other pairs.
     """
 
     question: str
@@ -123,6 +125,7 @@ class Analysis(Struct, frozen=True):
     run: Callable[..., pl.DataFrame]
     notes: Callable[..., list[str]] | None = None
     shown: Sequence[str] = ()
+    words: Mapping[str, Mapping[str, str]] = MappingProxyType({})
     charts: Callable[[pl.DataFrame], Sequence[Chart]] | None = None
     scope: Scope = Scope.ANY
     parallel: Parallel = Parallel.NOTHING

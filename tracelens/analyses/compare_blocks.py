@@ -66,7 +66,7 @@ def notes(base: Trace, other: Trace, frame: pl.DataFrame) -> list[str]:  # noqa:
 
 
 ANALYSIS = Analysis(
-    "Which repeated blocks does the other run make faster, and which slower?",
+    "Which repeated blocks does the new run make faster, and which slower?",
     COMPARE_BLOCKS,
     compare_blocks,
     notes=notes,

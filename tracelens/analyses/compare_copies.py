@@ -72,7 +72,7 @@ def notes(base: Trace, other: Trace, frame: pl.DataFrame) -> list[str]:  # noqa:
     measured_columns = ("size_ratio", "bandwidth_base_bytes_per_s", "bandwidth_other_bytes_per_s")
     unsized = [
         f"Rank {row['rank']}, {row['direction']}: {row['n_unsized_base']:,} copies in base and"
-        f" {row['n_unsized_other']:,} in other have no known size; bytes and bandwidths are those"
+        f" {row['n_unsized_other']:,} in new have no known size; bytes and bandwidths are those"
         " of the others."
         for row in frame.filter(
             (pl.col("n_unsized_base") > 0) | (pl.col("n_unsized_other") > 0)
@@ -80,11 +80,11 @@ def notes(base: Trace, other: Trace, frame: pl.DataFrame) -> list[str]:  # noqa:
     ]
     return unsized + [
         f"Rank {row['rank']}, {row['direction']}: {_bytes_a_copy(row, 'base')} in base against"
-        f" {_bytes_a_copy(row, 'other')} in other (ratio {row['size_ratio']:.2f}), at"
+        f" {_bytes_a_copy(row, 'other')} in new (ratio {row['size_ratio']:.2f}), at"
         f" {row['bandwidth_base_bytes_per_s'] / 1e9:.1f} GB/s ({row['memory_base']}) against"
         f" {row['bandwidth_other_bytes_per_s'] / 1e9:.1f} GB/s ({row['memory_other']}); all copies"
         f" take {duration(row['duration_base_ns'])} in base and"
-        f" {duration(row['duration_other_ns'])} in other: {_speedup(row)}."
+        f" {duration(row['duration_other_ns'])} in new: {_speedup(row)}."
         for row in frame.drop_nulls(measured_columns).iter_rows(named=True)
     ]
 

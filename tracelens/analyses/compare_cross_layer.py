@@ -74,9 +74,9 @@ def notes(base: Trace, other: Trace, frame: pl.DataFrame) -> list[str]:
         by_name = [_percent(part, part, side, "reused_ns") for side in _SIDES]
         by_pair = [_percent(matched, part, side, "duration_total_ns") for side in _SIDES]
         sentences.append(
-            f"Rank {rank}: {by_name[0]} of base's kernel time and {by_name[1]} of other's is in"
-            f" kernels that the other trace runs too, by name; {by_pair[0]} and {by_pair[1]} by"
-            " library and primitive."
+            f"Rank {rank}: kernels that both runs have, by name, take {by_name[0]} of kernel time in"
+            f" base and {by_name[1]} in new; by library and primitive, {by_pair[0]} and"
+            f" {by_pair[1]}."
         )
     knows = [
         trace.has("spans") and (trace.select("spans", "kind")["kind"] == "op").any()
@@ -84,7 +84,7 @@ def notes(base: Trace, other: Trace, frame: pl.DataFrame) -> list[str]:
     ]
     if knows[0] != knows[1]:
         sentences.append(
-            f"{'Base' if knows[0] else 'Other'} alone has ops, by which a 1×1 convolution in a"
+            f"{'Base' if knows[0] else 'New'} alone has ops, by which a 1×1 convolution in a"
             " kernel for matrix products counts as conv; without them it counts as gemm. Compare"
             " families, not gemm with conv."
         )

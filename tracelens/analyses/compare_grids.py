@@ -60,7 +60,7 @@ def notes(base: Trace, other: Trace, frame: pl.DataFrame) -> list[str]:
     )
     summary = (
         f"Kernels in both traces: {same['name'].n_unique()}, {matched['base']} of kernel time in"
-        f" base and {matched['other']} in other; {changed['name'].n_unique()} with another grid or"
+        f" base and {matched['other']} in new; {changed['name'].n_unique()} with another grid or"
         " block."
     )
     sentences = [summary]

@@ -23,6 +23,7 @@ from tracelens.derive.layers.layer_times import (
 )
 from tracelens.derive.layers.rank_pairs import pairs_ranks, says_ranks
 from tracelens.errors import MissingTableError
+from tracelens.schemas.results.common import SIDE_WORDS
 from tracelens.schemas.results.layers import COMPARE_LAYERS
 from tracelens.trace import Trace
 
@@ -156,27 +157,27 @@ def notes(base: Trace, other: Trace, frame: pl.DataFrame) -> list[str]:
         ratio = f", a speedup of {base_ns / other_ns:.2f}" if base_ns > 0 and other_ns > 0 else ""
         sentences.append(
             f"{_name(way)}: of {both.height:,} layers and phases in both,"
-            f" {(both['outcome'] == 'faster').sum():,} are faster in other, {slower.height:,}"
+            f" {(both['outcome'] == 'faster').sum():,} are faster in new, {slower.height:,}"
             f" slower, {(both['outcome'] == 'unclear').sum():,} unclear; together"
-            f" {duration(base_ns)} in base and {duration(other_ns)} in other{ratio}.{_losers(slower)}"
+            f" {duration(base_ns)} in base and {duration(other_ns)} in new{ratio}.{_losers(slower)}"
         )
         if part.height > both.height:
             sentences.append(
                 f"{_name(way)}: {(part['match'] == 'only_base').sum():,} layers and phases are in"
-                f" base only, {(part['match'] == 'only_other').sum():,} in other only: fused into"
+                f" base only, {(part['match'] == 'only_other').sum():,} in new only: fused into"
                 " others, optimised away, or not attributed."
             )
     kernels = frame.filter(pl.col("method") == "kernels")
     if kernels.height:
         outside = kernels.filter(pl.col("layer").str.starts_with("("))
-        for which in ("base", "other"):
-            share = _sum(outside, f"{which}_estimate_ns") / (
-                _sum(kernels, f"{which}_estimate_ns") or 1.0
+        for side, word in SIDE_WORDS.items():
+            share = _sum(outside, f"{side}_estimate_ns") / (
+                _sum(kernels, f"{side}_estimate_ns") or 1.0
             )
-            sentences.append(f"{share:.1%} of {which}'s kernel time belongs to no layer.")
+            sentences.append(f"{share:.1%} of kernel time in {word} belongs to no layer.")
         steps = [_marks_steps(trace) for trace in (base, other)]
         if not all(steps):
-            where = "either trace" if not any(steps) else "base" if not steps[0] else "other"
+            where = "either trace" if not any(steps) else "base" if not steps[0] else "new"
             sentences.append(
                 f"No step is marked in {where}, so the whole trace counts as one: there is a"
                 " speedup only where both ran as many kernels."
@@ -211,7 +212,7 @@ def _losers(slower: pl.DataFrame) -> str:
 def _unmatched(name: str, part: pl.DataFrame) -> str:
     sides = [part.filter(pl.col("match") == which) for which in ("only_base", "only_other")]
     if any(side.is_empty() for side in sides):
-        which = "base" if sides[0].is_empty() else "other"
+        which = "base" if sides[0].is_empty() else "new"
         return f"{name}: no layer of {which} is known, so none could be matched."
     numbered = [are_numbered(side) for side in sides]
     if numbered[0] != numbered[1]:
@@ -221,7 +222,7 @@ def _unmatched(name: str, part: pl.DataFrame) -> str:
         ]
         return (
             f"{name}: no layer matched: base names layers {kinds[0]} ({sides[0]['layer'][0]}),"
-            f" other {kinds[1]} ({sides[1]['layer'][0]}); capture both with tracelens collect"
+            f" new {kinds[1]} ({sides[1]['layer'][0]}); capture both with tracelens collect"
             " torch, which knows attribute paths."
         )
     return (
@@ -253,7 +254,7 @@ def _charts(frame: pl.DataFrame) -> list[Chart]:
 
 
 ANALYSIS = Analysis(
-    "Which layers does the other run make faster, and which slower?",
+    "Which layers does the new run make faster, and which slower?",
     COMPARE_LAYERS,
     compare_layers,
     notes=notes,

@@ -42,7 +42,7 @@ def notes(base: Trace, other: Trace, frame: pl.DataFrame) -> list[str]:  # noqa:
     judged = frame.filter(pl.col("outcome").is_in(["less", "more"]))
     return [
         f"Rank {rank}: {measure.replace('_', ' ')} is {outcome}, {base_bytes / 1e6:,.3f} MB in base"
-        f" and {other_bytes / 1e6:,.3f} MB in other."
+        f" and {other_bytes / 1e6:,.3f} MB in new."
         for rank, measure, outcome, base_bytes, other_bytes in judged.select(
             "rank", "measure", "outcome", "base_bytes", "other_bytes"
         ).iter_rows()

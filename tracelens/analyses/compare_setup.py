@@ -50,7 +50,7 @@ def notes(base: Trace, other: Trace, frame: pl.DataFrame) -> list[str]:
     refused = unrelated(base, other)
     sentences = [f"{refused[0].upper()}{refused[1:]}."] if refused else []
     sentences += [
-        f"The runs differ in {what}: {base_value} in base, {other_value} in other;"
+        f"The runs differ in {what}: {base_value} in base, {other_value} in new;"
         f" not to be compared: {why}."
         for what, base_value, other_value, why in (
             frame.filter(status="differs").select("what", "base", "other", "invalidates").rows()

@@ -106,7 +106,7 @@ def notes(base: Trace, other: Trace, frame: pl.DataFrame) -> list[str]:  # noqa:
         why = f": {row['reason']}" if row["reason"] else ""
         sentences.append(
             f"Rank {row['rank']}: the median step takes {duration(row['base_ns'])} in base and"
-            f" {duration(row['other_ns'])} in other, {difference(row['more_ns'])}{spread};"
+            f" {duration(row['other_ns'])} in new, {difference(row['more_ns'])}{spread};"
             f" {row['outcome']}{why}."
         )
     return [

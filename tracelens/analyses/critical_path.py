@@ -25,6 +25,17 @@ _WORDS = {
     "wait": "the return of calls that wait for the device",
     "earlier": "earlier work",
 }
+_KINDS = {
+    "python": "Python",
+    "api_call": "API call",
+    "memcpy": "copy",
+    "memset": "fill of memory",
+    "queue": "gap between work",
+    "dependency": "stream wait",
+    "wait": "wait for the device",
+    "earlier": "earlier work",
+}
+"""Words for kinds of intervals in tables and charts; others are words already."""
 
 
 def critical_path(trace: Trace) -> pl.DataFrame:
@@ -70,7 +81,7 @@ def _charts(frame: pl.DataFrame) -> list[Chart]:
     sums = frame.group_by(key, maintain_order=True).agg(pl.col("duration_ns").sum())
     words = sums.with_columns(
         stretch=pl.col("kind").replace(STRETCHES),
-        kind=pl.col("kind").str.replace_all("_", " ", literal=True),
+        kind=pl.col("kind").replace(_KINDS),
     )
     return [Bars("What the step waits for", words, named(words, "stretch"), "duration_ns", "kind")]
 
@@ -81,6 +92,7 @@ ANALYSIS = Analysis(
     critical_path,
     notes=notes,
     shown=("rank", "position", "kind", "what", "op", "module_path", "duration_ns"),
+    words={"kind": _KINDS},
     charts=_charts,
     parallel=Parallel.BY_RANK,
 )

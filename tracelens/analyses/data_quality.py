@@ -241,7 +241,7 @@ def notes(trace: Trace, frame: pl.DataFrame) -> list[str]:  # noqa: ARG001 - eve
     bad = frame.filter(pl.col("status").is_in(["error", "loss", "warning"])).height
     return [
         (
-            "All checks are clean."
+            "No check found anything wrong."
             if not bad
             else f"{bad} of {frame.height} checks need attention; they stand first."
         )

@@ -77,8 +77,8 @@ def notes(trace: Trace, frame: pl.DataFrame) -> list[str]:
         # A live capture samples lines, and samples miss short calls.
         remedy = "" if _is_live(trace) else " tracelens run records lines."
         sentences.append(
-            "After 'defined at' stands the line at which a function begins (or a generator goes"
-            f" on): which of its lines ran was not recorded.{remedy}"
+            "A line after 'defined at' is where a function begins, or a generator goes on. Which of"
+            f" its lines ran was not recorded.{remedy}"
         )
     return sentences + _of_shares(trace) + _calls_that_matter(trace)
 
@@ -94,8 +94,8 @@ def _of_shares(trace: Trace) -> list[str]:
     several = len(trace.manifest.ranks) > 1
     return [
         (f"Rank {rank}: idle" if several else "Idle")
-        + " times are as recorded; shares leave out what the profiler adds:"
-        f" {1 - share:.0%} of launching and the host's other work."
+        + " times are as recorded, and shares are without what the profiler adds: it adds"
+        f" {1 - share:.0%} of the time of launches and of the host's other work."
         for rank, share in sorted(kept.items())[:_FIRST_RANKS]
         if share < 1
     ]

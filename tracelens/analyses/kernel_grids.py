@@ -129,8 +129,8 @@ def _on_waves(known: pl.DataFrame, total_ns: int) -> list[str]:
         " wave)."
     )
     with_long_tail = (
-        f"{_share(long_tails, total_ns)} of kernel time is in larger grids whose last wave"
-        f" leaves over {_LONG_TAIL:.0%} of all their block slots empty (tail_frac)."
+        f"{_share(long_tails, total_ns)} of kernel time is in larger grids that leave over"
+        f" {_LONG_TAIL:.0%} of the slots for blocks empty, because their last wave is small."
     )
     return [without_full_wave, with_long_tail]
 

@@ -62,7 +62,7 @@ def notes(trace: Trace, frame: pl.DataFrame) -> list[str]:  # noqa: ARG001 - as 
     """Say how many runs are short, and how much longer first runs took than later ones."""
     n_short, n_runs, ns = frame.select("n_short", "n_calls", "short_ns").sum().row(0)
     late = float(frame.select((pl.col("first_ns") - pl.col("median_ns")).clip(0).sum()).item() or 0)
-    short = f"{duration(ns)} together; first runs took {duration(late)} more than later."
+    short = f"{duration(ns)} together; first runs took {duration(late)} more than later ones."
     limit = f"{SHORT_NS // 1000} µs"
     return [f"{n_short:,} of {n_runs:,} kernels take less than {limit}, {short}"]
 

@@ -77,8 +77,9 @@ def notes(trace: Trace, frame: pl.DataFrame, base: Trace | None = None) -> list[
         kernels = trace.select("kernels", "rank", "primitive").filter(pl.col("rank") == rank)
         n_layout = (kernels["primitive"] == "layout").sum()
         sentences.append(
-            f"Rank {rank}: {1 - lost:.1%} of kernel time has a layer or a row such as (optimizer);"
-            f" {layout:.1%} is layout transforms ({n_layout:,} of {kernels.height:,} kernels)."
+            f"Rank {rank}: {1 - lost:.1%} of kernel time belongs to a layer, or to a row such as"
+            f" (optimizer); {layout:.1%} is layout transforms ({n_layout:,} of {kernels.height:,}"
+            " kernels)."
         )
         in_range = part.filter(evidence=RANGE_EVIDENCE)["share_frac"].sum()
         if in_range:

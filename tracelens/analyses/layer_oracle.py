@@ -184,14 +184,18 @@ def notes(base: Trace, other: Trace, frame: pl.DataFrame) -> list[str]:
     for row in frame.filter(pl.col("layer") == TOTAL).iter_rows(named=True):
         path = frame.filter(rank=row["rank"], oracle=row["oracle"]).filter(pl.col("layer") != TOTAL)
         counts = dict(path.group_by("choice").len().iter_rows())
-        chosen = ", ".join(f"{counts[word]:,} {word}" for word in CHOICES if word in counts)
+        chosen = ", ".join(
+            f"{counts[choice]:,} {'new' if choice == 'other' else choice}"
+            for choice in CHOICES
+            if choice in counts
+        )
         if row["speedup_over_best"] is None:
             continue
         where = f"Rank {row['rank']}, " if several else ""
         sentences.append(
             f"{where}{row['oracle']}: {chosen}; {duration(row['chosen_ns'] + row['switch_ns'])},"
             f" {row['speedup_over_base']:.3f} times as fast as base,"
-            f" {row['speedup_over_other']:.3f} times as fast as other (in theory)."
+            f" {row['speedup_over_other']:.3f} times as fast as new (in theory)."
         )
     sentences += _caveats(base, other, frame)
     forced = frame.filter(pl.col("oracle") == frame["oracle"][0], pl.col("is_forced")).height
@@ -220,8 +224,8 @@ def _caveats(base: Trace, other: Trace, frame: pl.DataFrame) -> list[str]:
         caveats.append(f"{devices[0].upper()}{devices[1:]}.")
     if frame["choice"].is_in(["base", "other"]).any():
         caveats.append(
-            f"Nothing shows that base ran eager and other compiled ({EVIDENCE}, in other alone,"
-            " would), so they are called base and other, and no plan can be made of them."
+            f"Nothing shows that base ran eager and new compiled ({EVIDENCE}, in new alone, would),"
+            " so they are called base and new, and no plan can be made of them."
         )
         return caveats
     region = _measured_region(base, other, None)

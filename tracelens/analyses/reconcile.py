@@ -140,8 +140,8 @@ def notes(base: Trace, other: Trace, frame: pl.DataFrame) -> list[str]:
     share = int(completed["other_duration_total_ns"].sum()) / other_ns if other_ns else 0.0
     summary = (
         f"{int(aligned['n_kernels'].sum()):,} kernels are aligned, of"
-        f" {base.height('kernels'):,} in base and {other.height('kernels'):,} in other: they take"
-        f" {duration(base_ns)} in base and {duration(other_ns)} in other."
+        f" {base.height('kernels'):,} in base and {other.height('kernels'):,} in new: they take"
+        f" {duration(base_ns)} in base and {duration(other_ns)} in new."
     )
     return [
         summary,

@@ -227,7 +227,8 @@ def notes(
         "duration_total_ns", descending=True
     )
     sentences += [
-        f"Peaks: {evidence}." for evidence in known["evidence"].unique(maintain_order=True)
+        f"Where the peaks are from: {evidence}."
+        for evidence in known["evidence"].unique(maintain_order=True)
     ]
     lacking = calls.filter(pl.col("roof").is_null() & pl.col("peak_flops_per_s").is_null())
     sentences += [
@@ -238,9 +239,8 @@ def notes(
     ]
     if known.filter(pl.col("peak_frac") > 1).height:
         sentences.append(
-            "Shares above 100 % are not errors. Ops bound by memory exceed its peak if inputs lay"
-            " in the cache or a convolution's strides skip part of them; ops bound by computing"
-            " do in runs shorter than the long one in which the peak was measured."
+            "Shares above 100 % are possible: inputs may lie in the cache, strides may skip part of"
+            " them, and a short run may compute faster than the long one that measured the peak."
         )
     return sentences
 

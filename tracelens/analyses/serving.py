@@ -171,7 +171,7 @@ def notes(
     checked = set(steps_of(trace).filter(is_checked).select("rank", "phase").iter_rows())
     for row in frame.iter_rows(named=True):
         words = [
-            f"rank {row['rank']}: {row['phase']} takes {row['share_frac']:.1%} of the steps' time",
+            f"Rank {row['rank']}: {row['phase']} takes {row['share_frac']:.1%} of the steps' time",
             f"{duration(row['duration_median_ns'])} in the median step",
             f"{row['requests_mean']:,.1f} requests a batch",
         ]

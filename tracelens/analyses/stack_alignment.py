@@ -182,20 +182,20 @@ def notes(base: Trace, other: Trace, frame: pl.DataFrame) -> list[str]:
     ):
         texts.append(
             f"Base: {_count(row['n_edges_base'], 'call')} from {row['start_base']} to"
-            f" {row['symbol_base']}; other: {_count(row['n_edges_other'], 'call')} from"
+            f" {row['symbol_base']}; new: {_count(row['n_edges_other'], 'call')} from"
             f" {row['start_other']} to {row['symbol_other']}. They have the innermost"
             f" {_count(row['n_common'], 'frame')} in common." + _parting(row)
         )
         texts.append(_from_outside(base_stack["frames"], other_stack["frames"]))
         if base_stack["build_kind"] != other_stack["build_kind"]:
             texts.append(
-                f"The builds differ (base {base_stack['build_kind']}, other"
+                f"The builds differ (base {base_stack['build_kind']}, new"
                 f" {other_stack['build_kind']}): a release build inlines calls"
                 " that a debug build makes, so part of the difference in depth is the compiler's."
             )
         texts += [
             text
-            for side, stack in (("Base", base_stack), ("Other", other_stack))
+            for side, stack in (("Base", base_stack), ("New", other_stack))
             for text in _doubts(side, stack)
         ]
     if whole.height and not frame["segment"].is_in(SEGMENTS[:2]).any():
@@ -223,7 +223,7 @@ def _parting(row: Mapping[str, Any]) -> str:
     base, other = (
         row[f"diverges_{side}"] or "nothing, its entry is reached" for side in ("base", "other")
     )
-    return f" Then base goes on with {base}; other with {other}."
+    return f" Then base goes on with {base}; new with {other}."
 
 
 def _from_outside(base: pl.DataFrame, other: pl.DataFrame) -> str:
@@ -244,7 +244,7 @@ def _from_outside(base: pl.DataFrame, other: pl.DataFrame) -> str:
         functions[n_shared] if n_shared < len(functions) else "nothing"
         for functions in (base_functions, other_functions)
     )
-    return f"{shared} Then base calls {next_base}; other {next_other}."
+    return f"{shared} Then base calls {next_base}; new {next_other}."
 
 
 def _doubts(side: str, stack: Mapping[str, Any]) -> Iterator[str]:

@@ -158,8 +158,8 @@ def notes(trace: Trace, frame: pl.DataFrame) -> list[str]:
             path, others = waited.select("path", "other_threads_ns").row(0)
             sentences.append(
                 f"While {path} was open, other threads of its process launched"
-                f" {duration(others)}, more than its own thread did (other_threads_ns):"
-                " autograd, for one, runs the backward pass on threads of its own."
+                f" {duration(others)} of device work, more than its own thread did: autograd, for"
+                " one, runs the backward pass on threads of its own."
             )
     return sentences
 

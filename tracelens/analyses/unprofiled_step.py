@@ -53,15 +53,15 @@ def notes(trace: Trace, frame: pl.DataFrame) -> list[str]:
     medians = dict(judged.group_by("rank").agg(pl.col("duration_ns").median()).iter_rows())
     sentences = []
     for step in steps:
-        subject = f"Rank {step.rank}: a" if several else "A"
         # If step times differ much, this is their mean, while other sections give their median.
         is_mean = round(medians[step.rank]) != step.recorded_ns
-        sentences.append(_sentence(step, f"{subject} step took{' on average' if is_mean else ''}"))
+        subject = "a step took on average" if is_mean else "the median step took"
+        sentences.append(_sentence(step, f"Rank {step.rank}: {subject}" if several else subject))
     return sentences
 
 
 def _sentence(step: UnprofiledStep, subject: str) -> str:
-    recorded = f"{subject} {duration(step.recorded_ns)} under the profiler"
+    recorded = f"{subject[0].upper()}{subject[1:]} {duration(step.recorded_ns)} under the profiler"
     if step.unprofiled_ns is None or step.low_ns is None or step.high_ns is None:
         if step.replay_error_frac > LARGEST_ERROR:
             return (
@@ -70,9 +70,9 @@ def _sentence(step: UnprofiledStep, subject: str) -> str:
             )
         return f"{recorded}; how much of that this profiler adds is not known."
     if step.evidence == "measured":
-        return f"{recorded}, and {duration(step.unprofiled_ns)} without it, as measured."
+        return f"{recorded}; without it, a step took {duration(step.unprofiled_ns)}, as measured."
     return (
-        f"{recorded}. Without it, one would take {span_text(step.low_ns, step.high_ns)}, by"
+        f"{recorded}. Without it, a step would take {span_text(step.low_ns, step.high_ns)}, by"
         " a replay of the trace."
     )
 
@@ -82,5 +82,6 @@ ANALYSIS = Analysis(
     UNPROFILED_STEP,
     unprofiled_step,
     notes=notes,
+    words={"evidence": {"table": "typical costs", "calibrated": "costs of this machine"}},
     parallel=Parallel.BY_RANK,
 )

@@ -18,7 +18,7 @@ from tracelens.derive.time.phase_sentences import phase_sentences
 from tracelens.derive.time.step_sentences import step_sentences
 from tracelens.derive.time.step_table import require_time
 from tracelens.derive.time.time_parts import RankTime, rank_times
-from tracelens.schemas.results.time import IDLE_PARTS, VERDICT
+from tracelens.schemas.results.time import IDLE_PARTS, PARTS, VERDICT
 from tracelens.trace import Trace
 
 _LITTLE = 0.1
@@ -301,7 +301,9 @@ def _doubts(trace: Trace, frame: pl.DataFrame) -> list[str]:
             " that records none may be bound by something else."
         )
     if not trace.manifest.complete:
-        doubts.append("The trace is cut off; this judges the part that is there.")
+        is_judged = frame["bound"].is_in(PARTS).any()
+        part = "; this judges the part that is there" if is_judged else ""
+        doubts.append(f"The trace is incomplete{part}.")
     return doubts
 
 
@@ -317,8 +319,8 @@ def _of_either_end(trace: Trace, ranks: list[RankTime]) -> list[str]:
     nouns = PROCESS_WORDS if ranks[0].is_process else PART_WORDS
     sentence = (
         f"Without the profiler a step would take"
-        f" {span_text(step.low_ns, step.high_ns)}: limited by {nouns[bounds[0]]} if it is the shortest,"
-        f" by {nouns[bounds[1]]} if it is the longest."
+        f" {span_text(step.low_ns, step.high_ns)}, limited by {nouns[bounds[0]]} at the short end and"
+        f" by {nouns[bounds[1]]} at the long end."
     )
     return [sentence]
 

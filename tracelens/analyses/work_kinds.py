@@ -145,7 +145,9 @@ def notes(
                 for kind, ns in own.select("kind", "duration_total_ns").iter_rows()
                 if whole and ns / whole >= _LEAST
             ]
-            where = f"{phase}, {whole / total:.1%} of its kernel time" if phase else "no phase"
+            where = (
+                f"{phase}, {whole / total:.1%} of its kernel time" if phase else "without a phase"
+            )
             if words:
                 sentences.append(f"Rank {rank}, {where}: {', '.join(words)}.")
     return sentences + _exchange_sentences(trace, frame)

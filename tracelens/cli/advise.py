@@ -51,6 +51,8 @@ def advise(
     out: Annotated[
         Path | None,
         typer.Option(
+            "--out",
+            "-o",
             metavar="FILE",
             help="Write the call plan to this file, for tl.apply_calls(model, FILE).",
         ),

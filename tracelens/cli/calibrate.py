@@ -61,7 +61,12 @@ def calibrate(
     ] = None,
     out: Annotated[
         Path | None,
-        typer.Option(metavar="FILE", help="Write the costs to this file, not to standard output."),
+        typer.Option(
+            "--out",
+            "-o",
+            metavar="FILE",
+            help="Write the costs to this file, not to standard output.",
+        ),
     ] = None,
     python: Annotated[
         str, typer.Option(metavar="PYTHON", help="The Python interpreter whose torch is measured.")

@@ -30,7 +30,9 @@ def export(
     ] = None,
     out: Annotated[
         Path | None,
-        typer.Option(metavar="FILE", help="File to write; by default the trace's name."),
+        typer.Option(
+            "--out", "-o", metavar="FILE", help="File to write; by default the trace's name."
+        ),
     ] = None,
     ranks: Annotated[
         str | None,

@@ -17,7 +17,12 @@ def measure_peaks(
     *,
     out: Annotated[
         Path | None,
-        typer.Option(metavar="FILE", help="Write the peaks to this file, not to standard output."),
+        typer.Option(
+            "--out",
+            "-o",
+            metavar="FILE",
+            help="Write the peaks to this file, not to standard output.",
+        ),
     ] = None,
 ) -> None:
     """Measure a GPU's peaks for report --peaks FILE: products by element type, copy bandwidth.

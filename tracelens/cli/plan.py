@@ -34,7 +34,12 @@ def plan(  # noqa: PLR0913 - one parameter an option
     *,
     out: Annotated[
         Path | None,
-        typer.Option(metavar="FILE", help="Write the plan to this file, not to standard output."),
+        typer.Option(
+            "--out",
+            "-o",
+            metavar="FILE",
+            help="Write the plan to this file, not to standard output.",
+        ),
     ] = None,
     oracle: Annotated[
         str,
@@ -127,7 +132,7 @@ def _tell(plan: Plan) -> None:
     if about["predicted_speedup_over_base"] is not None:
         tell(
             f"in theory {about['predicted_speedup_over_base']:.3f} times as fast as base and "
-            f"{about['predicted_speedup_over_other']:.3f} times as fast as other: measure it"
+            f"{about['predicted_speedup_over_other']:.3f} times as fast as new: measure it"
         )
     if plan.paths == "instance":
         warn(

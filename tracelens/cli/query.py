@@ -30,7 +30,8 @@ def query(
         ),
     ] = None,
     out: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Write there, not to standard output.")
+        Path | None,
+        typer.Option("--out", "-o", metavar="FILE", help="Write there, not to standard output."),
     ] = None,
 ) -> None:
     """Select rows of a trace's tables with SQL; tracelens schema lists tables and columns.

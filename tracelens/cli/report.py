@@ -102,6 +102,8 @@ def report(  # noqa: PLR0913 - one parameter an option
     out: Annotated[
         Path | None,
         typer.Option(
+            "--out",
+            "-o",
             metavar="FILE",
             rich_help_panel=SHOWING,
             help="Write to this file, not to standard output; needed by "

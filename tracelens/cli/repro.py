@@ -18,7 +18,8 @@ def repro(
     op: Annotated[str, typer.Argument(metavar="OP", help="An op, such as aten::linear.")],
     *,
     out: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Write there, not to standard output.")
+        Path | None,
+        typer.Option("--out", "-o", metavar="FILE", help="Write there, not to standard output."),
     ] = None,
 ) -> None:
     """Write a Python script that runs one op again and times it; it needs only PyTorch.

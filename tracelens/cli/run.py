@@ -41,6 +41,8 @@ def run(  # noqa: PLR0913 - one parameter an option
     out: Annotated[
         Path | None,
         typer.Option(
+            "--out",
+            "-o",
             metavar="DIR",
             help="Trace to write; the page of the same name is written beside it. By default the"
             " program's name.",

@@ -65,7 +65,10 @@ def to_html(report: Report, rows: int | None = 12) -> str:
         bundling = pool.submit(vega_script)
         sections, opened, unanswered = _split(report)
         heads = [
-            (section, show(section.analysis.result, section.frame, ordered(section), 0))
+            (
+                section,
+                show(section.analysis.result, section.frame, ordered(section), 0, section.words),
+            )
             for section in sections
             if section.frame.height > (section.analysis.name in _IN_CARDS)
         ]

@@ -4,6 +4,7 @@ Labels and shown units may change; the columns are the API.
 """
 
 import math
+import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from os.path import commonprefix
@@ -22,7 +23,7 @@ ELLIPSIS = "…"
 NO_WORDS: Mapping[str, Mapping[str, str]] = MappingProxyType({})
 
 SCALES: dict[str, tuple[tuple[float, float, str], ...]] = {
-    "ns": ((1e10, 1e9, "s"), (1e6, 1e6, "ms"), (1e3, 1e3, "µs"), (0, 1, "ns")),
+    "ns": ((1e9, 1e9, "s"), (1e6, 1e6, "ms"), (1e3, 1e3, "µs"), (0, 1, "ns")),
     "bytes": ((1e9, 1e9, "GB"), (1e6, 1e6, "MB"), (1e3, 1e3, "kB"), (0, 1, "B")),
     "bytes/s": ((1e9, 1e9, "GB/s"), (1e6, 1e6, "MB/s"), (0, 1, "B/s")),
     "FLOP": ((1e12, 1e12, "TFLOP"), (0, 1e9, "GFLOP")),
@@ -45,6 +46,14 @@ _LABELS = {
     "kernel_name": "kernel",
     "what_if_twice": "if twice as fast",
     "what_if_limit": "if it took no time",
+    "other_threads_ns": "other threads",
+    "other_stream_id": "other stream id",
+    "library_other_ns": "other",
+    "n_short": "short calls",
+    "short_frac": "short share",
+    "short_ns": "short time",
+    "near_frac": "near roof",
+    "flops_per_s": "flops rate",
 }
 """Labels that differ from the column's name."""
 
@@ -53,6 +62,12 @@ _IDS = ("rank", "step", "line")
 
 The same holds for columns that end in _id.
 """
+
+_SIDE = re.compile(r"\bother\b")
+"""The word for the second run in columns of comparisons: people read "new"."""
+
+_OF_ONE_PART = ("idle_", "exposed_")
+"""Prefixes of columns with the time of one part of a step, which people know by other words."""
 
 _SINCE_EPOCH_NS = 1e15
 """A larger moment counts from the clock's origin, and is shown in whole nanoseconds."""
@@ -137,10 +152,11 @@ def unit_of(column: Column) -> str | None:
     return column.unit if column.unit in SCALES else None
 
 
-def label_of(column: Column) -> str:
+def label_of(column: Column, part_words: Mapping[str, str] = MappingProxyType({})) -> str:
     """Return the column's name in words, without its unit: `n_calls` is "calls".
 
-    For example, `duration_total_ns` is "duration total".
+    For example, `duration_total_ns` is "duration total". In comparisons, `other_ns` is "new". Time
+    of one part of a step has the part's words: with them, `idle_loading_ns` is "idle: module load".
     """
     name = column.name
     if name in _LABELS:
@@ -152,7 +168,9 @@ def label_of(column: Column) -> str:
         name = name.removesuffix(
             "_bytes_per_s" if unit == "bytes/s" else "_per_s" if unit == "FLOP/s" else f"_{unit}"
         )
-    return name.removeprefix("n_").replace("_", " ")
+    if name.startswith(_OF_ONE_PART) and name in part_words:
+        return part_words[name]
+    return _SIDE.sub("new", name.removeprefix("n_").replace("_", " "))
 
 
 def scale_of(column: Column, largest: float | None) -> Scale:
@@ -233,7 +251,8 @@ def show(
     """Write the named columns of the first `rows` rows as printable text.
 
     `grid_x`, `grid_y` and `grid_z` become one column (64x7x1), and a `value` beside a `unit`
-    becomes one quantity. `words` are those for stored values, by column.
+    becomes one quantity. `words` are those for stored values, by column; those of `part` are in
+    labels, too.
     """
     columns = columns_of(table, frame)
     head = frame if rows is None else frame.head(rows)
@@ -259,7 +278,8 @@ def show(
             )
         elif not (name == "unit" and "value" in columns):
             cells = _in_words(head[name], words.get(name, {}))
-            shown.append(_one(column, frame[name], cells, largest[_quantity_of(name)]))
+            label = label_of(column, words.get("part", {}))
+            shown.append(_one(column, label, frame[name], cells, largest[_quantity_of(name)]))
     return shown
 
 
@@ -288,9 +308,8 @@ def _quantity_of(name: str) -> str:
     return "_".join(word for word in name.split("_") if word not in _SIDES_AND_ENDS)
 
 
-def _one(column: Column, whole: pl.Series, head: pl.Series, largest: float) -> Shown:
+def _one(column: Column, label: str, whole: pl.Series, head: pl.Series, largest: float) -> Shown:
     """Write a column; `largest` is the largest magnitude of the columns in its unit."""
-    label = label_of(column)
     if not head.dtype.is_numeric() or column.name in _IDS or column.name.endswith("_id"):
         return Shown(
             column.name, label, "", column.doc, [_text(v) for v in head], head.dtype.is_numeric()

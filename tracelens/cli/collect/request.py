@@ -42,6 +42,8 @@ _SIZE = re.compile(r"([0-9]+(?:\.[0-9]+)?) *((?:[KMGT]I?)?)B?", re.IGNORECASE)
 Out = Annotated[
     Path | None,
     typer.Option(
+        "--out",
+        "-o",
         metavar="DIR",
         rich_help_panel=WRITING,
         help=(

@@ -72,6 +72,6 @@ def other_device(base: Trace, other: Trace) -> str | None:
         return None
     base_names, other_names = (", ".join(devices) for devices in names)
     return (
-        f"base ran on {base_names}, other on {other_names}: differences between their times"
+        f"base ran on {base_names}, new on {other_names}: differences between their times"
         " are also due to the devices"
     )

@@ -281,7 +281,10 @@ def assign_sequence(grouped: pl.DataFrame) -> tuple[pl.DataFrame, str | None]:
     if not by_order.height:
         return calls, None
     names = by_order["group"].drop_nulls().unique().sort().to_list()
-    return calls, f"No sequence numbers in {_list_names(names) or 'a group'}: matched by order."
+    return (
+        calls,
+        f"Collectives of {_list_names(names) or 'a group'} have no numbers, so they are matched by order.",
+    )
 
 
 def drop_partial_prefix(numbered: pl.DataFrame) -> tuple[pl.DataFrame, str | None]:

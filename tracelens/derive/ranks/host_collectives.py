@@ -69,7 +69,9 @@ def host_calls(trace: Trace) -> tuple[pl.DataFrame, list[str]]:
     if matched.is_empty() or not matched.select(marks_steps.all()).item():
         return matched, remarks
     backends = ", ".join(matched["group"].unique().sort())
-    remarks.append(f"No sequence numbers in {backends}: matched by order in each step.")
+    remarks.append(
+        f"Collectives of {backends} have no numbers, so they are matched by order in each step."
+    )
     by_step = matched.filter(step.is_not_null()).with_columns(sequence="step")
     return by_step, remarks
 

@@ -27,6 +27,8 @@ Narrower columns are dropped.
 """
 _WIDEST = 72
 """Greatest width of a text column; a longer name loses its middle."""
+_MOST_HEADING_LINES = 4
+"""Most lines of a column's heading: three of its label, which breaks between words, and its unit."""
 _GAP = 2
 """Number of characters that rich puts between columns: one of padding, one of the box."""
 
@@ -183,9 +185,9 @@ def _heading(column: Shown, width: int) -> list[str]:
 
 def _wanted_width(column: Shown) -> int:
     longest = max(map(cell_len, column.cells), default=0)
-    heading = max(
-        cell_len(word) for word in [*column.label.split(), column.symbol]
-    )  # lines break between words
+    heading = max(cell_len(word) for word in [*column.label.split(), column.symbol])
+    while len(_heading(column, heading)) > _MOST_HEADING_LINES:
+        heading += 1
     return max(heading, longest if column.name in PROSE else min(longest, _WIDEST))
 
 
