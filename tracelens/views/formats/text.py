@@ -28,7 +28,7 @@ Narrower columns are dropped.
 _WIDEST = 72
 """Greatest width of a text column; a longer name loses its middle."""
 _MOST_HEADING_LINES = 4
-"""Most lines of a column's heading: three of its label, which breaks between words, and its unit."""
+"""Most lines of a column's heading: its label, which breaks between words, and its unit."""
 _GAP = 2
 """Number of characters that rich puts between columns: one of padding, one of the box."""
 
