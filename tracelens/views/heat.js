@@ -71,7 +71,7 @@ function drawHeat(place, told, signal) {
     const ns = most[state.measure];
     legend.replaceChildren(...(state.measure === "cause"
       ? [...Object.entries(colors).map(([word, color]) => mark(color, 1, word)), element("li", {}, "paler where less is idle")]
-      : [0, 0.25, 0.5, 0.75, 1].map((share) => mark(shades[state.measure], 0.08 + 0.92 * share, duration(ns * share)))));
+      : [0, 0.25, 0.5, 0.75, 1].map((share) => mark(shades[state.measure], 0.08 + 0.92 * share, share ? rounded(ns * share) : "0"))));
   }
 
   function choose(row, column) {

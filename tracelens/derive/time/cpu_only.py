@@ -49,7 +49,7 @@ def process_sentences(trace: Trace, processes: Sequence[int]) -> list[str]:
     )
     return [
         sentence
-        + " copies memory. 'Launch' is the time of calling ops: small ops, and pauses between ops."
+        + " copies memory. 'Calling ops' is the time of small ops, and of pauses between ops."
     ]
 
 
