@@ -157,7 +157,7 @@ def test_shares_are_of_the_rank() -> None:
 def test_notes_say_how_much_was_placed() -> None:
     trace = net(kernel(CONV, 75, primitive="layout"), kernel(ITEM, 25))
     (said,) = notes(trace, layer_attribution(trace))
-    assert "75.0% of kernel time has a layer" in said
+    assert "75.0% of kernel time belongs to a layer" in said
     assert "75.0% is layout transforms (1 of 2 kernels)" in said
     bare = make_trace(kernels=[kernel(None, 5)])
     assert "with_stack=True, with_modules=True" in notes(bare, layer_attribution(bare))[1]

@@ -189,7 +189,7 @@ def test_time_in_a_wrapper_alone_has_no_layer_and_is_said(tmp_path: Path, graph:
     ]
     assert trace.layers.is_empty()
     said = notes(trace, layer_attribution(trace))
-    assert said[0].startswith("Rank 0: 0.0% of kernel time has a layer")
+    assert said[0].startswith("Rank 0: 0.0% of kernel time belongs to a layer")
     assert said[1].startswith(
         "Rank 0: 97.0 µs of (unattributed), 97.0% of kernel time, ran in the root module or a"
     )

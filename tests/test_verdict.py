@@ -349,10 +349,17 @@ def test_the_remark_on_stacks_appears_where_it_matters() -> None:
         assert any("Python calls" in note for note in notes(trace, verdict(trace))) == is_said
 
 
-def test_notes_warn_of_a_trace_that_is_cut_off() -> None:
-    trace = program([STEP], [launch(0, 10)], busy(0, 9_900))
+@pytest.mark.parametrize(
+    ("kernels", "note"),
+    [
+        (busy(0, 9_900), "The trace is incomplete; this judges the part that is there."),
+        (busy(0, 100)[:1], "The trace is incomplete."),
+    ],
+)
+def test_notes_warn_of_a_trace_that_is_cut_off(kernels: list[Row], note: str) -> None:
+    trace = program([STEP], [launch(0, 10)], kernels)
     trace.manifest.complete = False
-    assert "cut off" in notes(trace, verdict(trace))[-1]
+    assert notes(trace, verdict(trace))[-1] == note
 
 
 def test_without_kernels() -> None:
