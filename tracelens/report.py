@@ -61,7 +61,7 @@ class Section(Struct, frozen=True):
     is_process: bool = False
 
     @property
-    def words(self) -> dict[str, dict[str, str]]:
+    def words(self) -> dict[str, Mapping[str, str]]:
         """The words for stored values, by column; none for a query's rows.
 
         In a column `what`, they are for rows of the kind "cause": a layer may have such a name.
@@ -69,7 +69,8 @@ class Section(Struct, frozen=True):
         if self.is_query:
             return {}
         parts = PROCESS_CELL_WORDS if self.is_process else CELL_WORDS
-        words = {**dict.fromkeys(_OF_PARTS, parts), "role": ROLE_WORDS, **self.analysis.words}
+        words: dict[str, Mapping[str, str]] = dict.fromkeys(_OF_PARTS, parts)
+        words |= {"role": ROLE_WORDS, **self.analysis.words}
         if self.analysis.is_pair:
             words |= _OF_SIDES
         if {"kind", "what"} <= {*self.frame.columns}:

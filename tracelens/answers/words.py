@@ -47,6 +47,8 @@ _DIRECTION = re.compile(r"^(?:h2d|d2h) (?=copies from )")
 """Matches a copy's direction, if the kinds of memory after it show the direction, too."""
 _SEPARATOR = " > "
 _MOST_FRAMES = 3
+_ALL = 0.995
+"""A change that would save this share of a step leaves too little to give a number."""
 
 
 def place_text(
@@ -170,4 +172,4 @@ def after_text(change: Change) -> str:
         return f"{first} ({span_text(change.low_ns, change.high_ns)})"
     if change.after_ns is not None:
         return f"at least {duration(change.after_ns)}"
-    return f"{change.saved_frac * 100:.0f} %"
+    return "nearly all" if change.saved_frac >= _ALL else f"{change.saved_frac * 100:.0f} %"
