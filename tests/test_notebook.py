@@ -2,13 +2,16 @@
 
 import pytest
 import rich.console
+from msgspec.structs import replace
 
 from tests.test_cpu_only import process, step
 from tests.test_cpu_work import LARGE, op
 from tracelens.answers import make_answer
+from tracelens.answers.answer import Answer, Change
 from tracelens.report import build_report
 from tracelens.trace import Trace
 from tracelens.views.answer_text import answer_text
+from tracelens.views.notebook import ReportView
 from tracelens.views.summary import to_summary
 
 
@@ -23,6 +26,15 @@ def test_a_notebook_shows_the_answer_and_its_bar_first() -> None:
     assert "<b>The CPU does arithmetic: 90 % of a step of 1.00 ms</b>" in shown
     assert 0 < shown.index("<svg") < shown.index("<details>")
     assert "arithmetic 90 %" in shown
+
+
+def test_a_notebook_shows_frames_doubts_and_the_step_after_a_change() -> None:
+    change = Change("wait less", saved_frac=0.5, after_ns=1_000_000)
+    answer = Answer("It waits", rows=("12  Python",), changes=(change,), doubts=("cut off",))
+    shown = ReportView(replace(build_report(arithmetic()), whole=answer))._repr_html_()
+    assert "<pre>12  Python</pre>" in shown
+    assert "<li>Wait less: a step then takes at least 1.00 ms</li>" in shown
+    assert "<p>cut off</p>" in shown
 
 
 def test_text_is_only_written_where_it_is_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -21,6 +21,17 @@ STRETCHES = {
     "earlier": "what ran before the replayed steps",
 }
 """Kinds of time of a step, with their descriptions."""
+STRETCH_WORDS = {
+    "python": "Python",
+    "api_call": "API call",
+    "memcpy": "copy",
+    "memset": "fill of memory",
+    "queue": "gap between work",
+    "dependency": "stream wait",
+    "wait": "wait for the device",
+    "earlier": "earlier work",
+}
+"""Words that people read for kinds; the others are words already."""
 EVIDENCE = ("measured", "calibrated", "table", "unknown")
 _ERROR = Column(
     "replay_error_frac",

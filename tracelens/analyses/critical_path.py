@@ -7,7 +7,7 @@ from tracelens.derive.columns.time_text import duration
 from tracelens.derive.replay.critical import critical_path_of
 from tracelens.derive.replay.replay import replays
 from tracelens.derive.time.step_table import require_time
-from tracelens.schemas.results.replay import CRITICAL_PATH, STRETCHES
+from tracelens.schemas.results.replay import CRITICAL_PATH, STRETCH_WORDS, STRETCHES
 from tracelens.trace import Trace
 
 _LARGEST = 3
@@ -25,17 +25,6 @@ _WORDS = {
     "wait": "the return of calls that wait for the device",
     "earlier": "earlier work",
 }
-_KINDS = {
-    "python": "Python",
-    "api_call": "API call",
-    "memcpy": "copy",
-    "memset": "fill of memory",
-    "queue": "gap between work",
-    "dependency": "stream wait",
-    "wait": "wait for the device",
-    "earlier": "earlier work",
-}
-"""Words for kinds of intervals in tables and charts; others are words already."""
 
 
 def critical_path(trace: Trace) -> pl.DataFrame:
@@ -81,7 +70,7 @@ def _charts(frame: pl.DataFrame) -> list[Chart]:
     sums = frame.group_by(key, maintain_order=True).agg(pl.col("duration_ns").sum())
     words = sums.with_columns(
         stretch=pl.col("kind").replace(STRETCHES),
-        kind=pl.col("kind").replace(_KINDS),
+        kind=pl.col("kind").replace(STRETCH_WORDS),
     )
     return [Bars("What the step waits for", words, named(words, "stretch"), "duration_ns", "kind")]
 
@@ -92,7 +81,7 @@ ANALYSIS = Analysis(
     critical_path,
     notes=notes,
     shown=("rank", "position", "kind", "what", "op", "module_path", "duration_ns"),
-    words={"kind": _KINDS},
+    words={"kind": STRETCH_WORDS},
     charts=_charts,
     parallel=Parallel.BY_RANK,
 )

@@ -258,10 +258,10 @@ def _slow_host(trace: Trace, rank: RankTime) -> tuple[str, ...]:
     step = unprofiled_steps(trace).get(rank.rank)
     if step is None or not step.was_slow or rank.bound not in SLOWED:
         return ()
-    factor = f"{step.slowness:.1f} times as long as usual ones"
+    factor = f"{step.slowness:.1f} times as long as usual"
     said = (
-        f"the host was slow while it recorded: its launches took {factor}; the trace does not tell"
-        " whether it always is, so the range of the step without the profiler allows for both"
+        f"the host was slow while it recorded: its launches took {factor}; ranges of a step"
+        " allow for a host that is slow only then"
     )
     return (said,)
 

@@ -11,12 +11,14 @@ from tracelens.derive.time.event_bars import BARS
 from tracelens.derive.time.time_parts import TimeModel
 from tracelens.derive.time.timeline import DrawnStep, Timeline
 from tracelens.report import Report
-from tracelens.schemas.results.replay import STRETCHES
+from tracelens.schemas.results.replay import STRETCH_WORDS, STRETCHES
 from tracelens.views.values import quantity
 
 MOST_COLUMNS = 500
 """At most this many steps are in the overview; later ones are left out."""
 PATH_LANE = "critical path: what the step waited for"
+_HOST_KINDS = {"python": "python", "api_call": "api call"}
+"""Words for the host's kinds as in the lanes of threads below, which have one legend."""
 _INTERNAL = ("rank", "source", "event_id")
 _SHOWN = {name: dtype for name, dtype in (BARS | DETAILS).items() if name not in _INTERNAL}
 
@@ -93,7 +95,7 @@ def _path_bars(path: pl.DataFrame, drawn_step: DrawnStep) -> pl.DataFrame:
         start_ns=begin.clip(0, drawn_step.duration_ns),
         duration_ns=pl.col("duration_ns"),
         name=pl.coalesce("what", pl.col("kind").replace(STRETCHES)),
-        kind=pl.col("kind").str.replace("_", " ", literal=True),
+        kind=pl.col("kind").replace(STRETCH_WORDS | _HOST_KINDS),
         api_call_id=pl.lit(None, pl.Int64),
         n=pl.lit(1, pl.Int64),
         op=pl.col("op"),

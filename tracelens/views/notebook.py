@@ -76,11 +76,13 @@ def _answer(block: AnswerBlock) -> str:
     """Draw the answer: its sentence and place, bars in colours with their legends, and changes."""
     answer = block.answer
     details = _paragraphs([answer.place, *answer.details, answer.unprofiled])
-    ends = _paragraphs([answer.no_change, answer.about])
+    rows = f"<pre>{_text(chr(10).join(answer.rows))}</pre>" if answer.rows else ""
+    ends = _paragraphs([answer.no_change, answer.about, *answer.doubts])
     return "".join(
         (
             f"<p><b>{_text(answer.sentence)}</b></p>",
             *details,
+            rows,
             *map(_bar, block.bars),
             _changes(block),
             *ends,
@@ -97,7 +99,7 @@ def _changes(block: AnswerBlock) -> str:
     if not block.changes:
         return ""
     changes = [
-        " ".join(filter(None, (change, after and f"({after})", place)))
+        f"{change}: {block.after_head} {after}{f', {place}' if place else ''}"
         for change, after, place in block.changes
     ]
     items = "".join(f"<li>{_text(change)}</li>" for change in changes)

@@ -122,16 +122,11 @@ COLORS: dict[str, str] = {
     "unknown": PALE,
     # Kinds of intervals on the critical path, in the timeline and in the chart.
     "kernel": _GREEN,
-    "memcpy": _VIOLET,
-    "memset": _VIOLET,
     "fill of memory": _VIOLET,
     "collective": _TEAL,
     "API call": _HOST["api call"],
-    "queue": WAITS["dependency"],
     "gap between work": WAITS["dependency"],
-    "wait": WAITS["sync"],
     "wait for the device": WAITS["sync"],
-    "earlier": PALE,
     "earlier work": PALE,
 }
 """Colours by word, the same in every chart."""
