@@ -119,7 +119,7 @@ def _parameter(parameter: Any) -> list[str]:
     if not is_option:
         return [f"`{parameter.metavar or parameter.name.upper()}`", parameter.help]
     value = "" if parameter.is_flag else f" {(parameter.metavar or parameter.name).upper()}"
-    return [f"`{parameter.opts[-1]}{value}`", parameter.help]
+    return [f"`{', '.join(parameter.opts)}{value}`", parameter.help]
 
 
 def _columns(table: Table) -> str:
