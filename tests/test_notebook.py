@@ -28,7 +28,7 @@ def test_a_notebook_shows_the_answer_and_its_bar_first() -> None:
     assert "arithmetic 90 %" in shown
 
 
-def test_a_notebook_shows_frames_doubts_and_the_step_after_a_change() -> None:
+def test_a_notebook_shows_frames_doubts_and_what_changes_give() -> None:
     change = Change("wait less", saved_frac=0.5, after_ns=1_000_000)
     answer = Answer("It waits", rows=("12  Python",), changes=(change,), doubts=("cut off",))
     shown = ReportView(replace(build_report(arithmetic()), whole=answer))._repr_html_()
