@@ -70,9 +70,7 @@ class Section(Struct, frozen=True):
             return {}
         parts = PROCESS_CELL_WORDS if self.is_process else CELL_WORDS
         words: dict[str, Mapping[str, str]] = dict.fromkeys(_OF_PARTS, parts)
-        words |= {"role": ROLE_WORDS, **self.analysis.words}
-        if self.analysis.is_pair:
-            words |= _OF_SIDES
+        words |= {"role": ROLE_WORDS, **_OF_SIDES, **self.analysis.words}
         if {"kind", "what"} <= {*self.frame.columns}:
             is_cause = pl.col("kind") == "cause"
             others = {*self.frame.filter(~is_cause)["what"]}
