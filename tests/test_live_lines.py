@@ -230,6 +230,17 @@ def test_calls_tell_their_lines_and_samples_the_rest(
     assert placed(place, found) == f"train.py({line}): <module> > f"
 
 
+def test_a_path_without_a_frame_is_in_the_function_that_was_called() -> None:
+    """Line 16 calls step, which reads a value twice on line 10, and works between the two."""
+    names = [["train.py", "<module>", True], ["train.py", "step", True]]
+    calls = [[0, 100, 0, 16], [10, 12, 1, 10], [70, 72, 1, 10]]
+    lines = {"names": names, "calls": calls, "samples": [[50, [[1, 10], [0, 16]]]]}
+    found = RecordedLines.of({"lines": lines})
+    assert found is not None
+    assert placed("aten::item", found) == "train.py(10): step > aten::item"
+    assert placed("train.py(defined at 1): <module>", found) == "train.py(16): <module>"
+
+
 def test_a_call_tells_nothing_of_its_callers_own_work_elsewhere() -> None:
     found = samples()
     found.calls[MODULE] = call_lines((200, 208, 24))

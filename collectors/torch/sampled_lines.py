@@ -142,10 +142,32 @@ class RecordedLines(Struct, frozen=True):
 
 def _by_function(calls: list[Call]) -> dict[Function, CallLines]:
     by_function: dict[Function, list[tuple[int, int, Line]]] = {}
-    for start, end, (file, function, line, is_own) in calls:
-        for caller in [(file, function), *([None] if is_own else [])]:
-            by_function.setdefault(caller, []).append((start, end, (file, function, line)))
-    return {function: CallLines.of(own) for function, own in by_function.items()}
+    for start, end, (file, function, line, _) in calls:
+        by_function.setdefault((file, function), []).append((start, end, (file, function, line)))
+    by_function[None] = _out_of_own_code(calls)
+    return {function: CallLines.of(lines) for function, lines in by_function.items()}
+
+
+def _out_of_own_code(calls: list[Call]) -> list[tuple[int, int, Line]]:
+    """Return the calls by which the program's own code leaves itself, with their lines.
+
+    During a call of one own function by another, the innermost own function is the one that is
+    called. Its calls, which lie inside, show that it is own code.
+    """
+    own = sorted((call for call in calls if call[2][3]), key=lambda call: (call[0], -call[1]))
+    around: list[int] = []
+    leads_to_own: set[int] = set()
+    for number, (start, _, frame) in enumerate(own):
+        while around and own[around[-1]][1] <= start:
+            around.pop()
+        if around and own[around[-1]][2][:2] != frame[:2]:
+            leads_to_own.add(around[-1])
+        around.append(number)
+    return [
+        (start, end, frame[:3])
+        for number, (start, end, frame) in enumerate(own)
+        if number not in leads_to_own
+    ]
 
 
 def _line_in(stack: Stack, function: Function) -> Line | None:
