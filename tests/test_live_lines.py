@@ -230,7 +230,7 @@ def test_calls_tell_their_lines_and_samples_the_rest(
     assert placed(place, found) == f"train.py({line}): <module> > f"
 
 
-def test_a_path_without_a_frame_is_in_the_function_that_was_called() -> None:
+def test_a_path_without_a_frame_is_in_the_called_function() -> None:
     """Line 16 calls step, which reads a value twice on line 10, and works between the two."""
     names = [["train.py", "<module>", True], ["train.py", "step", True]]
     calls = [[0, 100, 0, 16], [10, 12, 1, 10], [70, 72, 1, 10]]
