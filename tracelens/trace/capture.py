@@ -166,19 +166,18 @@ class Manifest(Struct):
         unknown, or if it is no less than the mean of the profiled steps. In the latter case, the
         profiler cost too little to be seen, or the profiled steps did something else.
         """
+        of_rank = (source for source in self.sources if source.get("rank") == rank)
+        known = (step for step in map(_unprofiled_step_ns, of_rank) if step is not None)
+        return next(known, None)
+
+    def unprofiled_steps_ns(self) -> dict[int, int]:
+        """Return `unprofiled_step_ns` by rank, of the ranks for which it is known."""
+        steps = dict[int, int]()
         for source in self.sources:
-            settings = source.get("settings")
-            if source.get("rank") != rank or not isinstance(settings, dict):
-                continue
-            plain, profiled = (
-                settings.get(f"{word}_step_ns") for word in ("unprofiled", "profiled")
-            )
-            if isinstance(plain, dict) and isinstance(profiled, dict):
-                step = plain.get("mean" if "turn" in plain else "median")
-                cost = profiled.get("mean")
-                if isinstance(step, int) and isinstance(cost, int) and 0 < step < cost:
-                    return step
-        return None
+            rank, step_ns = source.get("rank"), _unprofiled_step_ns(source)
+            if isinstance(rank, int) and step_ns is not None:
+                steps.setdefault(rank, step_ns)
+        return steps
 
     def long_steps(self, rank: int) -> tuple[int, int, int] | None:
         """Return numbers on the steps timed without the profiler: n_long, n_all, long_ns.
@@ -342,3 +341,18 @@ _SOURCE_TYPES = {
     "settings": dict,
     "complete": bool,
 }
+
+
+def _unprofiled_step_ns(source: Mapping[str, Any]) -> int | None:
+    """Return a source's `Manifest.unprofiled_step_ns`."""
+    settings = source.get("settings")
+    if not isinstance(settings, dict):
+        return None
+    plain, profiled = (settings.get(f"{word}_step_ns") for word in ("unprofiled", "profiled"))
+    if not isinstance(plain, dict) or not isinstance(profiled, dict):
+        return None
+    step = plain.get("mean" if "turn" in plain else "median")
+    cost = profiled.get("mean")
+    if isinstance(step, int) and isinstance(cost, int) and 0 < step < cost:
+        return step
+    return None

@@ -220,11 +220,11 @@ def _steps(model: TimeModel) -> list[tuple[str, str]]:
         pl.col("median_ns").median(), pl.col("low_ns").min(), pl.col("high_ns").max()
     ).row(0)
     text = f"{duration(middle)} in the median; {span_text(low, high)}"
-    plain = {rank: trace.manifest.unprofiled_step_ns(rank) for rank in times["rank"]}
+    plain = trace.manifest.unprofiled_steps_ns()
     known = [
         (row["mean_ns"], plain[row["rank"]])
         for row in times.iter_rows(named=True)
-        if plain[row["rank"]] is not None
+        if row["rank"] in plain
     ]
     costs = [(with_it - without) / without for with_it, without in known if without]
     cost = _UNKNOWN_COST

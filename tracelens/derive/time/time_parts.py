@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 import polars as pl
 from msgspec import Struct
 
@@ -112,14 +110,20 @@ class TimeModel(Struct, frozen=True):
         profiler's own recorded work explains a part of the difference. The rest is taken from
         launching and other host work, but not from time in which the host only waits.
         """
-        kept = {}
+        kept = dict[int, float]()
+        unprofiled_steps_ns = self.trace.manifest.unprofiled_steps_ns()
+        if not unprofiled_steps_ns:
+            return kept
+        waits_ns = self._waits_ns()
         for row in self.by("rank").iter_rows(named=True):
-            unprofiled = self.trace.manifest.unprofiled_step_ns(row["rank"])
+            rank = row["rank"]
+            unprofiled = unprofiled_steps_ns.get(rank)
             recorded = sum(row[f"{part}_ns"] for part in PARTS) - row["profiler_ns"]
             slowed = sum(row[f"{part}_ns"] for part in SLOWED) - row["profiler_ns"]
             if unprofiled is not None and slowed:
                 added = max(recorded - unprofiled * row["n_windows"], 0)
-                kept[row["rank"]] = max(1 - added / slowed, self._waiting_share(row, slowed))
+                waiting_share = min(waits_ns.get(rank, 0) / slowed, 1.0)
+                kept[rank] = max(1 - added / slowed, waiting_share)
         return kept
 
     def with_added(self) -> pl.DataFrame:
@@ -144,15 +148,14 @@ class TimeModel(Struct, frozen=True):
             added_host_ns=of_host.round().cast(pl.Int64),
         ).drop("kept")
 
-    def _waiting_share(self, row: Mapping[str, int], slowed_ns: int) -> float:
-        """Return the least share of a rank's slowed time that is the program's own.
-
-        It is the time in which the host sleeps or waits, which no profiler makes longer.
-        """
-        of_host = self.idle.filter(rank=row["rank"], cause="host").drop_nulls("what")
-        places = of_host.select("what", "idle_ns").iter_rows()
-        waits_ns = sum(int(ns) for what, ns in places if is_wait(str(what)))
-        return min(waits_ns / slowed_ns, 1.0)
+    def _waits_ns(self) -> dict[int, int]:
+        """Return, by rank, how long the host sleeps or waits, which no profiler makes longer."""
+        waits_ns = dict[int, int]()
+        of_host = self.idle.filter(cause="host").drop_nulls("what")
+        for rank, what, ns in of_host.select("rank", "what", "idle_ns").iter_rows():
+            if is_wait(str(what)):
+                waits_ns[rank] = waits_ns.get(rank, 0) + ns
+        return waits_ns
 
     @property
     def breakdown(self) -> Breakdown:
@@ -280,6 +283,7 @@ def rank_times(model: TimeModel) -> list[RankTime]:
         row["rank"]: (row["n_steps"], row["median_ns"])
         for row in step_times(model).iter_rows(named=True)
     }
+    unprofiled_steps_ns = trace.manifest.unprofiled_steps_ns()
     n_work = _count_kernels(model) | (count_ops(trace) if model.processes else {})
     times = model.by("rank")
     kept = model.kept_shares()
@@ -290,7 +294,7 @@ def rank_times(model: TimeModel) -> list[RankTime]:
         step_ns = None if median is None else round(median)
         recorded = {name: row[f"{name}_ns"] for name in PARTS}
         parts = recorded | {"host": recorded["host"] - row["profiler_ns"]}
-        unprofiled = trace.manifest.unprofiled_step_ns(rank) if n_steps else None
+        unprofiled = unprofiled_steps_ns.get(rank) if n_steps else None
         if unprofiled is not None:
             parts |= {name: round(parts[name] * kept.get(rank, 1.0)) for name in SLOWED}
         ranks.append(
