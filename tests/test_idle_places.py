@@ -8,6 +8,7 @@ import pytest
 from tests.idle_cases import causes, places
 from tests.programs import Row, api, launch, many_ops, mark, program, span, work
 from tracelens.analyses import idle_gaps
+from tracelens.derive.time.model import model_for_times, time_model
 from tracelens.schemas.results.time import IDLE_GAPS
 from tracelens.trace import Trace
 
@@ -249,3 +250,18 @@ def test_a_gap_over_a_step_s_edge_is_one_gap_of_its_place() -> None:
     assert causes(trace, 1)["input"] == 1_000
     (row,) = idle_gaps(trace).filter(pl.col("cause") == "input").to_dicts()
     assert (row["n_gaps"], row["longest_ns"], row["example_ns"]) == (1, 1_500_000, 500_000)
+
+
+def test_times_are_the_same_if_no_code_that_launches_is_named() -> None:
+    in_function = [span("python", "train.py(30): forward", 1_000, 5_200)]
+    trace = in_loop(*in_function, *many_ops("aten::mm", 1_100, 5_100))
+    for_times, full = model_for_times(trace), time_model(trace)
+    assert for_times.device.equals(full.device)
+    assert full.device["idle_launch_ns"].sum() > 3_000_000
+
+    def launching(idle: pl.DataFrame) -> list[str]:
+        return [what for what in idle.filter(cause="launch")["what"].to_list() if "forward" in what]
+
+    assert launching(full.idle)
+    assert not launching(for_times.idle)
+    assert model_for_times(trace) is full  # once it is known

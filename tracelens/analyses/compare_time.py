@@ -15,7 +15,7 @@ from tracelens.derive.comparing.rows import Comparison, outcomes_in_words
 from tracelens.derive.comparing.significance import DEFAULT, REASON_SPREAD, Rules
 from tracelens.derive.layers.rank_pairs import pairs_ranks, says_ranks
 from tracelens.derive.time.bounds import PART_WORDS
-from tracelens.derive.time.model import time_model
+from tracelens.derive.time.model import model_for_times
 from tracelens.derive.time.step_table import require_time
 from tracelens.schemas.results.comparing import COMPARE_TIME
 from tracelens.trace import Trace
@@ -39,7 +39,7 @@ def compare_time(base: Trace, other: Trace, *, rules: Rules = DEFAULT) -> pl.Dat
     step = pl.col("base_value").filter(pl.col("part") == "window").first().over("rank", "device")
     rows = _TIME.values(base, other, rules, whole=step)
     every_run = (base, other, *rules.base_runs, *rules.other_runs)
-    if any(time_model(trace).kept_shares() for trace in every_run):
+    if any(model_for_times(trace).kept_shares() for trace in every_run):
         recorded = _RECORDED.values(base, other, rules, whole=step)
         rows = _no_surer_than(recorded, rows)
     more, is_cause = pl.col("other_value") - pl.col("base_value"), pl.col("part").is_in(CAUSE_PARTS)

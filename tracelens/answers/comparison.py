@@ -22,7 +22,7 @@ from tracelens.derive.comparing.significance import DEFAULT, REASON_TOO_FEW, Rul
 from tracelens.derive.layers.compilation import other_device, shows_compilation
 from tracelens.derive.layers.graph_replay import has_replays
 from tracelens.derive.time.bound_places import short_kernel
-from tracelens.derive.time.model import time_model
+from tracelens.derive.time.model import model_for_times
 from tracelens.derive.time.step_table import steps_of
 from tracelens.derive.time.time_parts import RankTime, rank_times
 from tracelens.errors import MissingTableError
@@ -146,7 +146,7 @@ def _marks_steps(trace: Trace) -> bool:
 
 def _rank_time(trace: Trace, rank: int) -> RankTime:
     """Return the time of the rank, or of the first rank if the trace does not have it."""
-    ranks = rank_times(time_model(trace))
+    ranks = rank_times(model_for_times(trace))
     return next((judged for judged in ranks if judged.rank == rank), ranks[0])
 
 
@@ -298,7 +298,7 @@ def _advice(other: Trace) -> str | None:
 
     A compiled run that waits for launches could use CUDA graphs.
     """
-    ranks = rank_times(time_model(other))
+    ranks = rank_times(model_for_times(other))
     if not ranks or ranks[0].is_process or not shows_compilation(other) or has_replays(other):
         return None
     launching = ranks[0].shares["launch"]

@@ -158,6 +158,10 @@ class Trace(Tables):
         result: _T = self._derived[key]
         return result
 
+    def has_derived(self, function: Callable[[Trace], Any]) -> bool:
+        """Return whether the result of `derived(function)` is known already."""
+        return (function,) in self._derived
+
     def set_derived(self, function: Callable[[Trace], _T], result: _T) -> None:
         """Store a result of `derived(function)` that was merged from parts."""
         self._derived[function,] = result

@@ -19,7 +19,7 @@ from markupsafe import Markup, escape
 from tracelens.answers.answer import WAIT, WORK
 from tracelens.derive.rank_ranges import merge_rows
 from tracelens.derive.stacks.frame_roles import ROLE_WORDS
-from tracelens.derive.time.model import time_model
+from tracelens.derive.time.model import model_for_times, time_model
 from tracelens.report import Report, Section
 from tracelens.views.charts import Drawing, draw
 from tracelens.views.columns import UNANSWERED, ordered
@@ -78,7 +78,7 @@ def to_html(report: Report, rows: int | None = 12) -> str:
         traces = [report.trace] if report.base is None else [report.trace, report.base]
         block = answer_block(report)
         lanes = step_lanes(report, block.answer, model.program_steps)
-        facts = [card(time_model(trace)) for trace in traces]
+        facts = [card(model_for_times(trace)) for trace in traces]
         verdicts = {
             section.analysis.name: list_cards(section, model.processes)
             for section in sections

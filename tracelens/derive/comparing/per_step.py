@@ -9,7 +9,7 @@ from tracelens.derive.events.span_trees import of_rank, span_trees
 from tracelens.derive.layers.attribution import layer_step_times
 from tracelens.derive.layers.layer_host import layer_host_times
 from tracelens.derive.time.memory import allocator_events
-from tracelens.derive.time.model import time_model
+from tracelens.derive.time.model import model_for_times
 from tracelens.derive.time.program_phases import in_program, program
 from tracelens.derive.time.self_time import attribute
 from tracelens.derive.time.time_parts import SLOWED
@@ -197,7 +197,7 @@ def time_values(trace: Trace) -> pl.DataFrame:
 
     As in the answer for one run, the time that the profiler is known to add is left out.
     """
-    windows = time_model(trace).with_added()
+    windows = model_for_times(trace).with_added()
     added = {f"idle_{part}_ns": pl.col(f"added_{part}_ns") for part in SLOWED}
     added |= dict.fromkeys(("window_ns", "idle_ns"), pl.sum_horizontal(added.values()))
     return _by_part(windows.with_columns(pl.col(name) - ns for name, ns in added.items()))
@@ -205,7 +205,7 @@ def time_values(trace: Trace) -> pl.DataFrame:
 
 def recorded_time_values(trace: Trace) -> pl.DataFrame:
     """Return the same columns as `time_values`, with times as recorded under the profiler."""
-    return _by_part(time_model(trace).device)
+    return _by_part(model_for_times(trace).device)
 
 
 def _by_part(windows: pl.DataFrame) -> pl.DataFrame:

@@ -71,16 +71,22 @@ class HostTime(Struct, frozen=True):
 
 
 def host_times(
-    trace: Trace, activities: pl.DataFrame, ranks: Iterable[int] | None = None
+    trace: Trace,
+    activities: pl.DataFrame,
+    ranks: Iterable[int] | None = None,
+    *,
+    names_launches: bool = True,
 ) -> dict[int, HostTime]:
     """Return, by rank, the hosts of these ranks, or of all ranks with work on a device.
 
+    Without `names_launches`, the place of each launch is its op, not the code around it.
     Calls are read in batches, and only the columns needed here are kept: see `Trace.chunks`.
     """
     sites = trace.select("sites", "rank", "site_id", "op")
     if ranks is None:
         ranks = {rank for name in DEVICE_WORK for rank in trace.heights(name)}
-    reading = _Reading(ranks, sites, launch_places(trace))
+    launches = launch_places(trace) if names_launches else pl.DataFrame(schema=_PLACED)
+    reading = _Reading(ranks, sites, launches)
     for calls in trace.chunks("api_calls", *_CALLS):
         reading.take(calls)
     return reading.finished(

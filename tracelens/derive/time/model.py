@@ -58,13 +58,34 @@ def time_model(trace: Trace) -> TimeModel:
     return trace.derived(_model_of)
 
 
+def model_for_times(trace: Trace) -> TimeModel:
+    """Return a model whose times are those of `time_model`; its idle time may name no Python code.
+
+    Comparisons read times only, and naming the code that launches takes half of the model's time.
+    The model is that of `time_model` if it is known already. It is the same if a step without the
+    profiler was timed, because its times then depend on which code only waits.
+    """
+    if trace.manifest.unprofiled_steps_ns() or trace.has_derived(_model_of):
+        return time_model(trace)
+    return trace.derived(_model_for_times)
+
+
 def merge_models(trace: Trace, parts: Sequence[Breakdown]) -> None:
     """Give a trace the model merged from breakdowns of its ranks, in the order of ranks."""
     trace.set_derived(_model_of, _model_of(trace, merge(parts)))
 
 
-def _model_of(trace: Trace, breakdown: Breakdown | None = None) -> TimeModel:
-    """Compute the model from `breakdown`, which is computed if it is None."""
+def _model_for_times(trace: Trace) -> TimeModel:
+    return _model_of(trace, names_launches=False)
+
+
+def _model_of(
+    trace: Trace, breakdown: Breakdown | None = None, *, names_launches: bool = True
+) -> TimeModel:
+    """Compute the model from `breakdown`, which is computed if it is None.
+
+    Without `names_launches`, the place of a launch is its op.
+    """
     steps = steps_of(trace)
     host = activities_of(trace)
     processes = process_ranks(trace)
@@ -73,11 +94,12 @@ def _model_of(trace: Trace, breakdown: Breakdown | None = None) -> TimeModel:
     if breakdown is None:
         parts = []
         if trace.has("kernels"):
-            devices = works_of_devices(trace, host_times(trace, host), windows)
+            hosts = host_times(trace, host, names_launches=names_launches)
+            devices = works_of_devices(trace, hosts, windows)
             times = times_of_devices(trace, devices)
             parts.append(break_down_devices(trace, devices, times, steps, windows))
             # Free the data of all events; matching collectives does not need them.
-            del devices, times
+            del hosts, devices, times
         if processes:
             parts.append(Breakdown(*break_down_processes(trace)))
         breakdown = merge(parts)

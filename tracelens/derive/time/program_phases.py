@@ -204,9 +204,12 @@ def _of_all_ranks(trace: Trace) -> pl.DataFrame:
         "kernels": trace.select("kernels", "rank", *_WORK, "name", "step"),
         **{name: trace.select(name, "rank", *_WORK) for name in DEVICE_WORK if name != "kernels"},
     }
-    spans = trace.select("spans", "rank", "step", "kind")
     has_device = any(tables[name].height for name in DEVICE_WORK)
-    tables["ops"] = spans.clear() if has_device else spans.filter(pl.col("kind") == "op")
+    if has_device:  # spans are many and not needed
+        tables["ops"] = tables["kernels"].select("rank", "step").clear()
+    else:
+        spans = trace.select("spans", "rank", "step", "kind")
+        tables["ops"] = spans.filter(pl.col("kind") == "op")
     by_rank = {name: dict(by_value(frame, "rank")) for name, frame in tables.items()}
     rows = []
     for rank in trace.manifest.ranks:
