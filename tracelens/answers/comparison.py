@@ -75,8 +75,8 @@ def answer_comparison(base: Trace, other: Trace, rules: Rules = DEFAULT) -> Answ
             *by_work,
         ),
         no_change=_advice(other),
-        about=f"base: {about(base)}",
-        doubts=(f"new: {about(other)}", *_doubts(base, other, whole)),
+        about=f"base: {about(base, model_for_times(base))}",
+        doubts=(f"new: {about(other, model_for_times(other))}", *_doubts(base, other, whole)),
         sections=(
             "compare_time",
             "compare_layers"
@@ -96,8 +96,8 @@ def _across_processors(base: Trace, other: Trace, times: pl.DataFrame) -> Answer
     gpu, cpu = ("base", "new") if base.has("kernels") else ("new", "base")
     return Answer(
         f"Only {gpu} used a GPU, {cpu} did not: {step} took {before}, and {after} in new",
-        about=f"base: {about(base)}",
-        doubts=(f"new: {about(other)}",),
+        about=f"base: {about(base, model_for_times(base))}",
+        doubts=(f"new: {about(other, model_for_times(other))}",),
         sections=("compare_setup", "compare_ops"),
     )
 
@@ -134,8 +134,8 @@ def _of_one_with_steps(base: Trace, other: Trace, rank: int) -> Answer:
         f" {names[1]} take {duration(as_much_ns)}",
         no_change="What would help: mark the steps of both runs (prof.step(); NVTX ranges step 0,"
         " step 1, …)",
-        about=f"base: {about(base)}",
-        doubts=(f"new: {about(other)}",),
+        about=f"base: {about(base, model_for_times(base))}",
+        doubts=(f"new: {about(other, model_for_times(other))}",),
         sections=("compare_ops",) if bare.is_process else ("compare_kernels", "compare_ops"),
     )
 

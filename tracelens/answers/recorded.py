@@ -12,7 +12,7 @@ from tracelens.derive.events.serving_marks import PHASES
 from tracelens.derive.events.steps import STEP_NAME
 from tracelens.derive.layers.compilation import shows_compilation
 from tracelens.derive.time.cpu_only import unrecorded_device
-from tracelens.derive.time.model import model_for_times
+from tracelens.derive.time.model import time_model
 from tracelens.derive.time.program_phases import LATER, START_UP, TEAR_DOWN
 from tracelens.derive.time.step_kinds import describe_steps, long_steps
 from tracelens.derive.time.time_parts import TimeModel
@@ -27,9 +27,12 @@ _SLOWER, _SIDE = 1.1, 3
 _LENGTH = pl.col("end_ns") - pl.col("start_ns")
 
 
-def about(trace: Trace) -> str:
-    """Describe steps, kind of program, devices, versions and what else was recorded."""
-    ranks, steps = len(trace.manifest.ranks), _steps(model_for_times(trace))
+def about(trace: Trace, model: TimeModel | None = None) -> str:
+    """Describe steps, kind of program, devices, versions and what else was recorded.
+
+    Steps are those of `model`; without it, those of `time_model`.
+    """
+    ranks, steps = len(trace.manifest.ranks), _steps(model or time_model(trace))
     words = [
         f"{counted(ranks, 'rank')}, {steps}" if ranks > 1 else steps,
         _devices(trace),

@@ -78,7 +78,9 @@ def to_html(report: Report, rows: int | None = 12) -> str:
         traces = [report.trace] if report.base is None else [report.trace, report.base]
         block = answer_block(report)
         lanes = step_lanes(report, block.answer, model.program_steps)
-        facts = [card(model_for_times(trace)) for trace in traces]
+        facts = [card(model)]
+        if report.base is not None:
+            facts.append(card(model_for_times(report.base)))
         verdicts = {
             section.analysis.name: list_cards(section, model.processes)
             for section in sections
