@@ -38,7 +38,7 @@ from tracelens.derive.replay.replay import (
     steady_path,
     steady_step_ns,
 )
-from tracelens.derive.replay.subject import Change, Subject
+from tracelens.derive.replay.subject import Change, Spread, Subject
 from tracelens.derive.replay.unprofiled import (
     LARGEST_ERROR,
     UnprofiledStep,
@@ -181,62 +181,121 @@ def _of_job(trace: Trace, changes: Sequence[str], of_job: Sequence[str]) -> Pred
     )
 
 
+class _Replayed(Struct, frozen=True):
+    """A rank's step before and after changes, replayed in each scenario.
+
+    `befores` and `afters` are its times by scenario, see `weights_of_scenarios`; `scale` turns
+    replayed time into real time. `weights` and `changed` are the weights of the first scenario,
+    before and after. `device_ns` is most of the changed step's device work.
+    """
+
+    replay: Replay
+    scale: float
+    weights: Ints
+    changed: Ints
+    befores: list[float]
+    afters: list[float]
+    device_ns: float
+
+    def step_ns(self, weights: Ints) -> float:
+        """Return the time of a step with other weights."""
+        return steady_step_ns(self.replay, weights) * self.scale
+
+
 def _of_rank(subject: Subject, changes: Sequence[str], step: UnprofiledStep | None) -> Prediction:
-    replay = subject.replay
-    error = _accepted_error(replay, step)
+    """Replay a rank's step before and after the changes, and find the range of the step after."""
+    error = _accepted_error(subject.replay, step)
     spreads = [spread_of(subject, text) for text in changes]
     doubts = [doubt_of(text) for text in changes]
-    scale, costs = scale_and_costs(subject.trace, replay, step)
-    scenarios = weights_of_scenarios(replay, costs)
-    usual_changes = [spread.usual for spread in spreads]
-    changed_scenarios = [_made(usual_changes, weights) for weights in scenarios]
-    befores, afters = (
-        [steady_step_ns(replay, weights) * scale for weights in weights_of_all]
-        for weights_of_all in (scenarios, changed_scenarios)
-    )
-    recorded, changed = scenarios[0], changed_scenarios[0]
-    before = befores[0]
-    device_ns = _least_step_ns(replay, changed, scale, before)
-    befores = [max(ns, _least_step_ns(replay, recorded, scale, before)) for ns in befores]
-    afters = [max(ns, device_ns) for ns in afters]
-    usual = least_ns = most_ns = afters[0]
-    # A step is not shorter than most of its device work, unless a change alters that work.
-    floor_ns = 0.0
-    if any(spread.least is not spread.most for spread in spreads):
-        best = _made([spread.least for spread in spreads], recorded)
-        worst = _made([spread.most for spread in spreads], recorded)
-        least_ns = min(usual, steady_step_ns(replay, best) * scale)
-        most_ns = max(usual, steady_step_ns(replay, worst) * scale)
-        floor_ns = _LEAST_OF_DEVICE * min(device_step_ns(replay, best) * scale, usual)
-    if not _changes_device(replay, recorded, changed):
-        floor_ns = device_ns
+    steps = _replayed(subject, [spread.usual for spread in spreads], step)
+    before, usual = steps.befores[0], steps.afters[0]
     doubt_ns = _doubt_ns(doubts, before, usual)
-    margin = CHANGE_WIDTH * (uncertainty_ns(*afters[:3]) + doubt_ns)
-    margin_below = math.hypot(margin, usual - afters[3])
+    least_ns, most_ns, floor_ns = _ends_of_spreads(steps, spreads)
+    margin = CHANGE_WIDTH * (uncertainty_ns(*steps.afters[:3]) + doubt_ns)
+    margin_below = math.hypot(margin, usual - steps.afters[3])
     low, high = max(least_ns - margin_below, floor_ns), most_ns + margin
-    least_gain = min(befores[place] - afters[place] for place in _WITHOUT_PROFILER)
-    least_gain -= most_ns - usual + doubt_ns
-    sampling, no_wait_ns = 0.0, low
-    if step is not None and step.sampling_ns:
-        is_wait = subject.of_cause("input")
-        sampling = step.sampling_ns * _left(recorded[is_wait], changed[is_wait])
-        without_waits = np.where(is_wait, np.minimum(changed, 0), changed)
-        share_below = max(1 - margin_below / max(usual, 1), 0)
-        no_wait_ns = steady_step_ns(replay, without_waits) * scale * share_below
-    bound, next_limit = _bound(subject, changed)
+    lowest, sampling_ns = _with_sampling(subject, step, steps, low, margin_below)
+    gains = (steps.befores[place] - steps.afters[place] for place in _WITHOUT_PROFILER)
+    least_gain = min(gains) - (most_ns - usual + doubt_ns)
+    bound, next_limit = _bound(subject, steps.changed)
     return Prediction(
-        replay.excerpt.rank,
-        round(before),
-        round(usual),
-        round(max(low - sampling, min(low, no_wait_ns))),
-        round(high + sampling),
-        bound,
-        next_limit,
-        error,
-        round(before - high),
-        round(before - low),
+        rank=subject.replay.excerpt.rank,
+        before_ns=round(before),
+        after_ns=round(usual),
+        low_ns=round(lowest),
+        high_ns=round(high + sampling_ns),
+        bound=bound,
+        next=next_limit,
+        replay_error_frac=error,
+        least_saving_ns=round(before - high),
+        most_saving_ns=round(before - low),
         has_gain=least_gain > WORTH_IT * before,
     )
+
+
+def _replayed(
+    subject: Subject, changes: Sequence[Change], step: UnprofiledStep | None
+) -> _Replayed:
+    """Replay a rank's step in each scenario, before and after all changes.
+
+    No step is shorter than most of its device work.
+    """
+    replay = subject.replay
+    scale, costs = scale_and_costs(subject.trace, replay, step)
+    scenarios = weights_of_scenarios(replay, costs)
+    changed = [_made(changes, weights) for weights in scenarios]
+    befores = [steady_step_ns(replay, weights) * scale for weights in scenarios]
+    afters = [steady_step_ns(replay, weights) * scale for weights in changed]
+    device_before = _least_step_ns(replay, scenarios[0], scale, befores[0])
+    device_after = _least_step_ns(replay, changed[0], scale, befores[0])
+    return _Replayed(
+        replay,
+        scale,
+        scenarios[0],
+        changed[0],
+        [max(ns, device_before) for ns in befores],
+        [max(ns, device_after) for ns in afters],
+        device_after,
+    )
+
+
+def _ends_of_spreads(steps: _Replayed, spreads: Sequence[Spread]) -> tuple[float, float, float]:
+    """Return the step with the least and with the most of each change, and the floor of its range.
+
+    A step is not shorter than most of its device work, unless a change alters that work.
+    """
+    usual = steps.afters[0]
+    least_ns = most_ns = usual
+    floor_ns = 0.0
+    if any(spread.least is not spread.most for spread in spreads):
+        best = _made([spread.least for spread in spreads], steps.weights)
+        worst = _made([spread.most for spread in spreads], steps.weights)
+        least_ns = min(usual, steps.step_ns(best))
+        most_ns = max(usual, steps.step_ns(worst))
+        device_ns = device_step_ns(steps.replay, best) * steps.scale
+        floor_ns = _LEAST_OF_DEVICE * min(device_ns, usual)
+    if not _changes_device(steps.replay, steps.weights, steps.changed):
+        floor_ns = steps.device_ns
+    return least_ns, most_ns, floor_ns
+
+
+def _with_sampling(
+    subject: Subject, step: UnprofiledStep | None, steps: _Replayed, low: float, margin: float
+) -> tuple[float, float]:
+    """Return the low end of the range, and what to add to its high end, for other batches.
+
+    If a step waits for a loader, other batches make it longer or shorter, but no shorter than
+    without these waits, less the `margin` below.
+    """
+    if step is None or not step.sampling_ns:
+        return low, 0.0
+    is_wait = subject.of_cause("input")
+    left = _left(steps.weights[is_wait], steps.changed[is_wait])
+    sampling_ns = step.sampling_ns * left
+    without_waits = np.where(is_wait, np.minimum(steps.changed, 0), steps.changed)
+    share_below = max(1 - margin / max(steps.afters[0], 1), 0)
+    no_wait_ns = steps.step_ns(without_waits) * share_below
+    return max(low - sampling_ns, min(low, no_wait_ns)), sampling_ns
 
 
 def _accepted_error(replay: Replay, step: UnprofiledStep | None) -> float:
