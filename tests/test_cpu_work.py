@@ -341,16 +341,19 @@ def test_python_of_an_autograd_function_is_no_arithmetic() -> None:
     assert (found["compute"], found["idle_host"]) == (100, 2_900)
 
 
-def timed_apart(plain_us: int) -> Trace:
-    """Four steps of 1 ms, each 600 µs of arithmetic and 400 of Python, timed alone as well."""
+def timed_apart(plain_us: int, last_us: int = 1_000) -> Trace:
+    """Four steps of 1 ms, each 600 µs of arithmetic and 400 of Python, timed alone as well.
+
+    The last one takes `last_us`.
+    """
     made = process(
-        *(step(i, 1_000 * i, 1_000 * i + 1_000) for i in range(4)),
+        *(step(i, 1_000 * i, 1_000 * i + (last_us if i == 3 else 1_000)) for i in range(4)),
         span(0, 4_000, "train.py(4): <module>", "python"),
         *(op(1_000 * i, 1_000 * i + 600, "aten::mm", LARGE) for i in range(4)),
     )
     times = {
         "unprofiled_step_ns": {"median": plain_us * US},
-        "profiled_step_ns": {"mean": 1_000 * US},
+        "profiled_step_ns": {"mean": (3_000 + last_us) // 4 * US},
     }
     manifest = replace(made.manifest, sources=[{"rank": 0, "settings": times}])
     return Trace(manifest, {name: made.frame(name).lazy() for name in TABLES})
@@ -364,6 +367,12 @@ def test_a_third_time_of_a_step_is_explained() -> None:
         "without the profiler a step takes 500 µs, under it 1.00 ms;"
         " percentages are of 600 µs, without what it is known to add"
     )
+
+
+def test_one_long_recorded_step_is_not_taken_for_the_profiler() -> None:
+    told = make_answer(timed_apart(1_000, last_us=9_000)).unprofiled
+    assert told is not None
+    assert "under it 3.00 ms on average (1.00 ms in the median)" in told
 
 
 def test_a_comparison_leaves_out_what_the_profiler_adds() -> None:
@@ -389,7 +398,7 @@ def test_shares_of_idle_time_say_what_they_leave_out() -> None:
     ]
     assert notes(trace, gaps) == [
         (
-            "Idle times are as recorded; shares leave out what the profiler adds: 25% of launching and"
-            " the host's other work."
+            "Idle times are as recorded, and shares are without what the profiler adds: it adds 25% of"
+            " the time of launches and of the host's other work."
         )
     ]

@@ -178,9 +178,10 @@ def without_profiler(model: TimeModel, rank: RankTime) -> str | None:
 def _profiler_cost(trace: Trace, rank: RankTime) -> str | None:
     """Compare the step under the profiler with one without it, if the latter was timed.
 
-    The time without it is followed by the range of the steps that were timed. If percentages refer
-    to neither time, the time that they refer to is added: that of a step under the profiler, less
-    what the profiler is known to add.
+    The time without it is followed by the range of the steps that were timed. If one recorded step
+    is much longer than the others, it makes their mean long, so the median stands beside it. If
+    percentages refer to neither time, the time that they refer to is added: that of a step under
+    the profiler, less what the profiler is known to add.
     """
     measured, judged_ns = measured_range(trace, rank.rank), rank.judged_step_ns
     if measured is None or rank.recorded_step_ns is None or judged_ns is None:
@@ -190,6 +191,8 @@ def _profiler_cost(trace: Trace, rank: RankTime) -> str | None:
     is_range = duration(low_ns) != duration(high_ns)
     spread = f" ({span_text(low_ns, high_ns)})" if is_range else ""
     words = f"without the profiler a step takes {plain}{spread}, under it {recorded}"
+    if rank.step_ns is not None and is_another_time(rank.recorded_step_ns, rank.step_ns):
+        words += f" on average ({duration(rank.step_ns)} in the median)"
     judged = duration(judged_ns)
     if judged in (plain, recorded):
         return words
