@@ -19,7 +19,7 @@ from torch._C._profiler import _EventType
 
 from .modules import name_of
 
-_LEAST_S, _MOST_S, _MOST_SHARE = 0.001, 0.02, 0.01
+_LEAST_S, _MOST_S, _MOST_SHARE = 0.001, 0.03, 0.01
 _SWITCHES_S = 15e-6
 """Time that a sample costs the sampled thread: two switches between threads."""
 _ASKED_S = 0.0001
@@ -94,6 +94,7 @@ class LineSampler:
 
     def _run(self, sampled: int) -> None:
         interval_s, n = self._least_s, 0
+        spent_s = time.thread_time()
         while True:
             n += 1
             # Random times, so that steps of equal length are sampled at different places.
@@ -117,7 +118,10 @@ class LineSampler:
             if len(self._samples) >= _MOST_SAMPLES:
                 del self._samples[::2]
                 self._least_s *= 2
-            cost_s = time.perf_counter() - began + _SWITCHES_S
+            # The thread's own time has what waking up costs, the clock has waits for the lock.
+            thread_s = time.thread_time()
+            cost_s = max(time.perf_counter() - began, thread_s - spent_s) + _SWITCHES_S
+            spent_s = thread_s
             interval_s = max(self._least_s, min(cost_s / _MOST_SHARE, _MOST_S))
 
     def _ask_for_lock(self, *, is_alone: bool) -> None:
