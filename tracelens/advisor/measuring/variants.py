@@ -4,6 +4,7 @@ A protocol says how often a variant executes the model; each variant returns the
 execution.
 """
 
+import os
 import time
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -136,6 +137,8 @@ def _round(
 
 def _profiler(torch: Any) -> AbstractContextManager[Any]:
     """Return the profiler without shapes, stacks or memory."""
+    # Kineto 2.13 prints `USDT:… profiler_start` otherwise. A level that the user has set stays.
+    os.environ.setdefault("KINETO_LOG_LEVEL", "6")
     activities = [torch.profiler.ProfilerActivity.CPU]
     if torch.cuda.is_available():
         activities.append(torch.profiler.ProfilerActivity.CUDA)
