@@ -99,6 +99,7 @@ def test_more_layers_than_dynamo_recompiles_by_default() -> None:
     assert backend.graphs == [["linear"]] * 20
 
 
+@pytest.mark.exhaustive  # Inductor compiles
 def test_with_inductor_the_numbers_stay_the_same() -> None:
     model = Net().eval()
     plain = copy.deepcopy(model)
