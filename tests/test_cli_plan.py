@@ -1,6 +1,8 @@
 """Plans from the command line, and the times that they are made from."""
 
 import json
+import os
+import subprocess
 import sys
 from importlib.util import find_spec
 from pathlib import Path
@@ -240,6 +242,20 @@ def test_times_of_a_function_in_a_file_and_of_a_plan(
     assert pl.Series(["0", "1"]).equals(tl.open(out).layers["module_path"])
     assert "The measured plan (custom) takes" in result.stderr
     assert "predicted 1.25" in result.stderr
+
+
+@pytest.mark.exhaustive  # a process of its own, as Kineto reads its log level once
+@needs_torch
+def test_timings_show_no_log_of_the_profiler(tmp_path: Path) -> None:
+    (tmp_path / "subject.py").write_text(SUBJECT)
+    command = [sys.executable, "-m", "tracelens", "collect", "timings", "subject.py:make"]
+    command += ["--configuration", "interpreted", "--method", "profiler", "--rounds", "1"]
+    env = {name: text for name, text in os.environ.items() if name != "KINETO_LOG_LEVEL"}
+    done = subprocess.run(
+        command, capture_output=True, text=True, cwd=tmp_path, env=env, timeout=120, check=True
+    )
+    assert "wrote" in done.stderr
+    assert "profiler_st" not in done.stdout + done.stderr
 
 
 @pytest.mark.slow
