@@ -330,7 +330,7 @@ def test_other_work_is_said_and_not_judged() -> None:
     base, other = nested(10_000), nested(20_000, shape="[[64, 3]]")
     (found,) = verdicts(base, other, "gpu_time > +5%")
     assert found.verdict == "unclear"
-    assert "aten::linear [[32, 3]] in base, aten::linear [[64, 3]] in the new run" in found.reason
+    assert "aten::linear [[32, 3]] in base, aten::linear [[64, 3]] in new" in found.reason
     assert "--any-work" in found.reason
     (found,) = verdicts(base, other, "gpu_time > +5%", rules=Rules(any_work=True))
     assert found.verdict == "failed"

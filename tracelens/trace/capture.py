@@ -166,12 +166,13 @@ class Manifest(Struct):
         unknown, or if it is no less than the mean of the profiled steps. In the latter case, the
         profiler cost too little to be seen, or the profiled steps did something else.
         """
-        of_rank = (source for source in self.sources if source.get("rank") == rank)
-        known = (step for step in map(_unprofiled_step_ns, of_rank) if step is not None)
-        return next(known, None)
+        return self.unprofiled_steps_ns().get(rank)
 
     def unprofiled_steps_ns(self) -> dict[int, int]:
-        """Return `unprofiled_step_ns` by rank, of the ranks for which it is known."""
+        """Return `unprofiled_step_ns` by rank, of the ranks for which it is known.
+
+        If several sources of a rank have it, the first one counts.
+        """
         steps = dict[int, int]()
         for source in self.sources:
             rank, step_ns = source.get("rank"), _unprofiled_step_ns(source)

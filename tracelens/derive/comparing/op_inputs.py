@@ -38,15 +38,7 @@ def other_work(base: Trace, other: Trace) -> str | None:
 
     Return None if it does not differ, or if the captures do not show it, as without record_shapes.
     """
-    base_example, other_example = inputs_of_ops(base, other, "input_shapes")
-    if (
-        base_example is None
-        or other_example is None
-        or base_example == other_example
-        or _NOT_RECORDED in (base_example, other_example)
-    ):
-        return None
-    return f"{base_example} in base, {other_example} in the new run"
+    return _difference(inputs_of_ops(base, other, "input_shapes"))
 
 
 def differing_inputs(base: Trace, other: Trace, column: str) -> str | None:
@@ -60,11 +52,21 @@ def differing_inputs(base: Trace, other: Trace, column: str) -> str | None:
     if is_compiled and column == "input_dtypes":
         return None
     examples = inputs_of_ops(base, other, column)
-    if examples[0] == examples[1] or any(
-        text is None or text == _NOT_RECORDED or text.endswith(_IN_BOTH) for text in examples
+    is_one_sided = any(text is not None and text.endswith(_IN_BOTH) for text in examples)
+    return None if is_one_sided else _difference(examples)
+
+
+def _difference(examples: tuple[str | None, str | None]) -> str | None:
+    """Write an example from each run, see `inputs_of_ops`; None if they show no difference."""
+    base_example, other_example = examples
+    if (
+        base_example is None
+        or other_example is None
+        or base_example == other_example
+        or _NOT_RECORDED in examples
     ):
         return None
-    return f"{examples[0]} in base, {examples[1]} in new"
+    return f"{base_example} in base, {other_example} in new"
 
 
 def inputs_of_ops(base: Trace, other: Trace, column: str) -> tuple[str | None, str | None]:
