@@ -3,7 +3,7 @@
 A live capture records them at compile time.
 """
 
-from typing import Annotated
+from typing import Annotated, Any
 
 import msgspec
 import polars as pl
@@ -20,10 +20,27 @@ class _Node(msgspec.Struct, frozen=True):
     output_bytes: Annotated[int, msgspec.Meta(ge=0, le=2**63 - 1)] = 0
 
 
+class _Inputs(msgspec.Struct, frozen=True):
+    """The arguments of a kernel call, by position, in the form of a recorded op's inputs."""
+
+    shapes: list[Any]
+    dtypes: list[str]
+    strides: list[Any]
+    values: list[Any]
+
+    def texts(self) -> tuple[str, ...]:
+        """Return the four lists as JSON."""
+        return tuple(
+            msgspec.json.encode(column).decode()
+            for column in (self.shapes, self.dtypes, self.strides, self.values)
+        )
+
+
 class _Call(msgspec.Struct, frozen=True):
     name: str
     is_extern: bool
     nodes: list[_Node]
+    inputs: _Inputs | None = None
 
 
 class _Graph(msgspec.Struct, frozen=True):
@@ -46,9 +63,10 @@ class _Provenance(Sidecar, frozen=True, kw_only=True):
         A kernel without nodes has one row, in which the node is None.
         """
         rows = [
-            (graph.key, graph.is_backward, order, call.name, call.is_extern, *node_fields)
+            (graph.key, graph.is_backward, order, call.name, call.is_extern, *node_fields, *inputs)
             for graph in self.graphs
             for order, call in enumerate(graph.calls)
+            for inputs in [(None,) * 4 if call.inputs is None else call.inputs.texts()]
             for node_fields in [msgspec.structs.astuple(node) for node in call.nodes]
             or [(None, None, None, "none", None)]
         ]

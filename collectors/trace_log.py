@@ -20,6 +20,7 @@ from msgspec import Struct, field
 
 from tracelens.errors import SourceError
 from tracelens.schemas import TABLES
+from tracelens.schemas.layers import INPUTS_OF_CALLS
 from tracelens.trace.capture import Capture, Diagnostics, SourceFile
 from tracelens.trace.collector import Collector
 
@@ -293,7 +294,7 @@ def _statements(source: str) -> Iterator[tuple[re.Pattern[str], str, list[str]]]
 
 
 def _table(log: _Log) -> pl.DataFrame:
-    schema = TABLES["provenance"].without("rank").schema
+    schema = TABLES["provenance"].without("rank", *INPUTS_OF_CALLS).schema
     rows: list[tuple[Any, ...]] = []
     for key, (dynamo, lowered, source) in log.graphs.items():
         is_backward = "_backward']" in source[:200]

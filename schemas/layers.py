@@ -65,9 +65,28 @@ PROVENANCE = Table(
             ),
         ),
         Column("output_bytes", pl.Int64, "Bytes of the node's output.", nullable=True),
+        Column(
+            "input_shapes",
+            pl.String,
+            "Shapes of the kernel call's arguments as JSON: of a library call as in spans, of a"
+            " generated kernel those of the tensors that it reads, then those that it writes, then"
+            " empty ones for its numbers of iterations. The same in all rows of a call; null in a"
+            " log of torch, and in a sidecar of an older version.",
+            nullable=True,
+        ),
+        Column("input_dtypes", pl.String, "Their element types as JSON.", nullable=True),
+        Column("input_strides", pl.String, "Their strides, in elements, as JSON.", nullable=True),
+        Column(
+            "concrete_inputs",
+            pl.String,
+            "Arguments that are not tensors, as JSON; null for any other.",
+            nullable=True,
+        ),
     ),
     ("graph_key", "call_order"),
 )
+INPUTS_OF_CALLS = ("input_shapes", "input_dtypes", "input_strides", "concrete_inputs")
+"""Columns of PROVENANCE with the inputs of a kernel call; spans have the same."""
 GRAPH = Table(
     "graph",
     "An operator of a model's graph, or a tensor that the graph is given.",

@@ -78,12 +78,24 @@ def test_a_compiled_model_tells_modules_of_its_kernels(
         for word, found in of_calls.items():
             if word in str(name):
                 found.append(paths)
+    shapes = trace.provenance.filter(pl.col("kernel_name").str.contains("addmm"))["input_shapes"]
+    # Bias, input and transposed weights of each product; beta and alpha are no tensors.
+    assert [json.loads(text)[:3] for text in shapes] == [
+        [[16], [4, 8], [8, 16]],
+        [[16], [4, 16], [16, 16]],
+        [[4], [4, 16], [16, 4]],
+    ]
     # Three products in the model's order, and the activations between them.
     assert of_calls == {
         "addmm": [{"first"}, {"blocks.0"}, {"head"}],
         "relu": [{"act"}] if activations else [],
         "tanh": [{"blocks.1"}] if activations else [],
     }
+    if activations:
+        relu = trace.provenance.filter(pl.col("kernel_name").str.contains("relu"))
+        # It reads and writes 4 × 16 numbers, in 64 iterations, and sums none.
+        assert json.loads(relu["input_shapes"][0]) == [[4, 16], [4, 16], [], []]
+        assert json.loads(relu["concrete_inputs"][0]) == [None, None, 64, 1]
     runs = trace.spans.filter(trace.spans["name"].str.starts_with("## Call CompiledFxGraph"))
     keys = set(runs["name"].str.extract(r"^## Call CompiledFxGraph (\S+) ##$"))
     assert keys == set(trace.provenance["graph_key"])

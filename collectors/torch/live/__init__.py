@@ -18,6 +18,7 @@ calls.
 - `modules`: marks of modules' calls, their exact paths, parameters and hyperparameters.
 - `status_file`: what each process leaves beside its trace, for the collector and for messages.
 - `compile_provenance`: the kernels that torch.compile generates, and the modules they came from.
+- `kernel_inputs`: the sizes of what these kernels read and write.
 
 A further recorder, like `compile_provenance`, is found by the name of its module here, listed in
 `settings.recorders`. Its class `Recorder` has three methods. `start()` is called after torch is

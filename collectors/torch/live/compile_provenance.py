@@ -20,6 +20,7 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
+from .kernel_inputs import UnknownSizeError, inputs_of
 from .status_file import own_rank, write_whole
 
 LEVEL = "provenance_tracking_level"
@@ -63,6 +64,7 @@ class Recorder:
         self.graphs: list[tuple[Any, bool, list[dict[str, Any]]]] = []
         self.notes: list[str] = []
         self.failures = 0
+        self.n_without_sizes = 0
         self._undo: list[tuple[Any, str, Any]] = []
         self._cache: str | None = None
 
@@ -144,6 +146,8 @@ class Recorder:
         notes = list(self.notes)
         if self.failures:
             notes.append(f"{self.failures} kernel calls whose nodes could not be read")
+        if self.n_without_sizes:
+            notes.append(f"{self.n_without_sizes} kernel calls whose sizes could not be read")
         return {
             "format": "tracelens-provenance",
             "version": 1,
@@ -188,7 +192,9 @@ class Recorder:
         try:
             graph: Any = importlib.import_module("torch._inductor.virtualized").V.graph
             calls = graph.__dict__.setdefault(_CALLS, [])
-            calls.append(_call(made_by, kernel_name, is_extern))
+            call = _call(made_by, kernel_name, is_extern)
+            calls.append(call)
+            self.n_without_sizes += call["inputs"] is None
         except Exception:  # noqa: BLE001 - a compilation must not fail because it is watched
             self.failures += 1
 
@@ -242,7 +248,7 @@ def _attribute(module: str, name: str) -> Any:
 
 
 def _call(node_schedule: Any, kernel_name: str, is_extern: bool) -> dict[str, Any]:
-    """Return one kernel call: its name, and the FX nodes from which it was made."""
+    """Return one kernel call: its name, the FX nodes from which it was made, and its inputs."""
     if is_extern:
         made_of = (
             [node_schedule.origin_node]
@@ -267,7 +273,11 @@ def _call(node_schedule: Any, kernel_name: str, is_extern: bool) -> dict[str, An
             for o in _origins(user.node)
         ]
         nodes = [{**node, "rule": "consumer"} for node in _described(used_by)]
-    return {"name": kernel_name, "is_extern": is_extern, "nodes": nodes}
+    try:
+        inputs = inputs_of(node_schedule, is_extern)
+    except UnknownSizeError:
+        inputs = None
+    return {"name": kernel_name, "is_extern": is_extern, "nodes": nodes, "inputs": inputs}
 
 
 def _origins(ir_node: Any) -> list[Any]:

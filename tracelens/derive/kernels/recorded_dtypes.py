@@ -11,7 +11,7 @@ import polars as pl
 
 from tracelens.trace import Trace
 
-# Names as C++ prints them, which the profiler records, and as torch prints them.
+# Names as C++ prints them, which the profiler records.
 _DTYPES = {
     "double": ("float64", 8),
     "float": ("float32", 4),
@@ -36,6 +36,7 @@ _DTYPES = {
     "c10::complex<float>": ("complex64", 8),
     "c10::complex<double>": ("complex128", 16),
 }
+_DTYPES |= {name: (name, width) for name, width in [*_DTYPES.values()]}  # as torch prints them
 _FLOAT8, _FLOAT4 = ("float8", 1), ("float4", 1)
 """Element types of 8 bits, and torch's float4_e2m1fn_x2.
 
