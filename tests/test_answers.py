@@ -18,7 +18,7 @@ from tracelens.analyses import verdict
 from tracelens.answers import make_answer
 from tracelens.answers.answer import WAIT, WORK, Bar, Change, Part
 from tracelens.answers.step_bar import parts_of
-from tracelens.answers.words import after_text, place_text, shared_path
+from tracelens.answers.words import place_text, shared_path
 from tracelens.derive.columns.time_text import change_text, difference, duration, span_text
 from tracelens.derive.replay.advised import list_changes
 from tracelens.derive.replay.unprofiled import UnprofiledStep
@@ -483,7 +483,7 @@ def test_an_answer_fits_a_terminal_and_loses_no_change(width: int) -> None:
     text = " ".join(" ".join(lines).split())
     for change in answer.changes:
         assert change.text.split()[0] in text
-        assert after_text(change) in text
+        assert change.after_text in text
 
 
 def test_runs_of_two_sizes_are_compared_by_a_rank_of_both() -> None:

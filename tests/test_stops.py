@@ -12,7 +12,7 @@ from tracelens.views.page import to_html
 MOST = {
     "collect": (96, 43, 53),
     "verdict": (16, 15, 1),
-    "page": (35, 27, 8),
+    "page": (30, 24, 6),
     "answer": (97, 50, 47),
 }
 """The most stops, modules and returns of each path; they rise only where an answer asks more.

@@ -14,12 +14,11 @@ from tracelens.derive.time.timeline import (
     DrawnStep,
     Timeline,
     draw_timeline,
-    first_rank,
     median_and_longest,
 )
 from tracelens.trace import Trace
 from tracelens.views.bar_views import timeline_note
-from tracelens.views.drawings import kernel_paths
+from tracelens.views.drawings import first_rank, kernel_paths
 
 SAMPLES = Path(__file__).parents[1] / "samples"
 

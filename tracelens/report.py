@@ -47,9 +47,9 @@ class Section(Struct, frozen=True):
     """The result of one analysis.
 
     If there is none, `missing` says why, and the frame is typed and empty. `is_query`: the frame is
-    the result of a query, so all columns are drawn. `charts` are drawn from the result; moments in
-    them count from the trace's first event. `is_process`: the trace has no kernels, so its parts
-    are those of a process.
+    the result of a query, so all columns are drawn. `from_start` are the frame's rows with moments
+    that count from the trace's first event; people read these, and `charts` are drawn from them.
+    `is_process`: the trace has no kernels, so its parts are those of a process.
     """
 
     analysis: Analysis
@@ -57,6 +57,7 @@ class Section(Struct, frozen=True):
     notes: list[str]
     missing: str | None = None
     is_query: bool = False
+    from_start: pl.DataFrame | None = None
     charts: Sequence[Chart] = ()
     is_process: bool = False
 
@@ -139,9 +140,7 @@ class Report(Struct, frozen=True):
         trace's first event, except in the rows of a query.
         """
         drawn = [
-            section
-            if section.is_query
-            else replace(section, frame=since_start(self.trace, section.frame))
+            section if section.from_start is None else replace(section, frame=section.from_start)
             for section in self.sections
             if section.missing is None or self.is_asked
         ]
@@ -358,18 +357,24 @@ def run_section(  # noqa: PLR0913 - one parameter an input
             others = (base,) if analysis.takes_base else ()
             sentences = analysis.notes(*traces, frame, *others) if analysis.notes else []
             sentences = merge_ranks(sentences) + _shared_names(frame, base, trace)
-            charts = _charts(analysis, trace, frame)
-            is_process = not trace.has("kernels")
-            return Section(analysis, frame, sentences, charts=charts, is_process=is_process)
+            from_start = since_start(trace, frame)
+            return Section(
+                analysis,
+                frame,
+                sentences,
+                from_start=from_start,
+                charts=_charts(analysis, from_start),
+                is_process=not trace.has("kernels"),
+            )
     except MissingTableError as error:
         return Section(analysis, analysis.result.empty(), [], str(error))
 
 
-def _charts(analysis: Analysis, trace: Trace, frame: pl.DataFrame) -> Sequence[Chart]:
+def _charts(analysis: Analysis, frame: pl.DataFrame) -> Sequence[Chart]:
     """Return the charts of a result that has rows."""
     if analysis.charts is None or frame.is_empty():
         return ()
-    return analysis.charts(since_start(trace, frame))
+    return analysis.charts(frame)
 
 
 def _given(*traces: Trace | None) -> list[Trace]:

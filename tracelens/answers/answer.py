@@ -5,10 +5,14 @@ Terminal, page, notebook and summary draw the same `Answer`.
 
 from msgspec import Struct
 
+from tracelens.derive.columns.time_text import duration, span_text
+
 WORK, WAIT, REST = "work", "wait", "rest"
 """Kinds of a bar's parts: the device or process works, it waits, or all small parts together."""
 LEAST_SHARE = 0.02
 """A change is named if it saves at least this share of a step."""
+_ALL = 0.995
+"""A change that would save this share of a step leaves too little to give a number."""
 
 
 class Part(Struct, frozen=True):
@@ -63,6 +67,29 @@ class Change(Struct, frozen=True):
     section: str | None = None
     place: str | None = None
 
+    @property
+    def has_step(self) -> bool:
+        """True if the time of a step after the change is known, at least roughly."""
+        return self.after_ns is not None or self.low_ns is not None
+
+    @property
+    def after_text(self) -> str:
+        """The time of a step after the change in words, with its range.
+
+        A change without a clear gain has a range only. Without steps, it is the share that the
+        change saves.
+        """
+        if self.saved_frac is None:
+            return "not known"
+        if self.low_ns is not None and self.high_ns is not None:
+            if self.after_ns is None:
+                return span_text(self.low_ns, self.high_ns)
+            first = duration(self.after_ns) if self.has_gain else "no clear gain"
+            return f"{first} ({span_text(self.low_ns, self.high_ns)})"
+        if self.after_ns is not None:
+            return f"at least {duration(self.after_ns)}"
+        return "nearly all" if self.saved_frac >= _ALL else f"{self.saved_frac * 100:.0f} %"
+
 
 class Answer(Struct, frozen=True):
     """The answer to one trace, or to one compared with another.
@@ -87,3 +114,9 @@ class Answer(Struct, frozen=True):
     doubts: tuple[str, ...] = ()
     sections: tuple[str, ...] = ()
     refused: str | None = None
+
+    @property
+    def after_head(self) -> str:
+        """The heading of the column with the effect of each change."""
+        has_steps = any(change.has_step for change in self.changes)
+        return "a step then takes" if has_steps else "saves at most"

@@ -4,8 +4,6 @@ import re
 from collections import Counter
 from collections.abc import Sequence
 
-from tracelens.answers.answer import Answer, Change
-from tracelens.derive.columns.time_text import duration, span_text
 from tracelens.derive.time.bounds import UNRECORDED
 
 DEVICE_SENTENCES = {
@@ -47,8 +45,6 @@ _DIRECTION = re.compile(r"^(?:h2d|d2h) (?=copies from )")
 """Matches a copy's direction, if the kinds of memory after it show the direction, too."""
 _SEPARATOR = " > "
 _MOST_FRAMES = 3
-_ALL = 0.995
-"""A change that would save this share of a step leaves too little to give a number."""
 
 
 def place_text(
@@ -145,31 +141,3 @@ def listed(words: Sequence[str]) -> str:
 def counted(number: int, noun: str) -> str:
     """Write a number and its noun, in the plural if it is not 1."""
     return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
-
-
-def after_head(answer: Answer) -> str:
-    """Return the heading of the column with the effect of each change."""
-    return "a step then takes" if any(map(_has_step, answer.changes)) else "saves at most"
-
-
-def _has_step(change: Change) -> bool:
-    """Return whether the time of a step after the change is known, at least roughly."""
-    return change.after_ns is not None or change.low_ns is not None
-
-
-def after_text(change: Change) -> str:
-    """Write the time of a step after a change, with its range.
-
-    A change without a clear gain has a range only. Without steps, write the share that the change
-    saves.
-    """
-    if change.saved_frac is None:
-        return "not known"
-    if change.low_ns is not None and change.high_ns is not None:
-        if change.after_ns is None:
-            return span_text(change.low_ns, change.high_ns)
-        first = duration(change.after_ns) if change.has_gain else "no clear gain"
-        return f"{first} ({span_text(change.low_ns, change.high_ns)})"
-    if change.after_ns is not None:
-        return f"at least {duration(change.after_ns)}"
-    return "nearly all" if change.saved_frac >= _ALL else f"{change.saved_frac * 100:.0f} %"

@@ -16,7 +16,6 @@ from rich.console import Console
 from rich.text import Text
 
 from tracelens.answers.answer import REST, WAIT, WORK, Answer, Bar, Part
-from tracelens.answers.words import after_head, after_text
 from tracelens.views.palette import KIND_COLORS, PART_COLORS
 from tracelens.views.values import ELLIPSIS, printable
 
@@ -196,8 +195,8 @@ def _drawn_changes(answer: Answer, columns: int) -> Iterator[Text]:
     if not answer.changes:
         yield from _wrapped(answer.no_change or "", "fact", columns, "  ")
         return
-    afters = [after_text(change) for change in answer.changes]
-    head = after_head(answer)
+    afters = [change.after_text for change in answer.changes]
+    head = answer.after_head
     column = max(cell_len(head), *map(cell_len, afters))
     width = columns - 2 - column - 2
     is_beside = width >= _LEAST_OF_CHANGE

@@ -6,12 +6,12 @@ import polars as pl
 from msgspec import Struct, field
 
 from tracelens.derive.layers.attribution import name_layers
-from tracelens.derive.rank_ranges import list_ranks
+from tracelens.derive.rank_ranges import MANY, list_ranks
 from tracelens.derive.stacks.stack_listing import first_hits, pair_stacks, side_by_side
 from tracelens.derive.time.bounds import PART_WORDS
 from tracelens.derive.time.rank_steps import HeatMap, heat_map, ranks_to_draw
 from tracelens.derive.time.time_parts import TimeModel
-from tracelens.derive.time.timeline import draw_timelines, ranks_alone, steps_to_draw
+from tracelens.derive.time.timeline import draw_timelines, steps_to_draw
 from tracelens.report import Report
 from tracelens.schemas.results.replay import CRITICAL_PATH
 from tracelens.trace import Trace
@@ -58,10 +58,10 @@ def draw_events(report: Report, model: TimeModel) -> list[Drawing]:
     heat = heat_map(model) if n_ranks > 1 else None
     together = ranks_to_draw(model) if n_ranks > 1 else []
     ranks = ranks_alone(model, together)
+    kernels = {rank: kernel_paths(report.trace, rank) for rank in ranks}
     path = report.frames.get("critical_path", CRITICAL_PATH.empty())
     alone = {rank: steps_to_draw(model, rank, path) for rank in ranks}
     timelines = [*draw_timelines(model, together, alone)]
-    kernels = {rank: kernel_paths(report.trace, rank) for rank in ranks}
     drawings = [] if heat is None else [_heat(heat)]
     if timelines:
         notes = []
@@ -79,6 +79,24 @@ def draw_events(report: Report, model: TimeModel) -> list[Drawing]:
         title = "Which layers, ops and kernels make up the time?"
         drawings.append(Drawing("icicle", title, [], icicles))
     return drawings
+
+
+def ranks_alone(model: TimeModel, together: list[int]) -> list[int]:
+    """Return the ranks whose steps are drawn each by itself: all ranks if they are few.
+
+    Of many ranks, return the first rank and those in `together`.
+    """
+    ranks = model.trace.manifest.ranks
+    if len(ranks) <= MANY:
+        return [*ranks] or [first_rank(model)]
+    return [*dict.fromkeys((*together, first_rank(model)))]
+
+
+def first_rank(model: TimeModel) -> int:
+    """Return the first rank that marks steps, else the first of all."""
+    if model.steps.height:
+        return int(model.steps["rank"].min())  # type: ignore[arg-type]  # a number
+    return min(model.trace.manifest.ranks, default=0)
 
 
 def kernel_paths(trace: Trace, rank: int, most: int = MOST_PATHS) -> pl.DataFrame:

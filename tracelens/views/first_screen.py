@@ -8,7 +8,6 @@ import polars as pl
 from msgspec import Struct
 
 from tracelens.answers.answer import WORK, Answer, Bar
-from tracelens.answers.words import after_head, after_text
 from tracelens.derive.columns.time_text import duration, span_text
 from tracelens.derive.time.time_parts import TimeModel, mark_times, step_times
 from tracelens.report import Report
@@ -56,18 +55,16 @@ class AnswerBlock(Struct, frozen=True):
     answer: Answer
     bars: tuple[DrawnBar, ...]
     changes: tuple[tuple[str, str, str | None], ...]
-    after_head: str
 
 
 def answer_block(report: Report) -> AnswerBlock:
     """Draw a report's answer."""
     answer = report.answer
-    bars, head = tuple(map(_drawn, answer.bars)), after_head(answer)
     changes = tuple(
-        (change.text[:1].upper() + change.text[1:], after_text(change), change.place)
+        (change.text[:1].upper() + change.text[1:], change.after_text, change.place)
         for change in answer.changes
     )
-    return AnswerBlock(answer, bars, changes, head)
+    return AnswerBlock(answer, tuple(map(_drawn, answer.bars)), changes)
 
 
 def _drawn(bar: Bar) -> DrawnBar:
@@ -132,7 +129,7 @@ def step_lanes(report: Report, answer: Answer, program_steps: pl.DataFrame) -> l
         least = best.low_ns if best.low_ns is not None else best.after_ns
         most = best.high_ns if best.high_ns is not None else least
         if least is not None and most is not None:
-            ends.append(("after the first change", after_text(best), None, least, most))
+            ends.append(("after the first change", best.after_text, None, least, most))
     if len(ends) < 2:
         return []
     longest = max(high for *_, high in ends)

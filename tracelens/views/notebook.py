@@ -99,7 +99,7 @@ def _changes(block: AnswerBlock) -> str:
     if not block.changes:
         return ""
     changes = [
-        f"{change}: {block.after_head} {after}{f', {place}' if place else ''}"
+        f"{change}: {block.answer.after_head} {after}{f', {place}' if place else ''}"
         for change, after, place in block.changes
     ]
     items = "".join(f"<li>{_text(change)}</li>" for change in changes)

@@ -6,7 +6,7 @@ from typing import Any
 import polars as pl
 
 from tracelens.derive.events.nesting import nest
-from tracelens.derive.time.device_work import COMMUNICATION, COMPUTE, COPY, DeviceWork, call_rows
+from tracelens.derive.time.device_work import COMMUNICATION, COMPUTE, COPY, DeviceWork
 from tracelens.derive.time.host_time import host_of_calls
 from tracelens.derive.time.host_tracks import CAUSE_OF_KIND
 from tracelens.derive.time.idle import idle_pieces
@@ -133,12 +133,13 @@ def _idle(model: TimeModel, rank: int, work: pl.DataFrame, window: tuple[int, in
     edges = {"start_ns": [window[0]], "end_ns": [window[1]], "counted": [True]}
     windows = pl.DataFrame(edges)
     host = host_of_calls(model.trace, model.host, rank, work["api_call_id"])
-    by_device = work.partition_by("device_id", as_dict=True)
+    assert host.ids is not None
+    calls = pl.DataFrame({"api_call_id": host.ids}).with_row_index("call")
+    with_calls = work.join(calls, on="api_call_id", how="left", maintain_order="left")
+    call = pl.col("call").cast(pl.Int64).fill_null(-1)
+    by_device = with_calls.partition_by("device_id", as_dict=True)
     for (device_id,), work_of_device in by_device.items():
-        rank_column = pl.lit(rank, pl.Int32).alias("rank")
-        wanted = work_of_device.select(rank_column, "api_call_id")
-        calls_of_work = call_rows({rank: host}, wanted)
-        columns = work_of_device.select(*_TIMES, "kind", call=calls_of_work).sort("start_ns")
+        columns = work_of_device.select(*_TIMES, "kind", call).sort("start_ns")
         device = DeviceWork(host, (columns, columns.clear()), windows)
         pieces = pl.concat(idle_pieces(device, None))
         place_names = pl.Series([*host.places, None], dtype=pl.String)

@@ -1,11 +1,10 @@
-"""Draw steps as bars: choose the ranks, the steps, and the bars for which there is room."""
+"""Draw steps as bars: choose the steps, and the bars for which there is room."""
 
 from collections.abc import Iterator, Mapping, Sequence
 
 import polars as pl
 from msgspec import Struct, field
 
-from tracelens.derive.rank_ranges import MANY
 from tracelens.derive.time.drawn_bars import DETAILS, merge_short, with_details, without_deepest
 from tracelens.derive.time.event_bars import BARS, CODED, bars_between, python_calls
 from tracelens.derive.time.time_parts import TimeModel
@@ -48,24 +47,6 @@ class Timeline(Struct, frozen=True):
     """Number of bars on the deepest levels that are not drawn for want of room."""
     calls: pl.DataFrame = field(default_factory=lambda: pl.DataFrame(schema=BARS | DETAILS))
     """Bars of Python calls, one lane per thread, if they were recorded and one rank is drawn."""
-
-
-def ranks_alone(model: TimeModel, together: list[int]) -> list[int]:
-    """Return the ranks whose steps are drawn each by itself: all ranks if they are few.
-
-    Of many ranks, return the first rank and those in `together`.
-    """
-    ranks = model.trace.manifest.ranks
-    if len(ranks) <= MANY:
-        return [*ranks] or [first_rank(model)]
-    return [*dict.fromkeys((*together, first_rank(model)))]
-
-
-def first_rank(model: TimeModel) -> int:
-    """Return the first rank that marks steps, else the first of all."""
-    if model.steps.height:
-        return int(model.steps["rank"].min())  # type: ignore[arg-type]  # a number
-    return min(model.trace.manifest.ranks, default=0)
 
 
 def median_and_longest(model: TimeModel, rank: int) -> list[DrawnStep]:
