@@ -46,7 +46,7 @@ def test_a_result_is_not_written_into_another_trace(
     manifest = (other / "manifest.json").read_bytes()
     for words in (
         ("report", trace, "--out", other / "manifest.json"),
-        ("measure-peaks", "--out", other / "manifest.json"),
+        ("peaks", "--out", other / "manifest.json"),
     ):
         done = command_line(capsys, *words)
         assert (done.code, done.err.count("\n")) == (2, 1), words

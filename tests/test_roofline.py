@@ -173,9 +173,7 @@ def test_kernels_of_no_time_and_no_known_device_have_no_rates() -> None:
     trace = make_trace(devices=GPU, spans=[MM], kernels=[{"span_id": 0}])
     found = ops(roofline(trace)).row(0, named=True)
     assert (found["flops_per_s"], found["peak_frac"], found["share_frac"]) == (None, None, None)
-    assert (
-        found["evidence"] == "no peaks of GPU are known; measure them with tracelens measure-peaks"
-    )
+    assert found["evidence"] == "no peaks of GPU are known; measure them with tracelens peaks"
     without = make_trace(spans=[MM], kernels=[{"span_id": 0, "duration_ns": 8}])
     assert ops(roofline(without))["evidence"].to_list() == [
         "no peaks: the trace does not describe the device"
@@ -371,7 +369,7 @@ def test_a_file_without_peaks_is_refused_in_one_line(
     assert (ended.code, ended.out) == (1, "")
     (line,) = ended.err.splitlines()
     assert said in line
-    assert "tracelens measure-peaks --out peaks.json" in line
+    assert "tracelens peaks --out peaks.json" in line
 
 
 def test_the_chart_has_a_roof_for_each_precision() -> None:

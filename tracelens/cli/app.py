@@ -47,7 +47,7 @@ COMMANDS = {
     "schema": "Describe the tables and analyses.",
     "plan": "Choose which submodules to compile, from measured layers.",
     "advise": "Choose library calls for a model, from measured calls.",
-    "measure-peaks": "Measure a GPU's peaks, for report --peaks.",
+    "peaks": "Measure a GPU's peaks, for report --peaks.",
     "clean": "Remove unfinished files from an object store.",
     "doctor": "List the tools and packages found here.",
     "demo": "Answer for a bundled trace.",

@@ -116,7 +116,7 @@ def report(  # noqa: PLR0913 - one parameter an option
         typer.Option(
             metavar="FILE",
             rich_help_panel=READING,
-            help="The GPU's peaks as tracelens measure-peaks wrote them, not its datasheet's.",
+            help="The GPU's peaks as tracelens peaks wrote them, not its datasheet's.",
         ),
     ] = None,
     fail_on: Annotated[

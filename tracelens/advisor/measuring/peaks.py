@@ -32,10 +32,10 @@ def measure_peaks(
     normally distributed numbers, because a GPU multiplies zeros faster. For copies within the
     device's memory, read and written bytes count. Raises ToolError without torch or a GPU.
     """
-    torch = load_torch("measure-peaks")
+    torch = load_torch("peaks")
     if device == "cuda" and not torch.cuda.is_available():
         raise ToolError(
-            "measure-peaks measures a GPU, and torch finds none here (torch.cuda.is_available() is"
+            "tracelens peaks measures a GPU, and torch finds none here (torch.cuda.is_available() is"
             " False); run it where the GPU is"
         )
     wait: Callable[[], Any] = torch.cuda.synchronize if device == "cuda" else lambda: None

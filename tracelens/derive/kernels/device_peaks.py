@@ -22,7 +22,7 @@ def device_peaks(trace: Trace, given: Peaks | None) -> pl.DataFrame:
     if given is not None and given.device not in names:
         raise SourceError(
             f"the peaks are of {given.device}, and the trace is of"
-            f" {', '.join(names) or 'no known device'}; run tracelens measure-peaks there"
+            f" {', '.join(names) or 'no known device'}; run tracelens peaks there"
         )
     rows = []
     for rank, device, name in devices.iter_rows():
@@ -30,7 +30,7 @@ def device_peaks(trace: Trace, given: Peaks | None) -> pl.DataFrame:
         for precision in (*PRECISIONS, None):
             rate = None if peaks is None or precision is None else peaks.flops_per_s.get(precision)
             if peaks is None:
-                why = f"no peaks of {name} are known; measure them with tracelens measure-peaks"
+                why = f"no peaks of {name} are known; measure them with tracelens peaks"
             elif rate is None:
                 why = f"no peak of {precision or 'this element type'}: {peaks.source}"
             else:

@@ -31,7 +31,7 @@ class Peaks(Struct, frozen=True):
 
 
 class _File(msgspec.Struct):
-    """The part of a file of `tracelens measure-peaks` that is read."""
+    """The part of a file of `tracelens peaks` that is read."""
 
     device: str
     date: str
@@ -42,11 +42,11 @@ class _File(msgspec.Struct):
 
 
 def read_peaks(path: Path) -> Peaks:
-    """Return the peaks in a file of `tracelens measure-peaks`.
+    """Return the peaks in a file of `tracelens peaks`.
 
     Raises SourceError if it holds none.
     """
-    again = f"write it with tracelens measure-peaks --out {path.name}"
+    again = f"write it with tracelens peaks --out {path.name}"
     try:
         measured = msgspec.json.decode(path.read_bytes(), type=_File)
     except OSError as error:

@@ -14,16 +14,21 @@ from tracelens.derive.events.call_tree import nearest_row
 from tracelens.derive.events.serving_marks import batches
 from tracelens.derive.events.span_trees import with_trees
 from tracelens.derive.kernels.list_inputs import with_indexed, with_lists
-from tracelens.derive.kernels.op_work import UNKNOWN_MASK, is_modelled, tensors_of, work_of
+from tracelens.derive.kernels.op_work import UNKNOWN_MASK, is_modelled
 from tracelens.derive.kernels.unseen_experts import with_experts
 from tracelens.derive.layers.backward_calls import with_backward
+from tracelens.derive.layers.call_work import INPUTS, WORK, works_of
+from tracelens.derive.layers.compiled_calls import (
+    REPLAYS_WITHOUT_SIZES,
+    lacks_sizes,
+    with_compiled,
+)
 from tracelens.derive.layers.graph_capture import captured_graphs
 from tracelens.derive.layers.graph_replay import has_replays, pairs_by_name
 from tracelens.derive.time.step_table import steps_of
 from tracelens.errors import MissingTableError
 from tracelens.trace import Trace
 
-_INPUTS = ("name", "input_shapes", "input_dtypes", "input_strides", "concrete_inputs")
 _KERNEL = (
     *("rank", "device_id", "kernel_id", "span_id", "step", "name", "duration_ns"),
     *("link", "api_call_id", "grid_x", "is_communication"),
@@ -40,6 +45,7 @@ CALL = ("rank", "device_id", "run", "call")
 
 `run` is the replay that ran its kernels, None outside of graphs.
 """
+_REPLAYS = "replays of a graph (give its capture with --against)"
 _IS_TF32 = r"(?i)tf32|_s1688"
 """Pattern of CUTLASS products that compute float32 as TF32, by the instruction in their name.
 
@@ -67,20 +73,6 @@ _CALLED_FOR_ALL = tuple(
     for way in ("forward", "backward")
 )
 """Ops below scaled_dot_product_attention, which xFormers and torch's varlen_attn call, too."""
-_WORK = pl.Schema(
-    {
-        "op": pl.String(),
-        "shapes": pl.String(),
-        "dtypes": pl.String(),
-        "dtype": pl.String(),
-        "flops": pl.Float64(),
-        "needed_flops": pl.Float64(),
-        "least_bytes": pl.Float64(),
-        "pair_flops": pl.Float64(),
-        "key_bytes": pl.Float64(),
-        "assumed": pl.String(),
-    }
-)
 
 
 class Modelled(Struct, frozen=True):
@@ -122,6 +114,7 @@ def _modelled(trace: Trace, base: Trace | None = None, only: pl.Expr | None = No
     called = _called(trace, kernels, only).with_columns(run=pl.lit(None, pl.Int64))
     if has_replays(trace):
         called = _with_replays(called, trace, base)
+    called = with_compiled(called, trace)
     is_known = called["op"].is_not_null()
     sides = [side for side in (trace, base) if side is not None]
     if not is_known.any() and not any(map(_has_shapes, sides)):
@@ -153,7 +146,7 @@ def _summed_by_call(kernels: pl.DataFrame) -> pl.DataFrame:
         .collect()
     )
     # The first kernel's row is looked up: `first()` of ten columns takes three times as long.
-    works = kernels.select(pl.col(_WORK.names()).gather(sums["first_kernel"]))
+    works = kernels.select(pl.col(WORK.names()).gather(sums["first_kernel"]))
     return sums.drop("first_kernel").hstack(works)
 
 
@@ -229,11 +222,12 @@ def _explained(rest: pl.DataFrame, trace: Trace) -> pl.DataFrame:
     ops = all_ops.join(rest, on=["rank", "span_id"], how="semi")
     ops = ops.select("rank", "span_id", innermost=pl.col("name").cast(pl.String))
     link = pl.col("link")
+    of_replays = REPLAYS_WITHOUT_SIZES if lacks_sizes(trace) else _REPLAYS
     reason = (
         pl.when("is_communication")
         .then(pl.lit("communication"))
         .when(link == "graph")
-        .then(pl.lit("replays of a graph (give its capture with --against)"))
+        .then(pl.lit(of_replays))
         .when(link == "launched")
         .then(pl.coalesce("innermost", pl.lit("launched outside of ops")))
         .otherwise(pl.lit("launched before the trace began"))
@@ -253,14 +247,14 @@ def _with_replays(called: pl.DataFrame, trace: Trace, base: Trace | None) -> pl.
     launch = ["base_rank", "base_id"]
     is_open = (pl.col("link") == "graph") & pl.col("op").is_null()
     for side, launches, pairs in replayed_launches(trace, base):
-        open_kernels = called.filter(is_open).drop(*_WORK.names(), "call", "run")
+        open_kernels = called.filter(is_open).drop(*WORK.names(), "call", "run")
         replayed = open_kernels.join(pairs, on=["rank", "kernel_id"]).join(launches, on=launch)
         once = replayed.unique(launch, keep="first", maintain_order=True)
         as_launched = once.select(
             "name", "grid_x", "base_id", rank="base_rank", span_id="base_span"
         )
         works = _called(side, as_launched).select(
-            *_WORK.names(), "call", "base_id", base_rank="rank"
+            *WORK.names(), "call", "base_id", base_rank="rank"
         )
         placed = (
             replayed.join(works, on=launch, maintain_order="left")
@@ -307,10 +301,10 @@ def _called(trace: Trace, kernels: pl.DataFrame, only: pl.Expr | None = None) ->
         & pl.col("input_shapes").is_not_null()
     )
     is_asked = is_known if only is None else is_known & only
-    calls = trace.select("spans", "rank", "span_id", "step", *_INPUTS, where=is_asked)
+    calls = trace.select("spans", "rank", "span_id", "step", *INPUTS, where=is_asked)
     calls = with_lists(trace, calls.cast({pl.Categorical: pl.String}), kernels)
     calls = with_indexed(calls, kernels)
-    works = with_backward(_works(with_experts(trace, calls, kernels)), trace)
+    works = with_backward(works_of(with_experts(trace, calls, kernels)), trace)
     spans = trace.select("spans", "rank", "span_id", "parent_id")
     works = _without_repeated(works, spans)
     known = dict(by_value(works, "rank"))
@@ -357,45 +351,3 @@ def _calls(tree: pl.DataFrame, kernels: pl.DataFrame, works: pl.DataFrame) -> pl
     above = nearest_row(parent, is_product, parents_of_products).drop_nulls().unique()
     is_double = none.clone().scatter(above, True)
     return call.set(is_double.gather(call).fill_null(False), None)
-
-
-def _works(calls: pl.DataFrame) -> pl.DataFrame:
-    """Return rank, span_id and work of the spans whose work is known.
-
-    The work of each distinct input is computed once.
-    """
-    keys = (*_INPUTS, "list_dtype", "list_assumed", "n_chosen", "weight_bytes")
-    distinct = calls.lazy().group_by(keys, maintain_order=True).agg("rank", "span_id").collect()
-    rows = [
-        _row(name, texts, list_dtype, list_assumed, None if n_chosen is None else (n_chosen, width))
-        for name, *texts, list_dtype, list_assumed, n_chosen, width in distinct.select(
-            keys
-        ).iter_rows()
-    ]
-    works = pl.DataFrame(rows, schema=_WORK, orient="row")
-    known = distinct.select("rank", "span_id").hstack(works).drop_nulls("op")
-    return known.explode("rank", "span_id")
-
-
-def _row(
-    name: str,
-    texts: list[str | None],
-    list_dtype: str | None,
-    list_assumed: str | None,
-    experts: tuple[int, float] | None,
-) -> tuple[object, ...]:
-    """Return the columns that _WORK declares for a call; all None if its work is unknown."""
-    work = work_of(name, texts, list_dtype, experts)
-    if work is None:
-        return (None,) * len(_WORK)
-    return (
-        name,
-        *tensors_of(*texts[:2]),
-        work.dtype,
-        float(work.flops),
-        float(work.needed_flops),
-        None if work.least_bytes is None else float(work.least_bytes),
-        float(work.pair_flops),
-        float(work.key_bytes),
-        work.assumed or list_assumed,
-    )

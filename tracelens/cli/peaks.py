@@ -1,4 +1,4 @@
-"""The command `measure-peaks`: measure the most that a GPU computes and copies per second."""
+"""The command `peaks`: measure the most that a GPU computes and copies per second."""
 
 import json
 import shlex
@@ -13,7 +13,7 @@ from tracelens.cli.next_step import suggest
 from tracelens.cli.output import emit, tell
 
 
-def measure_peaks(
+def peaks(
     *,
     out: Annotated[
         Path | None,
@@ -31,10 +31,10 @@ def measure_peaks(
     """
     keep_sources([], [out])
     with progress("measuring peaks"):
-        peaks = measuring.measure_peaks()
-    for name, why in peaks["missing"].items():
+        measured = measuring.measure_peaks()
+    for name, why in measured["missing"].items():
         tell(f"no peak of {name}: {why}")
-    emit(json.dumps(peaks, indent=1) + "\n", out)
+    emit(json.dumps(measured, indent=1) + "\n", out)
     if out is not None:
         tell(f"wrote {out}")
     suggest(f"tracelens report TRACE --section roofline --peaks {shlex.quote(str(out or 'FILE'))}")

@@ -1,0 +1,75 @@
+"""Find the calls of compiled kernels by the sizes that were recorded at compile time.
+
+The sidecar of --compile-provenance lists the kernel calls of each compiled graph, in order, with
+the tensors that each call reads and writes. So kernels that a graph replays have calls, too.
+"""
+
+import polars as pl
+
+from tracelens.derive.layers.attribution import in_launch_order
+from tracelens.derive.layers.call_work import INPUTS, WORK, works_of
+from tracelens.derive.layers.provenance import recorded_calls
+from tracelens.trace import Trace
+
+REPLAYS_WITHOUT_SIZES = (
+    "replays of a graph (its sidecar has no sizes: record it again with --compile-provenance)"
+)
+"""The reason why replays are not modelled if an older version wrote their sidecar."""
+_CALL = ["graph_key", "call_order"]
+_GRAPH_NUMBER = r"^graph_\d+_"
+_OPERATOR = r"^(\w+)\.(\w+)\.\w+$"
+
+
+def lacks_sizes(trace: Trace) -> bool:
+    """Return whether the trace has a sidecar, and the sidecar holds no sizes."""
+    return trace.has("provenance") and not trace.provenance["input_shapes"].count()
+
+
+def with_compiled(called: pl.DataFrame, trace: Trace) -> pl.DataFrame:
+    """Return the kernels; those without a call get the recorded kernel call that explains them.
+
+    `called` has rank, kernel_id, is_communication, run, call and the columns of WORK. If one kernel
+    of a recorded call belongs to a modelled op, the others get no call, because the work would
+    count twice. The new calls have negative numbers.
+    """
+    if not trace.has("provenance") or lacks_sizes(trace):
+        return called
+    placed = recorded_calls(in_launch_order(trace), trace.spans, trace.provenance)
+    if placed.is_empty():
+        return called
+    kernel, run_of_call = ["rank", "kernel_id"], ["rank", "run", "call_order"]
+    explained = placed.select(*kernel, "run", *_CALL).join(_works(trace.provenance), on=_CALL)
+    modelled = called.filter(pl.col("op").is_not_null())
+    counted = explained.join(modelled, on=kernel, how="semi").select(run_of_call)
+    explained = explained.join(counted, on=run_of_call, how="anti")
+    explained = explained.with_columns(call=-1 - pl.col("call_order"))
+    is_open = pl.col("op").is_null() & ~pl.col("is_communication")
+    open_kernels = called.filter(is_open).drop(*WORK.names(), "call", "run")
+    compiled = open_kernels.join(explained, on=kernel, maintain_order="left")
+    rest = called.join(compiled, on=kernel, how="anti", maintain_order="left")
+    return pl.concat([rest, compiled.select(called.columns)])
+
+
+def _works(provenance: pl.DataFrame) -> pl.DataFrame:
+    """Return the work of each recorded kernel call, by graph_key and call_order.
+
+    Calls whose sizes are not known are left out.
+    """
+    sized = provenance.drop_nulls("input_shapes")
+    calls = sized.unique(_CALL, keep="first", maintain_order=True)
+    operator = pl.col("aten_op").str.replace(_OPERATOR, "${1}::${2}")
+    generated = pl.col("kernel_name").str.replace(_GRAPH_NUMBER, "")
+    named = calls.with_columns(name=pl.when("is_extern").then(operator).otherwise(generated))
+    numbered = named.drop_nulls("name").with_row_index("span_id")
+    no_text, no_number = pl.lit(None, pl.String), pl.lit(None, pl.Int64)
+    inputs = numbered.select(
+        "rank",
+        "span_id",
+        *INPUTS,
+        list_dtype=no_text,
+        list_assumed=no_text,
+        n_chosen=no_number,
+        weight_bytes=pl.lit(None, pl.Float64),
+    )
+    works = works_of(inputs).drop("rank")
+    return numbered.select("span_id", *_CALL).join(works, on="span_id").drop("span_id")
