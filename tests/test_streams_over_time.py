@@ -72,7 +72,29 @@ def test_of_equally_long_queues_the_first_streams_is_named() -> None:
     ]
     trace = make_trace(api_calls=calls, kernels=kernels)
     (sentence,) = queue_notes(trace, queue_length(trace))
-    assert sentence.startswith("Rank 0, stream 0: 1.0 launches wait on average, at most 1,")
+    assert sentence == (
+        "Rank 0: the queue of stream 0 held 1.0 launches on average, at most 1: the host is ahead."
+    )
+
+
+def test_a_short_queue_says_how_long_the_device_waits() -> None:
+    """Six launches take 40 ns each, one after the other; each kernel begins after 28 ns, for 10.
+
+    The device waits for 30 ns before five of them, in 210 ns. A launch waits for 28 ns six times in
+    the 228 ns from the first one to the last kernel.
+    """
+    launch = {"api": "cudaLaunchKernel", "kind": "kernel_launch", "duration_ns": 40}
+    calls = [launch | {"start_ns": 40 * n} for n in range(6)]
+    kernels = [
+        {"api_call_id": n, "start_ns": 40 * n + 28, "duration_ns": 10, "stream_id": 7}
+        for n in range(6)
+    ]
+    trace = make_trace(api_calls=calls, kernels=kernels)
+    (sentence,) = queue_notes(trace, queue_length(trace))
+    assert sentence == (
+        f"Rank 0: the device waits for launches {150 / 210:.0%} of the time; the queue of stream 7"
+        f" held {6 * 28 / 228:.1f} launches on average, at most 1."
+    )
 
 
 def test_bandwidth_of_two_copies_at_once_adds_up() -> None:

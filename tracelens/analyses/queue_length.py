@@ -5,6 +5,8 @@ import polars as pl
 from tracelens.analyses.analysis import Analysis, Chart, Lines
 from tracelens.derive.columns.levels import levels
 from tracelens.derive.layers.graph_replay import has_replays
+from tracelens.derive.time.model import time_model
+from tracelens.derive.time.time_parts import rank_times
 from tracelens.schemas import DEVICE_WORK
 from tracelens.storage.table import Column, Table
 from tracelens.trace import Trace
@@ -25,6 +27,7 @@ QUEUE_LENGTH = Table(
 )
 _KEY = ("rank", "device_id", "stream_id")
 _SHORT = 1.0
+"""With fewer launches in its queue on average, a device waits for the host again and again."""
 _MOST_STREAMS = 32
 """Only this many streams of a device have rows, those with most launches; each has 200 rows."""
 
@@ -58,7 +61,11 @@ def queue_length(trace: Trace) -> pl.DataFrame:
 
 
 def notes(trace: Trace, frame: pl.DataFrame) -> list[str]:
-    """Say how far the host is ahead on the rank where it is least ahead."""
+    """Say how many launches the queue held, on the rank where the host is least ahead.
+
+    With a short queue, or with CUDA graphs, the sentence begins with the share of the judged time
+    in which the device waits for launches, as in `verdict`.
+    """
     sentences = []
     weighted = pl.col("length_mean") * pl.col("duration_ns")
     streams = frame.group_by(*_KEY).agg(
@@ -67,14 +74,24 @@ def notes(trace: Trace, frame: pl.DataFrame) -> list[str]:
     by_mean = streams.sort("mean", *_KEY, descending=[True, *[False] * 3])
     longest = by_mean.unique("rank", keep="first", maintain_order=True).sort("mean", "rank").head(1)
     for rank, _, stream, mean, most in longest.iter_rows():
-        ahead = "the device often finds nothing to do" if mean < _SHORT else "the host is ahead"
-        if mean >= _SHORT and has_replays(trace):
-            ahead = "kernels of a CUDA graph all wait from its launch on"
-        sentences.append(
-            f"Rank {rank}, stream {stream}: {mean:.1f} launches wait on average, at most {most:,},"
-            f" counted from the start of the call; {ahead}."
+        held = (
+            f"the queue of stream {stream} held {mean:,.1f} launches on average, at most {most:,}"
         )
+        replays = has_replays(trace)
+        if mean < _SHORT or replays:
+            share = _launch_share(trace, rank)
+            held = f"the device waits for launches {share:.0%} of the time; {held}"
+        if replays:
+            held += " (kernels of a CUDA graph all wait from its launch on)"
+        elif mean >= _SHORT:
+            held += ": the host is ahead"
+        sentences.append(f"Rank {rank}: {held}.")
     return sentences
+
+
+def _launch_share(trace: Trace, rank: int) -> float:
+    (time,) = (time for time in rank_times(time_model(trace)) if time.rank == rank)
+    return time.shares["launch"]
 
 
 def _charts(frame: pl.DataFrame) -> list[Chart]:
