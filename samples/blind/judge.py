@@ -26,6 +26,8 @@ from tracelens.derive.replay.unprofiled import unprofiled_steps
 from tracelens.errors import TracelensError
 from tracelens.trace.combine import combine
 
+STEADY = 0.15
+"""The turns of a steady program differ by at most this share."""
 SAME_SPEED = 0.1
 """Two hosts have the same speed if their counting times differ by at most this share."""
 _N_STEPS = {"policy_train": 6, "answers_infer": 5, "critic_train": 3, "clipped_train": 4}
@@ -36,7 +38,8 @@ def judged(folder: Path) -> Iterator[dict[str, Any]]:
     """Yield one row per capture and one per change."""
     pairs = json.loads((folder / "pairs.json").read_text())
     for row in pairs["live"]:
-        yield _live(folder, row)
+        turns = pairs["changes"].get(row["program"], {}).get("turns", [])
+        yield _live(folder, row, [turn["-"] for turn in turns])
     for name, row in pairs["nsys"].items():
         for turn in range(min(len(row["nsys"]), len(row["plain"]) - 1)):
             yield _nsys(folder / "nodes.sqlite", name, turn, row)
@@ -49,7 +52,7 @@ def judged(folder: Path) -> Iterator[dict[str, Any]]:
             if counts:
                 beside = [_median(turn["-"], "count_ns") for turn in row["turns"]]
                 traced["slower"] = round(statistics.mean(counts) / statistics.median(beside), 3)
-            if kept_as == "-" and "after" in row:
+            if kept_as == "-" and ("after" in row or "rounds" in row):
                 alone = [live for live in pairs["live"] if live["program"] == name]
                 of_trace = _trace(trace, name, row, alone) | traced
                 of_trace["same"] &= abs(traced.get("slower", 1) - 1) <= SAME_SPEED
@@ -75,12 +78,20 @@ def _step(trace: tl.Trace) -> dict[str, Any]:
     return {name: ns and round(ns / 1e6, 4) for name, ns in times.items()}
 
 
-def _live(folder: Path, row: dict[str, Any]) -> dict[str, Any]:
-    """Return a live capture's row: the truth is of the process that never profiled."""
+def _live(folder: Path, row: dict[str, Any], long_turns: list[Any]) -> dict[str, Any]:
+    """Return a live capture's row: the truth is of the process that never profiled.
+
+    In the seventh judgement that is the process of the program's long turns.
+    """
     n = _N_STEPS.get(row["program"], 1)
-    beside = [_mean_ms(row[when]) / n for when in ("before", "after")]
-    counts = [statistics.median(row[when]["counts_ns"]) for when in ("before", "after")]
-    captured = row["captured"]
+    captured, steady = row["captured"], {}
+    if "before" in row:
+        beside = [_mean_ms(row[when]) / n for when in ("before", "after")]
+        counts = [statistics.median(row[when]["counts_ns"]) for when in ("before", "after")]
+    else:
+        beside = [_median(turn) for turn in long_turns]
+        counts = [_median(turn, "count_ns") for turn in long_turns]
+        steady = {"steady": _is_steady(beside)}
     if "turns" in row:
         turns = row["turns"]
         captured = turns[-1]["captured"]
@@ -97,9 +108,10 @@ def _live(folder: Path, row: dict[str, Any]) -> dict[str, Any]:
         "name": row["program"],
         "way": str(row["number"]),
         "beside": [round(ms, 4) for ms in beside],
-        "truth": round(statistics.geometric_mean(beside), 4),
+        "truth": round((statistics.median if steady else statistics.geometric_mean)(beside), 4),
         "last": round((ends[-2] - ends[-2 - last]) / last / 1000 / n, 4),
         "same": abs(count - 1) <= SAME_SPEED,
+        **steady,
         **_step(combine(captures)),
     }
 
@@ -116,6 +128,10 @@ def _median(blocks: list[dict[str, float]], what: str = "ms") -> float:
     return statistics.median(block[what] for block in blocks)
 
 
+def _is_steady(times: list[float]) -> bool:
+    return max(times) <= (1 + STEADY) * min(times)
+
+
 def _trace(
     trace: tl.Trace, name: str, row: dict[str, Any], alone: list[dict[str, Any]]
 ) -> dict[str, Any]:
@@ -125,17 +141,21 @@ def _trace(
     """
     before = [_median(turn["-"]) for turn in row["turns"]]
     fresh = [
-        _mean_ms(turn["alone"]) for live in alone for turn in live["turns"] if "alone" in turn
-    ] or [_mean_ms(live[when]) for live in alone for when in ("before", "after")]
+        _mean_ms(turn["alone"])
+        for live in alone
+        for turn in live.get("turns", [])
+        if "alone" in turn
+    ] or [_mean_ms(live[when]) for live in alone for when in ("before", "after") if when in live]
     return {
         "kind": "trace",
         "name": name,
         "way": "-",
         "turns": before,
         "truth": round(statistics.median(before), 4),
-        "after": _median(row["after"]),
+        "after": _median(row["after"]) if "after" in row else None,
         "fresh": round(statistics.geometric_mean(fresh), 4) if fresh else None,
         "same": True,
+        **({"steady": _is_steady(before)} if "rounds" in row else {}),
         **_step(trace),
     }
 
@@ -188,6 +208,9 @@ def _change(
         "factor": round(statistics.median(factors), 4),
         "same": max(counts, 1 / counts) <= 1 + SAME_SPEED,
     }
+    if "rounds" in row:
+        of_program = [_median(turn["-"]) for turn in row["turns"] if "-" in turn]
+        found["steady"] = _is_steady(of_program) and _is_steady(after)
     try:
         (said,) = predict(trace, [expression], other=other)
     except TracelensError as error:

@@ -174,10 +174,10 @@ class Worker:
             self.torch.cuda.nvtx.range_pop()
 
 
-def work(address: str) -> None:
+def work(address: str, kind: type[Worker] = Worker) -> None:
     """Serve requests of the process at this address until it closes the connection."""
     with Client(address, authkey=KEY) as asker:
-        worker = Worker()
+        worker = kind()
         while True:
             try:
                 what, *words = asker.recv()
@@ -244,12 +244,20 @@ def probe(torch: Any) -> dict[str, float]:
 class Asked:
     """A started process that answers requests."""
 
+    script = "take.py"
+
     def __init__(self, door: Listener, folder: Path, before: list[str], log: Path) -> None:
-        words = [*before, sys.executable, str(HERE / "take.py"), "--work", str(door.address)]
-        environment = {**os.environ, "OMP_NUM_THREADS": "4", "TORCHINDUCTOR_COMPILE_THREADS": "1"}
+        words = [*before, sys.executable, str(HERE / self.script), "--work", str(door.address)]
+        threads = {"OMP_NUM_THREADS": "4", "TORCHINDUCTOR_COMPILE_THREADS": "1"}
+        environment = {**threads, **os.environ}
         with log.open("w") as file:
             self.process = subprocess.Popen(
-                words, env=environment, cwd=folder, stdout=file, stderr=file
+                words,
+                env=environment,
+                cwd=folder,
+                stdout=file,
+                stderr=file,
+                start_new_session=True,
             )
         self.line: Connection = door.accept()
         self.pending: list[tuple[str, ...]] = []
