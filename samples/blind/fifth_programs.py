@@ -76,10 +76,17 @@ def crops_infer(option: str, size: tuple[int, ...], n: int) -> Steps:
     """Classify five crops of a picture by one network, and read the mean."""
     batch, width, side = size
     net = nn.Sequential(
-        nn.Conv2d(3, width, 5, 2), nn.BatchNorm2d(width), nn.SiLU(), nn.MaxPool2d(3, 2),
-        nn.Conv2d(width, width, 3, groups=8), nn.Conv2d(width, 2 * width, 1), nn.SiLU(),
-        nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(2 * width, 30),
-    )  # fmt: skip
+        nn.Conv2d(3, width, 5, 2),
+        nn.BatchNorm2d(width),
+        nn.SiLU(),
+        nn.MaxPool2d(3, 2),
+        nn.Conv2d(width, width, 3, groups=8),
+        nn.Conv2d(width, 2 * width, 1),
+        nn.SiLU(),
+        nn.AdaptiveAvgPool2d(1),
+        nn.Flatten(),
+        nn.Linear(2 * width, 30),
+    )
     net = net.to(DEVICE).eval()
     picture = torch.randn(batch, 3, side + 8 * n, side + 8 * n, device=DEVICE)
 
@@ -101,9 +108,14 @@ class Projected(nn.Module):
     def __init__(self, width: int) -> None:
         super().__init__()
         self.layers = nn.Sequential(
-            nn.Linear(512, width), nn.LayerNorm(width), nn.GELU(), nn.Linear(width, width),
-            nn.LayerNorm(width), nn.GELU(), nn.Linear(width, 128),
-        )  # fmt: skip
+            nn.Linear(512, width),
+            nn.LayerNorm(width),
+            nn.GELU(),
+            nn.Linear(width, width),
+            nn.LayerNorm(width),
+            nn.GELU(),
+            nn.Linear(width, 128),
+        )
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         return functional.normalize(self.layers(x), dim=-1)
@@ -327,10 +339,16 @@ def crowd_infer(option: str, sizes: tuple[int, int, int]) -> Steps:
     """Estimate how many people are in pictures, in half precision."""
     width = 64 // min(SMALL, 8)
     net = nn.Sequential(
-        nn.Conv2d(3, width, 9, 2, 4), nn.LeakyReLU(), nn.Conv2d(width, 2 * width, 5, 1, 2),
-        nn.LeakyReLU(), nn.MaxPool2d(2), nn.Conv2d(2 * width, 2 * width, 3, padding=2, dilation=2),
-        nn.LeakyReLU(), nn.Conv2d(2 * width, 1, 1), nn.ReLU(),
-    )  # fmt: skip
+        nn.Conv2d(3, width, 9, 2, 4),
+        nn.LeakyReLU(),
+        nn.Conv2d(width, 2 * width, 5, 1, 2),
+        nn.LeakyReLU(),
+        nn.MaxPool2d(2),
+        nn.Conv2d(2 * width, 2 * width, 3, padding=2, dilation=2),
+        nn.LeakyReLU(),
+        nn.Conv2d(2 * width, 1, 1),
+        nn.ReLU(),
+    )
     net = net.to(DEVICE, HALF).eval()
     x = torch.randn(sized(option, sizes), 3, 128, 128, device=DEVICE, dtype=HALF)
 

@@ -491,10 +491,17 @@ def clips_load(option: str, workers: tuple[int, int], batch: int, side: int) -> 
     )
     data = Endless(lambda index: change(films[index % len(films)]).transpose(0, 1))
     net = nn.Sequential(
-        nn.Conv3d(3, 24, (3, 5, 5), (1, 2, 2)), nn.BatchNorm3d(24), nn.ReLU(), nn.MaxPool3d(2),
-        nn.Conv3d(24, 48, 3, padding=1), nn.BatchNorm3d(48), nn.ReLU(), nn.AdaptiveAvgPool3d(1),
-        nn.Flatten(), nn.Linear(48, 10),
-    )  # fmt: skip
+        nn.Conv3d(3, 24, (3, 5, 5), (1, 2, 2)),
+        nn.BatchNorm3d(24),
+        nn.ReLU(),
+        nn.MaxPool3d(2),
+        nn.Conv3d(24, 48, 3, padding=1),
+        nn.BatchNorm3d(48),
+        nn.ReLU(),
+        nn.AdaptiveAvgPool3d(1),
+        nn.Flatten(),
+        nn.Linear(48, 10),
+    )
     return learn(net, fed(option, data, batch, workers, pins=False), pins=False)
 
 
@@ -512,10 +519,17 @@ def spoken_load(option: str, workers: tuple[int, int], batch: int) -> Steps:
         return (seen - seen.mean()) / seen.std()
 
     net = nn.Sequential(
-        nn.Unflatten(1, (1, -1)), nn.Conv2d(1, 32, 5, 2), nn.GELU(), nn.Conv2d(32, 64, 5, 2),
-        nn.GELU(), nn.Conv2d(64, 64, 5, 2), nn.GELU(), nn.AdaptiveMaxPool2d(1), nn.Flatten(),
+        nn.Unflatten(1, (1, -1)),
+        nn.Conv2d(1, 32, 5, 2),
+        nn.GELU(),
+        nn.Conv2d(32, 64, 5, 2),
+        nn.GELU(),
+        nn.Conv2d(64, 64, 5, 2),
+        nn.GELU(),
+        nn.AdaptiveMaxPool2d(1),
+        nn.Flatten(),
         nn.Linear(64, 10),
-    )  # fmt: skip
+    )
     batches = fed(option, Endless(spectrum), batch, workers, pins=True)
     return learn(net, batches, pins=True, foreach=False)
 
@@ -534,9 +548,15 @@ def reviews_load(option: str, workers: tuple[int, int], batch: int, length: int)
         return torch.tensor(ids + [0] * (length - len(ids)))
 
     net = nn.Sequential(
-        nn.Embedding(5001, 128), nn.Unflatten(1, (1, length)), nn.Conv2d(1, 128, (5, 128)),
-        nn.ReLU(), nn.AdaptiveMaxPool2d(1), nn.Flatten(), nn.Dropout(0.2), nn.Linear(128, 10),
-    )  # fmt: skip
+        nn.Embedding(5001, 128),
+        nn.Unflatten(1, (1, length)),
+        nn.Conv2d(1, 128, (5, 128)),
+        nn.ReLU(),
+        nn.AdaptiveMaxPool2d(1),
+        nn.Flatten(),
+        nn.Dropout(0.2),
+        nn.Linear(128, 10),
+    )
     return learn(net, fed(option, Endless(read), batch, workers, pins=False), pins=False)
 
 
@@ -763,11 +783,13 @@ class Keyword(nn.Module):
         self.inside, self.outside = nn.Conv1d(40, width, 1), nn.Linear(width, 12)
         self.layers = nn.ModuleList(
             nn.Sequential(
-                nn.Conv1d(width, width, 9, padding=4, groups=width), nn.Conv1d(width, width, 1),
-                nn.BatchNorm1d(width), nn.Softsign(),
+                nn.Conv1d(width, width, 9, padding=4, groups=width),
+                nn.Conv1d(width, width, 1),
+                nn.BatchNorm1d(width),
+                nn.Softsign(),
             )
             for _ in range(depth)
-        )  # fmt: skip
+        )
 
     def forward(self, sound: torch.Tensor) -> torch.Tensor:
         parts = torch.stft(sound, 512, 256, window=self.window, return_complex=True)
@@ -791,8 +813,9 @@ def keyword_infer(option: str, size: tuple[int, ...]) -> Steps:
 @program("robot_infer", "pinned", "dtype=bf16", width=128)
 def robot_infer(option: str, width: int) -> Steps:
     """Tell a robot what to do: a few bytes go to the device, and a few come back."""
-    net = nn.Sequential(nn.Linear(36, width), nn.Tanh(), nn.Linear(width, width), nn.Tanh(),
-                        nn.Linear(width, 12))  # fmt: skip
+    net = nn.Sequential(
+        nn.Linear(36, width), nn.Tanh(), nn.Linear(width, width), nn.Tanh(), nn.Linear(width, 12)
+    )
     net = net.to(DEVICE).eval()
     pins = option == "pinned" and ON_GPU
     felt = torch.rand(1, 36, dtype=HALF if option == "dtype" else torch.float32)
@@ -809,10 +832,17 @@ def robot_infer(option: str, width: int) -> Steps:
 def film_infer(option: str, size: tuple[int, ...]) -> Steps:
     """Send eight films of 2.3 MiB each to convolutions over space and time."""
     net = nn.Sequential(
-        nn.Conv3d(3, 32, (1, 7, 7), (1, 2, 2)), nn.ReLU(), nn.Conv3d(32, 32, (3, 1, 1)), nn.ReLU(),
-        nn.MaxPool3d(2), nn.Conv3d(32, 64, 3), nn.ReLU(), nn.AdaptiveAvgPool3d(1), nn.Flatten(),
+        nn.Conv3d(3, 32, (1, 7, 7), (1, 2, 2)),
+        nn.ReLU(),
+        nn.Conv3d(32, 32, (3, 1, 1)),
+        nn.ReLU(),
+        nn.MaxPool3d(2),
+        nn.Conv3d(32, 64, 3),
+        nn.ReLU(),
+        nn.AdaptiveAvgPool3d(1),
+        nn.Flatten(),
         nn.Linear(64, 100),
-    )  # fmt: skip
+    )
     return sent(option, [torch.rand(max(size[0] // SMALL, 1), *size[1:])], net.to(DEVICE).eval())
 
 
