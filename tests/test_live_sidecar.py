@@ -8,9 +8,10 @@ import pytest
 
 import tracelens as tl
 from tests.torch_files import call, codes, kernel, read, rows, span, write
-from tracelens.collectors.torch import running, sidecar
+from tracelens.collectors.torch import sidecar
 from tracelens.collectors.torch.live.bootstrap import is_helper, is_spawned
 from tracelens.collectors.torch.live.settings import Settings
+from tracelens.collectors.torch.recording import read_recording
 from tracelens.derive.replay import costs
 from tracelens.errors import SourceError, UsageError
 from tracelens.trace.combine import combine
@@ -155,7 +156,7 @@ def test_of_two_processes_of_a_rank_one_is_kept(tmp_path: Path) -> None:
         }
         Path(f"{stem}.live.json").write_text(json.dumps(report))
         write(Path(f"{stem}.pt.trace.json"), (span("aten::mm", number, 1),))
-    captures, _, _ = running._read(tmp_path, Settings(str(tmp_path)))
+    captures, _, _ = read_recording(tmp_path, Settings(str(tmp_path)))
     trace = combine(captures, is_one_run=True)
     assert trace.provenance["graph_key"].to_list() == ["of 7"]
     assert trace.spans.height == 1

@@ -18,7 +18,7 @@ from tests.test_live_torch import (
     run,
     steps,
 )
-from tracelens.collectors.torch.running import _of_cost, _of_other_steps
+from tracelens.collectors.torch.recording import _of_cost, _of_other_steps
 from tracelens.trace.capture import Manifest
 
 torch = pytest.importorskip("torch")

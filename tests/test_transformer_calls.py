@@ -12,8 +12,9 @@ import tracelens as tl
 from tests.cases import make_trace
 from tracelens.advisor import CallPlan, apply_calls, time_calls
 from tracelens.derive.calls.advising import advise_rank, candidates_of, plan_of
-from tracelens.derive.calls.call_graph import Calls, Node, call_key
+from tracelens.derive.calls.call_graph import Calls, Node
 from tracelens.derive.calls.costs import Costs
+from tracelens.derive.calls.measured_calls import call_key
 from tracelens.derive.calls.op_catalog import ATTENTION
 from tracelens.derive.calls.search import Part, Search
 

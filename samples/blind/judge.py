@@ -20,7 +20,7 @@ from typing import Any
 import tracelens as tl
 from samples.nsys.cut import cut
 from tracelens.collectors.torch.live.settings import Settings
-from tracelens.collectors.torch.running import _read
+from tracelens.collectors.torch.recording import read_recording
 from tracelens.derive.replay.predict import predict
 from tracelens.derive.replay.unprofiled import unprofiled_steps
 from tracelens.errors import TracelensError
@@ -102,7 +102,7 @@ def _live(folder: Path, row: dict[str, Any], long_turns: list[Any]) -> dict[str,
     last = min(40, len(ends) - 2)
     count = statistics.median(captured["counts_ns"][-last:]) / statistics.geometric_mean(counts)
     place = folder / "live" / f"{row['program']}.{row['number']}"
-    captures, *_ = _read(place, Settings(str(place), light=True))
+    captures, *_ = read_recording(place, Settings(str(place), light=True))
     return {
         "kind": "live",
         "name": row["program"],

@@ -3,7 +3,6 @@
 It is the recorded graph, or one guessed from the order of the calls.
 """
 
-import json
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -14,17 +13,13 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from tracelens.derive.calls.constraints import NCHW, layout_of
-from tracelens.derive.calls.op_catalog import ATTENTION, VIEWS
+from tracelens.derive.calls.measured_calls import call_key, measured_calls, one_step
+from tracelens.derive.calls.op_catalog import VIEWS
 from tracelens.errors import SourceError, first_line
 from tracelens.trace import Trace
 
 EXPORT, OBSERVER, ADJACENCY = "export", "observer", "adjacency"
 GIVEN = ("input", "parameter")
-NAMES = {
-    "_native_batch_norm_legit_no_training": "batch_norm",
-    "cudnn_batch_norm": "batch_norm",
-    "hardtanh": "relu6",
-}
 MOST_KERNELS = 10_000
 """At most this many kernels in a step; above it, no advice is given.
 
@@ -32,32 +27,6 @@ No model launches more in one step, so steps with more kernels are not marked co
 """
 MOST_STEPS = 50
 """Only the first steps, up to this number, are read."""
-_TENSORS = {
-    "conv2d": 3,
-    "linear": 3,
-    "add": 2,
-    "mul": 2,
-    "cat": 99,
-    "div": 2,
-    "matmul": 2,
-    ATTENTION: 4,
-}
-_ARGUED = {
-    "softmax": slice(0, 1),
-    "gelu": slice(0, 1),
-    "layer_norm": slice(0, 1),
-    "rms_norm": slice(0, 1),
-    "conv2d": slice(0, 4),
-    "max_pool2d": slice(0, 3),
-    "avg_pool2d": slice(0, 3),
-}
-_SHAPES = list[list[int | list[int]]]
-_DTYPES = {
-    "float": "float32",
-    "c10::Half": "float16",
-    "c10::BFloat16": "bfloat16",
-    "double": "float64",
-}
 
 
 class Node(Struct, frozen=True):
@@ -102,119 +71,6 @@ class Calls(Struct, frozen=True):
     unjudged_ns: float = 0.0
 
 
-def call_key(
-    op: str, shapes: Sequence[Sequence[int] | None], arguments: Sequence[Any] | None
-) -> str:
-    """Return the properties that decide a call's time, as JSON.
-
-    They are the operator, the shapes of its first tensors ([] for an absent one), and the first
-    arguments of the operators in _ARGUED.
-    """
-    n = _TENSORS.get(op, 1)
-    kept = [list(shape or []) for shape in shapes[:n]]
-    kept += [[]] * (n - len(kept)) if n < 9 else []
-    argued = list(arguments or [])[_ARGUED[op]] if op in _ARGUED else []
-    return json.dumps([op, kept, argued])
-
-
-def plain_op(name: str) -> str:
-    """Return the operator's name without namespace and without the in-place suffix.
-
-    Variants of an operator have one name (NAMES).
-    """
-    bare = name.removeprefix("aten::")
-    bare = bare if bare.startswith("_") else bare.removesuffix("_")
-    return NAMES.get(bare, bare)
-
-
-def measured_calls(trace: Trace, rank: int, kernels: pl.DataFrame, chosen: pl.Expr) -> pl.DataFrame:
-    """Return the outermost ops of the rank's chosen steps in order.
-
-    There is one row per op that launched kernels or was recorded with shapes. Columns are those of
-    spans, device_ns (the time of its kernels) and transform_ns (the part of it that moves data).
-    Raises SourceError if a parent does not come before its child.
-    """
-    columns = (
-        "span_id",
-        "parent_id",
-        "name",
-        "module_path",
-        "step",
-        "start_ns",
-        "input_shapes",
-        "input_dtypes",
-        "input_strides",
-        "concrete_inputs",
-    )
-    ops = trace.select("spans", *columns, where=chosen & (pl.col("kind") == "op"), rank=rank)
-    parents = ops.select("span_id", "parent_id").join(
-        ops.select(parent_id="span_id"), on="parent_id", how="semi"
-    )
-    span_id = pl.col("span_id")
-    is_wrong = (pl.col("parent_id") >= span_id) | span_id.is_duplicated()
-    if n_wrong := parents.filter(is_wrong).height:
-        raise SourceError(
-            f"{trace.name}: the parent_id of {n_wrong:,} ops is not an earlier span; collect"
-            " it again"
-        )
-    ns = pl.col("duration_ns")
-    moves = pl.col("primitive") == "layout"
-    launched = _to_outermost(kernels.drop_nulls("span_id"), parents).group_by("span_id")
-    times = launched.agg(device_ns=ns.sum(), transform_ns=ns.filter(moves).sum())
-    outermost = ops.join(parents.select("span_id"), on="span_id", how="anti")
-    is_told = pl.col("device_ns").is_not_null() | pl.col("input_shapes").is_not_null()
-    measured = outermost.join(times, on="span_id", how="left").filter(is_told)
-    return measured.sort("start_ns").with_columns(pl.col("device_ns", "transform_ns").fill_null(0))
-
-
-def _to_outermost(rows: pl.DataFrame, parents: pl.DataFrame) -> pl.DataFrame:
-    """Return the rows, with the outermost op around each as its span_id.
-
-    `parents` maps each op inside another to its parent. A parent comes before its children, so the
-    loop ends.
-    """
-    while True:
-        above = rows.join(parents, on="span_id", how="left", maintain_order="left")
-        if above["parent_id"].null_count() == rows.height:
-            return rows
-        rows = rows.with_columns(span_id=pl.coalesce(above["parent_id"], rows["span_id"]))
-
-
-def _described(row: dict[str, Any]) -> dict[str, Any]:
-    """Describe a measured op: operator, call key, first shape, weight, dtype and layout."""
-    op = plain_op(row["name"])
-    shapes = _recorded(row["input_shapes"], _SHAPES)
-    strides = _recorded(row["input_strides"], _SHAPES)
-    if op == "cat" and shapes and shapes[0] and isinstance(shapes[0][0], list):
-        shapes = shapes[0]
-        strides = strides[0] if strides else []
-    concrete = [
-        value for value in _recorded(row["concrete_inputs"], list[Any]) if value is not None
-    ]
-    dtypes = _recorded(row["input_dtypes"], list[str]) or [""]
-    first = shapes[0] if shapes and all(isinstance(n, int) for n in shapes[0]) else []
-    known = layout_of(first, strides[0]) if strides and len(first) == 4 else None
-    return {
-        "op": op,
-        "call": call_key(op, shapes, concrete),
-        "shape": tuple(first),
-        "layout": known or NCHW,
-        "weight": tuple(shapes[1]) if op in ("conv2d", "linear") and len(shapes) > 1 else (),
-        "dtype": _DTYPES.get(str(dtypes[0]), str(dtypes[0])),
-        "module_path": row["module_path"] or "",
-        "device_ns": float(row["device_ns"]),
-        "transform_ns": float(row["transform_ns"]),
-    }
-
-
-def _recorded(text: str | None, kind: Any) -> Any:
-    """Return a cell's JSON, decoded as `kind`; an empty list if it holds nothing of that kind."""
-    try:
-        return msgspec.json.decode(text or "[]", type=kind)
-    except (msgspec.DecodeError, UnicodeError):
-        return []
-
-
 def _decoded(row: dict[str, Any], column: str, kind: Any) -> Any:
     """Decode the JSON in a cell of the graph; None for None.
 
@@ -226,32 +82,6 @@ def _decoded(row: dict[str, Any], column: str, kind: Any) -> Any:
         raise SourceError(
             f"graph.{column} of {row['node']}: {first_line(error)}; collect it again"
         ) from error
-
-
-def _one_step(ops: pl.DataFrame, n_steps: int) -> list[dict[str, Any]]:
-    """Return the calls of one step, with times.
-
-    If all steps made the same calls, times are means over the steps. Otherwise the calls of the
-    last step but one are returned; of two steps, those of the last one.
-    """
-    if (
-        ops["step"].n_unique() == 1 and n_steps > 1 and ops.height % n_steps == 0
-    ):  # there are no marked steps
-        ops = ops.with_columns(step=pl.int_range(pl.len()) // (ops.height // n_steps))
-    same = pl.struct("name", "input_shapes", "module_path").hash()
-    steps = ops.group_by("step", maintain_order=True).agg(same.implode().alias("calls"))
-    if steps.is_empty():
-        return []
-    chosen = steps["step"][0]
-    if steps["calls"].n_unique() > 1:
-        chosen = steps["step"][-2 if steps.height > 2 else -1]
-        ops = ops.filter(pl.col("step").eq_missing(chosen))
-    place = pl.int_range(pl.len()).over("step").alias("place")
-    means = ops.group_by(place).agg(pl.col("device_ns", "transform_ns").mean()).sort("place")
-    step = ops.filter(pl.col("step").eq_missing(chosen)).with_columns(
-        means["device_ns"], means["transform_ns"]
-    )
-    return [_described(row) for row in step.iter_rows(named=True)]
 
 
 def read_calls(trace: Trace, rank: int) -> Calls:
@@ -267,7 +97,7 @@ def read_calls(trace: Trace, rank: int) -> Calls:
         kernels = kernels.filter(chosen)
     n_steps = max(len(steps), _n_active(trace) if kernels["step"].null_count() else 1)
     is_marked = kernels.height <= MOST_KERNELS * n_steps
-    rows = _one_step(measured_calls(trace, rank, kernels, chosen), n_steps) if is_marked else []
+    rows = one_step(measured_calls(trace, rank, kernels, chosen), n_steps) if is_marked else []
     moves = kernels.filter(pl.col("primitive") == "layout")
     graph = trace.frame("graph").filter(
         pl.col("rank") == rank, pl.col("source").is_in([EXPORT, OBSERVER])

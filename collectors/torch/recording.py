@@ -1,0 +1,269 @@
+"""Read what a live capture recorded, and say what it recorded and what recording cost."""
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from tracelens.collectors.torch.live.settings import Settings
+from tracelens.collectors.torch.live.status_file import (
+    DONE,
+    LIGHT_SUFFIX,
+    RECORDING,
+    SUFFIX,
+    TORCH,
+)
+from tracelens.derive.columns.time_text import duration
+from tracelens.errors import SourceError, ToolError
+from tracelens.trace.capture import Capture, HostFacts
+from tracelens.trace.sources import read_captures
+
+_FEW_STEPS = 3
+"""With fewer timed steps, a profiler that seems to cost nothing may still cost time."""
+_SLOWED = 1.05
+"""A smaller ratio of two step times may be chance."""
+_NO_TIMES = "do not read end-to-end time from this trace"
+_SHORTER = 0.8
+"""Recorded steps that take at most this share of the other steps lack some of their work."""
+_OPENING = (
+    "no step was found, the program ended before the steps asked for, or they could not be written:"
+    " the ops from torch's import to the end of the first step (half a minute at most) were kept,"
+    " without stacks and modules; --wait 0 --warmup 0 takes steps from the first on, --window"
+    " START:SECONDS goes by time"
+)
+_OTHER_TRAINERS = (
+    "other threads of the program train at the same time: steps and ops are those of the thread"
+    " that trained first; device work that the others launched is included, without ops"
+)
+_OTHER_PROCESS = (
+    "another process of the same rank recorded too, with fewer steps; its trace was left out"
+)
+
+
+def read_recording(
+    folder: Path, settings: Settings, exit_code: int = 0
+) -> tuple[list[Capture], list[str], str]:
+    """Return the captures of the processes' files in the folder, notes, and what recording cost.
+
+    Raises ToolError if there are none; `exit_code` of the program helps to say why.
+    """
+    reports = [
+        json.loads(path.read_text()) | {"stem": path.name.removesuffix(SUFFIX)}
+        for path in sorted(folder.glob(f"*{SUFFIX}"))
+    ]
+    notes = list(dict.fromkeys(note for report in reports for note in report["notes"]))
+    recorded, errors = _read_traces(folder, reports)
+    notes += errors
+    if not recorded:
+        why = "; ".join(notes) or _why_nothing(reports, failed=exit_code != 0)
+        raise ToolError(f"nothing was captured: {why}")
+    chosen = _one_a_rank(recorded)
+    for report, capture in chosen:
+        _describe(capture, report, settings)
+    captures = [capture for _, capture in chosen]
+    sidecars = _sidecars(folder, [report["stem"] for report, _ in chosen])
+    if sidecars:
+        captures += read_captures(sidecars)
+    first_report, first_capture = chosen[0]
+    is_light = bool(first_capture.settings.get("light_window"))
+    unprofiled = first_capture.settings.get(
+        "unprofiled_step_ns", first_report.get("unprofiled_step_ns")
+    )
+    with_unprofiled = first_report | {"unprofiled_step_ns": unprofiled}
+    notes += _of_steps(with_unprofiled, settings, is_light=is_light)
+    if warning := _of_other_steps(with_unprofiled, is_light=is_light):
+        notes.append(warning)
+    return captures, notes, _of_cost(with_unprofiled, is_light=is_light)
+
+
+def _read_traces(
+    folder: Path, reports: Iterable[dict[str, Any]]
+) -> tuple[list[tuple[dict[str, Any], Capture]], list[str]]:
+    """Read the traces that processes wrote; return each with its process's report, and errors.
+
+    If only some processes found steps, only these count.
+    """
+    with_trace = [report for report in reports if _trace_of(report, folder).is_file()]
+    with_steps = [report for report in with_trace if not report.get("is_opening")]
+    recorded: list[tuple[dict[str, Any], Capture]] = []
+    errors = []
+    for report in with_steps or with_trace:
+        try:
+            captures = read_captures(_trace_of(report, folder), "torch")
+            recorded += [(report, capture) for capture in captures if _holds_events(capture)]
+        except SourceError as error:
+            errors.append(str(error))
+    return recorded, errors
+
+
+def _trace_of(report: Mapping[str, Any], folder: Path) -> Path:
+    return folder / f"{report['stem']}.pt.trace.json"
+
+
+def _describe(capture: Capture, report: Mapping[str, Any], settings: Settings) -> None:
+    """Note in a process's capture how it was recorded, and what may be missing."""
+    capture.settings |= {
+        "live": True,
+        "wait": settings.wait,
+        "warmup": settings.warmup,
+        "active": settings.active,
+        "window_s": list(settings.window_s) if settings.window_s else None,
+        "step_source": report.get("source"),
+        "n_steps": report.get("n_steps", 0),
+        "n_active": report.get("n_active", 0),
+        "export_ns": report.get("export_ns"),
+        "blas": report.get("blas"),
+    }
+    capture.host_facts = HostFacts.on("here")
+    if report.get("is_opening"):
+        capture.diagnostics.add("warning", "opening_only", _OPENING)
+        return
+    if n_others := report.get("n_other_trainers"):
+        capture.diagnostics.add("warning", "other_trainers", _OTHER_TRAINERS, n_others)
+    if report["stage"] != DONE:
+        capture.diagnostics.add(
+            "info", "killed_later", "the process was killed after its trace had been written"
+        )
+
+
+def _sidecars(folder: Path, stems: Iterable[str]) -> list[Path]:
+    """List the files that recorders wrote beside these processes' traces.
+
+    Files of processes that were left out may describe graphs that the trace does not contain.
+    """
+    beginnings = tuple(f"{stem}." for stem in stems)
+    endings = (SUFFIX, LIGHT_SUFFIX, ".part", ".part.json", ".pt.trace.json")
+    return [
+        path
+        for path in folder.iterdir()
+        if path.name.startswith(beginnings) and not path.name.endswith(endings)
+    ]
+
+
+def _one_a_rank(
+    read: Iterable[tuple[dict[str, Any], Capture]],
+) -> list[tuple[dict[str, Any], Capture]]:
+    """Return one process per rank: the one with most steps, or among equals with most bytes."""
+    chosen: dict[int, tuple[dict[str, Any], Capture]] = {}
+    for report, capture in sorted(
+        read, key=lambda pair: (pair[0].get("n_active", 0), pair[1].source.size_bytes)
+    ):
+        rank = capture.rank or 0
+        if rank in chosen:
+            capture.diagnostics.add("warning", "other_process", _OTHER_PROCESS)
+        chosen[rank] = (report, capture)
+    return [chosen[rank] for rank in sorted(chosen)]
+
+
+def _holds_events(capture: Capture) -> bool:
+    """Return whether anything ran under the profiler: an op or call of the host, or a kernel."""
+    return any(
+        rows is not None and len(rows)
+        for rows in map(capture.tables.get, ("spans", "api_calls", "kernels"))
+    )
+
+
+def _why_nothing(reports: Sequence[Mapping[str, Any]], *, failed: bool) -> str:
+    """Explain, by the stage that the program's processes reached, why nothing was captured."""
+    stages = {report["stage"] for report in reports}
+    if not stages:
+        return (
+            "the command started no Python that tracelens could enter: it is another kind of"
+            " program, or a Python that was told to ignore PYTHONPATH (-I, -E, -S)"
+        )
+    if RECORDING in stages:
+        return "the program was killed, or its disk was full, before its trace was written"
+    if DONE in stages and failed and not any(report.get("n_steps") for report in reports):
+        return "the program failed before its first step"
+    if DONE in stages:
+        return (
+            "it ended before any step or op ran under the profiler; give --wait 0 --warmup 0, or"
+            " --window (in Python wait=0, warmup=0)"
+        )
+    if TORCH in stages:
+        return "the program was killed, or left by os._exit, before its first recorded step"
+    return (
+        "the program had not imported torch when it ended; if it should have, name the Python that"
+        " has torch: tracelens run ENV/bin/python train.py"
+    )
+
+
+def _of_steps(report: Mapping[str, Any], settings: Settings, *, is_light: bool) -> list[str]:
+    """Return sentences on the recorded steps.
+
+    `is_light` says that the trace has the light window's times.
+    """
+    is_kept = not report.get("is_opening")
+    steps = [n for n, kind, _ in report.get("step_ns", ()) if kind.startswith("active") and is_kept]
+    sentences = []
+    if steps:
+        source = (
+            f"found from the {report['source']}"
+            if report.get("source") != "program"
+            else "marked by the program"
+        )
+        # Steps are counted for some time after the window, but not to the end of a program that was
+        # killed.
+        least = "" if report["stage"] == DONE and report.get("is_counted") else "at least "
+        sentences.append(
+            f"recorded {_numbered(steps)} of {least}{report.get('n_steps', len(steps))}, {source}"
+        )
+        if is_light:
+            light = [n for n, kind, _ in report.get("step_ns", ()) if kind == "light"]
+            sentences.append(
+                f"recorded {_numbered(light)} again without stacks, shapes and modules, for the"
+                " times"
+            )
+        wanted = settings.active if settings.window_s is None else None
+        if wanted is not None and len(steps) < wanted:
+            sentences.append(
+                f"the program ended before all {wanted} steps asked for; the last one may be cut"
+            )
+    return sentences
+
+
+def _numbered(steps: Sequence[int]) -> str:
+    return f"step {steps[0]}" if len(steps) == 1 else f"steps {steps[0]} to {steps[-1]}"
+
+
+def _step_times(report: Mapping[str, Any], *, is_light: bool) -> tuple[Any, Any]:
+    """Return the times of steps without the profiler and with it; None for what is not known."""
+    return report.get("unprofiled_step_ns"), report.get(
+        "light_step_ns" if is_light else "profiled_step_ns"
+    )
+
+
+def _without(plain: Mapping[str, Any]) -> str:
+    """Write the time of a step without the profiler, and how many were timed."""
+    n_long = plain.get("n_long")
+    others = f"; {n_long} took {duration(plain['long_ns'])}" if n_long else ""
+    return f"{duration(plain['mean'])} without the profiler (mean of {plain['n']}{others})"
+
+
+def _of_other_steps(report: Mapping[str, Any], *, is_light: bool) -> str:
+    """Warn if no step ran without the profiler, or if such steps take longer; else return ""."""
+    plain, active = _step_times(report, is_light=is_light)
+    if not plain or not active:
+        return f"what the profiler cost is unknown, as no step ran without it; {_NO_TIMES}"
+    is_shorter = plain["n"] >= _FEW_STEPS and active["mean"] / plain["mean"] < _SHORTER
+    return f"the recorded steps are shorter than others: {_without(plain)}" if is_shorter else ""
+
+
+def _of_cost(report: Mapping[str, Any], *, is_light: bool) -> str:
+    """Return a sentence on how much longer steps took under the profiler; "" if it is unknown.
+
+    The times are those that the program measured. A step in the trace also contains work of the
+    profiler.
+    """
+    plain, active = _step_times(report, is_light=is_light)
+    if not plain or not active:
+        return ""
+    ratio = active["mean"] / plain["mean"]
+    deep = report.get("profiled_step_ns")
+    with_all = f", {duration(deep['mean'])} with stacks and shapes" if is_light and deep else ""
+    with_it = f"{_without(plain)}, {duration(active['mean'])} with it{with_all}"
+    if ratio > _SLOWED:
+        return f"by the program's own clock a step takes {with_it}; {_NO_TIMES}"
+    if plain["n"] < _FEW_STEPS or ratio < _SHORTER:
+        return ""
+    return f"the profiler hardly slows a step: by the program's own clock {with_it}"
