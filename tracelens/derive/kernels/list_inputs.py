@@ -47,16 +47,16 @@ _AT_MOST = "an upper bound: sizes are estimated from the kernels' blocks"
 def with_lists(trace: Trace, calls: pl.DataFrame, kernels: pl.DataFrame) -> pl.DataFrame:
     """Return the calls with `list_dtype`, and with sizes of lists if the blocks show them.
 
-    `list_assumed` says if the sizes are only the largest possible. `calls` has rank, span_id, step,
-    input_shapes and input_dtypes, as text; `kernels` has rank, span_id, name and grid_x of the
-    kernels that the calls ran. `list_dtype` is None for a call without a list, and if the kernel's
-    name does not contain the type.
+    `inputs_assumed` says if the sizes are only the largest possible. `calls` has rank, span_id,
+    step, input_shapes and input_dtypes, as text; `kernels` has rank, span_id, name and grid_x of
+    the kernels that the calls ran. `list_dtype` is None for a call without a list, and if the
+    kernel's name does not contain the type.
     """
     none = pl.lit(None, pl.String)
     is_list = pl.col("input_dtypes").str.contains("TensorList", literal=True)
     lists = calls.filter(is_list)
     if not lists.height:
-        return calls.with_columns(list_dtype=none, list_assumed=none)
+        return calls.with_columns(list_dtype=none, inputs_assumed=none)
     ran = (
         kernels.join(lists.select("rank", "span_id"), on=["rank", "span_id"], how="semi")
         .group_by("rank", "span_id")
@@ -82,7 +82,7 @@ def with_lists(trace: Trace, calls: pl.DataFrame, kernels: pl.DataFrame) -> pl.D
         "rank": calls.schema["rank"],
         "span_id": calls.schema["span_id"],
         "sizes": pl.String(),
-        "list_assumed": pl.String(),
+        "inputs_assumed": pl.String(),
         "list_dtype": pl.String(),
     }
     known = pl.DataFrame(filled, schema=schema, orient="row")
@@ -157,9 +157,9 @@ def _type(kernel: str | None) -> str | None:
 def with_indexed(calls: pl.DataFrame, kernels: pl.DataFrame) -> pl.DataFrame:
     """Return the calls, with sizes of indices replaced by the number of elements taken.
 
-    `list_assumed` says if the last block may have taken fewer. `calls` has rank, span_id, name,
-    input_shapes and list_assumed; `kernels` has rank, span_id, name and grid_x of the kernels that
-    the calls ran.
+    `inputs_assumed` says if the last block may have taken fewer. `calls` has rank, span_id, name,
+    input_shapes and inputs_assumed; `kernels` has rank, span_id, name and grid_x of the kernels
+    that the calls ran.
     """
     wanted = calls.filter(pl.col("name").is_in(_INDEXING)).select("rank", "span_id", "input_shapes")
     if not wanted.height:
@@ -180,7 +180,7 @@ def with_indexed(calls: pl.DataFrame, kernels: pl.DataFrame) -> pl.DataFrame:
     joined = calls.join(filled, on=["rank", "span_id"], how="left", maintain_order="left")
     return joined.with_columns(
         input_shapes=pl.coalesce("sizes", "input_shapes"),
-        list_assumed=pl.coalesce("at_most", "list_assumed"),
+        inputs_assumed=pl.coalesce("at_most", "inputs_assumed"),
     ).drop("sizes", "at_most")
 
 

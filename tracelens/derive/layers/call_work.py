@@ -28,11 +28,13 @@ def works_of(calls: pl.DataFrame) -> pl.DataFrame:
 
     The work of each distinct input is computed once.
     """
-    keys = (*INPUTS, "list_dtype", "list_assumed", "n_chosen", "weight_bytes")
+    keys = (*INPUTS, "list_dtype", "inputs_assumed", "n_chosen", "weight_bytes")
     distinct = calls.lazy().group_by(keys, maintain_order=True).agg("rank", "span_id").collect()
     rows = [
-        _row(name, texts, list_dtype, list_assumed, None if n_chosen is None else (n_chosen, width))
-        for name, *texts, list_dtype, list_assumed, n_chosen, width in distinct.select(
+        _row(
+            name, texts, list_dtype, inputs_assumed, None if n_chosen is None else (n_chosen, width)
+        )
+        for name, *texts, list_dtype, inputs_assumed, n_chosen, width in distinct.select(
             keys
         ).iter_rows()
     ]
@@ -45,7 +47,7 @@ def _row(
     name: str,
     texts: list[str | None],
     list_dtype: str | None,
-    list_assumed: str | None,
+    inputs_assumed: str | None,
     experts: tuple[int, float] | None,
 ) -> tuple[object, ...]:
     """Return the columns that WORK declares for a call; all None if its work is unknown."""
@@ -61,5 +63,5 @@ def _row(
         None if work.least_bytes is None else float(work.least_bytes),
         float(work.pair_flops),
         float(work.key_bytes),
-        work.assumed or list_assumed,
+        work.assumed or inputs_assumed,
     )

@@ -67,7 +67,7 @@ def _works(provenance: pl.DataFrame) -> pl.DataFrame:
         "span_id",
         *INPUTS,
         list_dtype=no_text,
-        list_assumed=no_text,
+        inputs_assumed=no_text,
         n_chosen=no_number,
         weight_bytes=pl.lit(None, pl.Float64),
     )

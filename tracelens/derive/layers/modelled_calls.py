@@ -15,6 +15,7 @@ from tracelens.derive.events.serving_marks import batches
 from tracelens.derive.events.span_trees import with_trees
 from tracelens.derive.kernels.list_inputs import with_indexed, with_lists
 from tracelens.derive.kernels.op_work import UNKNOWN_MASK, is_modelled
+from tracelens.derive.kernels.unrecorded_values import with_values
 from tracelens.derive.kernels.unseen_experts import with_experts
 from tracelens.derive.layers.backward_calls import with_backward
 from tracelens.derive.layers.call_work import INPUTS, WORK, works_of
@@ -303,7 +304,7 @@ def _called(trace: Trace, kernels: pl.DataFrame, only: pl.Expr | None = None) ->
     is_asked = is_known if only is None else is_known & only
     calls = trace.select("spans", "rank", "span_id", "step", *INPUTS, where=is_asked)
     calls = with_lists(trace, calls.cast({pl.Categorical: pl.String}), kernels)
-    calls = with_indexed(calls, kernels)
+    calls = with_values(trace, with_indexed(calls, kernels))
     works = with_backward(works_of(with_experts(trace, calls, kernels)), trace)
     spans = trace.select("spans", "rank", "span_id", "parent_id")
     works = _without_repeated(works, spans)
