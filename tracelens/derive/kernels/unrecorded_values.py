@@ -193,13 +193,13 @@ def _values_of_gradients(calls: pl.DataFrame, read: pl.DataFrame) -> pl.DataFram
         is_asked = pl.col("read_ns").is_not_null()
         sized = read_next.with_columns(is_asked.alias(f"asks_{gradient}")).drop("read_ns")
     wanted = sized.filter(pl.col("asks_x") | pl.col("asks_weight"))
-    rows = [
+    values = [
         json.dumps([None] * 7 + [False, None, n_groups, [asks_x, asks_weight, False]])
         for n_groups, asks_x, asks_weight in wanted.select(
             "n_groups", "asks_x", "asks_weight"
         ).iter_rows()
     ]
-    return wanted.select("rank", "span_id", values=pl.Series(rows, dtype=pl.String))
+    return wanted.select("rank", "span_id", values=pl.Series(values, dtype=pl.String))
 
 
 def _of_gradients(text: str) -> tuple[str | None, str | None, int | None]:
