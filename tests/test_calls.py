@@ -13,6 +13,7 @@ from msgspec.structs import replace
 from tests.conftest import examples
 from tracelens.derive.calls.advising import Greedy
 from tracelens.derive.calls.call_graph import Calls, Node
+from tracelens.derive.calls.call_tensors import places_of
 from tracelens.derive.calls.constraints import (
     LAYOUTS,
     NCHW,
@@ -26,7 +27,7 @@ from tracelens.derive.calls.constraints import (
 from tracelens.derive.calls.costs import MEASURED, Cost, Costs
 from tracelens.derive.calls.libraries import TORCH
 from tracelens.derive.calls.op_catalog import Function
-from tracelens.derive.calls.search import MOST_NODES, MOST_STATES, Call, Part, Search, places_of
+from tracelens.derive.calls.search import MOST_NODES, MOST_STATES, Call, Part, Search
 from tracelens.derive.calls.sequence import advise_calls
 
 needs_z3 = pytest.mark.skipif(

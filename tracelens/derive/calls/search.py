@@ -7,7 +7,6 @@ rest.
 
 import heapq
 import itertools
-import json
 import math
 from collections.abc import Collection, Iterator, Sequence
 from typing import TypeAlias
@@ -16,6 +15,7 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from tracelens.derive.calls.call_graph import GIVEN, Node
+from tracelens.derive.calls.call_tensors import is_flat, places_of
 from tracelens.derive.calls.constraints import (
     LAYOUTS,
     NCHW,
@@ -23,11 +23,10 @@ from tracelens.derive.calls.constraints import (
     Facts,
     Solve,
     enumerate_layouts,
-    strides_of,
 )
 from tracelens.derive.calls.costs import Cost, Costs
 from tracelens.derive.calls.libraries import TORCH
-from tracelens.derive.calls.op_catalog import CONV, LINEAR, OTHER, Function
+from tracelens.derive.calls.op_catalog import OTHER, Function
 
 MOST_NODES = 24
 MOST_STATES = 1_000
@@ -250,10 +249,10 @@ class Search(Struct):
                     call = Call(
                         function.name, names, match.inputs, layouts, out, function.realisation, cost
                     )
-                    yield call, frozenset({(last.name, NCHW if _is_flat(last) else out)})
+                    yield call, frozenset({(last.name, NCHW if is_flat(last) else out)})
         for name, layout in have:
             other = NHWC if layout == NCHW else NCHW
-            if (name, other) not in have and not _is_flat(nodes[name]):
+            if (name, other) not in have and not is_flat(nodes[name]):
                 which = f"to_{other.lower()}"
                 cost = self.costs.transform(nodes[name], other)
                 yield (
@@ -298,61 +297,6 @@ class Search(Struct):
         return self._legal[key]
 
 
-def places_of(
-    covered: Sequence[Node], inputs: Sequence[Node], layouts: Sequence[str]
-) -> dict[str, Facts]:
-    """Return the tensors of a call by place; weights have the layout of the input."""
-    given = list(zip(inputs, layouts, strict=True))
-    places = {
-        f"in{number}": _facts(node.shape, layout) for number, (node, layout) in enumerate(given)
-    }
-    if "in0" not in places:  # the call reads only parameters
-        places["in0"] = _facts(covered[0].shape, NCHW)
-    if "in1" not in places:
-        places["in1"] = places["in0"]
-    if covered[0].op in (CONV, LINEAR):
-        weight = covered[0].weight
-        places["weight"] = (
-            _facts(weight, layouts[0] if layouts else NCHW) if weight else places["in0"]
-        )
-    if covered[0].op == CONV:
-        places["window"] = Facts(_window(covered[0]), (1, 1, 1, 1))
-    out = _facts(covered[-1].shape, None)
-    if out.shape[1:] == (1, 1, 1):  # a tensor of one dimension has only one layout
-        out = _facts(covered[-1].shape, NCHW)
-    return {**places, "out": out}
-
-
-def _facts(shape: tuple[int, ...], layout: str | None) -> Facts:
-    """Describe a tensor of four dimensions; any other shape counts as one long dimension.
-
-    It is aligned to 16 bytes if its channels are a multiple of 4; without four dimensions, if its
-    last dimension is.
-    """
-    four = shape if len(shape) == 4 else (math.prod(shape), 1, 1, 1)
-    inner = shape[1 if len(shape) == 4 else -1] if shape else 1
-    align = 16 if inner % 4 == 0 else 4
-    return Facts(four, None if layout is None else strides_of(four, layout), align=align)
-
-
-def _window(node: Node) -> tuple[int, ...]:
-    """Return strides and padding of a convolution, two numbers for each.
-
-    They are zeros if the arguments were not recorded.
-    """
-    arguments = json.loads(node.call)[2]
-    strides_and_padding = [value for value in arguments[:2] if isinstance(value, list)]
-    if len(strides_and_padding) != 2:
-        return (0, 0, 0, 0)
-    pairs = [value * 2 if len(value) == 1 else value for value in strides_and_padding]
-    return tuple(number for pair in pairs for number in pair)
-
-
-def _is_flat(node: Node) -> bool:
-    """Return whether the tensor has only one possible layout."""
-    return len(node.shape) != 4
-
-
 def _is_live(name: str, part: Part, covered: frozenset[str] | set[str]) -> bool:
     return name in part.kept or any(
         name in node.inputs and node.name not in covered for node in part.nodes
@@ -384,7 +328,7 @@ def _are_there(names: Sequence[str], nodes: dict[str, Node], have: Have, layout:
     """
 
     def is_there(name: str) -> bool:
-        layouts = LAYOUTS if _is_flat(nodes[name]) else (layout,)
+        layouts = LAYOUTS if is_flat(nodes[name]) else (layout,)
         return any((name, each_layout) in have for each_layout in layouts)
 
     return all(map(is_there, names))
