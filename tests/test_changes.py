@@ -6,9 +6,9 @@ import polars as pl
 import pytest
 from msgspec.structs import replace
 
+from tests.advice_cases import idle
 from tests.cases import make_trace
 from tests.programs import api, span
-from tests.test_advice import idle
 from tracelens.analyses import changes
 from tracelens.analyses.changes import _SPANS, _SQL
 from tracelens.derive.replay import advised
