@@ -50,7 +50,7 @@ def judged(folder: Path) -> Iterator[dict[str, Any]]:
             trace = tl.collect(folder / "traces" / f"{name}.{kept_as}.pt.trace.json.gz")
             traced: dict[str, Any] = {} if kept_as == "-" else {"traced": kept_as}
             if counts:
-                beside = [_median(turn["-"], "count_ns") for turn in row["turns"]]
+                beside = [_middle(turn["-"], "count_ns") for turn in row["turns"]]
                 traced["slower"] = round(statistics.mean(counts) / statistics.median(beside), 3)
             if kept_as == "-" and ("after" in row or "rounds" in row):
                 alone = [live for live in pairs["live"] if live["program"] == name]
@@ -89,8 +89,8 @@ def _live(folder: Path, row: dict[str, Any], long_turns: list[Any]) -> dict[str,
         beside = [_mean_ms(row[when]) / n for when in ("before", "after")]
         counts = [statistics.median(row[when]["counts_ns"]) for when in ("before", "after")]
     else:
-        beside = [_median(turn) for turn in long_turns]
-        counts = [_median(turn, "count_ns") for turn in long_turns]
+        beside = [_middle(turn) for turn in long_turns]
+        counts = [_middle(turn, "count_ns") for turn in long_turns]
         steady = {"steady": _is_steady(beside)}
     if "turns" in row:
         turns = row["turns"]
@@ -124,8 +124,12 @@ def _mean_ms(turn: dict[str, Any]) -> float:
     return float(turn["ends_us"][-1]) / (n - 1) / 1000
 
 
-def _median(blocks: list[dict[str, float]], what: str = "ms") -> float:
-    return statistics.median(block[what] for block in blocks)
+def _middle(blocks: list[dict[str, float]], what: str = "ms") -> float:
+    """Return the median of blocks; of long turns, the mean without the fastest and slowest."""
+    values = sorted(block[what] for block in blocks)
+    if "n" in blocks[0]:
+        return round(statistics.mean(values[1:-1] or values), 4)
+    return statistics.median(values)
 
 
 def _is_steady(times: list[float]) -> bool:
@@ -139,7 +143,7 @@ def _trace(
 
     `after` is the step in that process later, and `fresh` in one that never profiled.
     """
-    before = [_median(turn["-"]) for turn in row["turns"]]
+    before = [_middle(turn["-"]) for turn in row["turns"]]
     fresh = [
         _mean_ms(turn["alone"])
         for live in alone
@@ -152,7 +156,7 @@ def _trace(
         "way": "-",
         "turns": before,
         "truth": round(statistics.median(before), 4),
-        "after": _median(row["after"]) if "after" in row else None,
+        "after": _middle(row["after"]) if "after" in row else None,
         "fresh": round(statistics.geometric_mean(fresh), 4) if fresh else None,
         "same": True,
         **({"steady": _is_steady(before)} if "rounds" in row else {}),
@@ -163,7 +167,7 @@ def _trace(
 def _nsys(path: Path, name: str, turn: int, row: dict[str, Any]) -> dict[str, Any]:
     """Return the row of one recorded turn: the truth is of the two turns beside it."""
     beside = row["plain"][turn : turn + 2]
-    count = math.prod(_median(blocks, "count_ns") for blocks in beside) ** 0.5
+    count = math.prod(_middle(blocks, "count_ns") for blocks in beside) ** 0.5
     recorded = row["nsys"][turn][0]
     ratios = recorded["count_ns"] / count, recorded["first_ns"] / recorded["last_ns"]
     last = "23" if name.startswith("rows") else "7"
@@ -171,7 +175,7 @@ def _nsys(path: Path, name: str, turn: int, row: dict[str, Any]) -> dict[str, An
         target = Path(folder) / "cut.sqlite"
         cut(path, target, "0", last, f"program {name} turn {turn}")
         said = _step(tl.collect(target))
-    times = [_median(blocks) for blocks in beside]
+    times = [_middle(blocks) for blocks in beside]
     return {
         "kind": "nsys",
         "name": name,
@@ -193,7 +197,7 @@ def _change(
     expression = row["options"][option]
     turns = [turn for turn in row["turns"] if option in turn]
     before, after, old, new = (
-        [_median(turn[which], what) for turn in turns]
+        [_middle(turn[which], what) for turn in turns]
         for what in ("ms", "count_ns")
         for which in ("-", option)
     )
@@ -209,7 +213,7 @@ def _change(
         "same": max(counts, 1 / counts) <= 1 + SAME_SPEED,
     }
     if "rounds" in row:
-        of_program = [_median(turn["-"]) for turn in row["turns"] if "-" in turn]
+        of_program = [_middle(turn["-"]) for turn in row["turns"] if "-" in turn]
         found["steady"] = _is_steady(of_program) and _is_steady(after)
     try:
         (said,) = predict(trace, [expression], other=other)

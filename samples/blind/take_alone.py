@@ -57,7 +57,7 @@ class Worker(take.Worker):
         n = math.ceil(max(TURN_S / N_BLOCKS / pace_s, N_LEAST / N_BLOCKS))
         blocks: list[dict[str, float]] = []
         total_s = 0.0
-        while total_s < TURN_S or n * len(blocks) < N_LEAST:
+        while total_s < TURN_S or len(blocks) < N_BLOCKS:
             counts, step_s = self._steps(steps, 0, n)
             total_s += n * step_s
             count_ns = statistics.median(counts)
