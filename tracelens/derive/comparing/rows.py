@@ -7,7 +7,7 @@ from msgspec import Struct
 
 from tracelens.derive.columns.ratios import speedup, which_side
 from tracelens.derive.comparing.comparability import not_judged
-from tracelens.derive.comparing.per_step import each_step, in_steps, of_runs
+from tracelens.derive.comparing.per_step import fill_steps, in_steps, of_runs, sum_steps
 from tracelens.derive.comparing.significance import Rules, judge
 from tracelens.trace import Trace
 
@@ -60,21 +60,31 @@ class Comparison(Struct, frozen=True):
         """
         key = list(self.key)
         base_runs, other_runs = _runs(base, other, rules)
-        by_step = all(in_steps(trace).height for trace in (*base_runs, *other_runs))
-
-        def values(trace: Trace) -> pl.DataFrame:
-            steps = in_steps(trace)
-            return each_step(self.measure(trace), steps if by_step else steps.clear(), key)
-
-        base_values = of_runs(base_runs, values)
-        other_values = of_runs(other_runs, values)
+        every_run = [*base_runs, *other_runs]
+        by_step = all(in_steps(trace).height for trace in every_run)
+        steps = [in_steps(trace) if by_step else in_steps(trace).clear() for trace in every_run]
+        sums = [
+            sum_steps(self.measure(trace), steps_of_run, key)
+            for trace, steps_of_run in zip(every_run, steps, strict=True)
+        ]
+        # Rows are judged by the number of their key, which is one column of integers.
+        keys = pl.concat(frame.select(key).unique() for frame in sums).unique().sort(key)
+        keys = keys.with_row_index("row")
+        values = [
+            fill_steps(
+                frame.join(keys, on=key, nulls_equal=True), steps_of_run, ("rank", "row")
+            ).with_columns(run=pl.lit(number, pl.Int64))
+            for number, (frame, steps_of_run) in enumerate(zip(sums, steps, strict=True))
+        ]
+        base_values = pl.concat(values[: len(base_runs)])
+        other_values = pl.concat(values[len(base_runs) :])
         refusal = not_judged(base, other, rules)
-        judged = judge(base_values, other_values, key, rules, tick=self.tick, refusal=refusal)
-        of_base = _call_sums("base", base_values, key, None if by_step else len(base_runs))
-        of_other = _call_sums("other", other_values, key, None if by_step else len(other_runs))
-        with_base = judged.join(of_base, on=key, how="left", nulls_equal=True)
-        with_both = with_base.join(of_other, on=key, how="left", nulls_equal=True)
-        rows = _with_speedups(with_both.cast({pl.Categorical: pl.String}), by_step=by_step)
+        judged = judge(base_values, other_values, ["row"], rules, tick=self.tick, refusal=refusal)
+        of_base = _call_sums("base", base_values, None if by_step else len(base_runs))
+        of_other = _call_sums("other", other_values, None if by_step else len(other_runs))
+        with_sums = judged.join(of_base, on="row", how="left").join(of_other, on="row", how="left")
+        with_keys = with_sums.join(keys, on="row").drop("row")
+        rows = _with_speedups(with_keys.cast({pl.Categorical: pl.String}), by_step=by_step)
         longer_ns = pl.max_horizontal("base_ns", "other_ns")
         descending = [True] + [False] * len(key)
         return rows.sort(longer_ns, *key, descending=descending)
@@ -97,8 +107,8 @@ def _with_speedups(rows: pl.DataFrame, *, by_step: bool) -> pl.DataFrame:
     )
 
 
-def _call_sums(side: str, values: pl.DataFrame, key: list[str], n_runs: int | None) -> pl.DataFrame:
-    """Return SIDE_n_calls, SIDE_ns and SIDE_call_ns by key.
+def _call_sums(side: str, values: pl.DataFrame, n_runs: int | None) -> pl.DataFrame:
+    """Return SIDE_n_calls, SIDE_ns and SIDE_call_ns by row.
 
     They are those of a median step, or with `n_runs` those of a mean run.
     """
@@ -107,7 +117,7 @@ def _call_sums(side: str, values: pl.DataFrame, key: list[str], n_runs: int | No
     calls = n_calls.median() if n_runs is None else n_calls.sum() / n_runs
     time = value.median() if n_runs is None else value.sum() / n_runs
     time_per_call = value.sum() / n_calls.sum()
-    return values.group_by(key).agg(
+    return values.group_by("row").agg(
         calls.alias(f"{side}_n_calls"),
         time.alias(f"{side}_ns"),
         time_per_call.alias(f"{side}_call_ns"),

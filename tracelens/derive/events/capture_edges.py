@@ -205,18 +205,18 @@ def _last_end(parts: Sequence[pl.DataFrame]) -> int | None:
 
 
 def _first_of_streams(work: pl.DataFrame) -> pl.DataFrame:
-    """Return the first launched work per stream: device_id, stream_id, start_ns, api_call_id."""
+    """Return the first launched work per stream: device_id, stream_id, start_ns, api_call_id.
+
+    The work is sorted by start.
+    """
     names = ["device_id", "stream_id", "start_ns", "api_call_id"]
     work = work.with_columns(
         pl.lit(None, pl.Int64).alias(name) for name in names if name not in work.columns
     )
-    row_of_first = pl.col("start_ns").arg_min()
-    firsts = (
-        work.lazy()
-        .drop_nulls("api_call_id")
-        .group_by("device_id", "stream_id")
-        .agg(pl.col("start_ns", "api_call_id").get(row_of_first))
-        .select(names)
-        .collect()
-    )
+    # Neighbours are mostly of one stream, so that only some rows need to be grouped.
+    launched = work.select(names).drop_nulls("api_call_id")
+    stream = pl.col("device_id", "stream_id")
+    is_other_stream = pl.any_horizontal(stream.ne_missing(stream.shift()))
+    begins = launched.filter(is_other_stream | (pl.int_range(pl.len()) == 0))
+    firsts = begins.unique(["device_id", "stream_id"], keep="first", maintain_order=True)
     return firsts.cast(pl.Int64)

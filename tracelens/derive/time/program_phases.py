@@ -344,8 +344,9 @@ def _launched(known: _Rank) -> pl.Series:
     launches = known.work.get("kernels") if known.work else known.ops
     if launches is None or not launches["step"].count():
         return steps["n_kernels"].alias("launched")
-    by_step = launches.drop_nulls("step").group_by("step")
-    counts = by_step.agg(launched=pl.len().cast(pl.Int64))
+    # Neighbours are mostly of one step, and runs of equal steps are found faster than groups.
+    runs = launches["step"].drop_nulls().rle().struct.unnest()
+    counts = runs.group_by(step="value").agg(launched=pl.col("len").sum().cast(pl.Int64))
     with_counts = steps.join(counts, on="step", how="left", maintain_order="left")
     return with_counts["launched"].fill_null(0)
 
