@@ -1,6 +1,7 @@
 """Small traces for case tests: a test writes down only the columns that its case is about."""
 
 from collections.abc import Mapping
+from functools import cache
 from typing import Any
 
 import polars as pl
@@ -32,9 +33,11 @@ def make_trace(**tables: list[dict[str, Any]]) -> Trace:
     """
     unknown = set(tables) - set(TABLES)
     assert not unknown, f"no such tables: {unknown}"
-    frames = {name: _frame(name, tables.get(name, [])).lazy() for name in TABLES}
+    frames = {
+        name: _frame(name, rows) if (rows := tables.get(name)) else _empty(name) for name in TABLES
+    }
     ranks = sorted({row.get("rank", 0) for rows in tables.values() for row in rows} or {0})
-    return Trace(Manifest(ranks=ranks), frames)
+    return Trace(Manifest(ranks=ranks), {name: frame.lazy() for name, frame in frames.items()})
 
 
 def layers_with_kernels(trace: Trace, base: Trace | None = None) -> pl.DataFrame:
@@ -46,6 +49,12 @@ def declared(tables: Mapping[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     """Return a capture's tables as a trace gives them, checked, without the rank."""
     bare = {name: TABLES[name].without("rank") for name in tables}
     return {name: table.check(table.conform(tables[name])) for name, table in bare.items()}
+
+
+@cache
+def _empty(name: str) -> pl.DataFrame:
+    """Make a table without rows, once."""
+    return _frame(name, [])
 
 
 def _frame(name: str, rows: list[dict[str, Any]]) -> pl.DataFrame:

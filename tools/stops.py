@@ -24,6 +24,7 @@ from unittest import mock
 
 import tracelens as tl
 from tracelens.cli.app import main as command_line
+from tracelens.derive.columns import per_unique
 from tracelens.report import build_report
 from tracelens.views.page import to_html
 
@@ -60,7 +61,9 @@ class Walk:
 
 
 def follow(command: Callable[[], object]) -> Walk:
-    """Run a command in this thread and note where it goes."""
+    """Run a command in this thread and note where it goes, with nothing remembered of others."""
+    for cached in (per_unique._matches, per_unique._on_frames, per_unique._of_few):
+        cached.cache_clear()
     called: set[CodeType] = set()
     stops: list[str] = []
 

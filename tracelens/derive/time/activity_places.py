@@ -43,16 +43,18 @@ def with_places(
     """
     is_call = pl.col("at").is_not_null()
     without_path = pl.col("class").is_in([_number("launch"), _number("profiler")])
-    rest = _without_path(segments.filter(~is_call & without_path))
-    near = _overlapping(axis.spans, segments.filter(is_call | ~without_path))
-    paths = find_paths(spans, near)
-    api = causing.select("api", "span_id", at="row")
-    calls = segments.filter(is_call).join(api, on="at", how="left", maintain_order="left")
-    path_of_call = paths.texts(spans, paths.places(calls["span_id"]))
-    calls = calls.with_columns(what=_called(path_of_call, calls["api"]))
-    others = _name_stretches(segments.filter(~is_call & ~without_path), axis, spans, paths)
+    parts = [_without_path(segments.filter(~is_call & without_path))]
+    on_path = segments.filter(is_call | ~without_path)
+    if on_path.height:
+        paths = find_paths(spans, _overlapping(axis.spans, on_path))
+        api = causing.select("api", "span_id", at="row")
+        calls = on_path.filter(is_call).join(api, on="at", how="left", maintain_order="left")
+        path_of_call = paths.texts(spans, paths.places(calls["span_id"]))
+        named_calls = calls.with_columns(what=_called(path_of_call, calls["api"]))
+        stretches = _name_stretches(on_path.filter(~is_call), axis, spans, paths)
+        parts += [named_calls, stretches]
     columns = ("start_ns", "end_ns", "cause", "at", "what", "span_id")
-    named = pl.concat([part.select(columns) for part in (calls, others, rest)]).sort("start_ns")
+    named = pl.concat([part.select(columns) for part in parts]).sort("start_ns")
     threads = axis.threads[axis.thread_of(named["start_ns"])]
     return named.select(
         threads["process_id"],
@@ -73,6 +75,8 @@ def _name_stretches(
     pieces = _cut(stretches, axis, spans, paths)
     is_bare = pieces["what"].is_null()
     bare = pieces.filter(is_bare)
+    if bare.is_empty():
+        return pieces
     middle = bare.select((pl.col("start_ns") + pl.col("end_ns")) // 2).to_series()
     described = bare.with_columns(what=name_by_neighbours(spans, axis, middle))
     return pl.concat([pieces.filter(~is_bare), described])

@@ -174,9 +174,9 @@ def _facts(spans: pl.DataFrame, rows: pl.Series) -> pl.DataFrame:
     facts = pl.DataFrame(
         [
             spans["kind"].gather(rows).cast(pl.String).alias("kind"),
-            each_once(name, lambda text: ~text.str.contains(UNINFORMATIVE)).alias("informs"),
-            each_once(name, lambda text: text.str.contains(_LOADER)).alias("is_loader"),
-            each_once(name, lambda text: shortened(text).str.contains(WAITS)).alias("waits"),
+            each_once(name, _informs).alias("informs"),
+            each_once(name, _names_loader).alias("is_loader"),
+            each_once(name, _waits).alias("waits"),
             each_once(name, owner).alias("owner"),
             each_once(name, package).to_physical().alias("package"),
         ]
@@ -194,6 +194,21 @@ def _facts(spans: pl.DataFrame, rows: pl.Series) -> pl.DataFrame:
         is_program=is_python & (pl.col("owner") == PROGRAM),
         is_library=is_python & (pl.col("owner") == LIBRARY),
     )
+
+
+def _informs(name: pl.Expr) -> pl.Expr:
+    """Return whether a span's name tells of a place."""
+    return ~name.str.contains(UNINFORMATIVE)
+
+
+def _names_loader(name: pl.Expr) -> pl.Expr:
+    """Return whether a span is of a data loader's own code."""
+    return name.str.contains(_LOADER)
+
+
+def _waits(name: pl.Expr) -> pl.Expr:
+    """Return whether a function waits for something outside of the program."""
+    return shortened(name).str.contains(WAITS)
 
 
 def shortened(name: pl.Expr) -> pl.Expr:

@@ -255,9 +255,11 @@ def launches_behind_allocation(calls: pl.DataFrame) -> pl.DataFrame:
     process_id, thread_id, kind, api, start_ns and duration_ns. One row per launch: `row`, its row
     in `calls`, and `by`, the function that blocks it, in words.
     """
+    is_long = pl.col("duration_ns") >= BLOCKED_NS
+    if not calls.select(is_long.any()).item():
+        return pl.DataFrame(schema={"row": pl.UInt32, "by": pl.String})
     start_ns = pl.col("start_ns").cast(pl.Int64)
     end_ns = start_ns + pl.col("duration_ns")
-    is_long = pl.col("duration_ns") >= BLOCKED_NS
     row = pl.col("row").cast(pl.UInt32)
     long_calls = calls.lazy().with_row_index("row").filter(is_long)
     long_calls = long_calls.with_columns(row, start_ns=start_ns, end_ns=end_ns)
