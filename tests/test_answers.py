@@ -1,6 +1,5 @@
 """The answer to a trace: sentence, place, bar and changes by hand; its shape for all captures."""
 
-from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -8,9 +7,10 @@ from msgspec.structs import replace
 from rich.cells import cell_len
 
 import tracelens as tl
+from tests.answer_cases import STEP, busy, faster, repeated
 from tests.answer_checks import check_answer
 from tests.cases import make_trace
-from tests.programs import Row, api, launch, mark, program, span, work
+from tests.programs import api, launch, mark, program, span, work
 from tests.test_cpu_only import process, step
 from tests.test_cpu_work import op
 from tests.test_notebook import arithmetic
@@ -35,13 +35,6 @@ SAMPLES = Path(__file__).parents[1] / "samples"
 CONSTRUCTED = SAMPLES / "planted" / "constructed"
 TRACES = sorted(SAMPLES.glob("**/*.tracelens"))
 PARTS = 24
-STEP = mark(0, 0, 10_000)
-
-
-def busy(start: int, end: int, call: int = 0) -> list[Row]:
-    """Five kernels, one after another, that one call launched."""
-    edges = [start + (end - start) * fifth // 5 for fifth in range(6)]
-    return [work(low, high, call, name="gemm") for low, high in pairwise(edges)]
 
 
 def waiting_for_input() -> Trace:
@@ -343,138 +336,6 @@ def test_two_times_have_one_unit_if_both_are_of_its_size() -> None:
     assert difference(-5e3) == "\u22125.00 µs"
 
 
-def repeated(n_steps: int, step_us: int, kernel_us: int) -> Trace:
-    """Steps of a length, each with five kernels."""
-    starts = [n * step_us for n in range(n_steps)]
-    marks = [mark(n, start, start + step_us) for n, start in enumerate(starts)]
-    launches = [launch(start, start + 1) for start in starts]
-    kernels = [row for n, start in enumerate(starts) for row in busy(start, start + kernel_us, n)]
-    return program(marks, launches, kernels)
-
-
-def faster(step_us: int, kernel_us: int) -> Trace:
-    """Three steps of a length, each with five kernels."""
-    return repeated(3, step_us, kernel_us)
-
-
-def test_a_comparison_begins_with_how_many_times_as_fast() -> None:
-    answer = check_answer(faster(5_000, 4_000), faster(10_000, 9_000))
-    assert answer.sentence == "2.00 times as fast: 10.0 → 5.00 ms a step (noise ±0.00 µs)"
-    assert [(bar.label, bar.length, bar.text) for bar in answer.bars] == [
-        ("base", 1.0, "10.0 ms"),
-        ("new", 0.5, "5.00 ms"),
-    ]
-    assert answer.details[0] == "less: compute −5.00 ms"  # noqa: RUF001 - a minus
-
-
-def computing(step_us: int) -> Trace:
-    """Three steps of a process without a device that only computes."""
-    ends = [(n * step_us, (n + 1) * step_us) for n in range(3)]
-    ops = [op(low, high, "aten::mm", "[[512, 512], [512, 512]]") for low, high in ends]
-    return process(*(step(n, *ends[n]) for n in range(3)), *ops)
-
-
-def test_two_runs_without_a_device_are_compared() -> None:
-    answer = check_answer(computing(5_000), computing(10_000))
-    assert answer.sentence.startswith("2.00 times as fast: 10.0 → 5.00 ms a step")
-    assert answer.details[0] == "less: arithmetic −5.00 ms"  # noqa: RUF001 - a minus
-    assert answer.sections == ("compare_time", "compare_ops")
-
-
-@pytest.mark.parametrize(
-    ("inputs", "sentence", "detail"),
-    [
-        (
-            {"input_shapes": "[[1024, 512]]"},
-            "Takes 2.00 times as long, for other work: 5.00 → 10.0 ms a step",
-            "other work: aten::mm [[512, 512]] in base, aten::mm [[1024, 512]] in new",
-        ),
-        (
-            {"input_dtypes": '["double"]'},
-            "Takes 2.00 times as long: 5.00 → 10.0 ms a step",
-            'other types: aten::mm ["float"] in base, aten::mm ["double"] in new',
-        ),
-    ],
-)
-def test_runs_on_other_inputs_are_said_to_be(
-    inputs: dict[str, str], sentence: str, detail: str
-) -> None:
-    base, new = (
-        process(
-            *(
-                row
-                | (
-                    {"input_shapes": "[[512, 512]]", "input_dtypes": '["float"]'} | more
-                    if row["kind"] == "op"
-                    else {}
-                )
-                for row in computing(step_us).spans.to_dicts()
-            )
-        )
-        for step_us, more in ((5_000, {}), (10_000, inputs))
-    )
-    answer = check_answer(new, base)
-    assert answer.sentence.startswith(sentence)
-    assert answer.details[0] == detail
-
-
-def test_a_step_is_not_compared_with_all_that_was_recorded() -> None:
-    """Both runs have the same 15 kernels in 15 ms, but only one says that these are three steps."""
-    marked = faster(5_000, 5_000)
-    unmarked = make_trace(
-        api_calls=marked.api_calls.drop("step").to_dicts(),
-        kernels=marked.kernels.drop("step").to_dicts(),
-    )
-    for new, base, names in (
-        (marked, unmarked, ("new", "base")),
-        (unmarked, marked, ("base", "new")),
-    ):
-        assert make_answer(new, base).sentence == (
-            f"Only {names[0]} marks steps: one takes 5.00 ms; as many kernels of {names[1]} take"
-            " 5.00 ms"
-        )
-
-
-@pytest.mark.parametrize(
-    ("has_ops", "kernel", "last"),
-    [
-        (True, "gemm", ("ops: aten::mm +5.00 ms",)),
-        (False, "gemm", ("kernels: gemm +5.00 ms",)),
-        (False, "ncclDevKernel_AllReduce", ()),  # it is named as communication already
-    ],
-)
-def test_the_work_that_takes_longer_is_named(
-    has_ops: bool, kernel: str, last: tuple[str, ...]
-) -> None:
-    """Each step has one product of matrices, whose kernels take 4 ms in base and 9 ms in new."""
-    runs = []
-    for step_us, kernel_us in ((5_000, 4_000), (10_000, 9_000)):
-        run = faster(step_us, kernel_us)
-        products = [
-            span("op", "aten::mm", step * step_us, step * step_us + 1, span_id=3 + step, step=step)
-            for step in range(3)
-        ]
-        kernels = [
-            row | {"name": kernel, "span_id": 3 + row["api_call_id"], "step": row["api_call_id"]}
-            for row in run.kernels.to_dicts()
-        ]
-        spans = run.spans.to_dicts() + products * has_ops
-        runs.append(make_trace(spans=spans, api_calls=run.api_calls.to_dicts(), kernels=kernels))
-    answer = check_answer(runs[1], runs[0])
-    assert answer.details[0] == "less: nothing"
-    assert answer.details[2:] == last
-
-
-def test_a_slower_run_takes_times_as_long() -> None:
-    answer = make_answer(faster(10_000, 9_000), faster(5_000, 4_000))
-    assert answer.sentence.startswith("Takes 2.00 times as long: 5.00 → 10.0 ms a step")
-
-
-def test_equal_runs_differ_by_no_more_than_noise() -> None:
-    answer = make_answer(faster(5_000, 4_000), faster(5_000, 4_000))
-    assert answer.sentence.startswith("Within noise: 5.00 → 5.00 ms a step")
-
-
 @pytest.mark.parametrize("width", [20, 40, 60, 200])
 def test_an_answer_fits_a_terminal_and_loses_no_change(width: int) -> None:
     answer = make_answer(waiting_for_input())
@@ -484,111 +345,6 @@ def test_an_answer_fits_a_terminal_and_loses_no_change(width: int) -> None:
     for change in answer.changes:
         assert change.text.split()[0] in text
         assert change.after_text in text
-
-
-def test_runs_of_two_sizes_are_compared_by_a_rank_of_both() -> None:
-    rows = [
-        {"rank": rank, "kernel_id": n, "name": "gemm", "start_ns": 10_000 * n, "duration_ns": 5_000}
-        for rank in (0, 1)
-        for n in range(300)
-    ]
-    two, first = make_trace(kernels=rows), make_trace(kernels=rows[:300])
-    for answer in (make_answer(two, first), make_answer(first, two)):
-        # From the first kernel's begin to the last one's end, 299 * 10 + 5 µs.
-        assert "3.00 → 3.00 ms" in answer.sentence
-        assert "the runs have different numbers of ranks: rank 0 is compared" in answer.doubts
-    third = make_trace(kernels=[row | {"rank": 2 + int(str(row["rank"]))} for row in rows])
-    assert make_answer(two, third).refused is not None
-
-
-def test_two_programs_are_refused() -> None:
-    other = faster(5_000, 4_000)
-    kernels = other.kernels.to_dicts()
-    base = make_trace(kernels=[row | {"name": "fft"} for row in kernels])
-    assert "are two programs" in (make_answer(other, base).refused or "")
-
-
-LOG = """#0  0x1 in cudnnConvolutionForward () from libcudnn.so.9
-#1  0x2 in at::native::cudnn_convolution () from libtorch_cuda.so
-#2  0x3 in at::_ops::conv2d::call () from libtorch_cpu.so
-#3  0x4 in _PyEval_EvalFrameDefault ()
-#4  0x5 in main ()
-"""
-
-
-def test_a_gdb_log_is_answered_level_by_level(tmp_path: Path) -> None:
-    log = tmp_path / "bt.txt"
-    log.write_text(LOG)
-    answer = check_answer(tl.collect(log))
-    assert answer.sentence == "3 calls lead from Python to cudnnConvolutionForward"
-    counts = [row.split()[:2] for row in answer.rows[1:]]
-    assert counts[:3] == [["1", "Python"], ["1", "dispatcher"], ["1", "glue"]]
-
-
-def test_runs_of_frames_keep_their_order_and_unnamed_ones_stay(tmp_path: Path) -> None:
-    """The dispatcher is passed twice. A frame without a name belongs to the frame that calls it."""
-    log = tmp_path / "bt.txt"
-    log.write_text("""#0  0x1 in cudnnConvolutionForward () from libcudnn.so.9
-#1  0x2 in at::_ops::cudnn_convolution::call () from libtorch_cpu.so
-#2  0x3 in at::native::conv2d () from libtorch_cpu.so
-#3  0x4 in at::_ops::conv2d::call () from libtorch_cpu.so
-#4  0x5 in ?? ()
-#5  0x6 in _PyEval_EvalFrameDefault ()
-#6  0x7 in main ()
-""")
-    answer = check_answer(tl.collect(log))
-    counts = [tuple(row.split()[:2]) for row in answer.rows[1:]]
-    assert counts == [
-        ("2", "Python"),
-        ("1", "dispatcher"),
-        ("1", "ATen"),
-        ("1", "dispatcher"),
-        ("1", "outside"),
-    ]
-
-
-@pytest.mark.parametrize("end", ["#3  0x4", "#3  0x00007fff in _PyEval_Ev", "#3  0x4 in f (x=1, "])
-def test_a_log_that_ends_within_a_frame_is_said_to_be_cut(tmp_path: Path, end: str) -> None:
-    """Only a function that is followed by its arguments has its whole name."""
-    log = tmp_path / "bt.txt"
-    log.write_text(LOG[: LOG.index("#3")] + end)
-    answer = check_answer(tl.collect(log))
-    n_calls = 3 if "(" in end else 2
-    assert answer.sentence.startswith(f"At least {n_calls} calls lead from ")
-    assert "the log does not hold the whole stack" in answer.doubts
-    log.write_text(LOG.removesuffix("\n"))  # a log that was copied
-    assert make_answer(tl.collect(log)).sentence.startswith("3 calls lead from Python")
-
-
-def test_two_callers_of_one_function_share_the_inner_frames(tmp_path: Path) -> None:
-    """The operator is called from Python in one log, from C++ in the other."""
-    logs = [tmp_path / "a.txt", tmp_path / "b.txt"]
-    logs[0].write_text(LOG)
-    logs[1].write_text(LOG.replace("_PyEval_EvalFrameDefault", "Net::forward"))
-    answer = check_answer(*(tl.collect(log) for log in logs))
-    (detail,) = answer.details
-    assert detail.startswith("the inner 3 frames are the same, from at::_ops::conv2d::call on, and")
-    assert detail.endswith(" the outer 1, to main; the others:")
-    assert [row.split() for row in answer.rows[1:]] == [
-        ["Net::forward", "_PyEval_EvalFrameDefault"]
-    ]
-
-
-def test_two_logs_are_answered_with_where_they_part(tmp_path: Path) -> None:
-    logs = [tmp_path / "a.txt", tmp_path / "b.txt"]
-    logs[0].write_text(LOG)
-    logs[1].write_text(LOG.replace("at::native::cudnn_convolution ", "at::native::miopen "))
-    base, other = (tl.collect(log) for log in logs)
-    answer = check_answer(other, base)
-    assert answer.sentence == "Two ways to cudnnConvolutionForward: 3 calls and 3"
-    assert answer.details == (
-        "the outer 3 frames are the same, to at::_ops::conv2d::call; from there:",
-    )
-    assert [row.split() for row in answer.rows] == [
-        ["base", "new"],
-        ["cudnn_convolution", "miopen"],
-        ["cudnnConvolutionForward", "cudnnConvolutionForward"],
-    ]
 
 
 def test_a_trace_that_tells_nothing_gets_one_sentence() -> None:
