@@ -75,3 +75,15 @@ class StepTrace:
 
 def _times(start: float, end: float) -> dict[str, int]:
     return {"start_ns": round(start * 1000), "duration_ns": round((end - start) * 1000)}
+
+
+def launch_bound() -> StepTrace:
+    """A step of 400 µs: two kernels of 100 and 50 µs, a wait for both, and 210 µs of Python."""
+    made = StepTrace()
+    made.step(0, 400)
+    made.span("aten::mm", 10, 40)
+    made.launch("gemm", 20, 35, 135)
+    made.span("aten::relu", 50, 70)
+    made.launch("relu", 55, 136, 186)
+    made.call("cudaDeviceSynchronize", "sync", 80, 190)
+    return made
