@@ -30,7 +30,7 @@ This is the share of kernel time whose operations and bytes `--section roofline`
 sizes of ops. Kernels that were launched before the trace began have no op there; *of its launches* leaves them and
 communication out. Operations of products, convolutions and attention equal those of torch's FlopCounterMode: each
 formula on random sizes, and the programs of all captures (below). Captures of `study` and `thesis` hold no values of
-arguments: without strides a convolution's operations are not known.
+arguments, so no strides: the size of a convolution's result is that of the tensor that the next op reads.
 
 AMD TraceLens publishes the ops, inputs, kernels and times of some examples (gpt-oss in vLLM by one graph and
 piecewise, Qwen3 in SGLang, Flux with AITER, Qwen on an H100). In steps built from these, at least its share of time

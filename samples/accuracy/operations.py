@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import json
 import re
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
-from itertools import islice, pairwise
+from itertools import islice
 from pathlib import Path
 from typing import Any
 from unittest import mock
@@ -25,6 +26,7 @@ from torch.utils.flop_counter import FlopCounterMode
 
 import tracelens as tl
 from samples.accuracy.coverage import SAMPLES, base_of, captures, name_of
+from samples.accuracy.listed_networks import convolutions
 from samples.accuracy.on_meta import Counts, OnMeta, alexnet, as_on_gpu, counted, imported
 from tracelens.analyses.roofline import NOT_MODELLED, STEP
 from tracelens.errors import MissingTableError
@@ -237,27 +239,30 @@ def layers(n: int, width: int, rows: int, *, n_steps: int) -> Counts:
 
 
 IMAGES = (32, 3, 224, 224)
-_HEADS = {
-    "alexnet": (9216, 4096, 4096, 1000),
-    "densenet121": (1024, 1000),
-    "googlenet": (1024, 1000),
-    "mobilenet_v2": (1280, 1000),
-    "resnet50": (2048, 1000),
-    "squeezenet1_1": (),
-}
-"""Widths of the classifiers of torchvision's networks; SqueezeNet's is a convolution."""
+_HEADS = {"densenet121": 1024, "googlenet": 1024, "mobilenet_v2": 1280}
+"""Widths of the features of torchvision's networks; SqueezeNet's classifier is a convolution."""
 
 
-def classifier(model: str, n_images: int = 32, *, is_trained: bool = False) -> Counts:
-    """Return what torch counts of a network's classifier; in training its input has gradients."""
-    sizes = _HEADS[model]
-    dense = nn.Sequential(nn.Identity(), *(nn.Linear(i, o) for i, o in pairwise(sizes)))
-    if is_trained:
-        dense[0] = nn.BatchNorm1d(sizes[0])
-    return on_meta(dense, (n_images, *sizes[:1]), n=3, is_trained=is_trained) if sizes else {}
+def compared(model: str) -> Counts:
+    """Return what torch counts in three calls of a network that the thesis compares."""
+    own = {"alexnet": alexnet, "resnet50": residual_network}
+    if model in own:
+        return on_meta(own[model](), IMAGES, n=3)
+    n_images = IMAGES[0]
+    products = Counter[str]()
+    for given, out, kernel, size, groups in convolutions(model):
+        layer = nn.Conv2d(given, out, kernel, padding=kernel // 2, groups=groups)
+        products.update(on_meta(layer, (n_images, given, size, size), n=3))
+    if model in _HEADS:
+        products.update(on_meta(nn.Linear(_HEADS[model], 1000), (n_images, _HEADS[model]), n=3))
+    return products
 
 
-NO_STRIDES = "its products: without values of arguments, operations of convolutions are not known"
+def studied(n_images: int = 32, size: int = 64, *, is_trained: bool = False) -> Counts:
+    """Return what torch counts in three steps of the study's ResNet-50."""
+    return on_meta(residual_network(), (n_images, 3, size, size), n=3, is_trained=is_trained)
+
+
 AGAIN: tuple[tuple[str, Callable[..., Counts] | None, str], ...] = (
     (r"planted/(\w+)(?:\.rank(\d))?(?:\.stacks)?", planted, ""),
     (r"whatif/(?:unseen/)?(\w+)\.(?:shapes|stacks)", whatif, ""),
@@ -296,10 +301,10 @@ AGAIN: tuple[tuple[str, Callable[..., Counts] | None, str], ...] = (
     (r"serving/decode_\w+", lambda: served(1, (8,) * 4), ""),
     (r"serving/moe_eager", lambda: served(1, (8,) * 4, has_experts=True), ""),
     (r"serving/fp8_products", scaled_products, ""),
-    (r"study/\w+_train", lambda: classifier("resnet50", is_trained=True), NO_STRIDES),
-    (r"study/copy_b(\d\d)_\w+", lambda n: classifier("resnet50", int(n)), NO_STRIDES),
-    (r"study/\w+_infer", lambda: classifier("resnet50"), NO_STRIDES),
-    (r"thesis/(\w+)_(?:eager|compiled)", lambda model, *_: classifier(model), NO_STRIDES),
+    (r"study/\w+_train", lambda: studied(is_trained=True), ""),
+    (r"study/copy_b(\d\d)_\w+", lambda n: studied(int(n), 256), ""),
+    (r"study/\w+_infer", studied, ""),
+    (r"thesis/(\w+)_(?:eager|compiled)", compared, ""),
 )
 """Pattern of a capture's name, a function that runs its program again, and the remark in the table.
 
