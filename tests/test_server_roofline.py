@@ -191,3 +191,38 @@ def test_latent_attention_reads_each_row_of_its_cache_once() -> None:
     assert found["flops"] == 2 * 128 * (576 + 512) * 55086
     assert found["least_bytes"] == 55086 * 576 * 2 + 32 * 128 * (576 + 512) * 2
     assert "values are assumed 64 numbers narrower than keys" in found["evidence"]
+
+
+@pytest.mark.parametrize(
+    ("n_blocks", "longest", "n_read"),
+    [
+        (20, 320, 32 * 320),  # 20 blocks of 16 for each of 32 requests
+        (90, 1440, 16_000),  # together as many tokens as the cache has room for
+    ],
+)
+def test_caches_and_block_tables_bound_contexts(n_blocks: int, longest: int, n_read: int) -> None:
+    """1,000 blocks of 16 tokens, with 8 heads of 64 numbers for keys and values each."""
+    cache = ([1000, 16, 8, 64], H)
+    inputs = ([32, 64, 64], H), cache, cache, ([33], "int"), ([32, n_blocks], "int")
+    spans = [op("_vllm_fa2_C::varlen_fwd", *inputs)]
+    trace = served(None, spans, {0: "flash_fwd_splitkv_kernel"})
+    found = row(trace, "_vllm_fa2_C::varlen_fwd")
+    own = 2 * 32 * 64 * 64 * 2
+    assert (found["flops"], found["least_bytes"]) == (4 * 64 * 64 * 32, own)
+    assert found["most_flops"] == 4 * 64 * 64 * 32 * longest
+    assert found["most_bytes"] == own + n_read * 2 * 8 * 64 * 2
+    said = notes(trace, roofline(trace))[0]
+    assert f"moves {own / 1e6:.1f} to {found['most_bytes'] / 1e6:.1f} MB" in said
+
+
+def test_a_known_context_has_no_range() -> None:
+    cache = ([9999, 16, 8, 64], H)
+    spans = [op("_vllm_fa2_C::varlen_fwd", ([32, 64, 64], H), cache, cache, ([32, 600], "int"))]
+    found = row(served(DECODE, spans, {0: "flash_fwd"}), "_vllm_fa2_C::varlen_fwd")
+    assert (found["flops"], found["most_flops"], found["most_bytes"]) == (902_529_024, None, None)
+
+
+def test_keys_of_the_batch_bound_no_context() -> None:
+    """The cache itself is not among the inputs of vLLM's op."""
+    found = row(served(None, [attention(32)], {0: "k"}), "vllm::unified_attention_with_output")
+    assert found["most_bytes"] is None

@@ -53,6 +53,20 @@ ROOFLINE = Table(
             " written once.",
             nullable=True,
         ),
+        Column(
+            "most_flops",
+            F64,
+            "The most FLOPs of attention to contexts whose lengths are not recorded, by the sizes"
+            " of cache and block table; flops are then the least. Null for others, and if unknown.",
+            "FLOP",
+            nullable=True,
+        ),
+        Column(
+            "most_bytes",
+            F64,
+            "The most bytes that such attention moves, each token of the cache once.",
+            nullable=True,
+        ),
         Column("duration_total_ns", I64, "Sum of the kernels' durations."),
         Column(
             "share_frac",

@@ -8,7 +8,12 @@ from tracelens.derive.columns.time_text import duration
 from tracelens.derive.kernels.device_peaks import device_peaks
 from tracelens.derive.kernels.op_families import signatures
 from tracelens.derive.kernels.peaks import Peaks, peaks_of
-from tracelens.derive.layers.modelled_calls import UNKNOWN_WORK, Modelled, modelled
+from tracelens.derive.layers.modelled_calls import (
+    UNKNOWN_CONTEXTS,
+    UNKNOWN_WORK,
+    Modelled,
+    modelled,
+)
 from tracelens.derive.time.step_table import steps_of
 from tracelens.schemas.results.roofline import ROOFLINE
 from tracelens.trace import Trace
@@ -53,6 +58,8 @@ def roofline(
         pl.col(*_SUMS, "duration_ns", "n_kernels").sum(),
         pl.len().cast(pl.Int64).alias("n_calls"),
         _all("least_bytes"),
+        _most("flops"),
+        _most("bytes"),
         pl.col("assumed").drop_nulls().first(),
     )
     rest = _not_modelled(work)
@@ -190,6 +197,17 @@ def _all(column: str) -> pl.Expr:
     return pl.when(pl.col(column).null_count() == 0).then(pl.col(column).sum()).alias(column)
 
 
+def _most(unit: str) -> pl.Expr:
+    """Return the upper bound of calls with unknown contexts, with the work of all other calls.
+
+    It is None if all contexts are known, or one is not bounded.
+    """
+    is_range = (pl.col("assumed") == UNKNOWN_CONTEXTS).fill_null(value=False)
+    most, exact = f"most_{unit}", "flops" if unit == "flops" else "least_bytes"
+    each = pl.when(is_range).then(most).otherwise(exact)
+    return pl.when(is_range.any() & (each.null_count() == 0)).then(each.sum()).alias(most)
+
+
 def notes(
     trace: Trace,
     frame: pl.DataFrame,
@@ -253,7 +271,7 @@ def _nearness(calls: pl.DataFrame, total: int) -> list[str]:
     sentences = [
         f"{unknown / total:.1%} of kernel time is attention to contexts of unknown length, or with"
         " a mask that is not recorded: its bytes and operations are the least possible, and its"
-        " gain is not known."
+        f" gain is not known.{_upper_bound(rates)}"
         for _ in range(unknown > 0)
     ]
     if not rated.height or not total:
@@ -272,6 +290,18 @@ def _nearness(calls: pl.DataFrame, total: int) -> list[str]:
         f" {most or 'nothing'}."
     )
     return [sentence, *sentences]
+
+
+def _upper_bound(rows: pl.DataFrame) -> str:
+    """Return a sentence on how much rows with unknown contexts can move; empty if it is unknown."""
+    bounded = rows.drop_nulls("most_bytes")
+    if not bounded.height:
+        return ""
+    least, most = (float(bounded[name].sum()) / 1e6 for name in ("least_bytes", "most_bytes"))
+    return (
+        f" By the sizes of caches and block tables, {', '.join(bounded['op'].unique().sort())} moves"
+        f" {least:,.1f} to {most:,.1f} MB."
+    )
 
 
 def _hints(trace: Trace, rows: pl.DataFrame, total_ns: int) -> list[str]:

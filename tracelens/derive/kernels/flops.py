@@ -24,8 +24,9 @@ class Work(Struct, frozen=True):
     `least_bytes` reads each input once and writes each output once, even if the caller provides the
     output (`out=`); None if an element type is unknown. `dtype` is the type in which the op
     computes. Attention to a cache of keys and values adds `pair_flops` for each query with each
-    key, and `key_bytes` for each token of the cache; neither number is among its inputs. `assumed`
-    says what the numbers take for granted; None if nothing.
+    key, and `key_bytes` for each token of the cache; neither number is among its inputs.
+    `most_flops` and `most_bytes` are the most that it can take; None if its inputs do not bound
+    them. `assumed` says what the numbers take for granted; None if nothing.
     """
 
     flops: int
@@ -35,6 +36,8 @@ class Work(Struct, frozen=True):
     pair_flops: int = 0
     key_bytes: int = 0
     assumed: str | None = None
+    most_flops: int | None = None
+    most_bytes: int | None = None
 
 
 _Counted = tuple[int, int, Sequence[int], Sequence[int]]

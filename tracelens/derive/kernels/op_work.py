@@ -7,6 +7,8 @@ from math import prod
 
 import polars as pl
 
+from tracelens.derive.kernels.bound_call import bind
+from tracelens.derive.kernels.cache_bounds import most_of_contexts
 from tracelens.derive.kernels.flops import MODELLED, Work, counted_work
 from tracelens.derive.kernels.op_families import FAMILIES, signatures, traffic_of
 from tracelens.derive.kernels.recorded_call import RecordedCall, Tensor, UnknownWorkError, are_sizes
@@ -105,6 +107,12 @@ def _work(name: str, call: RecordedCall) -> Work | None:
         return _work_by_words(name, call)
     family, known = signatures()[name]
     traffic = traffic_of(FAMILIES[family], known, call)
+    most_flops = most_bytes = None
+    if traffic.pair_flops:
+        most = most_of_contexts(family, bind(known, call), traffic.key_bytes)
+        if most is not None:
+            most_flops = traffic.pair_flops * most[0]
+            most_bytes = traffic.least_bytes + traffic.key_bytes * most[1]
     return Work(
         traffic.flops,
         traffic.operations,
@@ -113,6 +121,8 @@ def _work(name: str, call: RecordedCall) -> Work | None:
         traffic.pair_flops,
         traffic.key_bytes,
         FAMILIES[family].assumed,
+        most_flops,
+        most_bytes,
     )
 
 

@@ -43,13 +43,15 @@ def with_backward(works: pl.DataFrame, trace: Trace) -> pl.DataFrame:
     text = op.replace_strict(texts, default=None, return_dtype=pl.String)
     not_moved = pl.struct(_INPUTS).map_batches(_not_moved, return_dtype=pl.Float64)
     moved_bytes = pl.col("least_bytes") * 2 - not_moved
-    no_cache = pl.lit(0.0)
+    no_cache, no_bound = pl.lit(0.0), pl.lit(None, pl.Float64)
     nodes = nodes.with_columns(
         *(pl.col(name) * factor for name in _SUMS),
         least_bytes=pl.when(factor > 1).then(moved_bytes).otherwise("least_bytes"),
         op=op + _SUFFIX,
         pair_flops=no_cache,
         key_bytes=no_cache,
+        most_flops=no_bound,
+        most_bytes=no_bound,
         assumed=pl.concat_str("assumed", text, separator="; ", ignore_nulls=True),
     )
     return pl.concat([works, nodes.select(works.columns)])

@@ -17,6 +17,8 @@ WORK = pl.Schema(
         "least_bytes": pl.Float64(),
         "pair_flops": pl.Float64(),
         "key_bytes": pl.Float64(),
+        "most_flops": pl.Float64(),
+        "most_bytes": pl.Float64(),
         "assumed": pl.String(),
     }
 )
@@ -63,5 +65,7 @@ def _row(
         None if work.least_bytes is None else float(work.least_bytes),
         float(work.pair_flops),
         float(work.key_bytes),
+        None if work.most_flops is None else float(work.most_flops),
+        None if work.most_bytes is None else float(work.most_bytes),
         work.assumed or inputs_assumed,
     )

@@ -81,7 +81,8 @@ class Modelled(Struct, frozen=True):
 
     `calls` has rank, device_id, step, op, shapes, dtypes, precision (None for a precision without a
     peak), flops, needed_flops, least_bytes, cache_bytes (a part of least_bytes), duration_ns and
-    n_kernels of the call's kernels, and `assumed`, the assumptions about the call's work. `rest`
+    n_kernels of the call's kernels, and `assumed`, the assumptions about the call's work. If they
+    are UNKNOWN_CONTEXTS, most_flops and most_bytes bound the work, where that is possible. `rest`
     has rank, device_id, step and duration_ns of the kernels outside of these calls, with the reason
     (`why`). `kernels` has the kernel_id of each kernel in a call, with the columns CALL.
     """
@@ -179,7 +180,8 @@ def _with_contexts(calls: pl.DataFrame, trace: Trace) -> pl.DataFrame:
 
     The marks of a server's steps give the number of keys to which all queries together attend.
     Without this number, the work is the least possible, and `assumed` says so: each token attends
-    at least to itself. Prompts of a known number of tokens take least if all have one length.
+    at least to itself. Only such calls keep most_flops and most_bytes. Prompts of a known number of
+    tokens take least if all have one length.
     """
     calls = calls.with_columns(cache_bytes=pl.lit(0.0))
     pair_flops = pl.col("pair_flops")
@@ -213,7 +215,8 @@ def _with_contexts(calls: pl.DataFrame, trace: Trace) -> pl.DataFrame:
     }
     is_assumed = is_cached & ~is_marked
     assumed = pl.when(is_assumed).then(pl.lit(UNKNOWN_CONTEXTS)).otherwise("assumed")
-    return joined.with_columns(**work, assumed=assumed).select(calls.columns)
+    most = (pl.when(is_assumed).then(name).alias(name) for name in ("most_flops", "most_bytes"))
+    return joined.with_columns(*most, **work, assumed=assumed).select(calls.columns)
 
 
 def _explained(rest: pl.DataFrame, trace: Trace) -> pl.DataFrame:
