@@ -51,6 +51,13 @@ def test_nouns_are_for_modules_classes_and_properties() -> None:
     assert list(findings(rows.body[0], "The first row.")) == []
 
 
+def test_a_case_says_what_happens_in_it() -> None:
+    source = "@case\ndef two_steps(): ...\n\n@cached\ndef three_steps(): ..."
+    two_steps, three_steps = ast.parse(source).body
+    assert list(findings(two_steps, "Steps take 10 ms.")) == []
+    assert list(findings(three_steps, "Steps take 10 ms.")) == ["no verb"]
+
+
 def test_names_of_tests_have_at_most_60_characters() -> None:
     names = {
         node.name

@@ -180,7 +180,7 @@ def counted(step: Callable[[], object], n: int = 1) -> Counts:
 
 
 def alexnet() -> nn.Module:
-    """AlexNet of Krizhevsky's "One weird trick" (2014), as in torchvision."""
+    """Build the AlexNet of Krizhevsky's "One weird trick" (2014), as in torchvision."""
     sizes = [(3, 64, 11, 4, 2), (64, 192, 5, 1, 2), (192, 384, 3, 1, 1)]
     sizes += [(384, 256, 3, 1, 1), (256, 256, 3, 1, 1)]
     first, second, *others = [nn.Conv2d(i, o, k, s, p) for i, o, k, s, p in sizes]

@@ -90,7 +90,7 @@ def on_meta(
 
 
 def residual_network(n_classes: int = 1000) -> nn.Module:
-    """ResNet-50, as the studies in samples/ define it."""
+    """Build ResNet-50 as the studies in samples/ define it."""
     from samples.study.resnet import ResNet50  # noqa: PLC0415 - of these captures only
 
     network = ResNet50()

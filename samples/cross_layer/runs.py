@@ -80,7 +80,7 @@ class Run:
 
     @property
     def has_ops(self) -> bool:
-        """Whether ops around the kernels are known.
+        """True if ops around the kernels are known.
 
         They distinguish a convolution from a matrix product.
         """
@@ -150,7 +150,7 @@ class Reuse:
 
     @property
     def is_most(self) -> bool | None:
-        """Whether more than half is reused by name; None if the quartiles span one half."""
+        """True if more than half is reused by name; None if the quartiles span one half."""
         low, high = self.spread or (self.by_name, self.by_name)
         return True if low > 0.5 else False if high < 0.5 else None
 

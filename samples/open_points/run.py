@@ -85,7 +85,7 @@ class Step:
 
     @property
     def is_ready(self) -> bool:
-        """Whether the process is ready to measure."""
+        """True if the process is ready to measure."""
         return (self.work / f"{self.stem}.ready").exists()
 
     def send(self, what: signal.Signals) -> None:

@@ -171,7 +171,7 @@ def gloo_little() -> Case:
 
 
 def _gloo_beside(op: str, word: str, on_host_us: float) -> Recorder:
-    """Steps of 4 ms of products on a GPU, after which the host sums gradients itself."""
+    """Return steps of 4 ms of products on a GPU, after which the host sums gradients itself."""
     run = Recorder(distributedInfo={"backend": word, "rank": 0, "world_size": 2})
     for number in range(4):
         with run.span(f"ProfilerStep#{number}", "user_annotation"):
