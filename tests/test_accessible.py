@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.html_pages import CHROMIUM, browse, tags_of
+from tests.selection import only
 from tracelens import collect
 from tracelens.report import build_report
 from tracelens.views.page import to_html
@@ -61,7 +62,7 @@ def looked_at(page: str, folder: Path, window: str) -> tuple[int, list[str]]:
 @pytest.mark.parametrize(
     "what",
     # A page of ranks has what that of one program has, and more.
-    [pytest.param("one program", marks=pytest.mark.exhaustive), "ranks", "stacks"],
+    only(["ranks"], ["one program", "ranks", "stacks"]),
 )
 def test_axe_finds_nothing_and_nothing_is_wider_than_the_window(what: str, tmp_path: Path) -> None:
     source, base, window = PAGES[what]

@@ -10,6 +10,7 @@ import pytest
 
 from samples.whatif.measured import Case, cases, changes
 from tests.accuracy import CONSTRUCTED, PAGE, ROWS, check_rows, page_lines, script
+from tests.selection import every, only
 from tests.sources import collected
 from tracelens.derive.replay.advised import list_changes
 from tracelens.derive.time.model import time_model
@@ -17,13 +18,7 @@ from tracelens.derive.time.model import time_model
 GROUPS = script("accuracy_page").groups()
 CONSTRUCTED_TRUTHS = script("accuracy_page").constructed_truths()
 COUNTS = json.loads(script("accuracy_page").COUNTS.read_text())
-every_constructed_trace = pytest.mark.parametrize(
-    "name",
-    [
-        name if at % 4 == 0 else pytest.param(name, marks=pytest.mark.exhaustive)
-        for at, name in enumerate(CONSTRUCTED_TRUTHS)
-    ],
-)
+every_constructed_trace = pytest.mark.parametrize("name", every(8, CONSTRUCTED_TRUTHS))
 
 
 @every_constructed_trace
@@ -59,12 +54,10 @@ STUDIES = {"study", "thesis", "advisor", "lenet"}
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    "group",
-    [pytest.param(g, marks=pytest.mark.exhaustive) if g in STUDIES else g for g in GROUPS],
-)
-def test_verdicts_on_captures_are_on_the_page(group: str) -> None:
-    check_rows(list(script("accuracy_page").counted_rows(group, COUNTS)))
+@pytest.mark.parametrize("nth", only([4], [1, 4]))
+@pytest.mark.parametrize("group", only({*GROUPS} - STUDIES, GROUPS))
+def test_verdicts_on_captures_are_on_the_page(group: str, nth: int) -> None:
+    check_rows(list(script("accuracy_page").counted_rows(group, COUNTS, nth)))
 
 
 def test_the_page_has_every_capture_and_no_other() -> None:
@@ -88,7 +81,7 @@ OPTIONS = {change.option: change for change in changes()}
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("profile", PROFILES, ids=str)
+@pytest.mark.parametrize("profile", every(3, PROFILES), ids=str)
 def test_a_step_of_each_kind_of_profile_is_on_the_page(profile: tuple[str, bool]) -> None:
     row = script("predictions").step_row(PROFILES[profile][0])
     assert row.line in (ROWS / "predictions.md").read_text(), (
@@ -97,7 +90,7 @@ def test_a_step_of_each_kind_of_profile_is_on_the_page(profile: tuple[str, bool]
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("option", OPTIONS)
+@pytest.mark.parametrize("option", every(4, OPTIONS))
 def test_a_predicted_change_of_each_option_is_on_the_page(option: str) -> None:
     row = script("predictions").change_row(OPTIONS[option])
     line = row if isinstance(row, str) else row.line
@@ -251,7 +244,8 @@ def test_captures_are_counted_as_the_page_has_them(name: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "name", ["graphs/vit_replay", "roofline/products", "torch/resnet50_channels_last"]
+    "name",
+    every(3, ["graphs/vit_replay", "roofline/products", "torch/resnet50_channels_last"]),
 )
 def test_coverage_is_as_the_page_has_it(name: str) -> None:
     coverage = script("coverage")

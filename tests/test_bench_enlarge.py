@@ -174,6 +174,7 @@ def test_sources_take_turns_without_colliding(training: Path) -> None:
     assert len(values) == len(set(values))
 
 
+@pytest.mark.exhaustive
 def test_nsys_export_repeats_the_sample(tmp_path: Path) -> None:
     (source,) = nsys.read(enlarge_nsys.SAMPLE)
     n_kernels = source.tables["kernels"].height

@@ -28,7 +28,10 @@ def test_the_page_shows_the_whole_table() -> None:
 
 @pytest.mark.parametrize(
     ("program", "change", "sides"),
-    [("blocks", "same", "1 : 1"), ("convolutions", "device", "3 : 1")],
+    [
+        ("blocks", "same", "1 : 1"),
+        pytest.param("convolutions", "device", "3 : 1", marks=pytest.mark.exhaustive),
+    ],
 )
 def test_gates_fail_as_often_as_is_said(program: str, change: str, sides: str) -> None:
     same = runs(program, "same")

@@ -14,6 +14,7 @@ import pytest
 
 import tracelens as tl
 from tests.command_line import command_line
+from tests.selection import only
 from tests.stand_in import NEEDS_GDB, program
 from tracelens.cli import doctor
 from tracelens.collectors.gdb import targets
@@ -166,7 +167,10 @@ def test_where_ptrace_is_not_permitted_it_says_so(tmp_path: Path) -> None:
     assert done.returncode == 1
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+# The terminal's interrupt has a test below.
+@pytest.mark.parametrize(
+    "number", only([signal.SIGTERM], [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+)
 def test_a_signal_ends_the_program_and_keeps_the_stacks(
     tmp_path: Path, number: signal.Signals
 ) -> None:

@@ -230,7 +230,7 @@ with torch.no_grad():
 """
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive  # gdb reads torch's symbols for 9 s; the programs above have such frames
 @pytest.mark.skipif(importlib.util.find_spec("torch") is None, reason="needs torch, on the CPU")
 def test_convolutions_of_torch_on_the_cpu(tmp_path: Path) -> None:
     (tmp_path / "net.py").write_text(TORCH)

@@ -18,6 +18,7 @@ import tracelens as tl
 from tests import hta_peer
 from tests.cases import WHOLE, make_trace
 from tests.hta_peer import parsed_by_hta
+from tests.selection import every
 from tests.sources import ALL_TRACES, collected, torch_events, torch_folder, torch_trace
 from tests.torch_files import call, kernel, span, write
 from tracelens.errors import MissingTableError, ToolError
@@ -91,7 +92,7 @@ def ours(trace: tl.Trace, rank: int = 0) -> dict[str, float]:
     } | {"exposed": (row["exposed_communication_ns"] + row["exposed_copy_ns"]) / 1000}
 
 
-@pytest.mark.parametrize("name", [name for name in ONE_RANK if name not in TRITON])
+@pytest.mark.parametrize("name", every(3, [name for name in ONE_RANK if name not in TRITON]))
 def test_temporal_breakdown(name: str) -> None:
     (theirs,), we = temporal(name), ours(torch_trace(name))
     assert we["idle"] == pytest.approx(theirs["idle_time"], abs=CLOSE_US)
@@ -100,7 +101,9 @@ def test_temporal_breakdown(name: str) -> None:
     assert we["window"] == pytest.approx(theirs["kernel_time"], abs=CLOSE_US)
 
 
-@pytest.mark.parametrize("name", ["alexnet_eager", "resnet50_eager", "resnet50_train_f64_pageable"])
+@pytest.mark.parametrize(
+    "name", every(3, ["alexnet_eager", "resnet50_eager", "resnet50_train_f64_pageable"])
+)
 def test_hta_leaves_out_the_last_step_unless_told(name: str) -> None:
     """HTA by default takes the last step for cut off, which it is not here.
 
@@ -189,7 +192,7 @@ def test_overlap_of_communication_with_compute() -> None:
     assert [round(100 * share, 2) for share in hidden] == pytest.approx(list(theirs), abs=0.0101)
 
 
-@pytest.mark.parametrize("name", [name for name in ONE_RANK if name not in TRITON])
+@pytest.mark.parametrize("name", every(3, [name for name in ONE_RANK if name not in TRITON]))
 def test_kernel_breakdown(name: str) -> None:
     """HTA's kernels agree to the nanosecond.
 

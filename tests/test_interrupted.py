@@ -100,7 +100,7 @@ def is_whole(out: Path) -> bool:
     ("tables", "sent", "code"),
     [
         pytest.param(1, signal.SIGKILL, -signal.SIGKILL, marks=pytest.mark.exhaustive),
-        (4, signal.SIGKILL, -signal.SIGKILL),
+        pytest.param(4, signal.SIGKILL, -signal.SIGKILL, marks=pytest.mark.exhaustive),
         (1, signal.SIGTERM, 128 + signal.SIGTERM),
         pytest.param(4, signal.SIGINT, 130, marks=pytest.mark.exhaustive),
     ],

@@ -17,6 +17,7 @@ import tracelens as tl
 from tests import accuracy
 from tests.agreement import check_agreement
 from tests.answer_checks import check_answer
+from tests.selection import every, only
 from tests.sources import check_kernel_time_adds_up
 from tracelens.derive.time.activity_places import PROFILER
 from tracelens.trace import Trace
@@ -103,24 +104,12 @@ def first_of_each_kind() -> set[str]:
 FIRST = first_of_each_kind()
 
 
-@pytest.mark.parametrize(
-    "program",
-    [
-        program if program in FIRST else pytest.param(program, marks=pytest.mark.exhaustive)
-        for program in PROGRAMS
-    ],
-)
+@pytest.mark.parametrize("program", only(FIRST, PROGRAMS))
 def test_every_planted_cause_is_named_with_its_place(program: str) -> None:
     check(CAPTURES, program)
 
 
-@pytest.mark.parametrize(
-    "program",
-    [
-        program if at % 12 == 0 else pytest.param(program, marks=pytest.mark.exhaustive)
-        for at, program in enumerate(PROGRAMS)
-    ],
-)
+@pytest.mark.parametrize("program", every(24, PROGRAMS))
 def test_sections_of_each_setting_agree(program: str) -> None:
     for trace, _ in traces_of(CAPTURES, program):
         if trace.has("kernels"):

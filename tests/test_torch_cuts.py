@@ -59,7 +59,11 @@ def completes(events: list[dict[str, Any]]) -> int:
 
 
 @pytest.mark.parametrize(
-    ("name", "n"), [("alexnet_eager", examples(30)), ("resnet50_train_f32_pinned", examples(5))]
+    ("name", "n"),
+    [
+        ("alexnet_eager", examples(30)),
+        pytest.param("resnet50_train_f32_pinned", examples(5), marks=pytest.mark.exhaustive),
+    ],
 )
 def test_a_real_trace_cut_anywhere_keeps_its_whole_events(
     tmp_path: Path, name: str, n: int

@@ -200,8 +200,11 @@ def name_of(path: Path) -> str:
     return path.relative_to(SAMPLES).as_posix().replace("/captures/", "/")
 
 
-def counted_rows(group: str, counts: dict[str, dict[str, float]]) -> Iterator[Row]:
-    """Return one row per capture of a group; the ranks of samples/ranks are read together."""
+def counted_rows(group: str, counts: dict[str, dict[str, float]], nth: int = 1) -> Iterator[Row]:
+    """Return one row per capture of a group; the ranks of samples/ranks are read together.
+
+    With `nth`, only the first and each `nth` capture after it are read.
+    """
     if group == "ranks":
         for verdict in tl.analyses.verdict(tl.collect(SAMPLES / group)).to_dicts():
             rank = verdict["rank"]
@@ -209,7 +212,7 @@ def counted_rows(group: str, counts: dict[str, dict[str, float]]) -> Iterator[Ro
                 f"ranks rank {rank}", counts[f"ranks/rank{rank}.pt.trace.json.gz"], verdict
             )
         return
-    for path in captures_of(group):
+    for path in captures_of(group)[::nth]:
         trace = tl.open(path) if path.suffix == ".tracelens" else tl.collect(path)
         yield counted_row(
             name_of(path), counts[name_of(path)], tl.analyses.verdict(trace).row(0, named=True)

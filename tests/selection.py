@@ -1,0 +1,25 @@
+"""Choose which parameters of a test CI takes; `make test-all` takes all."""
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import pytest
+
+
+def only(kept: Iterable[Any], values: Iterable[Any]) -> list[Any]:
+    """Return the values, those that are not kept marked as exhaustive."""
+    kept = [*kept]
+    return _marked(values, lambda _, value: value in kept)
+
+
+def every(nth: int, values: Iterable[Any]) -> list[Any]:
+    """Return the values, all but the first and each `nth` after it marked as exhaustive."""
+    return _marked(values, lambda place, _: place % nth == 0)
+
+
+def _marked(values: Iterable[Any], is_kept: Callable[[int, Any], bool]) -> list[Any]:
+    """Mark as exhaustive the values that are not kept."""
+    return [
+        value if is_kept(place, value) else pytest.param(value, marks=pytest.mark.exhaustive)
+        for place, value in enumerate(values)
+    ]
