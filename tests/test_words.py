@@ -5,12 +5,19 @@ from pathlib import Path
 
 import pytest
 
-from tools.words import examine, exceeded, findings
+from tools.words import LIMITS, Limits, examine, exceeded, findings
 
 
-def test_no_limit_is_exceeded() -> None:
+@pytest.mark.parametrize(
+    "limits",
+    [LIMITS[0], *(pytest.param(limits, marks=pytest.mark.exhaustive) for limits in LIMITS[1:])],
+    ids=lambda limits: limits.folders[0],
+)
+def test_no_limit_is_exceeded(limits: Limits) -> None:
     """`python -m tools.words --list` says where each finding stands."""
-    assert exceeded(examine()) == []
+    packages = examine([limits])
+    assert packages
+    assert exceeded(packages) == []
 
 
 @pytest.mark.parametrize(
