@@ -15,10 +15,11 @@ from tests.advised import CAPTURES, EAGER, LAST, ROOT, needs_z3
 from tests.cases import make_trace
 from tracelens.advisor import CallPlan
 from tracelens.analyses import advise
-from tracelens.analyses.advise import ADVISE, notes
+from tracelens.analyses.advise import notes
 from tracelens.derive.calls.advising import advise_rank
 from tracelens.derive.calls.call_graph import ADJACENCY
 from tracelens.errors import SourceError
+from tracelens.schemas.results.calls import ADVISE
 
 
 @pytest.fixture(scope="module")

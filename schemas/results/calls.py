@@ -1,4 +1,4 @@
-"""Results by kernel, op, range, launch and thread, and the gaps of a trace's data."""
+"""Results by kernel, op, range, launch and thread; gaps of a trace's data; and advised calls."""
 
 import polars as pl
 
@@ -216,5 +216,85 @@ DATA_QUALITY = Table(
         ),
         Column("unit", pl.String, "Unit of the value.", nullable=True),
         Column("text", pl.String, "Meaning for the reader."),
+    ),
+)
+
+ADVISE = Table(
+    "advise",
+    "A part of the model's graph in one step where other calls may save time, as it ran and with "
+    "the calls that are advised; the first row of a rank is the whole model.",
+    (
+        RANK,
+        Column(
+            "sub_graph",
+            pl.Int64,
+            "Number of the part, in order; null for the whole model.",
+            nullable=True,
+        ),
+        Column("layers", pl.String, "First and last layer of the part."),
+        Column("calls_now", pl.String, "Operators that ran, with how many of each."),
+        Column(
+            "calls_advised",
+            pl.String,
+            "Functions that are advised, with their layout; empty if none is.",
+        ),
+        Column("device_ns", pl.Int64, "Kernel time of a step as it ran.", "ns"),
+        Column(
+            "host_now_ns",
+            pl.Int64,
+            "Least time that the host needs for the calls of a step: the launch delay times"
+            " the calls. Only for the whole model, and if `verdict` finds launches to be the"
+            " bound. A sequence takes as long as this or as its kernels, whichever is longer.",
+            "ns",
+            nullable=True,
+        ),
+        Column("host_then_ns", pl.Int64, "host_now_ns of the advised calls.", "ns", nullable=True),
+        Column(
+            "transform_now_ns",
+            pl.Int64,
+            "Time of kernels that only change a layout.",
+            "ns",
+        ),
+        Column("transform_then_ns", pl.Int64, "transform_now_ns of the advised calls.", "ns"),
+        Column(
+            "n_transforming",
+            pl.Float64,
+            "Kernels per step that only change a layout, for the whole model.",
+            nullable=True,
+        ),
+        Column("saving_low_ns", pl.Int64, "Least time that the advised calls save.", "ns"),
+        Column(
+            "saving_ns",
+            pl.Int64,
+            "Time that the calls are expected to save; null if only bounds of a cost are known.",
+            "ns",
+            nullable=True,
+        ),
+        Column("saving_high_ns", pl.Int64, "Most time that the advised calls save.", "ns"),
+        Column(
+            "evidence",
+            pl.String,
+            "Source of the least certain cost among the advised calls: measured (this"
+            " trace), other trace, bench (the call alone), bound (bytes over bandwidth).",
+            values=("measured", "other trace", "bench", "bound", "none", "unknown"),
+        ),
+        Column("change", pl.String, "What to change in torch."),
+        Column(
+            "n_unmatched",
+            pl.Int64,
+            "Operators of the graph without a measured call; nothing is advised for them.",
+        ),
+        Column(
+            "unjudged_ns",
+            pl.Int64,
+            "Kernel time a step that belongs to no call of the graph.",
+            "ns",
+        ),
+        Column(
+            "source",
+            pl.String,
+            "How the graph was found: export, observer, or guessed from the order of calls"
+            " (adjacency).",
+        ),
     ),
 )

@@ -22,88 +22,8 @@ from tracelens.derive.calls.costs import BOUND, least_sure
 from tracelens.derive.calls.search import Call
 from tracelens.derive.calls.sequence import Advised
 from tracelens.derive.columns.time_text import duration, span_text
-from tracelens.schemas.results.common import RANK
-from tracelens.storage.table import Column, Table
+from tracelens.schemas.results.calls import ADVISE
 from tracelens.trace import Trace
-
-I64, STR = pl.Int64, pl.String
-
-ADVISE = Table(
-    "advise",
-    "A part of the model's graph in one step where other calls may save time, as it ran and with "
-    "the calls that are advised; the first row of a rank is the whole model.",
-    (
-        RANK,
-        Column(
-            "sub_graph",
-            I64,
-            "Number of the part, in order; null for the whole model.",
-            nullable=True,
-        ),
-        Column("layers", STR, "First and last layer of the part."),
-        Column("calls_now", STR, "Operators that ran, with how many of each."),
-        Column(
-            "calls_advised",
-            STR,
-            "Functions that are advised, with their layout; empty if none is.",
-        ),
-        Column("device_ns", I64, "Kernel time of a step as it ran.", "ns"),
-        Column(
-            "host_now_ns",
-            I64,
-            "Least time that the host needs for the calls of a step: the launch delay times"
-            " the calls. Only for the whole model, and if `verdict` finds launches to be the"
-            " bound. A sequence takes as long as this or as its kernels, whichever is longer.",
-            "ns",
-            nullable=True,
-        ),
-        Column("host_then_ns", I64, "host_now_ns of the advised calls.", "ns", nullable=True),
-        Column(
-            "transform_now_ns",
-            I64,
-            "Time of kernels that only change a layout.",
-            "ns",
-        ),
-        Column("transform_then_ns", I64, "transform_now_ns of the advised calls.", "ns"),
-        Column(
-            "n_transforming",
-            pl.Float64,
-            "Kernels per step that only change a layout, for the whole model.",
-            nullable=True,
-        ),
-        Column("saving_low_ns", I64, "Least time that the advised calls save.", "ns"),
-        Column(
-            "saving_ns",
-            I64,
-            "Time that the calls are expected to save; null if only bounds of a cost are known.",
-            "ns",
-            nullable=True,
-        ),
-        Column("saving_high_ns", I64, "Most time that the advised calls save.", "ns"),
-        Column(
-            "evidence",
-            STR,
-            "Source of the least certain cost among the advised calls: measured (this"
-            " trace), other trace, bench (the call alone), bound (bytes over bandwidth).",
-            values=("measured", "other trace", "bench", "bound", "none", "unknown"),
-        ),
-        Column("change", STR, "What to change in torch."),
-        Column(
-            "n_unmatched",
-            I64,
-            "Operators of the graph without a measured call; nothing is advised for them.",
-        ),
-        Column(
-            "unjudged_ns", I64, "Kernel time a step that belongs to no call of the graph.", "ns"
-        ),
-        Column(
-            "source",
-            STR,
-            "How the graph was found: export, observer, or guessed from the order of calls"
-            " (adjacency).",
-        ),
-    ),
-)
 
 _NO_PROBLEM = 0.02
 """If layout transforms take less than this share of kernel time, no other layout is advised."""
