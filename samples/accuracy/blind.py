@@ -10,6 +10,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from samples.accuracy import blind_texts as texts
 from samples.accuracy.predictions import Predicted, summary
 
 ROWS = Path(__file__).resolve().parents[1] / "blind"
@@ -28,179 +29,10 @@ _WAYS = {"late": "recorded late", "teardown": "with TEARDOWN_CUPTI=1"}
 _JUDGED = ("first", "second", "third", "fourth", "fifth", "sixth")
 Rows = list[dict[str, Any]]
 
-_TEXT = """\
-Six times, new programs, and rules for judging them, were written before any of these programs had run
-([samples/blind](../../samples/blind/README.md)); neither the project nor its constants had seen them. Then all were
-captured in one run, the first time on an NVIDIA H200, later on an H100, and judged by the code as it was. All hosts
-change their speed, so each block of measurements also times a count. In rows of the *same speed*, this speed differed
-by less than 10 % between the recorded program and the one beside it, or before and after a change.
-[judge.py](../../samples/blind/judge.py) made the rows ([first.jsonl](../../samples/blind/first.jsonl),
-[second.jsonl](../../samples/blind/second.jsonl), [third.jsonl](../../samples/blind/third.jsonl),
-[fourth.jsonl](../../samples/blind/fourth.jsonl), [fifth.jsonl](../../samples/blind/fifth.jsonl),
-[sixth.jsonl](../../samples/blind/sixth.jsonl)); the tables below are made of them.
-
-The project's own programs are predicted better: constants were fitted on half of them, the rules were made while
-looking at them, and most were timed beside a host of one speed.
-
-*A turn of the same programs* is as near as a prediction can come: each unprofiled turn of a program is predicted by the
-median of the other turns in the same process, some seconds apart. If kernels limit the step, both are within 3 %. If
-the host does, both are off by as much as the host's speed changes within a second, which is up to twofold.
-
-{beside}
-"""
-_FIRST = """\
-### The first judgement
-
-Commit c4f8c5f1 predicted twenty programs. Four things were changed after these rows were seen, and are not in them.
-The range of a live capture now allows that CUPTI slowed the whole of each API call (d57e7fab); with that, 14 of 24
-ranges hold the truth. A live capture now waits for the optimizer if cells train: each cell of `cells_train` had
-counted as a step (0d31c410). It times steps for a second and uses the later half (2ea70dde). And `channels_last` has
-no number if group norm converts images back, as in `groups_train`, whose signs were wrong. `compile` had no number
-for steps that train. It now has one for those that wait for the device, fitted on every second one of these programs
-and judged on the rest (below).
-
-`spectral_infer` under nsys is predicted 42 and 49 % too short, because the host was faster while it recorded: there a
-count took two thirds of the time that it took in the process beside. Compared with a host of that speed, the
-prediction is 15 and 21 % too short. Compared in this way, except for four programs whose device is always busy, the
-error of all captures under nsys is 9.5 % in the median and 33 % at the 90th percentile.
-"""
-_COMPILE = """\
-#### `compile` of steps that train, from half of these programs
-
-How much time of the host and the kernels remains was measured on the programs *fitted on*. Their hosts take longer than
-their devices, and compiled hosts took 18 % less to 16 % more time. So for a step that waits for the host there is no
-number; this was decided after all eight programs had been seen. The others judge the rule
-([compile.jsonl](../../samples/blind/compile.jsonl)).
-"""
-_SECOND = """\
-### The second judgement
-
-Commit 7476d153 predicted 26 programs. The host had two speeds: a loop in Python that counts took 30 µs or 55.
-It changed between them within a second, so two turns of a process that never profiled are {apart:.0%} apart in the
-median of the usual captures, and {most:.0%} at the most. A prediction of one of them misses the other by as much.
-
-If the counts are used to compare both at one speed, the steps of a usual capture took 30 % longer in the median than
-those of a process that never profiled. That is before the cost that CUPTI leaves is subtracted. With TEARDOWN_CUPTI=1
-they took 13 % longer, and 6 % from the 125th step on; none of ten captures crashed. Steps before a late recording took
-11 % longer. At the higher speed, recording an event took 2.9 µs longer after a recording and a launch of torch 1.8 µs;
-with TEARDOWN_CUPTI=1 neither took longer. The cost that is subtracted stayed at 60 % of each recorded call. By the
-counts it was 17 to 129 % in eight of nine captures, 101 % in the median, and 53 % in the first judgement. The ninth
-capture was shorter than without a recording.
-
-Traces before a change were recorded right after torch.profiler was set up for the first time in their process, for five
-seconds. In some of them (`beam_infer`, `parts_send`, `ranks_infer`, `sound_send`, `squeeze_infer`, `loop_one`) the host
-is three to five times as slow as in the turns, and only long launches show it. Their factors are nearer to the truth
-than their steps. In the live captures of `beam_infer`, many successive calls of its inner module were taken for steps;
-later versions do not do that.
-
-Some things were changed after these rows were seen, and are not in them. A live capture uses all steps that it timed,
-and subtracts 80 % of each call; both were fitted on the first judgement ([decisions](../decisions.md)). If launches
-take longer than on a slow host, the host counts as slow only while it recorded. A range reaches down to a host as fast
-as the one on which costs were measured. With these changes 97 % of the ranges after a change hold the truth (94 % in
-the first judgement), and the 90th percentile of the step's error is 130 % (65 %). `fused_optimizer` has a number if the
-optimizer joins parameters; it comes from `contrast_train` and `mixer_train`.
-"""
-_THIRD = """\
-### The third judgement
-
-Twenty-two programs on an H100. The code that predicted them contains all changes that the second judgement led to, and
-none that were made later. The truth for a live capture comes from turns of 15 steps among its own (rule 10). No
-prediction can be nearer than this (rule 11): the median turn of a program's own process is 6 % from the mean of its
-other turns in the median of eleven programs, and 14 % at the most; every other turn is 1.7 % from the others.
-
-The largest misses are these.
-A step of `nearest_infer` calls its network eight times and a step of `pages_send` three times. One
-such call was taken for the step, and as there is no rule for that, both count as misses; eight and three calls would be
-26 % and 0.3 % off. `fetch_two` is predicted 30 % too short, because its workers had run ahead. For two wide programs,
-`compile` was predicted to leave 63 and 97 % of a step, and left 41 and 63 %. `channels_last` was predicted to change
-nothing in `pyramid_infer`, and made it longer by a fifth. `pinned` of small copies saved more than predicted, as in the
-second judgement.
-
-With the code before these changes (3444c04a), steps after a change were 17.9 % off in the median and 40.2 % at the 90th
-percentile, with no number for three of 37.
-
-Two things were changed after these rows were seen, and are not in them. If a change may save nothing on a host of one
-speed, the answer is *no clear gain* (f572c93a). Then, of the 80 changes in all three judgements that changed a step by
-5 % or more, 65 get the right sign, none the wrong one, and 15 no clear gain. Calls of several modules are one step if
-their order repeats (a7bb5167). If one module is called many times, as here, each call remains a step.
-"""
 _TRACE_HEAD = (
     "| Trace | recorded | predicted | before it | later | never profiled | error | |\n"
     "| --- | ---: | ---: | ---: | ---: | ---: | ---: | --- |"
 )
-_FOURTH = """\
-### The fourth judgement
-
-Commit 464150ba predicted twenty-six programs of ordinary code. They ran on an H100 whose host was slow nearly all the
-time: a count took 60 µs in the median, and 50, 40 and 47 µs in the judgements before. {right} changes of 5 % or more
-got the right sign, {wrong} the wrong one, and {none} *no clear gain*.
-
-A program in its own process before it is profiled is {fresh:.0%} from one that never profiled, in the median, and
-{later:.0%} shorter than later, when CUPTI stays. Predictions from a trace alone are too short if launches took over
-1.8 times as long as on the hosts of the costs. Such a host is taken to be slow only while it recorded; here it always
-was. A limit of 2.2 would give 11.1 % here, but 8.8, 23.9 and 13.9 % instead of 6.4, 17.4 and 9.2 % in the earlier
-judgements (all by the newer code). So the limit stays: a trace does not tell the two kinds of host apart.
-
-The largest misses are these.
-`pinned` of `faces_send` (0.4 ms a step) left half of what was predicted, as with small copies before.
-`channels_last` was predicted to leave 71 % of `parts_infer_wide` and left 122 %, so the sign is wrong. Convolutions
-took as long as before, and the kernels that change layouts were gone; but argmax, bilinear interpolation and
-concatenation took longer by more than those kernels had taken. `photos_one` and `photos_three` are about as long
-without the profiler as with it, as their workers set the pace.
-
-One thing was changed later, and is not in these rows: in the upper limit of `channels_last` such kernels take twice as
-long. So the answer on `parts_infer_wide` is *no clear gain*. No other clear answer of the four judgements changed.
-
-Six live captures for which there was no time were taken in a second run, on another H100, and judged by the same code:
-`parts_infer_wide` (the one program of several calls a step), `centers_infer`, `views_infer`, `faces_send`,
-`photos_main` and `photos_three`. Three workers feed the last, which took 21 ms before it was captured and 26
-after; it is predicted 41 % too long.
-
-Not measured: traces and changes of `write_infer` and `write_infer_wide`, which ended with an index out of bounds in one
-process; `fused_optimizer` of `actor_train`, whose RMSprop has no fused form. No number: `channels_last` of
-`centers_infer`, `noise_train` and `noise_train_wide` (longer by 14, 9 and 5 %), and of `mobile_infer` (5 %); `compile`
-of `distill_train` (1 % less).
-"""
-_FIFTH = """\
-### The fifth judgement
-
-Nineteen programs on an H100; commit a4a0f57e predicted, and the step finder of d5715da1 captured. Most programs call
-one module several times a step, and earlier each call had counted as a step. In all fifteen captures a step was what
-rule 18 says. {right} changes of 5 % or more got the right sign, {wrong} the wrong one, and {none} *no clear gain*.
-`batch` and `faster` were judged for the first time.
-
-The largest misses are these.
-While `crowd_infer`, `strips_send`, `scans_send` and `twice_infer` were recorded, the host was slow:
-its counts took 1.4 to 5.9 times as long as in the turns. While `pairs_infer_small` was recorded it was fast: counts
-took half as long. So the steps are predicted 62 to 174 % too long, and 46 % too short, and steps after changes by as
-much. `pinned` of small copies once more left less than predicted, even apart from that. Short steps captured live are
-too long by a fifth to a half (`twice_infer`, `pairs_infer`, `crowd_infer`, `digits_send`, `gates_infer`), one is too
-short (`translate_infer`).
-
-Four things were changed after these rows were seen, and are not in them. If short steps got shorter while they were
-recorded, caches were cold, and the last one counts. If the host was slow while it recorded, the profiler's costs grow
-as launches do. With both, the steps of a trace alone are 7.8 % off in the median, and 78 % at the 90th percentile.
-Steps captured live are timed over a whole second, and CUPTI is taken to leave no more than on the slowest usual host.
-Eight of these programs were captured twice more, on an H100: their steps are 11 % off in the median and 31 % at the
-90th percentile if all steps of that second count, and 39 % if only the last hundred blocks of a millisecond do.
-"""
-_SIXTH = """\
-### The sixth judgement
-
-Twenty-seven programs on an H100, 51 changes, no failure; commit f3b49414 predicted, and its collector captured. The
-author of the programs had not read how a step is predicted. {right} changes of 5 % or more got the right sign, {wrong}
-the wrong one, and {none} *no clear gain*. Three answers are false hopes: `sdpa` of `clip_train` and `whisper_train`,
-and `fused_optimizer` of `clip_train`. By how much a change shortens a step is {factor:.1%} off in the median, which
-leaves out the step before. `channels_last` and `compile` gave no number three times.
-
-Of the goals, which were set before, these are met: no sign is wrong, and nine of ten ranges hold the truth of a
-live capture and of a change. These are missed: the median error and 90th percentile of a live capture (8 and 20 %), all
-three goals of a trace alone, and the median error of a change (10 %).
-
-Much of the error is the host's, whose speed varied more than in earlier runs: a turn of the same program is {turn:.1%}
-off in the median if its other turns predict it. A trace alone is {fresh:.1%} off in the median if it is compared with
-the same program in a process of its own.
-"""
 _LIVE_HEAD = (
     "| Live capture | way | recorded | predicted | never profiled, before and after | error | |\n"
     "| --- | --- | ---: | ---: | ---: | ---: | --- |"
@@ -434,7 +266,7 @@ def _fourth() -> str:
     of_traces = [row for row in rows("fourth") if row["kind"] == "trace"]
     fresh = (abs(row["fresh"] / row["truth"] - 1) for row in of_traces if row["fresh"])
     later = (1 - row["truth"] / row["after"] for row in of_traces)
-    return _FOURTH.format(
+    return texts.FOURTH.format(
         right=right,
         wrong=wrong,
         none=none,
@@ -450,7 +282,7 @@ def _sixth() -> str:
     changes = [row for row in numbers if row["kind"] == "change"]
     factors = (row["said"] / row["said_before"] / row["factor"] - 1 for row in changes)
     alone = [row for row in numbers if row["kind"] == "trace" and row["fresh"]]
-    return _SIXTH.format(
+    return texts.SIXTH.format(
         right=right,
         wrong=wrong,
         none=none,
@@ -463,10 +295,21 @@ def _sixth() -> str:
 def section(own: dict[str, Iterable[Predicted]]) -> str:
     """Return the section; `own` has the project's own predictions by kind."""
     apart, most = _apart("second")
-    parts = [_TEXT.format(beside=beside(own)), _FIRST, *tables("first"), _COMPILE, *compiled()]
-    parts += [_SECOND.format(apart=apart, most=most), *tables("second"), _THIRD, *tables("third")]
+    parts = [
+        texts.TEXT.format(beside=beside(own)),
+        texts.FIRST,
+        *tables("first"),
+        texts.COMPILE,
+        *compiled(),
+    ]
+    parts += [
+        texts.SECOND.format(apart=apart, most=most),
+        *tables("second"),
+        texts.THIRD,
+        *tables("third"),
+    ]
     parts += [_fourth(), *tables("fourth")]
     right, wrong, none = _signs("fifth")
-    parts += [_FIFTH.format(right=right, wrong=wrong, none=none), *tables("fifth")]
+    parts += [texts.FIFTH.format(right=right, wrong=wrong, none=none), *tables("fifth")]
     parts += [_sixth(), *tables("sixth")]
     return "\n".join(parts)
