@@ -152,6 +152,7 @@ def test_a_blind_row_is_judged_by_the_rules() -> None:
     assert script("blind").said(row, "factor").error == 0.9 / 1.2 - 1
     assert judged.line.endswith("| -10.0% | 0.90 | 1.20 | outside, another speed |")
     assert script("blind").said(row | {"factor": 1.04}, "truth").has_sign
+    assert script("blind").line_of(row | {"steady": False}).endswith("another speed, unsteady |")
 
 
 def test_the_summary_counts_the_rows() -> None:

@@ -27,6 +27,15 @@ _KINDS = {
 _WAYS = {"late": "recorded late", "teardown": "with TEARDOWN_CUPTI=1"}
 """Ways of capturing that are not the usual one, which the second judgement tried."""
 _JUDGED = ("first", "second", "third", "fourth", "fifth", "sixth")
+_LATER = ("after", "fresh")
+"""Steps of a program after its recording, and in a process that never profiled."""
+_STEADY = ", steady programs"
+_NOTES: dict[str, Callable[[dict[str, Any]], bool]] = {
+    "": lambda _: True,
+    ", same speed": lambda row: row["same"],
+    _STEADY: lambda row: row.get("steady", False),
+}
+"""Rows of a kind that have a line of their own."""
 Rows = list[dict[str, Any]]
 
 _TRACE_HEAD = (
@@ -78,6 +87,7 @@ def line_of(row: dict[str, Any]) -> str:
     is_held = row["low"] <= row["truth"] <= row["high"]
     notes = ["" if is_held else "outside", "" if row["same"] else "another speed"]
     notes += [] if row.get("clear", True) else ["no clear gain"]
+    notes += [] if row.get("steady", True) else ["unsteady"]
     predicted = f"{row['said']:.3f} ({row['low']:.3f} to {row['high']:.3f})"
     error = f"{row['said'] / row['truth'] - 1:+.1%}"
     note = ", ".join(note for note in notes if note)
@@ -89,10 +99,10 @@ def line_of(row: dict[str, Any]) -> str:
         )
     if row["kind"] == "trace":
         times = row["turns"]
-        fresh = "" if row["fresh"] is None else f"{row['fresh']:.3f}"
+        after, fresh = ("" if row[when] is None else f"{row[when]:.3f}" for when in _LATER)
         return (
             f"| {row['name']} | {row['recorded']:.3f} | {predicted} | {min(times):.3f} to"
-            f" {max(times):.3f} | {row['after']:.3f} | {fresh} | {error} | {note} |"
+            f" {max(times):.3f} | {after} | {fresh} | {error} | {note} |"
         )
     times = row["beside"]
     both = ", ".join(f"{ms:.3f}" for ms in times)
@@ -120,6 +130,10 @@ def _speed(row: dict[str, Any]) -> str:
     return f"{_KINDS[row['kind']]}, {'same' if row['same'] else 'another'} speed"
 
 
+def _steadiness(row: dict[str, Any]) -> str:
+    return f"{_KINDS[row['kind']]}, {'steady' if row['steady'] else 'unsteady'} programs"
+
+
 def _is_usual(row: dict[str, Any]) -> bool:
     return row["way"] not in _WAYS and not _is_again(row)
 
@@ -139,9 +153,11 @@ def tables(name: str) -> list[str]:
     known = [row for row in rows(name) if "said" in row]
     of_change = [row for row in known if row["kind"] == "change" and not _is_again(row)]
     others = (row for row in known if row["kind"] != "change" or _is_again(row))
+    in_long_turns = [row for row in known if "steady" in row]
     lines = [
         *_grouped(others, "truth", _all),
         *_grouped(filter(_is_usual, known), "truth", _speed)[2:],
+        *(_grouped(in_long_turns, "truth", _steadiness)[2:] if in_long_turns else []),
         *_grouped(of_change, "truth", lambda row: f"`{row['way']}`", _all)[2:],
         "",
         "Errors of the factor by which a change multiplies a step:",
@@ -177,10 +193,9 @@ def errors(found: Iterable[Predicted], *, has_range: bool = True) -> str:
     )
 
 
-def _of(name: str, kind: str, *, of_one_speed: bool = False) -> Iterable[Predicted]:
+def _of(name: str, kind: str, note: str) -> Iterable[Predicted]:
     for row in rows(name):
-        is_chosen = row["kind"] == kind and "said" in row and _is_usual(row)
-        if is_chosen and (row["same"] or not of_one_speed):
+        if row["kind"] == kind and "said" in row and _is_usual(row) and _NOTES[note](row):
             yield said(row, "truth")
 
 
@@ -209,14 +224,16 @@ def beside(own: dict[str, Iterable[Predicted]]) -> str:
         of_name = list(_of_traces(name))
         has_range = any(row["kind"] == "trace" for row in rows(name))
         lines.append(f"| {words} | {name} | {errors(of_name, has_range=has_range)} |")
+        steady = list(_of(name, "trace", _STEADY))
+        lines += [f"| {words} | {name}{_STEADY} | {errors(steady)} |"] if steady else []
     for name in _JUDGED:
         found = list(_own_turns(name))
         lines.append(f"| a turn of the same programs | {name} | {errors(found, has_range=False)} |")
     for kind, words in list(_KINDS.items())[1:]:
         lines += [f"| {words} | own | {errors(own[kind])} |"] if kind in own else []
         for name in _JUDGED:
-            for is_one_speed, note in ((False, ""), (True, ", same speed")):
-                found = list(_of(name, kind, of_one_speed=is_one_speed))
+            for note in _NOTES:
+                found = list(_of(name, kind, note))
                 lines += [f"| {words} | {name}{note} | {errors(found)} |"] if found else []
     return "\n".join(lines)
 
