@@ -25,7 +25,7 @@ from torch.nn import functional
 from torch.utils.flop_counter import FlopCounterMode
 
 import tracelens as tl
-from samples.accuracy.coverage import SAMPLES, base_of, captures, name_of
+from samples.accuracy.coverage import SAMPLES, base_of, captures, name_of, opened
 from samples.accuracy.listed_networks import convolutions
 from samples.accuracy.on_meta import Counts, OnMeta, alexnet, as_on_gpu, counted, imported
 from tracelens.analyses.roofline import NOT_MODELLED, STEP
@@ -342,7 +342,7 @@ class Operations:
 def recorded_flops(path: Path) -> int | None:
     """Return the FLOPs of a capture's modelled calls; None if it has no kernels or sizes."""
     base = base_of(path)
-    trace = tl.open(path) if path.suffix == ".tracelens" else tl.collect(path)
+    trace = opened(path)
     try:
         frame = tl.analyses.roofline(trace, base=base and str(base))
     except MissingTableError:
