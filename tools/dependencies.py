@@ -25,7 +25,7 @@ def needed() -> dict[str, str]:
 
     The reason is "always", an extra, or another package. Extras of other packages are left out.
     """
-    found: dict[str, str] = {}
+    reasons: dict[str, str] = {}
     waiting: list[tuple[str, str]] = []
     for line in distribution(PROJECT).requires or ():
         extra = _EXTRA.search(line)
@@ -36,16 +36,20 @@ def needed() -> dict[str, str]:
         match = _NAME.match(line)
         assert match is not None
         name = re.sub(r"[._-]+", "-", match[0]).lower()
-        if name in found or name == PROJECT:
+        if name in reasons or name == PROJECT:
             continue
         try:
             requires = distribution(name).requires or ()
         except PackageNotFoundError:  # of another platform, or of an extra that is not here
             continue
-        found[name] = asked
-        later = [(one, f"{name}") for one in requires if not _EXTRA.search(one)]
+        reasons[name] = asked
+        later = [
+            (line_of_package, f"{name}")
+            for line_of_package in requires
+            if not _EXTRA.search(line_of_package)
+        ]
         waiting += later
-    return found
+    return reasons
 
 
 def licence(name: str) -> str:
@@ -58,8 +62,8 @@ def licence(name: str) -> str:
         for text in about.get_all("Classifier") or ()
         if text.startswith("License ::") and not text.endswith("OSI Approved")
     ]
-    said = about.get_all("License") or [""]
-    words = str(said[0]).strip().split("\n")[0]
+    licences = about.get_all("License") or [""]
+    words = str(licences[0]).strip().split("\n")[0]
     return ", ".join(classifiers) or words[:_LONGEST] or "not said"
 
 

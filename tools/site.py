@@ -61,14 +61,14 @@ def main(folder: Path) -> None:
 def files() -> list[Path]:
     """List the site's pages, and every file that a link leads to from one of them, by path."""
     waiting = [page for pattern in PAGES for page in ROOT.glob(pattern)]
-    found: set[Path] = set()
+    linked_files: set[Path] = set()
     while waiting:
         file = waiting.pop()
-        if file not in found and file.suffix == ".md":
+        if file not in linked_files and file.suffix == ".md":
             links = LINK.findall(file.read_text(encoding="utf-8"))
             waiting += filter(None, (linked(file, link) for _, link, _ in links))
-        found.add(file)
-    return sorted(found)
+        linked_files.add(file)
+    return sorted(linked_files)
 
 
 def linked(page: Path, link: str) -> Path | None:
@@ -121,8 +121,8 @@ def _answer(source: str, base: str | None, folder: Path) -> str:
 
 def _report(trace: Trace, base: Trace | None, folder: Path) -> str:
     """Write the page of a trace, or of two compared; return its path from the site's pages."""
-    compared = [one for one in (trace, base) if one is not None]
-    name = "-against-".join(one.name.partition(".")[0] for one in compared)
+    compared = [each for each in (trace, base) if each is not None]
+    name = "-against-".join(each.name.partition(".")[0] for each in compared)
     file = folder / REPORTS / f"{name}.html"
     file.parent.mkdir(parents=True, exist_ok=True)
     if not file.exists():

@@ -154,12 +154,12 @@ def main() -> None:
     global TOOLBOXES  # noqa: PLW0603 - of this command alone
     if "--all" in sys.argv:
         TOOLBOXES = ()
-    found = walks()
+    walks_by_path = walks()
     print(f"{'path':10} {'stops':>6} {'modules':>8} {'returns':>8}")
-    for name, walk in found.items():
+    for name, walk in walks_by_path.items():
         print(f"{name:10} {len(walk.stops):6} {walk.n_modules:8} {walk.n_returns:8}")
     if "--list" in sys.argv:
-        for name, walk in found.items():
+        for name, walk in walks_by_path.items():
             print(f"\n{name}: {' > '.join(walk.stops)}")
 
 

@@ -49,7 +49,7 @@ class Limits:
 LIMITS = (
     Limits(("collectors", "schemas", "tracelens"), 11.3, 0.006, (1, 0, 0, 0, 0, 110)),
     # Programs of blind judgements stay as they ran.
-    Limits(("benchmarks", "samples", "tools"), 11.5, 0.04, (0, 0, 0, 0, 0, 212), "samples/blind/"),
+    Limits(("benchmarks", "samples", "tools"), 11.5, 0.032, (0, 0, 0, 0, 0, 212), "samples/blind/"),
 )
 
 _NULL = re.compile(r"\bnulls?\b")

@@ -88,11 +88,11 @@ class Verdicts:
 
     def untestable(self, rows: Iterable[Sequence[Any]]) -> str:
         """Return a table of claims that were not tested: key, claim, section, and why."""
-        made = []
+        untested = []
         for key, *cells in rows:
             self._take(key, is_tested=False)
-            made.append(cells)
-        return table(("claim", "section", "why"), made)
+            untested.append(cells)
+        return table(("claim", "section", "why"), untested)
 
     def _take(self, key: str, *, is_tested: bool) -> Verdict:
         """Note that a verdict is shown.
@@ -120,12 +120,12 @@ class Verdicts:
 
 def unique(pairs: Iterable[tuple[str, Any]]) -> dict[str, Any]:
     """Return the pairs as a dict. Raises PageError if a key occurs twice."""
-    found: dict[str, Any] = {}
+    values: dict[str, Any] = {}
     for key, value in pairs:
-        if key in found:
+        if key in values:
             raise PageError(f"two values have the key {key!r}")
-        found[key] = value
-    return found
+        values[key] = value
+    return values
 
 
 def render(

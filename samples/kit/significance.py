@@ -66,11 +66,11 @@ class Range(NamedTuple):
         return Range(self.low / other.high, self.middle / other.middle, self.high / other.low)
 
 
-def more(one: Range, other: Range, n: int = LEAST) -> bool | None:
-    """Return whether `one` is more than `other`; None if `n` values per side cannot tell."""
+def more(first: Range, other: Range, n: int = LEAST) -> bool | None:
+    """Return whether `first` is more than `other`; None if `n` values per side cannot tell."""
     if n < LEAST:
         return None
-    return True if one.low > other.high else False if one.high < other.low else None
+    return True if first.low > other.high else False if first.high < other.low else None
 
 
 def above(ratio: Range | None, limit: float = 1) -> bool | None:
@@ -93,19 +93,19 @@ def judge(answer: bool | None) -> Verdict:
     return Verdict.UNDECIDED if answer is None else Verdict.AGREES if answer else Verdict.DIFFERS
 
 
-def judge_size(found: Range, claimed: float) -> Verdict:
+def judge_size(ratio: Range, claimed: float) -> Verdict:
     """Return the verdict on a claimed ratio: its side of 1 first, then its size.
 
     A range that includes 1 has no side. Then the verdict is "differs" if the claimed size lies
     outside the range, else "undecided".
     """
-    side = above(found)
+    side = above(ratio)
     if side is None:
-        is_within = found.low * (1 - NEAR) <= claimed <= found.high * (1 + NEAR)
+        is_within = ratio.low * (1 - NEAR) <= claimed <= ratio.high * (1 + NEAR)
         return Verdict.UNDECIDED if is_within else Verdict.DIFFERS
     if side is not (claimed > 1):
         return Verdict.DIFFERS
-    return Verdict.AGREES if agrees(found.middle, claimed) else Verdict.DIRECTION
+    return Verdict.AGREES if agrees(ratio.middle, claimed) else Verdict.DIRECTION
 
 
 def judge_cases(answers: Iterable[bool | None]) -> Verdict:
@@ -113,30 +113,31 @@ def judge_cases(answers: Iterable[bool | None]) -> Verdict:
 
     It depends on how many cases agree; it is undecided if they are divided.
     """
-    told = list(answers)
-    like, unlike = told.count(True), told.count(False)
+    known = list(answers)
+    like, unlike = known.count(True), known.count(False)
     for most, least, verdict in (
         (like, unlike, Verdict.AGREES),
         (unlike, like, Verdict.DIFFERS),
     ):
-        if 2 * most > len(told) and 2 * least <= most:
+        if 2 * most > len(known) and 2 * least <= most:
             return verdict
     return Verdict.UNDECIDED
 
 
-def judge_sizes(found: Sequence[Range], claimed: float) -> Verdict:
+def judge_sizes(ratios: Sequence[Range], claimed: float) -> Verdict:
     """Return the verdict on a claimed ratio in several cases: their side of 1 first, then size."""
     side = judge_cases(
-        None if (is_above := above(ratio)) is None else is_above is (claimed > 1) for ratio in found
+        None if (is_above := above(ratio)) is None else is_above is (claimed > 1)
+        for ratio in ratios
     )
-    is_near = judge_cases(agrees(ratio.middle, claimed) for ratio in found) is Verdict.AGREES
+    is_near = judge_cases(agrees(ratio.middle, claimed) for ratio in ratios) is Verdict.AGREES
     return Verdict.DIRECTION if side is Verdict.AGREES and not is_near else side
 
 
 def shared(verdicts: Iterable[Verdict]) -> Verdict:
     """Return the verdict that several ways of measuring share; undecided if they disagree."""
-    found = set(verdicts)
-    return found.pop() if len(found) == 1 else Verdict.UNDECIDED
+    distinct = set(verdicts)
+    return distinct.pop() if len(distinct) == 1 else Verdict.UNDECIDED
 
 
 def ranks(values: Sequence[float]) -> list[float]:
@@ -145,9 +146,9 @@ def ranks(values: Sequence[float]) -> list[float]:
     return [ordered.index(value) + (ordered.count(value) + 1) / 2 for value in values]
 
 
-def spearman(one: Sequence[float], other: Sequence[float]) -> float:
+def spearman(first: Sequence[float], other: Sequence[float]) -> float:
     """Return Spearman's rank correlation; 0 if all values of a side are equal."""
-    a, b = ranks(one), ranks(other)
+    a, b = ranks(first), ranks(other)
     mean = (len(a) + 1) / 2
     products = sum((x - mean) * (y - mean) for x, y in zip(a, b, strict=True))
     spread = (sum((x - mean) ** 2 for x in a) * sum((y - mean) ** 2 for y in b)) ** 0.5
@@ -171,7 +172,7 @@ def by_chance(strongest: float, n: int, n_tried: int) -> float:
     correlation, (1 - r²)^((n - 4) / 2), as for a Student's t: Kendall, Rank Correlation Methods.
     """
     steps = 10_000
-    density = [(1 - ((at + 0.5) / steps) ** 2) ** ((n - 4) / 2) for at in range(steps)]
+    density = [(1 - ((step + 0.5) / steps) ** 2) ** ((n - 4) / 2) for step in range(steps)]
     alone = sum(density[round(abs(strongest) * steps) :]) / sum(density)
     return float(1 - (1 - alone) ** n_tried)
 
@@ -184,10 +185,10 @@ def at_least_by_chance(count: int, n: int, share: float) -> float:
     return sum(comb(n, k) * share**k * (1 - share) ** (n - k) for k in range(count, n + 1))
 
 
-def correlated(found: float, n: int) -> bool | None:
+def correlated(correlation: float, n: int) -> bool | None:
     """Return True if two columns rise together, False if one falls as the other rises.
 
     Returns None if chance explains the correlation.
     """
     limit = spearman_limit(n)
-    return True if found > limit else False if found < -limit else None
+    return True if correlation > limit else False if correlation < -limit else None

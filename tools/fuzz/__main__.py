@@ -48,11 +48,11 @@ def main() -> None:
             "-fno-sanitize-recover=all",
             f"-I{folder}",
         ]
-        own = [] if is_clang else ["-DALONE"]
+        alone = [] if is_clang else ["-DALONE"]
         command = [
             given.compiler,
             *flags,
-            *own,
+            *alone,
             f"-I{_NATIVE}",
             *map(str, _SOURCES),
             "-o",
@@ -98,8 +98,8 @@ def write_seeds(folder: Path) -> list[Path]:
     for trace in sorted((ROOT / "samples" / "torch").glob("*.json.gz")):
         text = gzip.decompress(trace.read_bytes())
         seeds += [
-            text[text.find(b'{\n    "ph"', at) :][:_LONGEST]
-            for at in range(0, len(text), len(text) // 40)
+            text[text.find(b'{\n    "ph"', first) :][:_LONGEST]
+            for first in range(0, len(text), len(text) // 40)
         ]
     known = [*fields.ARG_KEYS, *fields.EVENT_KEYS]
     odd = [*(value.encode() for value in VALUES), *BYTES]

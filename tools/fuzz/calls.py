@@ -57,12 +57,12 @@ class Chance(random.Random):
         """Draw an array of n items of this type code; now and then it has another length."""
         n = n if self.randrange(50) else self.size()
         high = max(low + 1, n + 2 if high is None else high)
-        found = [self.randrange(low, high) for _ in range(n)]
+        numbers = [self.randrange(low, high) for _ in range(n)]
         if self.randrange(2):
-            found.sort()
+            numbers.sort()
         if kind == "q" and not self.randrange(8):
-            found = [self.choice(_EXTREMES) for _ in found]
-        return array(kind, [value & 255 if kind == "B" else value for value in found])
+            numbers = [self.choice(_EXTREMES) for _ in numbers]
+        return array(kind, [value & 255 if kind == "B" else value for value in numbers])
 
     def bits(self, n: int) -> bytes | None:
         """Draw validity bits for n rows; None means that all rows are valid."""
@@ -221,11 +221,11 @@ def parser(library: Any, chance: Chance) -> None:
     n = chance.randrange(200)
     text = b'{"traceEvents": [' + b"".join(_EVENT % (i, i, i) for i in range(n))
     held = new_parser(library, chance, is_wrong=not chance.randrange(4))
-    at, why = len(b'{"traceEvents": ['), 2
+    place, why = len(b'{"traceEvents": ['), 2
     while why == 2:
-        before = at
-        why, at, *_ = library.parse(held, text, at)
-        if at == before:
+        before = place
+        why, place, *_ = library.parse(held, text, place)
+        if place == before:
             break
     for which in (0, 1):
         library.strings(held, which, chance.choice((0, chance.number())))
@@ -283,8 +283,8 @@ def in_threads(library: Any, rounds: int, seed: int) -> None:
         held, shared = library.ops_new(n, 1, 2), new_parser(library, place)
 
         def placing(held: Any = held, shared: Any = shared, ids: Any = ids, z: Any = zeros) -> None:
-            for at in range(0, n, step):
-                part = slice(at, at + step)
+            for first in range(0, n, step):
+                part = slice(first, first + step)
                 parents = array("q", [_EXTREMES[-1]] * step)  # none
                 names = z[part], z[part], array("i", [0]), array("i", [3])
                 library.ops_place(held, parents, None, 0, ids[part], *names)
@@ -292,9 +292,9 @@ def in_threads(library: Any, rounds: int, seed: int) -> None:
 
         def timing(held: Any = held, shared: Any = shared, ids: Any = ids) -> None:
             library.ops_charge_calls(held, ids, None, 0, ids, ids, ids, ids)
-            left, own = n // step, array("q", [5] * step)
+            left, own_ns = n // step, array("q", [5] * step)
             for _ in range(_MOST_TRIES):  # until all that the other thread places is timed
-                left -= bool(library.ops_time(held, own))
+                left -= bool(library.ops_time(held, own_ns))
                 if not left:
                     break
             _parse_shared(library, shared)

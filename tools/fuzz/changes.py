@@ -68,20 +68,20 @@ def change_bytes(path: Path, chance: random.Random) -> str:
     content = bytearray(file.read_bytes())
     how = chance.choice(["flip", "flip", "overwrite", "insert", "repeat", "take out", "cut"])
     for _ in range(chance.choice(_FEW)):
-        at = chance.randrange(len(content) + 1)
+        place = chance.randrange(len(content) + 1)
         length = chance.choice([1, 4, 64, 4096])
-        if how == "flip" and at < len(content):
-            content[at] ^= 1 << chance.randrange(8)
+        if how == "flip" and place < len(content):
+            content[place] ^= 1 << chance.randrange(8)
         elif how == "overwrite":
-            content[at : at + length] = chance.choice(
+            content[place : place + length] = chance.choice(
                 [chance.randbytes(length), bytes(length), b"\xff" * length]
             )
         elif how == "insert":
-            content[at:at] = chance.randbytes(length)
+            content[place:place] = chance.randbytes(length)
         elif how == "repeat":
-            content[at:at] = content[at : at + length] * chance.choice([1, 2, 50])
+            content[place:place] = content[place : place + length] * chance.choice([1, 2, 50])
         elif how == "take out":
-            del content[at : at + length]
+            del content[place : place + length]
     if how == "cut":
         del content[chance.randrange(len(content) + 1) :]
     file.write_bytes(content)
@@ -92,7 +92,7 @@ def change_values(path: Path, chance: random.Random) -> str:
     """Replace numbers, words and strings of a text by odd values, mostly near its head or tail."""
     file = chosen_file(path, chance)
     content = file.read_bytes()
-    said = []
+    changes = []
     for _ in range(chance.choice(_FEW)):
         begin = chance.choice([0, max(0, len(content) - 600), chance.randrange(len(content) + 1)])
         places = list(_VALUE.finditer(content, begin, begin + chance.choice([300, 3000])))
@@ -100,9 +100,9 @@ def change_values(path: Path, chance: random.Random) -> str:
             place = chance.choice(places)
             value = chance.choice(ODD_VALUES).encode()
             content = content[: place.start()] + value + content[place.end() :]
-            said.append(f"{place[0][:30]!r} {value[:20]!r}")
+            changes.append(f"{place[0][:30]!r} {value[:20]!r}")
     file.write_bytes(content)
-    return f"values: {'; '.join(said)}"
+    return f"values: {'; '.join(changes)}"
 
 
 def change_lines(path: Path, chance: random.Random) -> str:
@@ -111,17 +111,17 @@ def change_lines(path: Path, chance: random.Random) -> str:
     lines = file.read_bytes().split(b"\n")
     how = chance.choice(["repeat", "repeat all", "move", "join", "take out"])
     for _ in range(chance.choice(_FEW)):
-        at, to = chance.randrange(len(lines)), chance.randrange(len(lines))
-        some = lines[at : at + chance.choice([1, 1, 3, 20])]
+        begin, to = chance.randrange(len(lines)), chance.randrange(len(lines))
+        some = lines[begin : begin + chance.choice([1, 1, 3, 20])]
         if how == "repeat":
             lines[to:to] = some * chance.choice([1, 2, 100])
         elif how == "move":
-            lines[at : at + len(some)] = []
+            lines[begin : begin + len(some)] = []
             lines[to:to] = some
         elif how == "join":
-            lines[at : at + len(some)] = [b"".join(some)]
+            lines[begin : begin + len(some)] = [b"".join(some)]
         elif how == "take out" and len(lines) > len(some):
-            lines[at : at + len(some)] = []
+            lines[begin : begin + len(some)] = []
     if how == "repeat all":
         lines *= chance.choice([2, 5])
     file.write_bytes(b"\n".join(lines))

@@ -68,9 +68,9 @@ def change_database(path: Path, chance: random.Random) -> str:
         database.create_function(
             "chance", 0, lambda: chance.getrandbits(64) - 2**63
         )  # random() cannot be repeated
-        said = [_change_table(database, chance) for _ in range(chance.choice([1, 1, 3, 10]))]
+        changes = [_change_table(database, chance) for _ in range(chance.choice([1, 1, 3, 10]))]
         database.commit()
-        return "; ".join(said)
+        return "; ".join(changes)
     return "a change that SQLite refuses"
 
 
@@ -111,27 +111,27 @@ def change_columns(path: Path, chance: random.Random) -> str:
     """Change values, types or names of columns of a Parquet or Arrow file, or how it is encoded."""
     file = chance.choice(sorted(path.iterdir()))
     table = _read(file)
-    said = []
+    changes = []
     for _ in range(chance.choice([1, 1, 3])):
         if not table.column_names:
             break
-        at = chance.randrange(table.num_columns)
-        name = table.column_names[at]
+        place = chance.randrange(table.num_columns)
+        name = table.column_names[place]
         how = chance.choice(["values", "values", "type", "name", "drop", "twice", "rows", "order"])
         if how == "values":
             table = table.set_column(
-                at, name, _other_values(table.column(at).combine_chunks(), chance)
+                place, name, _other_values(table.column(place).combine_chunks(), chance)
             )
         elif how == "type":
             table = table.set_column(
-                at, name, _other_type(table.column(at).combine_chunks(), chance)
+                place, name, _other_type(table.column(place).combine_chunks(), chance)
             )
         elif how == "name":
             table = table.rename_columns(
-                [*table.column_names[:at], name.upper(), *table.column_names[at + 1 :]]
+                [*table.column_names[:place], name.upper(), *table.column_names[place + 1 :]]
             )
         elif how == "drop":
-            table = table.remove_column(at)
+            table = table.remove_column(place)
         elif how == "twice":
             table = table.append_column(name, table.column(chance.randrange(table.num_columns)))
         elif how == "rows":
@@ -140,9 +140,9 @@ def change_columns(path: Path, chance: random.Random) -> str:
             table = table.take(
                 pa.array(chance.sample(range(table.num_rows), table.num_rows), pa.int64())
             )
-        said.append(f"{how} of {file.name} {name}")
+        changes.append(f"{how} of {file.name} {name}")
     _write(file, table, chance)
-    return "; ".join(said)
+    return "; ".join(changes)
 
 
 def _other_values(column: pa.Array, chance: random.Random) -> pa.Array:
@@ -209,9 +209,11 @@ def change_pages(path: Path, chance: random.Random) -> str:
     if not starts:
         return "nothing: the file has no pages"
     content = bytearray(file.read_bytes())
-    at = chance.choice(starts)
+    header = chance.choice(starts)
     for _ in range(chance.choice([1, 1, 3])):
-        content[at + chance.randrange(24)] = chance.choice([chance.randrange(256), 0xFF, 0x7F, 0])
+        content[header + chance.randrange(24)] = chance.choice(
+            [chance.randrange(256), 0xFF, 0x7F, 0]
+        )
     file.write_bytes(content)
     return f"page headers of {file.name}"
 

@@ -83,10 +83,10 @@ def report(trace: Trace) -> None:
 
 def advise(trace: Trace) -> None:
     """Make each rank's call plan and the notes on it."""
-    found = advised_ranks(trace, [trace], z3=None)
-    for advice in found.values():
+    advice_by_rank = advised_ranks(trace, [trace], z3=None)
+    for advice in advice_by_rank.values():
         json.dumps(plan_of(advice, {}))
-    notes(trace, frame_of(found), costs=[trace])
+    notes(trace, frame_of(advice_by_rank), costs=[trace])
 
 
 def plan(trace: Trace) -> None:
@@ -96,9 +96,9 @@ def plan(trace: Trace) -> None:
 
 def export(trace: Trace) -> None:
     """Write every export."""
-    for one in EXPORTS.values():
+    for exporter in EXPORTS.values():
         with contextlib.suppress(TracelensError):  # the next one may be possible
-            one.write(Selection.of(trace), io.BytesIO())
+            exporter.write(Selection.of(trace), io.BytesIO())
 
 
 def query(trace: Trace) -> None:
@@ -138,21 +138,21 @@ def try_all(sources: dict[str, Source], module: str) -> int:
             "-m",
             module,
             "--here",
-            *(str(word) for one in asked for word in one),
+            *(str(word) for pair in asked for word in pair),
         ]
         done = subprocess.run(
             command, capture_output=True, text=True, errors="replace", check=False
         )
-        said = done.stdout.splitlines()
-        found = [line for line in said if not line.startswith("#")]
+        printed = done.stdout.splitlines()
+        results = [line for line in printed if not line.startswith("#")]
         if done.returncode:
             lines = done.stderr.strip().splitlines()
             why = " / ".join([f"exit {done.returncode}", *lines[:6], *lines[6:][-3:]])
-            found.append(f"{FAILED} the process died of input {asked[len(found)][1]}: {why}")
-        for (name, _), end in zip(asked, found, strict=False):
+            results.append(f"{FAILED} the process died of input {asked[len(results)][1]}: {why}")
+        for (name, _), end in zip(asked, results, strict=False):
             ends[name][end] += 1
-        del left[: len(found)]
-        sys.stdout.writelines(f"{line[2:]}\n" for line in said if line.startswith("#"))
+        del left[: len(results)]
+        sys.stdout.writelines(f"{line[2:]}\n" for line in printed if line.startswith("#"))
         sys.stdout.flush()
     n_failed = 0
     for name, ended in ends.items():
@@ -238,8 +238,10 @@ def _end(
 
 
 def _failure(error: BaseException) -> str:
-    where = [at for at in traceback.extract_tb(error.__traceback__) if _OWN.match(at.filename)]
-    places = " ".join(f"{Path(at.filename).name}:{at.lineno}" for at in where[-3:])
+    where = [
+        frame for frame in traceback.extract_tb(error.__traceback__) if _OWN.match(frame.filename)
+    ]
+    places = " ".join(f"{Path(frame.filename).name}:{frame.lineno}" for frame in where[-3:])
     return f"{FAILED} {type(error).__name__} at {places}{_DETAIL}{first_line(error)[:100]}"
 
 
@@ -253,5 +255,5 @@ def _collected(path: Path, kind: str | None) -> Path:
 
 def _resident_mib(which: str) -> float:
     """Return the memory of this process in MiB, now (VmRSS) or at its peak (VmHWM)."""
-    found = re.search(rf"{which}:\s*(\d+) kB", _MEMORY.read_text())
-    return int(found[1]) / 1024 if found else 0
+    match = re.search(rf"{which}:\s*(\d+) kB", _MEMORY.read_text())
+    return int(match[1]) / 1024 if match else 0

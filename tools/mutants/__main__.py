@@ -99,21 +99,27 @@ def main() -> None:
     )
     asked = parser.parse_args()
     chosen = [
-        one for one in MUTANTS if not asked.words or any(word in one.name for word in asked.words)
+        mutant
+        for mutant in MUTANTS
+        if not asked.words or any(word in mutant.name for word in asked.words)
     ]
     survivors = []
     with tempfile.TemporaryDirectory(prefix="tracelens-mutants-") as folder:
         copy = Copy(asked.tree.resolve(), Path(folder))
         copy.build()
-        for tests in sorted({name for one in chosen for name in _tests(one, all_tests=asked.all)}):
+        for tests in sorted(
+            {name for mutant in chosen for name in _tests(mutant, all_tests=asked.all)}
+        ):
             assert copy.test(tests) == 0, f"the tests fail as they are: {tests or 'all'}"
-        for one in chosen:
+        for mutant in chosen:
             began = time.monotonic()
-            is_caught = any(copy.notices(one, tests) for tests in _tests(one, all_tests=asked.all))
-            survivors += [] if is_caught else [one.name]
+            is_caught = any(
+                copy.notices(mutant, tests) for tests in _tests(mutant, all_tests=asked.all)
+            )
+            survivors += [] if is_caught else [mutant.name]
             print(
                 f"{'caught' if is_caught else 'NOT CAUGHT':10} {time.monotonic() - began:4.0f} s "
-                f" {one.name}",
+                f" {mutant.name}",
                 flush=True,
             )
     print(f"{len(chosen) - len(survivors)} of {len(chosen)} caught")
