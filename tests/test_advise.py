@@ -144,7 +144,9 @@ def of_subject(subject: str, what: str) -> tl.Trace:
     return tl.open(CAPTURES / f"{subject}_{what}.tracelens")
 
 
-@pytest.mark.parametrize("z3", [False, pytest.param(True, marks=needs_z3)])
+@pytest.mark.parametrize(
+    "z3", [pytest.param(False, marks=pytest.mark.exhaustive), pytest.param(True, marks=needs_z3)]
+)
 @pytest.mark.parametrize("subject", SUBJECTS)
 def test_a_whole_model_is_searched_within_a_minute(subject: str, z3: bool) -> None:
     """Seconds of this process. The load of others does not count."""

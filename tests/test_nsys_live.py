@@ -141,7 +141,11 @@ def test_options_reach_nsys(tmp_path: Path, capsys: pytest.CaptureFixture[str]) 
 
 @pytest.mark.parametrize(
     ("behaviour", "script", "code"),
-    [("", "kill -TERM $$", 143), ("code", "exit 0", 0), ("raw", "exit 7", 7)],
+    [
+        ("", "kill -TERM $$", 143),
+        ("code", "exit 0", 0),
+        pytest.param("raw", "exit 7", 7, marks=pytest.mark.exhaustive),
+    ],
 )
 def test_the_exit_code_is_the_programs_whatever_nsys_says(
     behaviour: str, script: str, code: int, monkeypatch: pytest.MonkeyPatch

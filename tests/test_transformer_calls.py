@@ -155,7 +155,11 @@ def recorded(tmp_path_factory: pytest.TempPathFactory) -> tl.Trace:
 @pytest.mark.filterwarnings("ignore::FutureWarning")
 @pytest.mark.parametrize(
     ("cheap", "call"),
-    [(ATTENTION, ATTENTION), ("linear_add", "addmm"), ("linear_gelu", "_addmm_activation")],
+    [
+        (ATTENTION, ATTENTION),
+        pytest.param("linear_add", "addmm", marks=pytest.mark.exhaustive),
+        ("linear_gelu", "_addmm_activation"),
+    ],
 )
 def test_an_applied_plan_of_a_transformer_computes_the_same(
     tmp_path: Path, recorded: tl.Trace, cheap: str, call: str
