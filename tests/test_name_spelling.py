@@ -6,7 +6,7 @@ import pytest
 from tests.cases import make_trace
 from tests.sources import SAMPLES, collected, torch_trace
 from tracelens.analyses import compare_cross_layer, compare_kernels, compare_setup
-from tracelens.derive.kernels.name_spelling import one_spelling
+from tracelens.derive.comparing.name_spelling import one_spelling
 
 # Kineto's name, nsys's of the same kernel (seen in two captures of one program), and both without
 # what only one of them writes.

@@ -4,7 +4,7 @@ import polars as pl
 
 from tracelens.analyses.analysis import Analysis, Chart, SplitBars, named
 from tracelens.derive.columns.ratios import over, percent, which_side
-from tracelens.derive.comparing.comparability import with_one_spelling
+from tracelens.derive.comparing.name_spelling import with_one_spelling
 from tracelens.derive.layers.rank_pairs import pairs_ranks, says_ranks
 from tracelens.schemas.device import FAMILIES
 from tracelens.schemas.results.cross_layer import COMPARE_CROSS_LAYER

@@ -3,7 +3,7 @@
 import polars as pl
 
 from tracelens.analyses.analysis import Analysis, Chart, SplitBars, named
-from tracelens.derive.comparing.comparability import with_one_spelling
+from tracelens.derive.comparing.name_spelling import with_one_spelling
 from tracelens.derive.comparing.per_step import kernel_work
 from tracelens.derive.comparing.rows import CALLS_SHOWN, Comparison, outcomes_in_words
 from tracelens.derive.comparing.significance import DEFAULT, TICK_NS, Rules

@@ -4,12 +4,12 @@ from collections.abc import Sequence
 
 import polars as pl
 
+from tracelens.derive.comparing.name_spelling import with_one_spelling
 from tracelens.derive.comparing.op_inputs import inputs_of_ops
 from tracelens.derive.comparing.significance import Rules
-from tracelens.derive.kernels.name_spelling import one_spelling
 from tracelens.derive.layers.compilation import other_device, shows_compilation
 from tracelens.derive.layers.graph_capture import captured_for
-from tracelens.derive.layers.graph_replay import has_replays, tools
+from tracelens.derive.layers.graph_replay import has_replays
 from tracelens.derive.time.step_table import steps_of
 from tracelens.trace import Trace
 
@@ -104,16 +104,6 @@ def _spelled_weights(base: Trace, other: Trace, weights: pl.DataFrame) -> pl.Dat
     spelled = with_one_spelling(base, other, weights, "key")
     total = pl.col("n").sum()
     return spelled.group_by("key").agg(total)
-
-
-def with_one_spelling(
-    base: Trace, other: Trace, kernels: pl.DataFrame, column: str = "name"
-) -> pl.DataFrame:
-    """Return kernels of both runs with names in one spelling, if two profilers wrote them."""
-    if tools(base) == tools(other):
-        return kernels
-    names = one_spelling(kernels[column])
-    return kernels.with_columns(names.cast(kernels[column].dtype))
 
 
 ANY_PROGRAM = "--force"

@@ -10,6 +10,8 @@ from collections.abc import Iterable
 import polars as pl
 
 from tracelens.derive.columns.per_unique import each_once
+from tracelens.derive.layers.graph_replay import tools
+from tracelens.trace import Trace
 
 _UNNAMED = r"\(anonymous namespace\)|\{anonymous\}|<unnamed>"
 _RETURN_TYPE = r"\b(void|std::enable_if<[^<>]*>::type) ([A-Za-z_<])"
@@ -39,6 +41,16 @@ def one_spelling(names: pl.Series) -> pl.Series:
     Mangled names stay as they are. The result is Categorical.
     """
     return each_once(names, _spelled)
+
+
+def with_one_spelling(
+    base: Trace, other: Trace, kernels: pl.DataFrame, column: str = "name"
+) -> pl.DataFrame:
+    """Return kernels of both runs with names in one spelling, if two profilers wrote them."""
+    if tools(base) == tools(other):
+        return kernels
+    names = one_spelling(kernels[column])
+    return kernels.with_columns(names.cast(kernels[column].dtype))
 
 
 def _spelled(name: pl.Expr) -> pl.Expr:
