@@ -7,7 +7,7 @@ from msgspec import Struct
 
 from tracelens.derive.columns.interval_lookup import during
 from tracelens.derive.columns.lookup import numbered, rows_of
-from tracelens.derive.columns.per_unique import distinct_rows, matching
+from tracelens.derive.columns.per_unique import distinct_rows, each_pair_once, matching
 from tracelens.derive.events.call_tree import call_paths, outermost_row, sum_within
 from tracelens.derive.events.span_trees import one_tree
 from tracelens.derive.time.activity_places import PROFILER
@@ -41,7 +41,7 @@ _KEPT: dict[str, type[pl.DataType]] = {"returned": pl.Int64, "thread": pl.Int32,
 _SPANS = ("rank", "span_id", "parent_id", "kind", "name")
 _PLACED = {"rank": pl.Int32, "api_call_id": pl.Int64, "what": pl.Categorical}
 _THREAD = ["rank", "process_id", "thread_id"]
-_REGION = ("region", pl.String)
+_REGION = ("region", pl.Categorical)
 _NO_REGION = rf"^## Call CompiledFxGraph|{UNINFORMATIVE}"
 """Names of annotations that say nothing to users: marks of steps, and hashes of compiled graphs."""
 
@@ -301,7 +301,7 @@ def _regions(trace: Trace, rank: int) -> pl.DataFrame:
     name = pl.col("name").cast(pl.String)
     return spans.filter(~names_no_region).with_columns(
         end_ns=pl.col("start_ns") + pl.col("duration_ns"),
-        region=name.str.replace(r"^## ?(.+?) ?##$", "${1}"),
+        region=name.str.replace(r"^## ?(.+?) ?##$", "${1}").cast(pl.Categorical),
     )
 
 
@@ -323,16 +323,19 @@ def _in_regions(trace: Trace, rank: int) -> pl.DataFrame:
         # `during` finds intervals of the same process. Here they must have the same owner, a thread
         # or a process, so the owner is given as the process.
         by_owner = pl.col(owner).alias("process_id")
-        return during(calls.with_columns(by_owner), regions.with_columns(by_owner), *_REGION)
+        labelled = during(calls.with_columns(by_owner), regions.with_columns(by_owner), *_REGION)
+        return labelled.select("rank", "api_call_id", "site_id", "region").drop_nulls("region")
 
     of_thread = in_regions(calls.filter(opens_regions), "thread_id")
     of_process = in_regions(calls.filter(~opens_regions), "process_id")
-    placed = pl.concat([of_thread, of_process]).drop_nulls("region")
+    placed = pl.concat([of_thread, of_process])
     ops = trace.select("sites", "rank", "site_id", "op", rank=rank)
     with_ops = placed.join(ops, on=["rank", "site_id"], how="left", maintain_order="left")
-    op = pl.col("op").cast(pl.String)
-    what = pl.concat_str("region", op, separator=" > ", ignore_nulls=True)
-    return with_ops.select("rank", "api_call_id", what=what).cast(_PLACED)  # type: ignore[arg-type]
+    region_and_op = pl.concat_str(pl.nth(0), pl.nth(1), separator=" > ", ignore_nulls=True)
+    what = each_pair_once(
+        with_ops["region"], with_ops["op"], lambda pairs: pairs.select(what=region_and_op)
+    )
+    return with_ops.select("rank", "api_call_id", what.to_series()).cast(_PLACED)  # type: ignore[arg-type]
 
 
 def _place(
