@@ -17,7 +17,7 @@ from tracelens.derive.comparing.gate import REASON_WIDE, Verdict, evaluate
 from tracelens.derive.comparing.significance import REASON_SMALL, REASON_TOO_FEW, Rules
 from tracelens.errors import SourceError
 from tracelens.trace import Trace
-from tracelens.views.summary import gate_lines
+from tracelens.views.summary import found_value, gate_lines
 
 SAMPLES = Path(__file__).resolve().parents[1] / "samples" / "torch"
 PINNED, PAGEABLE, DOUBLE = (
@@ -381,6 +381,22 @@ def report(*words: str) -> int:
     with pytest.raises(SystemExit) as ended:
         main(["report", *words])
     return int(str(ended.value.code or 0))
+
+
+@pytest.mark.parametrize(
+    ("text", "unit", "value", "interval", "found"),
+    [
+        ("gpu_time > 1 ms", "ns", 4_956_204.0, (4.9e6, 5.012e6), "4.96 ms, 4.90 ms to 5.01 ms"),
+        ("gpu_time > +1 us", "ns", -250.0, (-1_500.0, 1_000.0), "-250 ns, -1.50 µs to 1.00 µs"),
+        ("kernels > 700", "calls", 717.0, None, "717 calls"),
+        ("gpu_time > +5%", "ns", -0.0125, None, "-1.25%"),
+    ],
+)
+def test_values_have_their_unit(
+    text: str, unit: str, value: float, interval: tuple[float, float] | None, found: str
+) -> None:
+    verdict = Verdict(text, "passed", 0.0, unit, "", value=value, interval=interval)
+    assert found_value(verdict) == found
 
 
 def test_equal_runs_pass(capsys: pytest.CaptureFixture[str]) -> None:

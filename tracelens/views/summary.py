@@ -13,6 +13,7 @@ from tracelens.derive.comparing.gate import FAILED, UNCLEAR, Verdict
 from tracelens.report import Report, Section
 from tracelens.views.answer_text import answer_text
 from tracelens.views.formats.markdown import bullets, escape, table
+from tracelens.views.values import quantity
 
 _MOST = 10
 _JUDGED = ("faster", "slower", "less", "more")
@@ -36,16 +37,23 @@ def gate_lines(verdicts: list[Verdict]) -> list[str]:
 
 
 def found_value(verdict: Verdict) -> str:
-    """Write the value with its interval: a share, or a number in the expression's unit."""
+    """Write the value with its interval: a share, or a quantity with its unit."""
     if verdict.value is None:
         return "no value"
     if isinf(verdict.value):  # the base is 0, so there is no share
         return "only in new"
-    form = "{:+.2%}" if verdict.expr.rstrip().endswith("%") else "{:,.0f}"
-    value = form.format(verdict.value)
+    values = [verdict.value, *(verdict.interval or ())]
+    if verdict.expr.rstrip().endswith("%"):
+        texts = [f"{share:+.2%}" for share in values]
+    else:
+        signs = ["-" if value < 0 else "" for value in values]
+        texts = [
+            f"{sign}{quantity(abs(value), verdict.unit)}"
+            for sign, value in zip(signs, values, strict=True)
+        ]
     if verdict.interval is None:
-        return value
-    low, high = map(form.format, verdict.interval)
+        return texts[0]
+    value, low, high = texts
     return f"{value}, {low} to {high}"
 
 
