@@ -335,7 +335,8 @@ def _in_regions(trace: Trace, rank: int) -> pl.DataFrame:
     what = each_pair_once(
         with_ops["region"], with_ops["op"], lambda pairs: pairs.select(what=region_and_op)
     )
-    return with_ops.select("rank", "api_call_id", what.to_series()).cast(_PLACED)  # type: ignore[arg-type]
+    places = with_ops.select("rank", "api_call_id", what.to_series())
+    return places.cast(_PLACED)  # type: ignore[arg-type]
 
 
 def _place(
