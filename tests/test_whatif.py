@@ -333,8 +333,8 @@ def test_fusing_an_optimizer_of_joined_parameters_is_a_range() -> None:
 @pytest.mark.parametrize(
     ("mark", "saved_us", "least_us"),
     [
-        # Of 200 µs of an op 0.73 stay, and of the fused kernel's 100 µs 0.35.
-        ("forward", 54 + 65, 0.74 * 200 + 25),
+        # Of 200 µs of an op 0.66 stay, and of the fused kernel's 100 µs 0.35.
+        ("forward", 68 + 65, 0.74 * 200 + 25),
         # Of steps that train, 1.03 and 0.55.
         ("Optimizer.step#SGD.step", -6 + 45, 0.99 * 200 + 36),
     ],

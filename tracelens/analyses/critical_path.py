@@ -34,7 +34,7 @@ def critical_path(trace: Trace) -> pl.DataFrame:
     up to the replayed step. Raises MissingTableError without kernels and ops.
     """
     require_time(trace, "critical_path")
-    parts = [critical_path_of(trace, replay) for replay in replays(trace).values()]
+    parts = [critical_path_of(replay) for replay in replays(trace).values()]
     return CRITICAL_PATH.conform(pl.concat([CRITICAL_PATH.empty(), *parts]))
 
 

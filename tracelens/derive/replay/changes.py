@@ -291,7 +291,7 @@ KINDS_OF_CHANGE = {
         fused_optimizer,
     ),
     "sdpa": Kind(
-        "sdpa", "attention that is written out becomes one fused kernel", sdpa, Doubt(0.3, 0.0)
+        "sdpa", "attention that is written out becomes one fused kernel", sdpa, Doubt(0.5, 0.0)
     ),
     "compile": Kind("compile", "torch.compile, by what measured programs took", compile_program),
     "pinned": Kind("pinned", "batches are copied from pinned memory, without waiting", pinned),

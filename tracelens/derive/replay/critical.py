@@ -20,9 +20,7 @@ from tracelens.derive.replay.moment_graph import (
     earliest_times,
 )
 from tracelens.derive.replay.replay import Replay, last_moment, step_durations, step_ends
-from tracelens.derive.time.step_table import activities_of
 from tracelens.native.columns import series
-from tracelens.trace import Trace
 
 _ROWS = {
     "rank": pl.Int32,
@@ -48,7 +46,7 @@ class Labels(Struct, frozen=True):
     causes: list[str | None]
 
 
-def critical_path_of(trace: Trace, replay: Replay) -> pl.DataFrame:
+def critical_path_of(replay: Replay) -> pl.DataFrame:
     """Return the edges on the critical path of the rank's median step, in order of time.
 
     Their durations sum to the replayed step.
@@ -62,7 +60,7 @@ def critical_path_of(trace: Trace, replay: Replay) -> pl.DataFrame:
     moment = last_moment(replay, times, step)
     edges = deciding_path(replay.table.graph, deciding, moment)
     kept, starts, lengths = _within(replay, times, edges, begin, int(ends[step]))
-    labels = labels_of(trace, replay, np.array(kept, np.int64))
+    labels = labels_of(replay, np.array(kept, np.int64))
     rows = {
         "rank": replay.excerpt.rank,
         "step": replay.excerpt.steps["step"][step],
@@ -100,7 +98,7 @@ def _within(
     return kept, starts, lengths
 
 
-def labels_of(trace: Trace, replay: Replay, edges: Ints) -> Labels:
+def labels_of(replay: Replay, edges: Ints) -> Labels:
     """Return the labels of these edges."""
     table = replay.table
     excerpt = replay.excerpt
@@ -118,7 +116,7 @@ def labels_of(trace: Trace, replay: Replay, edges: Ints) -> Labels:
     layers = _gathered(excerpt.ops["module_path"], op_rows)
     apis = _gathered(excerpt.calls["api"], np.where(of_call, items, NONE))
     work = _gathered(excerpt.work["name"], np.where(is_work, items, NONE))
-    causes, places = _activities(trace, replay, edges, of_host | of_call)
+    causes, places = _activities(replay, edges, of_host | of_call)
     between = [place if kind == PYTHON else None for kind, place in zip(kinds, places, strict=True)]
     names = [
         api or name or op or place
@@ -128,18 +126,15 @@ def labels_of(trace: Trace, replay: Replay, edges: Ints) -> Labels:
 
 
 def _activities(
-    trace: Trace, replay: Replay, edges: Ints, of_host: Flags
+    replay: Replay, edges: Ints, of_host: Flags
 ) -> tuple[list[str | None], list[str | None]]:
     """Return cause and place of the host's main thread at each edge, if they are recorded."""
     excerpt = replay.excerpt
-    frame = activities_of(trace).filter(
-        (pl.col("rank") == excerpt.rank)
-        & (pl.col("start_ns") < excerpt.origin_ns + excerpt.marks[-1])
-    )
+    is_before_end = pl.col("start_ns") < excerpt.origin_ns + excerpt.marks[-1]
+    frame = excerpt.activities.filter(is_before_end)
     empty: list[str | None] = [None] * len(edges)
     if not frame.height or not len(edges):
         return empty, empty
-    frame = frame.sort("start_ns")
     starts = frame["start_ns"].to_numpy() - excerpt.origin_ns
     ends = starts + frame["duration_ns"].to_numpy()
     table = replay.table

@@ -8,6 +8,7 @@ from msgspec import Struct
 from tracelens.derive.events.api_names import WAITS_FOR_DEVICE
 from tracelens.derive.time.program_phases import program_steps
 from tracelens.derive.time.step_kinds import are_of_several_kinds
+from tracelens.derive.time.step_table import activities_of
 from tracelens.trace import Trace
 
 MOST_STEPS = 8
@@ -36,7 +37,8 @@ class Excerpt(Struct, frozen=True):
     queue, call (row of calls, None if it came before), kind, name and other columns. `ops` holds
     outermost ops. `spans` has every recorded span: begin, end, thread, whether it is Python's, and
     whether it launches a kernel that torch.compile generated. `profiler` has the times in which the
-    host worked for the profiler itself: start, end, thread.
+    host worked for the profiler itself: start, end, thread. `activities` has the whole rank's,
+    by start.
     """
 
     rank: int
@@ -49,6 +51,7 @@ class Excerpt(Struct, frozen=True):
     spans: pl.DataFrame
     waits: pl.DataFrame
     profiler: pl.DataFrame
+    activities: pl.DataFrame
     is_marked: bool
 
 
@@ -81,6 +84,7 @@ def read_excerpt(trace: Trace, rank: int) -> Excerpt | None:
         spans,
         _stream_waits(trace, rank, rows),
         _profiler_times(trace, rank, inside, origin),
+        activities_of(trace).filter(pl.col("rank") == rank).sort("start_ns"),
         is_marked,
     )
 

@@ -238,7 +238,7 @@ def _replayed(
 ) -> _Replayed:
     """Replay a rank's step in each scenario, before and after all changes.
 
-    No step is shorter than most of its device work.
+    No step is shorter than its device work.
     """
     replay = subject.replay
     scale, costs = scale_and_costs(subject.trace, replay, step)
@@ -246,8 +246,8 @@ def _replayed(
     changed = [_made(changes, weights) for weights in scenarios]
     befores = [steady_step_ns(replay, weights) * scale for weights in scenarios]
     afters = [steady_step_ns(replay, weights) * scale for weights in changed]
-    device_before = _least_step_ns(replay, scenarios[0], scale, befores[0])
-    device_after = _least_step_ns(replay, changed[0], scale, befores[0])
+    device_before = _device_ns(replay, scenarios[0], scale, befores[0])
+    device_after = _device_ns(replay, changed[0], scale, befores[0])
     return _Replayed(
         replay,
         scale,
@@ -255,7 +255,7 @@ def _replayed(
         changed[0],
         [max(ns, device_before) for ns in befores],
         [max(ns, device_after) for ns in afters],
-        device_after,
+        _LEAST_OF_DEVICE * device_after,
     )
 
 
@@ -344,13 +344,13 @@ def _changes_device(replay: Replay, before: Ints, after: Ints) -> bool:
     return bool((before != after)[is_work].any())
 
 
-def _least_step_ns(replay: Replay, weights: Ints, scale: float, before: float) -> float:
-    """Return the least time of a step with these weights: most of its device work.
+def _device_ns(replay: Replay, weights: Ints, scale: float, before: float) -> float:
+    """Return the time of a step's device work with these weights, at most the step `before`.
 
     Recorded steps may be longer than the one `before` the change because the host was slower. Then
     `scale` is less than 1, but the device's work is as long as recorded.
     """
-    return _LEAST_OF_DEVICE * min(device_step_ns(replay, weights) * max(scale, 1), before)
+    return min(device_step_ns(replay, weights) * max(scale, 1), before)
 
 
 def scale_and_costs(

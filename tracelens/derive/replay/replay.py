@@ -9,11 +9,12 @@ from collections.abc import Sequence
 from functools import cached_property
 
 import numpy as np
+import polars as pl
 from msgspec import Struct
 
 from tracelens.derive.replay.device import Latency, Work, add_device_edges, read_work
 from tracelens.derive.replay.excerpt import Excerpt, read_excerpt
-from tracelens.derive.replay.host import Chain, host_chains
+from tracelens.derive.replay.host import Chain, covered_ns, host_chains
 from tracelens.derive.replay.moment_graph import (
     CALL,
     LAUNCH,
@@ -34,6 +35,9 @@ from tracelens.derive.replay.moment_graph import (
 from tracelens.derive.replay.waits import HostWait, find_waits
 from tracelens.trace import Trace
 
+_WORKERS = "MultiProcessing|poll|acquire"
+"""Pattern of call paths on which a data loader waits for its workers, which are other processes."""
+
 
 class Replay(Struct, frozen=True, dict=True):
     """An excerpt's graph: the edges in `table`, and the moments of marks and of work.
@@ -41,7 +45,8 @@ class Replay(Struct, frozen=True, dict=True):
     `work_steps` is the position in the excerpt of the step that launched each piece of work, -1 for
     a launch before the excerpt. `call_ops` is the row of the op around each call. `chain_ends` has
     the first and the last moment of each chain of threads. `origin` is the moment at which the
-    excerpt begins.
+    excerpt begins. `worker_waits` are begins and ends of waits for a loader's workers, in the whole
+    trace, and `waited` is the part of them in each edge.
     """
 
     excerpt: Excerpt
@@ -56,6 +61,8 @@ class Replay(Struct, frozen=True, dict=True):
     chain_ends: list[tuple[int, int]]
     usual: Latency
     waits: list[HostWait]
+    worker_waits: tuple[Ints, Ints]
+    waited: Ints
 
     @cached_property
     def twice(self) -> Twice:
@@ -143,6 +150,7 @@ def build(excerpt: Excerpt) -> Replay | None:
         np.where(work.ends > work.starts, 0, 3),
     ]
     waits = find_waits(excerpt, work)
+    worker_waits = _worker_waits(excerpt)
     call_begins, call_ends, call_ops = _moments_of_calls(excerpt, chains, firsts)
     step_moments = firsts[0] + chains[0].marks
     for chain, first in zip(chains, firsts, strict=True):
@@ -179,7 +187,24 @@ def build(excerpt: Excerpt) -> Replay | None:
         ends,
         usual,
         waits,
+        worker_waits,
+        _waited_ns(table, *worker_waits) if len(worker_waits[0]) else np.zeros_like(table.kinds),
     )
+
+
+def _worker_waits(excerpt: Excerpt) -> tuple[Ints, Ints]:
+    """Return begins and ends of the waits for a loader's workers."""
+    is_wait = (pl.col("cause") == "input") & pl.col("what").cast(pl.String).str.contains(_WORKERS)
+    waits = excerpt.activities.filter(is_wait)
+    begins = waits["start_ns"].to_numpy() - excerpt.origin_ns
+    return begins, begins + waits["duration_ns"].to_numpy()
+
+
+def _waited_ns(table: EdgeTable, begins: Ints, ends: Ints) -> Ints:
+    """Return how long the host waited for workers in each edge."""
+    from_ns, to_ns = table.recorded[table.graph.sources], table.recorded[table.targets]
+    inside = covered_ns(to_ns, begins, ends) - covered_ns(from_ns, begins, ends)
+    return np.where(np.isin(table.kinds, (OP, PYTHON)), inside, 0)
 
 
 def _moments_of_calls(
@@ -329,6 +354,18 @@ def steady_step_ns(replay: Replay, weights: Ints | None = None) -> float:
     first = step_ends(replay, times[:n])
     second = step_ends(replay, times[n:])
     return float(second[-1] - first[-1]) / len(first)
+
+
+def keep_workers_pace(replay: Replay, weights: Ints) -> Ints:
+    """Extend the waits for workers by the time that the host saves, to at most twice their time.
+
+    Workers that are waited for decide how long a step takes: a faster host only waits longer. But a
+    host that hardly waited would soon be the slower one.
+    """
+    saved_ns = steady_step_ns(replay) - steady_step_ns(replay, weights)
+    waited_in_step = replay.waited.sum() / (len(replay.marks) - 1)
+    share = float(np.clip(saved_ns / waited_in_step, -1, 1))
+    return weights + (replay.waited * share).astype(np.int64)
 
 
 def device_step_ns(replay: Replay, weights: Ints) -> float:

@@ -31,7 +31,7 @@ class Subject(Struct, dict=True):
     @cached_property
     def labels(self) -> Labels:
         """The labels of each edge."""
-        return labels_of(self.trace, self.replay, np.arange(len(self.replay.table.kinds)))
+        return labels_of(self.replay, np.arange(len(self.replay.table.kinds)))
 
     def in_layer(self, layer: str) -> Flags:
         """Flag edges that belong to a module or to one inside it."""

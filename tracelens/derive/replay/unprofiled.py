@@ -31,7 +31,6 @@ from tracelens.derive.replay.replay import (
 )
 from tracelens.derive.time.program_phases import program_steps
 from tracelens.derive.time.step_kinds import are_of_several_kinds
-from tracelens.derive.time.step_table import activities_of
 from tracelens.derive.time.time_parts import RankTime
 from tracelens.trace import Trace
 
@@ -41,9 +40,7 @@ LARGEST_ERROR = 0.1
 _COLD_NS = 5_000_000
 """After the pause in which a recording begins, caches and clocks are cold for about this long."""
 _LEAST_STEPS = 3
-"""At least this many steps show that steps get shorter."""
-_WORKERS = "MultiProcessing|poll|acquire"
-"""Pattern of call paths on which a data loader waits for its workers, which are other processes."""
+"""Of at least this many steps the shortest one shows a step with warm caches."""
 _STUDENT = (6.31, 2.92, 2.35, 2.13, 2.02, 1.94, 1.89, 1.86, 1.83, 1.81, 1.8, 1.78, 1.77, 1.76, 1.75)
 """Student's t by degrees of freedom from 1: nine in ten values lie within ±t.
 
@@ -123,7 +120,7 @@ def _of_rank(trace: Trace, replay: Replay, steps: pl.DataFrame, recorded_ns: int
     usual = round(times[0] * scale)
     width = STEP_WIDTH if is_of(trace, rank, "torch") else NSYS_STEP_WIDTH
     margin = width * uncertainty_ns(*times[:3]) * scale
-    waited, may_miss = _sampling_ns(trace, rank, steps)
+    waited, may_miss = _sampling_ns(replay, steps)
     below = math.hypot(margin, usual - times[3] * scale)  # the two errors are independent
     least = max(usual - waited, 0) * (1 - below / max(usual, 1))  # if no step waits for a batch
     low = max(round(usual - below - may_miss), round(least), 0)
@@ -140,32 +137,25 @@ def _of_rank(trace: Trace, replay: Replay, steps: pl.DataFrame, recorded_ns: int
 def _warm_ns(steps: pl.DataFrame, recorded_ns: int) -> int:
     """Return the recorded time of a step with warm caches; `steps` are in order.
 
-    It is the last step if all of them began within `_COLD_NS` and each was shorter than the one
-    before. Otherwise it is the recorded step.
+    It is the shortest step if all of them began within `_COLD_NS`, else the recorded step.
     """
     starts, lengths = steps["start_ns"], steps["duration_ns"]
     is_cold = len(lengths) >= _LEAST_STEPS and starts[-1] - starts[0] < _COLD_NS
-    return int(lengths[-1]) if is_cold and bool((lengths.diff()[1:] < 0).all()) else recorded_ns
+    return min(lengths) if is_cold else recorded_ns
 
 
-def _sampling_ns(trace: Trace, rank: int, steps: pl.DataFrame) -> tuple[float, float]:
+def _sampling_ns(replay: Replay, steps: pl.DataFrame) -> tuple[float, float]:
     """Return the mean wait for a loader's workers in a step, and the error of this mean.
 
     The error is half of the interval that holds the mean in nine of ten cases, by Student's t. It
     is at most one wait in all steps, because workers take turns: the recorded window holds at most
     one long wait too many or too few.
     """
-    starts = steps["start_ns"].sort().to_numpy()
-    waits = activities_of(trace).filter(
-        (pl.col("rank") == rank)
-        & (pl.col("cause") == "input")
-        & pl.col("what").cast(pl.String).str.contains(_WORKERS)
-    )
-    place = np.searchsorted(starts, waits["start_ns"].to_numpy(), "right") - 1
+    starts = steps["start_ns"].sort().to_numpy() - replay.excerpt.origin_ns
+    begins, ends = replay.worker_waits
+    place = np.searchsorted(starts, begins, "right") - 1
     inside = (place >= 0) & (place < len(starts))
-    sums = np.bincount(
-        place[inside], waits["duration_ns"].to_numpy()[inside], minlength=len(starts)
-    )
+    sums = np.bincount(place[inside], (ends - begins)[inside], minlength=len(starts))
     mean = float(sums.mean())
     of_one_wait = float(sums.max()) / len(sums)
     if len(sums) == 1:
