@@ -14,12 +14,14 @@ _ROWS_AT_ONCE = 1 << 19
 def span_trees(spans: pl.DataFrame) -> Iterator[pl.DataFrame]:
     """Yield each rank's spans in order of span_id.
 
-    Every span_id, and so parent_id, is then a row number of the frame. Raises SourceError if a
-    parent does not come before its child, because a walk from child to parent might then never end.
+    Every span_id, and so parent_id, is then a row number of the frame. If parent_id is among the
+    columns, raises SourceError if a parent does not come before its child, because a walk from
+    child to parent might then never end.
     """
     for _, part in by_value(spans, "rank"):
         tree = part if part["span_id"].is_sorted() else part.sort("span_id")
-        refuse_circles(tree["parent_id"], tree["rank"][0])
+        if "parent_id" in tree.columns:
+            refuse_circles(tree["parent_id"], tree["rank"][0])
         yield tree
 
 
