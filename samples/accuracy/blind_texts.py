@@ -1,4 +1,4 @@
-"""What docs/accuracy/blind.md says of each judgement; names in braces are numbers."""
+"""Texts of docs/accuracy/blind.md on each judgement; names in braces are numbers."""
 
 TEXT = """\
 Six times, new programs, and rules for judging them, were written before any of these programs had run
