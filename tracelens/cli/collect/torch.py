@@ -117,8 +117,8 @@ def collect_torch(  # noqa: PLR0913 - one parameter an option
         typer.Option(
             "--compile-provenance",
             rich_help_panel=RUNNING,
-            help="Record from which modules each kernel of torch.compile came. Everything is"
-            " compiled again.",
+            help="Record from which modules each kernel of torch.compile came, and the sizes of"
+            " what it reads and writes. Everything is compiled again.",
         ),
     ] = False,
     graph: Annotated[
