@@ -303,6 +303,18 @@ def test_a_capture_of_another_batch_on_an_h200_is_refused() -> None:
     )
 
 
+def test_replays_are_modelled_by_the_sizes_in_their_sidecar() -> None:
+    """torch's FlopCounterMode counts 228,962,304 for a call of the network, of which there are two."""
+    trace = tl.collect(
+        [SAMPLES / f"vit_compiled_replay.{what}.json.gz" for what in ("provenance", "pt.trace")]
+    )
+    frame = tl.analyses.roofline(trace)
+    assert frame.filter(op="(not modelled)")["n_kernels"].to_list() == [0]
+    ops = frame.filter(~pl.col("op").str.starts_with("("))
+    assert ops["flops"].sum() == 2 * 228_962_304
+    assert ops["n_kernels"].sum() == trace.kernels.height
+
+
 def test_reduce_overhead_is_named_by_its_own_provenance() -> None:
     trace = tl.collect(
         [SAMPLES / f"vit_reduce_overhead.{what}.json.gz" for what in ("provenance", "pt.trace")]

@@ -279,7 +279,11 @@ AGAIN: tuple[tuple[str, Callable[..., Counts] | None, str], ...] = (
     ),
     (r"advisor/(bert|llama)_\w+?_(fused|written)", transformer, ""),
     (r"advisor/(resnet50|mobilenet_v1)_b(\d+)_\w+", advised, ""),
-    (r"graphs/vit_(?:eager|replay)", lambda: on_meta(Vision(), (2, 3, 64, 64), n=2), ""),
+    (
+        r"graphs/vit_(?:eager|replay|compiled_replay)",
+        lambda: on_meta(Vision(), (2, 3, 64, 64), n=2),
+        "",
+    ),
     (r"graphs/vit_capture(?:_batch4)?", dict, "no kernel of a product is recorded"),
     (
         r"graphs/vit_reduce_overhead",
