@@ -304,7 +304,7 @@ def test_a_capture_of_another_batch_on_an_h200_is_refused() -> None:
 
 
 def test_replays_are_modelled_by_the_sizes_in_their_sidecar() -> None:
-    """torch's FlopCounterMode counts 228,962,304 for a call of the network, of which there are two."""
+    """Two calls of the network, for each of which torch's FlopCounterMode counts 228,962,304."""
     trace = tl.collect(
         [SAMPLES / f"vit_compiled_replay.{what}.json.gz" for what in ("provenance", "pt.trace")]
     )
