@@ -189,7 +189,7 @@ def test_nothing_is_lost_and_order_and_time_do_not_matter(
     assert_frame_equal(found, compare_grids(trace_of(*moved), trace_of(*other)))
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=examples(40), deadline=None)
 @given(some_kernels)
 def test_a_trace_matches_itself(rows: list[dict[str, Any]]) -> None:
     found = compare_grids(trace_of(*rows), trace_of(*rows))

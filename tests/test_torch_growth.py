@@ -125,12 +125,13 @@ The square would be 100.
 AT_MOST = 200
 """How often a byte is looked at, also beside an end that is tried again after each event."""
 HEAD, LAST = b'{"traceEvents": [' + EVENT + b",", EVENT + b"]}"
+# Each shape is as many bytes: what it repeats is two or nine of them long.
 SHAPES = {
     "empty objects": lambda n: HEAD + b"{}," * n + LAST,
     "empty objects alone": lambda n: b"[" + b"{}," * n,
-    "events that begin": lambda n: HEAD + b'{"ph":' * n + LAST,
-    "events that begin, and no more": lambda n: b"[" + b'{"ph":' * n,
-    "ends of lists": lambda n: HEAD + b'{"ph":]} ,' * n + LAST,
+    "events that begin": lambda n: HEAD + b'{"ph":' * (n // 3) + LAST,
+    "events that begin, and no more": lambda n: b"[" + b'{"ph":' * (n // 3),
+    "ends of lists": lambda n: HEAD + b'{"ph":]} ,' * (n // 3) + LAST,
 }
 
 
