@@ -21,7 +21,7 @@ from polars.testing import assert_frame_equal
 from tests.conftest import examples
 from tests.programs import Row, api, launch, mark, program, span, work
 from tracelens.analyses import idle_gaps, time_breakdown
-from tracelens.derive.time import launch_causes
+from tracelens.derive.time import launch_causes, thread_axis
 from tracelens.derive.time.program_phases import EARLIER, LATER, phases
 from tracelens.derive.time.step_table import steps_of
 from tracelens.schemas.host import CAUSES
@@ -339,9 +339,10 @@ def edges_of(schedule: Schedule, found: dict[int, tuple[int, int]]) -> tuple[int
 
 @pytest.fixture(autouse=True, scope="module")
 def no_first_uses() -> Iterator[None]:
-    """No launching is long enough to be loading."""
+    """No launching is long enough to be loading, or to wait for another thread's allocation."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(launch_causes, "LOADING_NS", 2**62)
+        patch.setattr(thread_axis, "BLOCKED_NS", 2**62)
         yield
 
 
