@@ -476,3 +476,16 @@ def test_a_host_may_be_slow_only_while_it_records(
     found = [steady_step_ns(replay, w) / step_ns for w in weights_of_scenarios(replay, costs)]
     assert found[0] == pytest.approx(usual, rel=0.02)
     assert found[3] == pytest.approx(fastest, rel=0.02)
+
+
+def test_a_sleep_is_as_long_on_a_faster_host() -> None:
+    """Launches of 16.92 µs, twice those of the slowest usual host, tell nothing of a sleep."""
+    sleeps = []
+    for sleep_us in (0, 30_000):
+        made = StepTrace()
+        made.step(0, 2_000 + sleep_us)
+        for start in range(sleep_us, 2_000 + sleep_us, 200):
+            call = made.call("cudaLaunchKernel", "kernel_launch", start, start + 16.92)
+            made.kernel("relu", start + 20, start + 21, call)
+        sleeps.append(unprofiled_step(made.trace())["unprofiled_ns"].item())
+    assert sleeps[1] - sleeps[0] == pytest.approx(30_000_000, rel=0.01)

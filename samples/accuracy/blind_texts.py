@@ -173,6 +173,6 @@ Four things were changed after these rows were seen, and are not in them. The me
 its host, where the median one did, because costs add up. An op costs 1.5 µs and a call 2.9, where it was 1.7 and 2.5:
 steps with many ops for each call were predicted too short. If all steps are short, the shortest counts, as its caches
 were warm. A step that waits for a loader's workers keeps their pace: without the profiler the host only waits longer.
-With these, the steps of a trace alone are 12.3 % off in the median and 27 % at the 90th percentile, and 25 of 27 ranges
+With these, the steps of a trace alone are 15.9 % off in the median and 27 % at the 90th percentile, and 25 of 27 ranges
 hold the truth.
 """

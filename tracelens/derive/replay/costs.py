@@ -135,10 +135,9 @@ TORCH_COSTS = {
 }
 """Costs of torch.profiler by the kinds of events recorded, used if nothing else is known.
 
-They are fitted by samples/whatif/fit.py on half of the programs of samples/whatif (torch 2.11, the
-host of an H200), and judged on the other half: docs/accuracy.md. Of the costs of `plain` that fit
-about as well, these also suit samples/blind. The last number of `stacks` is chosen by hand, because
-the fit gives no upper bound for it.
+They are fitted by samples/whatif/fit.py on half of its programs (torch 2.11, the host of an H200).
+Of the costs of `plain` that fit about as well, these also suit samples/blind. The last number of
+`stacks` is chosen by hand, because the fit gives no upper bound for it.
 """
 NSYS_COSTS = CostsBeside(
     0, 600, 0, 0, CallCost(3_000, 8_000), CallCost(1_000, 2_000), CallCost(200, 1_500)
@@ -172,6 +171,8 @@ Hosts that were measured have two speeds, 1.8 times apart, and change between th
 Just after torch.profiler was set up, they were up to five times as slow. For captures of 37
 programs on hosts of H200s, the limit 1.8 gave the least errors; it was judged on 24 others.
 """
+_LONG_PIECE_NS = 1_000_000
+"""The host sleeps, reads or computes in longer pieces, of whose speed launches tell nothing."""
 _COPY_VARIES = 3
 """Times of copies from and to pageable memory vary this many times as much as other host work.
 
@@ -182,14 +183,12 @@ RUN_SHARE, HOST_SHARE, ADDED_SHARE = 0.02, 0.5, 0.2
 """Shares that make up the expected error of a step without the profiler.
 
 They are shares of the step itself, of the time that a slower host would add to it, and of the time
-subtracted for the profiler. They are chosen by hand; STEP_WIDTH, which was measured, is the
-half-width of a range in units of their sum.
+subtracted for the profiler. They are chosen by hand; STEP_WIDTH, in units of their sum, is measured.
 """
 STEP_WIDTH, CHANGE_WIDTH = 2.4, 2.2
 """The half-width of a range as a multiple of the expected error.
 
-Such ranges held the true time of nine in ten captures of samples/whatif and of the fifth and sixth
-set of samples/blind, and of nine in ten changed programs of samples/whatif.
+Such ranges held nine in ten true times of samples/whatif and of its changes, and of samples/blind.
 """
 NSYS_STEP_WIDTH = 3.1
 """Half-width of a range of a step under nsys, as a multiple of the expected error.
@@ -323,20 +322,22 @@ def weights_without(replay: Replay, costs: Costs, host_factor: float = 1) -> Int
     """
     table = replay.table
     recorded = table.graph.weights
-    if isinstance(costs, CostsOfHost):
-        host_factor *= costs.usual_factor
+    of_pieces = costs.usual_factor if isinstance(costs, CostsOfHost) else 1
     is_launch = table.kinds == LAUNCH
     waited = replay.waited
     own = recorded - waited
     least = np.where(is_launch, np.minimum(own, LEAST_LATENCY_NS), _LEAST_LEFT * own)
     bare = np.maximum(own - _profiler_ns(replay, costs), least)
-    on_host = waited + np.where(is_launch, bare, bare * host_factor).astype(np.int64)
+    is_long = np.isin(table.kinds, (OP, PYTHON)) & (bare > _LONG_PIECE_NS)
+    quicker = np.where(is_long, bare, bare * of_pieces)
+    on_host = waited + np.where(is_launch, bare, quicker * host_factor).astype(np.int64)
     on_device = recorded
     if costs != NO_COSTS:
         of_graph = (table.kinds == KERNEL) & picked(replay.work.is_graph == 1, table.items)
         on_device = np.where(of_graph, np.maximum(recorded - _GRAPH_KERNEL_NS, 0), recorded)
     is_pageable = replay.excerpt.work["is_pageable"].fill_null(value=False).to_numpy()
     is_staged = (table.kinds == COPY) & picked(is_pageable, table.items)
+    host_factor *= of_pieces
     copy_factor = max(1 + _COPY_VARIES * (host_factor - 1), min(host_factor, 1))
     scaled = np.where(is_staged, on_device * copy_factor, on_device).astype(np.int64)
     without = np.where(np.isin(table.kinds, _HOST), on_host, scaled)
