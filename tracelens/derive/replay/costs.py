@@ -183,7 +183,7 @@ RUN_SHARE, HOST_SHARE, ADDED_SHARE = 0.02, 0.5, 0.2
 """Shares that make up the expected error of a step without the profiler.
 
 They are shares of the step itself, of the time that a slower host would add to it, and of the time
-subtracted for the profiler. They are chosen by hand; STEP_WIDTH, in units of their sum, is measured.
+subtracted for the profiler. They are chosen by hand; STEP_WIDTH, in units of their sum, is not.
 """
 STEP_WIDTH, CHANGE_WIDTH = 2.4, 2.2
 """The half-width of a range as a multiple of the expected error.
