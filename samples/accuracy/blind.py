@@ -26,7 +26,7 @@ _KINDS = {
 }
 _WAYS = {"late": "recorded late", "teardown": "with TEARDOWN_CUPTI=1"}
 """Ways of capturing that are not the usual one, which the second judgement tried."""
-_JUDGED = ("first", "second", "third", "fourth", "fifth", "sixth")
+_JUDGED = ("first", "second", "third", "fourth", "fifth", "sixth", "seventh")
 _LATER = ("after", "fresh")
 """Steps of a program after its recording, and in a process that never profiled."""
 _STEADY = ", steady programs"
@@ -309,6 +309,29 @@ def _sixth() -> str:
     )
 
 
+def _is_false_hope(row: dict[str, Any]) -> bool:
+    """Return whether an answer names a clear gain of 5 % or more where there is less than that."""
+    is_small = abs(row["factor"] - 1) < _SMALL
+    return is_small and row["clear"] and row["said"] <= (1 - _SMALL) * row["said_before"]
+
+
+def _seventh() -> str:
+    """Return the text on the seventh judgement, with its numbers."""
+    right, wrong, none = _signs("seventh")
+    numbers = [row for row in rows("seventh") if row.get("said")]
+    changes = [row for row in numbers if row["kind"] == "change"]
+    factors = (row["said"] / row["said_before"] / row["factor"] - 1 for row in changes)
+    return texts.SEVENTH.format(
+        right=right,
+        wrong=wrong,
+        none=none,
+        hopes=sum(_is_false_hope(row) for row in changes),
+        factor=statistics.median(abs(factor) for factor in factors),
+        turn=statistics.median(abs(turn.error) for turn in _own_turns("seventh")),
+        before=statistics.median(abs(turn.error) for turn in _own_turns("sixth")),
+    )
+
+
 def section(own: dict[str, Iterable[Predicted]]) -> str:
     """Return the section; `own` has the project's own predictions by kind."""
     apart, most = _apart("second")
@@ -328,5 +351,5 @@ def section(own: dict[str, Iterable[Predicted]]) -> str:
     parts += [_fourth(), *tables("fourth")]
     right, wrong, none = _signs("fifth")
     parts += [texts.FIFTH.format(right=right, wrong=wrong, none=none), *tables("fifth")]
-    parts += [_sixth(), *tables("sixth")]
+    parts += [_sixth(), *tables("sixth"), _seventh(), *tables("seventh")]
     return "\n".join(parts)
