@@ -8,13 +8,14 @@ cases of its own, in test_idle.
 
 import random
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, MutableSequence
 from dataclasses import dataclass, field
 from itertools import pairwise
+from typing import Any
 
 import polars as pl
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from polars.testing import assert_frame_equal
 
@@ -412,8 +413,24 @@ def test_the_parts_of_every_window_sum_to_it(schedule: Schedule) -> None:
     assert frame.filter(causes != pl.col("idle_ns")).is_empty()
 
 
+class _Reversing(random.Random):
+    """Puts rows into the reverse of their order."""
+
+    def shuffle(self, x: MutableSequence[Any]) -> None:
+        """Reverse the rows in place."""
+        x.reverse()
+
+
+_FIRST_WORK_STARTS_LATE = Schedule(
+    deeds=[Deed(0, 0, 150, "launch", "aten::mm"), Deed(0, 250, 300, "launch", "aten::mm")],
+    work=[Work(0, 0, 200, 225, "gemm"), Work(1, 0, 300, 325, "gemm")],
+    marks=[(1, 0, 50)],
+)
+
+
 @settings(max_examples=examples(12))
 @given(schedules(), st.randoms(use_true_random=False))
+@example(_FIRST_WORK_STARTS_LATE, _Reversing())
 def test_neither_the_order_of_rows_nor_the_time_of_day_matters(
     schedule: Schedule, order: random.Random
 ) -> None:

@@ -30,7 +30,7 @@ class CaptureEdges(Struct):
     At the beginning, work may have been launched before the capture (link pre_window). Such work
     may be unrecorded. Then a stream's first work starts long after its launch, or the host waits
     for a device that was given nothing yet. At the end, there may be launches whose work is
-    missing. `calls` are the rank's API calls by start, with the columns CALLS.
+    missing. `calls` are the rank's API calls, with the columns CALLS.
     """
 
     calls: pl.DataFrame
@@ -46,14 +46,16 @@ class CaptureEdges(Struct):
             self.waits.append(stream_waits.select(ids, wait_ns=_START, end_ns=_END))
 
     def take(self, work: pl.DataFrame) -> None:
-        """Add a table of work, sorted by start.
+        """Add a table of work.
 
         Columns: device_id, stream_id, start_ns, duration_ns, api_call_id, link.
         """
         columns = ["device_id", "stream_id", "start_ns", "duration_ns", "api_call_id", "link"]
         known = [name for name in columns if name in work.columns]
         if work.height:
-            self.parts.append(work.select(known))
+            is_sorted = work["start_ns"].is_sorted()  # mostly; a check takes less than sorting
+            by_start = work if is_sorted else work.sort("start_ns")
+            self.parts.append(by_start.select(known))
 
     def earlier_end(self) -> int | None:
         """Return the end of the last work that was launched before the capture, if there is any."""
@@ -86,7 +88,8 @@ class CaptureEdges(Struct):
         if launches.is_empty():
             return None
         done = max(int(part.select(_END.max()).item()) for part in self.parts)
-        return max(done, int(launches["start_ns"][0]))
+        first_launch = int(launches["start_ns"].min())  # type: ignore[arg-type]
+        return max(done, first_launch)
 
     def _recorded_ends(self) -> list[int]:
         """Return the end of the recorded work that was launched before the capture.
@@ -182,7 +185,7 @@ class CaptureEdges(Struct):
     def _n_open_captures(self, moments: pl.Series) -> pl.Series:
         """Return how many captures of graphs have begun, but not ended, before each moment."""
         api = pl.col("api").cast(pl.String)
-        calls = self.calls.filter(api.str.contains(_CAPTURES_GRAPH))
+        calls = self.calls.filter(api.str.contains(_CAPTURES_GRAPH)).sort("start_ns")
         change = pl.when(api.str.contains("Begin")).then(1).otherwise(-1)
         changes = calls.select(change.cast(pl.Int64)).to_series()
         none_open = pl.Series([0], dtype=pl.Int64)
