@@ -325,6 +325,7 @@ def test_an_engine_knows_that_a_late_rank_does_not_start_up(
     assert phases(one).equals(phases(two))
 
 
+@pytest.mark.exhaustive
 def test_one_rank_is_opened_alone(sources: Path, tmp_path: Path) -> None:
     whole = tl.collect(sources).write(tmp_path / "t.tracelens")
     assert whole.path is not None
@@ -393,6 +394,7 @@ def test_a_bad_file_costs_its_rank(
     assert (trace.manifest.ranks, trace.manifest.complete) == ([0, 2], False)
 
 
+@pytest.mark.exhaustive
 def test_damaged_gzip_costs_its_rank_wherever_it_is(
     sources: Path, store: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -485,6 +487,7 @@ def test_without_ray(
     )
 
 
+@pytest.mark.exhaustive
 def test_a_cluster_that_does_not_start(
     sources: Path,
     tmp_path: Path,

@@ -187,6 +187,7 @@ def test_the_reference_is_generated_of_all(copy: Path) -> None:
     )
 
 
+@pytest.mark.exhaustive
 def test_all_pass_their_tests_and_those_of_the_project(copy: Path) -> None:
     """All tests of the registry see the new analysis. No fast test of another package breaks."""
     names = ("streams", "kernel_log", "kernel_list", "analyses_registry", "views", "structure")

@@ -271,6 +271,7 @@ loader = torch.utils.data.DataLoader(data, batch_size=2, num_workers=int(sys.arg
     assert sorted(set(per_step)) == recorded
 
 
+@pytest.mark.exhaustive
 def test_compiled_modules_are_left_as_they_are(
     tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
