@@ -1,4 +1,4 @@
-"""What other kernels would give: in channels_last, and in one kernel for attention."""
+"""Predictions of other kernels: convolutions in channels_last, and attention in one kernel."""
 
 import pytest
 

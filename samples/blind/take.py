@@ -299,22 +299,11 @@ class Asked:
         self.line.close()
 
 
-class Taking:
-    """The results, which are written after each step."""
+class Results:
+    """Results of turns and captures, in a folder, and the time that is left to take more."""
 
-    def __init__(self, out: Path, only: str, recorder: list[str], seconds: float) -> None:
-        module = entered()
-
-        def chosen(names: tuple[str, ...]) -> list[str]:
-            return [name for name in names if any(word in name for word in only.split(","))]
-
-        self.out, self.recorder, self.seconds = out, recorder, seconds
-        self.scratch = Path(tempfile.mkdtemp())
-        self.door = Listener(f"{self.scratch}/door", authkey=KEY)
-        self.known = module.PROGRAMS
-        self.nsys, self.live = chosen(module.NSYS), chosen(module.LIVE)
-        self.changed = chosen(module.CHANGED)
-        self.captures = getattr(module, "CAPTURES", USUAL)
+    def __init__(self, out: Path, seconds: float) -> None:
+        self.out, self.seconds = out, seconds
         self.report: dict[str, Any] = {"nsys": {}, "live": [], "changes": {}, "errors": []}
 
     def left_s(self) -> float:
@@ -329,6 +318,25 @@ class Taking:
     def write(self) -> None:
         """Write the results so far."""
         (self.out / "pairs.json").write_text(json.dumps(self.report))
+
+
+class Taking(Results):
+    """Takes the parts of a judgement. Results are written after each step."""
+
+    def __init__(self, out: Path, only: str, recorder: list[str], seconds: float) -> None:
+        module = entered()
+
+        def chosen(names: tuple[str, ...]) -> list[str]:
+            return [name for name in names if any(word in name for word in only.split(","))]
+
+        super().__init__(out, seconds)
+        self.recorder = recorder
+        self.scratch = Path(tempfile.mkdtemp())
+        self.door = Listener(f"{self.scratch}/door", authkey=KEY)
+        self.known = module.PROGRAMS
+        self.nsys, self.live = chosen(module.NSYS), chosen(module.LIVE)
+        self.changed = chosen(module.CHANGED)
+        self.captures = getattr(module, "CAPTURES", USUAL)
 
     def begin(self, name: str, before: list[str] | None = None) -> Asked:
         """Start a process."""

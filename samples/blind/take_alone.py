@@ -99,13 +99,14 @@ class Asked(take.Asked):
             os.killpg(self.process.pid, signal.SIGKILL)
 
 
-class Taking:
-    """The results, which are written after each step."""
+class Taking(take.Results):
+    """Takes the parts of a judgement. Results are written after each step."""
 
     def __init__(self, out: Path, only: str, seconds: float) -> None:
         module = entered()
         words = only.split(",")
-        self.out, self.seconds, self.known = out, seconds, module.PROGRAMS
+        super().__init__(out, seconds)
+        self.known = module.PROGRAMS
         self.names = [name for name in self.known if any(word in name for word in words)]
         self.live = [name for name in module.LIVE if name in self.names]
         self.scratch = Path(tempfile.mkdtemp())
@@ -113,21 +114,7 @@ class Taking:
         self.workers: dict[str, Asked] = {}
         self.options: dict[str, list[str]] = {}
         self.captured: dict[str, subprocess.Popen[str]] = {}
-        self.report: dict[str, Any] = {"nsys": {}, "live": [], "changes": {}, "errors": []}
         self.report["machine"] = []
-
-    def left_s(self) -> float:
-        """Seconds that are left."""
-        return self.seconds - (time.monotonic() - BEGUN)
-
-    def failed(self, error: object) -> None:
-        """Note an error and go on."""
-        say("ERROR", error)
-        self.report["errors"].append(str(error))
-
-    def write(self) -> None:
-        """Write the results so far."""
-        (self.out / "pairs.json").write_text(json.dumps(self.report))
 
     def all_parts(self) -> None:
         """Take everything."""

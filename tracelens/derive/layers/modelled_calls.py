@@ -46,7 +46,10 @@ CALL = ("rank", "device_id", "run", "call")
 
 `run` is the replay that ran its kernels, None outside of graphs.
 """
-_REPLAYS = "replays of a graph (give its capture with --against)"
+_REPLAYS = (
+    "replays of a graph (give its capture with --against, or a sidecar of --compile-provenance"
+    " beside the trace)"
+)
 _IS_TF32 = r"(?i)tf32|_s1688"
 """Pattern of CUTLASS products that compute float32 as TF32, by the instruction in their name.
 
